@@ -125,7 +125,7 @@ Build(uint32_t k, bool nix)
     }
     else
     {
-        // Equal paths are chosen among at random per packet unless told otherwise; one per
+        // Equal paths are chosen among at random per packet by default; one per
         // flow keeps the order, as on the other side.
         Config::SetDefault("ns3::Ipv4GlobalRouting::RandomEcmpRouting", BooleanValue(false));
     }

@@ -113,9 +113,9 @@ fuzz_target!(|bytes: &[u8]| {
     let dcb = match reader.byte() {
         Some(byte) if byte % 2 == 0 => {
             let mut byte = || reader.byte().unwrap_or(0);
-            let (marks, watchdog) = (byte(), byte());
+            let (watermarks, watchdog) = (byte(), byte());
             let (pause, arrival) = (byte() % 4 == 0, byte() % 2 == 0);
-            let kinds = Kinds { marks, watchdog, pause, arrival };
+            let kinds = Kinds { watermarks, watchdog, pause, arrival };
             Some(classes::config(kinds))
         }
         _ => None,

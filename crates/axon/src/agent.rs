@@ -1,19 +1,17 @@
 //! `axon agent`: flow control and congestion notification for a host that knows neither.
 
-use crate::{capture, record};
+use crate::cli::daemon::DaemonArguments;
 use anyhow::Result;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::{Rules, rules};
 use axon_dcbx::lldp::LldpConfig;
 use axon_linux::agent::{self, AgentOptions};
-use axon_linux::daemon::DaemonOptions;
 use axon_plane::qcn::RpInterpretations;
 use axon_wire::Rate;
 use axon_wire::cn::CnmFormat;
 use axon_wire::dcbx::ieee::Application;
 use axon_wire::mac_control::Quanta;
 use axon_wire::priority::{Priority, PrioritySet};
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Honour PFC, PAUSE and congestion notifications for the unmodified programs of this host
@@ -54,14 +52,8 @@ pub struct Arguments {
     /// Priorities with congestion notification, 0 to 7, such as 3
     #[arg(long, value_name = "LIST", value_parser = priority, value_delimiter = ',')]
     cn: Vec<Priority>,
-    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
-    /// .ask
-    #[arg(long, value_name = "PATH")]
-    status_socket: Option<PathBuf>,
     #[command(flatten)]
-    capture: capture::Arguments,
-    #[command(flatten)]
-    record: record::Arguments,
+    daemon: DaemonArguments,
 }
 
 fn rate(text: &str) -> Result<Rate, String> {
@@ -92,12 +84,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         tie: TieRule::default(),
     };
     agent.check().map_err(anyhow::Error::msg)?;
-    let options = DaemonOptions {
-        status_socket: arguments.status_socket.clone(),
-        capture: arguments.capture.options(),
-        record: arguments.record.options(None)?,
-        ..DaemonOptions::default()
-    };
-    agent::run(&agent, &options)?;
+    agent::run(&agent, &arguments.daemon.options(None)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `axon cam FILE`: how large a port's CAM must be for the traffic in a capture.
 
-use crate::output;
-use crate::say::Unwritten;
+use crate::cli::output;
+use crate::cli::say::Unwritten;
 use anyhow::Result;
 use axon_papers::axon::cam;
 use axon_papers::reproduce::Table;
@@ -36,14 +36,14 @@ pub struct Arguments {
 /// The file is no capture, or a result cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, json, csv, plot } = arguments;
-    crate::file::check_there(file, "a pcap or pcapng file")?;
+    crate::cli::file::check_there(file, "a pcap or pcapng file")?;
     let report = cam::analyse(file)?;
     let named = [("--json", json), ("--csv", csv), ("--plot", plot)];
     let named = named.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?)));
     let is_quiet = output::standard(named)?;
     let mut unwritten = Unwritten::default();
     if !is_quiet {
-        unwritten.take(crate::say::print(&report.text()));
+        unwritten.take(crate::cli::say::print(&report.text()));
     }
     let (table, drawn) = report.drawn(&format!("CAM entries against hits, {}", file.display()));
     if let Some(path) = csv {

@@ -24,10 +24,10 @@ pub struct Arguments {
 /// # Errors
 /// It cannot be read.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = match crate::file::load(&arguments.file) {
+    let fabric = match crate::cli::file::load(&arguments.file) {
         Err(error) if error.position.is_some() => {
-            crate::say::note!("{error}");
-            return Ok(crate::say::answer(false));
+            crate::cli::say::note!("{error}");
+            return Ok(crate::cli::say::answer(false));
         }
         fabric => fabric?,
     };
@@ -55,12 +55,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     for one in &fabric.links {
         link(&mut out, &end(&fabric, one.a), &end(&fabric, one.b), one.wire)?;
     }
-    crate::say::print(&out)?;
+    crate::cli::say::print(&out)?;
     if axon_fabric::has_lab_key(&fabric.keys) {
-        crate::say::note!("warning: the key is the published lab key, which protects nothing");
+        crate::cli::say::note!("warning: the key is the published lab key, which protects nothing");
     }
-    if let Some(what) = crate::real::exposed_key_file(&fabric) {
-        crate::say::note!("warning: {what}");
+    if let Some(what) = crate::cli::real::exposed_key_file(&fabric) {
+        crate::cli::say::note!("warning: {what}");
     }
     Ok(ExitCode::SUCCESS)
 }

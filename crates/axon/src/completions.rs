@@ -19,6 +19,6 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments, mut command: Command) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "axon", &mut script);
-    crate::say::print(&String::from_utf8(script)?)?;
+    crate::cli::say::print(&String::from_utf8(script)?)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,8 @@
 //! `axon conformance FAMILY...`: what the standards of Data Center Bridging ask of a device, case
 //! by case.
 
-use crate::output;
-use crate::say::{self, Unwritten};
+use crate::cli::output;
+use crate::cli::say::{self, Unwritten};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use axon_conformance::case::Case;
 use axon_conformance::cases;

@@ -1,6 +1,7 @@
 //! `axon controller FILE`: the controller, on a port of this machine.
 
-use crate::{capture, real, record};
+use crate::cli::daemon::DaemonArguments;
+use crate::cli::real;
 use anyhow::Result;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
@@ -14,10 +15,6 @@ use std::process::ExitCode;
 pub struct Arguments {
     /// The fabric file
     file: PathBuf,
-    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
-    /// .ask
-    #[arg(long, value_name = "PATH")]
-    status_socket: Option<PathBuf>,
     /// Keep the controller's incarnation number in this file, made if missing, so that a clock that
     /// is set back does no harm; and its hosts and leases in FILE.store, so that it has them when
     /// it starts again
@@ -26,9 +23,7 @@ pub struct Arguments {
     #[command(flatten)]
     dangers: real::Dangers,
     #[command(flatten)]
-    capture: capture::Arguments,
-    #[command(flatten)]
-    record: record::Arguments,
+    daemon: DaemonArguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -36,11 +31,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (file, dangers) = (&arguments.file, &arguments.dangers);
     let fabric = real::load_for_daemon(file, dangers, daemon::check_controller)?;
     let options = DaemonOptions {
-        status_socket: arguments.status_socket.clone(),
-        capture: arguments.capture.options(),
-        record: arguments.record.options(Some(&arguments.file))?,
         state: arguments.state.clone(),
-        taps: Vec::new(),
+        ..arguments.daemon.options(Some(&arguments.file))?
     };
     real::wait_for_ports(&fabric, &fabric.controller.name, &[]);
     daemon::controller(&fabric, &options)?;

@@ -1,6 +1,6 @@
 //! `axon demo`: table 1 of the Axon paper with real Linux hosts.
 
-use crate::say;
+use crate::cli::say;
 use anyhow::Result;
 use axon_papers::axon::live::process::Stop;
 use axon_papers::axon::live::{self, gap};
@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         }
         None => {
             let stop = Stop::on_signals()?;
-            let summary = match live::run(&arguments.out, &stop) {
+            let summary = match live::run(&arguments.out, env!("AXON_COMMIT"), &stop) {
                 Err(error) if stop.check().is_err() => {
                     say::note!("{error:#}");
                     return Ok(say::INTERRUPTED.into());

@@ -1,6 +1,6 @@
 //! `axon down`: ends a lab and removes what was made for it.
 
-use crate::lab::Choice;
+use crate::cli::lab::Choice;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -18,6 +18,6 @@ pub struct Arguments {
 /// Ends the lab.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = axon_linux::lab::down(arguments.lab.name())?;
-    crate::say::print(&format!("{name} is down\n"))?;
+    crate::cli::say::print(&format!("{name} is down\n"))?;
     Ok(ExitCode::SUCCESS)
 }

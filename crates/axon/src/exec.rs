@@ -1,6 +1,6 @@
 //! `axon exec HOST -- CMD`: a command on a host, or a shell.
 
-use crate::lab::Choice;
+use crate::cli::lab::Choice;
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;

@@ -1,6 +1,6 @@
 //! `axon init TEMPLATE`: a fabric file to start from.
 
-use crate::output;
+use crate::cli::output;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use std::fs::OpenOptions;
@@ -57,7 +57,7 @@ impl Template {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { template, file } = arguments;
     if output::is_standard(file) {
-        crate::say::print(template.text())?;
+        crate::cli::say::print(template.text())?;
         return Ok(ExitCode::SUCCESS);
     }
     let name = file.display();
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         made => made.and_then(|mut out| out.write_all(template.text().as_bytes())),
     }
     .with_context(|| format!("cannot write {name}"))?;
-    crate::say::print(&format!(
+    crate::cli::say::print(&format!(
         "{name} is written\n\n\
          axon check {name}    # what it builds\n\
          axon prove {name}    # can it deadlock, or lose lossless frames?\n\

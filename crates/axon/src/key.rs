@@ -79,7 +79,7 @@ fn load(path: &Path) -> Result<Fabric> {
 
 fn put(file: &Path, keys: &Keys) -> Result<()> {
     let text = key_text(keys);
-    if file.as_os_str() == "-" { crate::say::print(&text) } else { write(file, &text) }
+    if file.as_os_str() == "-" { crate::cli::say::print(&text) } else { write(file, &text) }
 }
 
 /// Unpredictable bytes. The device blocks at boot until the kernel has some.

@@ -1,6 +1,6 @@
 //! `axon link LINK down|up`: cuts or mends a link of a running lab.
 
-use crate::lab::Choice;
+use crate::cli::lab::Choice;
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -35,6 +35,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let up = arguments.state == State::Up;
     let [a, b] = lab.set_link(&arguments.link, up)?;
     let state = if up { "up" } else { "down" };
-    crate::say::print(&format!("{}: link {a} to {b} is {state}\n", lab.name()))?;
+    crate::cli::say::print(&format!("{}: link {a} to {b} is {state}\n", lab.name()))?;
     Ok(ExitCode::SUCCESS)
 }

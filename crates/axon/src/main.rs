@@ -1,45 +1,37 @@
-//! Axon's one binary: each verb has a file of its own.
+//! Axon's one binary: each verb has a file of its own; `cli` is what they share.
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
 mod cam;
-mod capture;
 mod check;
+mod cli;
 mod completions;
 mod conformance;
 mod controller;
 mod demo;
 mod down;
 mod exec;
-mod file;
 mod init;
 mod key;
-mod lab;
 mod link;
 mod man;
-mod output;
 mod ping;
 mod probe;
 mod prove;
-mod real;
-mod record;
 mod rekey;
 mod replay;
 mod reproduce;
-mod reserve;
-mod router;
-mod say;
 mod schema;
 mod sim;
 mod status;
 mod switch;
 mod trace;
 mod up;
-mod usage;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use cli::say;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
@@ -116,7 +108,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => return usage::answer(&error, &Cli::command()),
+        Err(error) => return cli::usage::answer(&error, &Cli::command()),
     };
     let filter = tracing_subscriber::EnvFilter::try_from_default_env()
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));

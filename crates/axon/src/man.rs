@@ -30,7 +30,7 @@ pub fn run(arguments: &Arguments, command: Command) -> Result<ExitCode> {
     for page in &pages {
         write(folder, page.clone())?;
     }
-    crate::say::print(&format!("{} pages in {}\n", pages.len(), folder.display()))?;
+    crate::cli::say::print(&format!("{} pages in {}\n", pages.len(), folder.display()))?;
     Ok(ExitCode::SUCCESS)
 }
 

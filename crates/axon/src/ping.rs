@@ -2,8 +2,8 @@
 
 mod show;
 
-use crate::lab::Choice;
-use crate::say;
+use crate::cli::lab::Choice;
+use crate::cli::say;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
@@ -49,7 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let pings = pings?;
     if arguments.json {
         let output = Output::of(&fabric, &pings);
-        say::print(&crate::output::json(&output)?)?;
+        say::print(&crate::cli::output::json(&output)?)?;
     } else {
         say::print(&show::text(&fabric, &pings))?;
     }
@@ -85,7 +85,7 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
 /// What `axon ping --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     fabric: &'a str,
     /// Ordered pairs of hosts that were pinged.
     pairs: usize,
@@ -104,7 +104,7 @@ struct OnePing<'a> {
     to: &'a str,
     /// Its address; null if it has none.
     address: Option<Ipv4Addr>,
-    /// Requests sent.
+    /// Echo requests that were sent.
     requests: u32,
     /// From the request that was answered to its reply; null without an answer.
     rtt_ns: Option<u64>,

@@ -2,7 +2,7 @@
 
 mod summary;
 
-use crate::lab::Choice;
+use crate::cli::lab::Choice;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{host_index, split_port, switch_index};
 use axon_fabric::model::Fabric;
@@ -37,8 +37,10 @@ pub struct Arguments {
     /// to it
     #[arg(long, value_name = "N", default_value_t = 60)]
     bytes: usize,
-    /// Microseconds from the start of one probe to that of the next
-    #[arg(long, value_name = "US", default_value_t = 1000)]
+    /// Microseconds from the start of one probe to that of the next, 1 to 3600000000; all of a plan
+    /// may take an hour
+    #[arg(long, value_name = "US", default_value_t = 1000,
+          value_parser = clap::value_parser!(u64).range(1..=3_600_000_000))]
     interval: u64,
     /// In the simulator: begin no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
@@ -80,11 +82,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     ensure!(arguments.live || arguments.lab.name().is_none(), "--lab NAME goes with --live");
     let summary = if arguments.live { live(arguments)? } else { simulated(arguments)? };
     if arguments.json {
-        crate::say::print(&crate::output::json(&summary)?)?;
+        crate::cli::say::print(&crate::cli::output::json(&summary)?)?;
     } else {
-        crate::say::print(&summary.to_string())?;
+        crate::cli::say::print(&summary.to_string())?;
     }
-    Ok(crate::say::answer(summary.is_complete()))
+    Ok(crate::cli::say::answer(summary.is_complete()))
 }
 
 impl Arguments {
@@ -141,7 +143,7 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 
 fn simulated(arguments: &Arguments) -> Result<Summary> {
     let file = arguments.file.as_deref().context("the fabric file is missing")?;
-    let fabric = crate::file::load(file)?;
+    let fabric = crate::cli::file::load(file)?;
     if fabric.network != axon_fabric::model::Network::Axon {
         bail!("{} is no Axon network: its switches have no probe units", fabric.name);
     }
@@ -225,7 +227,7 @@ fn live_route(lab: &Lab, fabric: &Fabric, from: usize, to: usize) -> Result<Vec<
     let route =
         node.routes.iter().find(|one| one.port == source.port && one.destination == target.mac);
     let Some(route) = route else {
-        crate::say::note!(
+        crate::cli::say::note!(
             "{} has no route to {} now: this is a shortest path",
             source.name,
             target.name

@@ -17,13 +17,13 @@ pub struct Arguments {
     /// controller of the lab that runs with this file
     socket: Option<PathBuf>,
     #[command(flatten)]
-    dangers: crate::real::Dangers,
+    dangers: crate::cli::real::Dangers,
 }
 
 /// Asks the nodes to change their keys. One that does not keeps no other from it.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, socket, dangers } = arguments;
-    let fabric = crate::real::load_for_daemon(file, dangers, |_| Ok(()))?;
+    let fabric = crate::cli::real::load_for_daemon(file, dangers, |_| Ok(()))?;
     if let Some(socket) = socket {
         rekey(socket, &fabric.keys)
             .with_context(|| format!("{}: the keys are not in use", socket.display()))?;
@@ -34,7 +34,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut failed = Vec::new();
     for (node, outcome) in outcomes {
         if let Err(error) = outcome {
-            crate::say::note!("{node}: {error:#}");
+            crate::cli::say::note!("{node}: {error:#}");
             failed.push(node);
         }
     }

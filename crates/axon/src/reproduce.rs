@@ -1,8 +1,8 @@
 //! `axon reproduce ID...`: tables and figures of the papers, theirs beside ours.
 
-use crate::output;
-use crate::reserve::{Reserved, apart};
-use crate::say::{self, Unwritten};
+use crate::cli::output;
+use crate::cli::reserve::{Reserved, apart};
+use crate::cli::say::{self, Unwritten};
 use anyhow::{Result, ensure};
 use axon_papers::axon::live::process::Stop;
 use axon_papers::reproduce::outcome::{Remark, Row};
@@ -57,7 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     reserve(arguments, &chosen)?;
     let stop = Stop::on_signals()?;
     let is_quiet = arguments.json.as_deref().is_some_and(output::is_standard);
-    let threads = crate::say::threads(arguments.threads);
+    let threads = crate::cli::say::threads(arguments.threads);
     let (out, seed) = (arguments.out.as_path(), arguments.seed);
     let options = Options { out, seed, threads, commit: env!("AXON_COMMIT") };
     let mut results = Vec::new();
@@ -145,7 +145,7 @@ struct Machine {
 /// One experiment.
 #[derive(Serialize)]
 struct Judged {
-    /// Its name: `axon/table1`.
+    /// The name of the experiment: `axon/table1`.
     id: &'static str,
     /// Whether its verdict is `held` or `by_construction`.
     pass: bool,
@@ -153,7 +153,7 @@ struct Judged {
     verdict: Option<Verdict>,
     /// What is held to a bound.
     rows: Vec<Row>,
-    /// What is not.
+    /// The figures that no bound is held to.
     remarks: Vec<Remark>,
     /// Why ours differs, and what had to be read into the paper.
     notes: Vec<String>,

@@ -10,6 +10,6 @@ pub struct Arguments {}
 
 /// Prints the schema.
 pub fn run(_: &Arguments) -> Result<ExitCode> {
-    crate::say::print(&axon_fabric::json_schema())?;
+    crate::cli::say::print(&axon_fabric::json_schema())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -13,8 +13,8 @@ mod watch;
 
 pub use arguments::Arguments;
 
-use crate::output;
-use crate::say::{INTERRUPTED, UNTRIED, Unwritten, note};
+use crate::cli::output;
+use crate::cli::say::{INTERRUPTED, UNTRIED, Unwritten, note};
 use anyhow::{Context, Result, anyhow};
 use axon_fabric::model::{Fabric, Network};
 use axon_fabric::needs::{self, Runtime};
@@ -36,7 +36,7 @@ const SAMPLE: Span = Span::from_micros(1);
 /// # Errors
 /// The run could not begin.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut fabric = crate::file::load(&arguments.file)?;
+    let mut fabric = crate::cli::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
     check_dataplane(arguments, &fabric)?;
     if let Some(most) = arguments.memory_max {
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let asked = pcap::asked(&fabric, &arguments.pcap)?;
     let is_quiet = outputs::reserve(arguments, &fabric, &asked)?;
-    let threads = crate::say::threads(arguments.threads.into());
+    let threads = crate::cli::say::threads(arguments.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
     let options = Options { threads, ..options(arguments, &fabric, seed, &pcaps)? };
@@ -56,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let mut unwritten = Unwritten::default();
     if !is_quiet {
-        unwritten.take(crate::say::print(&show::text(&report, &wall)));
+        unwritten.take(crate::cli::say::print(&show::text(&report, &wall)));
     }
     pcaps.finish(&mut unwritten);
     write(arguments, &report, &wall, &mut unwritten);

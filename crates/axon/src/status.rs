@@ -1,7 +1,7 @@
 //! `axon status`: the state of the switches and the controller of a lab.
 
-use crate::lab::Choice;
-use crate::say;
+use crate::cli::lab::Choice;
+use crate::cli::say;
 use anyhow::Result;
 use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
 use axon_linux::status::NodeStatus;
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         // A deadlock that could not be looked for is left out.
         let deadlock = found.is_ok().then_some(deadlock);
         let output = Output { nodes: &status, deadlock };
-        say::print(&crate::output::json(&output)?)?;
+        say::print(&crate::cli::output::json(&output)?)?;
     } else {
         say::print(&text(&status, deadlock))?;
     }
@@ -92,8 +92,8 @@ fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
         alarms::alarms(status),
     ];
     parts.extend(deadlock.map(|deadlock| {
-        let seconds = deadlock.still_ms as f64 / 1e3;
-        format!("deadlock for {seconds:.1} s: {}\n", deadlock.round.join(" -> "))
+        let seconds = deadlock.blocked_ms as f64 / 1e3;
+        format!("deadlock for {seconds:.1} s: {}\n", deadlock.cycle.join(" -> "))
     }));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -1,6 +1,7 @@
 //! `axon switch FILE NAME`: one switch, on the ports of this machine.
 
-use crate::{capture, real, record};
+use crate::cli::daemon::DaemonArguments;
+use crate::cli::real;
 use anyhow::Result;
 use axon_fabric::model::Fabric;
 use axon_linux::daemon::{self, DaemonOptions};
@@ -17,10 +18,6 @@ pub struct Arguments {
     file: PathBuf,
     /// Name of the switch in the fabric file, such as s1
     name: String,
-    /// Serve the status on this Unix socket, and take commands on one beside it whose name ends in
-    /// .ask
-    #[arg(long, value_name = "PATH")]
-    status_socket: Option<PathBuf>,
     /// Keep the switch's incarnation number in this file, made if missing, so that a clock that is
     /// set back does no harm
     #[arg(long, value_name = "FILE")]
@@ -32,9 +29,7 @@ pub struct Arguments {
     #[command(flatten)]
     dangers: real::Dangers,
     #[command(flatten)]
-    capture: capture::Arguments,
-    #[command(flatten)]
-    record: record::Arguments,
+    daemon: DaemonArguments,
 }
 
 /// Runs until SIGTERM or SIGINT.
@@ -42,11 +37,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let check = |fabric: &Fabric| daemon::check_switch(fabric, &arguments.name, &arguments.tap);
     let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     let options = DaemonOptions {
-        status_socket: arguments.status_socket.clone(),
-        capture: arguments.capture.options(),
-        record: arguments.record.options(Some(&arguments.file))?,
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
+        ..arguments.daemon.options(Some(&arguments.file))?
     };
     real::warn_of_master_key(&fabric, &arguments.name, &arguments.file);
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);

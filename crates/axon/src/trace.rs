@@ -70,7 +70,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     } else {
         let wanted = "a trace that `axon sim --trace` wrote, or - for standard input";
         let file = File::open(&arguments.file);
-        let file = file.map_err(|error| crate::file::unread(&arguments.file, &error, wanted))?;
+        let file =
+            file.map_err(|error| crate::cli::file::unread(&arguments.file, &error, wanted))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());

@@ -1,7 +1,7 @@
 //! `axon up FILE`: the fabric with real Linux hosts, each node in a namespace.
 
-use crate::real;
-use crate::say::{self, note};
+use crate::cli::real;
+use crate::cli::say::{self, note};
 use anyhow::Result;
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_linux::lab::{self, RecordInto, UpOptions};
@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_name = "SWITCH")]
     capture: Vec<String>,
     /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     router: Option<RouterKind>,
     /// Record every input of every switch, controller and agent to DIR/NAME.axrec, for `axon
     /// replay`; DIR is made if missing, and must not hold recordings. They contain the frames of
@@ -34,7 +34,7 @@ pub struct Arguments {
     record: Option<PathBuf>,
     /// End the recordings of each node before they are larger than this, such as 512MiB; 1GiB by
     /// default
-    #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::record::size)]
+    #[arg(long, value_name = "SIZE", requires = "record", value_parser = crate::cli::record::size)]
     record_bytes_max: Option<u64>,
     /// Give hosts no address but a fixed one of the file, such as to run DHCP clients in them
     #[arg(long)]

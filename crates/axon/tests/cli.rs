@@ -201,6 +201,11 @@ fn what_cannot_be_replayed_ends_with_two_and_says_why() {
     assert_eq!(bad(&axon(&["replay", &folder.path("")]), 2), text, "one by one");
     let missing = folder.path("s2.axrec");
     assert!(bad(&axon(&["replay", &missing]), 2).starts_with(&missing));
+    let fifo = folder.path("s3.fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let said = format!("{fifo}: not a regular file");
+    assert!(bad(&axon(&["replay", &fifo]), 2).starts_with(&said), "and nobody waits for ever");
     let no_folder = axon(&["replay", &folder.path(""), "--into", &garbage]);
     let said = format!("cannot make {garbage}");
     assert!(bad(&no_folder, 2).starts_with(&said), "1 would be a difference");

@@ -27,8 +27,8 @@ fn the_simulator_deadlocks_in_the_cycle_that_was_not_ruled_out() {
     let run = axon(&["sim", &file, "--duration", "100ms", "--json", "-"]);
     assert_eq!(run.status.code(), Some(1), "{run:?}");
     let (proof, run) = (json(&proof), json(&run));
-    assert!(run["deadlock"]["round"].is_array(), "{run}");
-    assert_eq!(run["deadlock"]["round"], proof["deadlock"]["cycle"]["ports"]);
+    assert!(run["deadlock"]["cycle"].is_array(), "{run}");
+    assert_eq!(run["deadlock"]["cycle"], proof["deadlock"]["cycle"]["ports"]);
     let options = ["--router", "up_down", "--duration", "100ms", "--json", "-"];
     let run = axon(&[&["sim", file.as_str()][..], &options[..]].concat());
     assert!(json(&run)["deadlock"].is_null(), "{run:?}");

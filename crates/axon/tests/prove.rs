@@ -244,7 +244,7 @@ fn a_watchdog_as_short_as_a_pause_by_congestion_is_no_proof() {
     };
     let said = json(&with("detection: 900us"));
     assert_eq!((&said["proved"], &said["deadlock"]["free"]), (&false.into(), &true.into()));
-    // At either switch two other ports take turns at 60 % of 10 Gb/s, which is 8/3 ns a byte: a
+    // At either switch two other ports share 60 % of 10 Gb/s, which is 8/3 ns a byte: a
     // third of the pool, which is half of what is free then, and the headroom.
     let needed = said["headroom"]["kinds"][1]["needed_bytes"].as_u64().unwrap();
     let longest = ((1 << 20) / 3 + needed) * 8 / 3;

@@ -272,7 +272,7 @@ fn a_file_cut_at_any_byte_gives_the_frames_before_the_cut_and_says_where_it_ends
 }
 
 #[test]
-fn a_file_with_any_byte_changed_is_read_or_refused() {
+fn what_is_read_of_a_file_with_any_byte_changed_reads_the_same_when_it_is_written() {
     let mut random = oorandom::Rand64::new(5);
     for (file, _) in files() {
         for at in 0..file.len() {

@@ -190,7 +190,9 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn a_frame_of_any_bytes_is_recorded_and_what_follows_does_not_hide_it(
+        bytes in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
         model::check(&bytes);
     }
 }

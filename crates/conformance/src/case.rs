@@ -26,7 +26,7 @@ pub struct Case {
 pub enum Verdict {
     /// The device does what is asked for.
     Passed,
-    /// It does not.
+    /// The device does not behave as the clause asks.
     Failed,
     /// It cannot be shown on this rig or with this device.
     NotApplicable,
@@ -40,22 +40,22 @@ pub enum Verdict {
 /// What came of a case.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Outcome {
-    /// See [`Case::name`].
+    /// The family and the name of the case, unique: `pfc/xon`.
     pub name: &'static str,
-    /// See [`Case::clause`].
+    /// The clause of the standard that the case holds the device to.
     pub clause: &'static str,
-    /// See [`Case::says`].
+    /// The behaviour that the case expects, in one sentence.
     pub says: &'static str,
-    /// How it ended.
+    /// The verdict that the case came to.
     pub verdict: Verdict,
     /// Why, unless it passed; empty otherwise.
     pub reason: String,
-    /// What the tester did.
+    /// What the tester sent or changed, in order.
     pub did: Vec<String>,
-    /// What it saw.
+    /// What the tester received or measured, in order.
     pub saw: Vec<String>,
-    /// How long it took on the rig's clock, in nanoseconds.
-    pub nanos: u64,
+    /// The time that the case took on the clock of the rig, in nanoseconds.
+    pub duration_ns: u64,
 }
 
 impl Case {
@@ -84,7 +84,7 @@ impl Case {
         let mut bench = Bench::new(rig);
         let end = (self.run)(&mut bench);
         let end = end.map_err(|halt| bench.excused(halt));
-        let nanos = bench.took().as_nanos();
+        let duration_ns = bench.took().as_nanos();
         let (did, saw) = bench.notes();
         let (verdict, reason) = match end {
             Ok(()) => (Verdict::Passed, String::new()),
@@ -94,7 +94,7 @@ impl Case {
             Err(Halt::Broken(reason)) => (Verdict::Broken, reason),
         };
         let Case { name, clause, says, .. } = *self;
-        Outcome { name, clause, says, verdict, reason, did, saw, nanos }
+        Outcome { name, clause, says, verdict, reason, did, saw, duration_ns }
     }
 }
 

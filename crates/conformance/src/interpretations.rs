@@ -49,7 +49,7 @@ ambiguities! {
 
 /// How a CNM is read, where sources differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CnmReading {
+pub struct CnmInterpretation {
     /// The quoted priority stands in the three highest bits of its word, or in the lowest.
     pub priority_in_high_bits: bool,
     /// The offset falls while the queue grows, or rises.
@@ -104,8 +104,8 @@ impl Interpretations {
     }
 
     /// How a CNM is read and written.
-    pub fn cnm(&self) -> CnmReading {
-        CnmReading {
+    pub fn cnm(&self) -> CnmInterpretation {
+        CnmInterpretation {
             priority_in_high_bits: !self.is_other(Ambiguity::CnmPriority),
             offset_falls_with_queue: !self.is_other(Ambiguity::CnmOffset),
             always_tagged: !self.is_other(Ambiguity::CnmTag),

@@ -3,12 +3,11 @@
 //! A case ([`case::Case`]) is a name, a clause, what the clause asks for, and a function. It acts
 //! through a [`bench::Bench`] on a [`rig::Rig`]: a tester with ports at the device under test.
 //! There are two rigs: [`simulated`] puts our own switch and controller between simulated testers,
-//! [`linux`] sends and hears by packet sockets, whatever stands at the other end.
+//! [`linux`] sends and receives by packet sockets, whatever stands at the other end.
 //!
 //! The tester writes and reads its frames in [`frames`], from the byte layouts and not with
 //! the codecs of `axon-wire`: those are part of what is tested.
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod bench;
 pub mod case;

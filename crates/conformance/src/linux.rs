@@ -123,7 +123,7 @@ impl Linux {
         let more = wire.port.receive(&mut self.pool, &mut came);
         for frame in came {
             let at = self.clock.now();
-            wire.station.hear(at, frame.bytes());
+            wire.station.receive(at, frame.bytes());
             let heard = frame.bytes().to_vec();
             self.seen.push(Seen { at, port, way: Way::Heard, frame: heard });
             self.pool.recycle(frame);

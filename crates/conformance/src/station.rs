@@ -66,7 +66,7 @@ impl Station {
     }
 
     /// A frame has come.
-    pub fn hear(&mut self, at: Time, frame: &[u8]) {
+    pub fn receive(&mut self, at: Time, frame: &[u8]) {
         let (vector, times) = match frames::flow_control_of(self.mac, frame) {
             Ok(FlowControl::Pause(quanta)) => (u8::MAX, [quanta; PRIORITIES]),
             Ok(FlowControl::Pfc(vector, times)) => (vector, times),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_go_first_and_streams_take_turns_at_their_pace() {
+    fn orders_go_first_and_streams_alternate_at_their_pace() {
         let mut station = Station::new(1, RATE);
         station.add(1, stream(1, 1_000, true));
         station.add(2, stream(2, 1_000, true));
@@ -173,22 +173,22 @@ mod tests {
         station.add(1, stream(3, 0, true));
         station.add(2, stream(3, 0, false));
         // 100 quanta are 5,120 ns; 614.4 ns later the station is to have stopped.
-        station.hear(at(1_000), &frames::pfc_for(frames::mac(0), 8, 100));
+        station.receive(at(1_000), &frames::pfc_for(frames::mac(0), 8, 100));
         let both = [taken(&mut station, at(1_600)), taken(&mut station, at(1_600))];
         assert_eq!(both, [Some(1), Some(2)]);
         for _ in 0..3 {
             assert_eq!(taken(&mut station, at(1_700)), Some(2));
         }
         // A stop that runs gives no new time to react, and zero ends it.
-        station.hear(at(2_000), &frames::pfc_for(frames::mac(0), 8, 100));
+        station.receive(at(2_000), &frames::pfc_for(frames::mac(0), 8, 100));
         assert_eq!(taken(&mut station, at(2_100)), Some(2));
-        station.hear(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
+        station.receive(at(2_200), &frames::pfc_for(frames::mac(0), 8, 0));
         let both = [taken(&mut station, at(2_200)), taken(&mut station, at(2_200))];
         assert!(both.contains(&Some(1)), "{both:?}");
         // What is not for this station stops nothing.
         let mut other = frames::pause(frames::mac(0), 100);
         other[..6].copy_from_slice(&frames::mac(7).0);
-        station.hear(at(3_000), &other);
+        station.receive(at(3_000), &other);
         let both = [taken(&mut station, at(4_000)), taken(&mut station, at(4_000))];
         assert!(both.contains(&Some(1)), "{both:?}");
     }

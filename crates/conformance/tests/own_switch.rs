@@ -126,7 +126,7 @@ fn a_device_of_the_older_form_is_failed_by_no_case_of_the_standards() {
 fn a_case_says_how_long_it_took_whatever_ran_before_on_its_rig() {
     let mut rig = Simulated::new(None, SEED);
     let chosen = cases::select(&["pause".into()], &["zero".into()]);
-    let times: Vec<u64> = chosen.iter().map(|case| case.run(&mut rig).nanos).collect();
+    let times: Vec<u64> = chosen.iter().map(|case| case.run(&mut rig).duration_ns).collect();
     assert!(times.len() > 1 && times.iter().all(|&nanos| nanos > 300_000_000), "{times:?}");
 }
 

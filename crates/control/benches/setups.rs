@@ -124,7 +124,7 @@ fn build(router: RouterKind) -> Controller {
     let mut out = Vec::new();
     let mut controller = Controller::new(&config(router), HOPS_MAX);
     let started = Instant::now();
-    controller.attached(Time::ZERO, PortNo(0), Some((incarnation(0).node, PortNo(4))), &mut out);
+    controller.attached(PortNo(0), Some((incarnation(0).node, PortNo(4))));
     for switch in 0..SWITCHES {
         hello(&mut controller, switch, 1, None, &mut out);
     }

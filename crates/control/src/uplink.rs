@@ -276,7 +276,7 @@ mod tests {
             scene
         }
 
-        fn hear(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
+        fn receive(&mut self, port: PortNo, message: Message, addressed: bool) -> Vec<Effect> {
             let from = incarnation(100 + u64::from(port.0), 1);
             let mut effects = vec![];
             let opened = Opened { from, message, addressed };
@@ -288,20 +288,20 @@ mod tests {
             self.discovery.link(self.now, port, true, &mut vec![]);
             let (role, hop_width) = (Role::Switch, HopWidth::Eight);
             let hello = Hello { port: PortNo(9), role, hop_width, challenge: 7 };
-            let effects = self.hear(port, Message::Hello(hello), false);
+            let effects = self.receive(port, Message::Hello(hello), false);
             let challenge = effects.iter().find_map(|effect| match effect {
                 Effect::Link { message: Message::HelloReply(reply), .. } => Some(reply.challenge),
                 _ => None,
             });
             self.challenges.push(challenge.unwrap());
             let echo = challenge.unwrap();
-            self.hear(port, Message::HelloConfirm(HelloConfirm { echo }), true);
+            self.receive(port, Message::HelloConfirm(HelloConfirm { echo }), true);
         }
 
         /// A neighbour advertises its path; returns the Controller Hello that follows, if any.
         fn advertised(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
             let echo = self.challenges[usize::from(port)];
-            self.hear(PortNo(port), Message::Heartbeat(Heartbeat { echo, path }), true);
+            self.receive(PortNo(port), Message::Heartbeat(Heartbeat { echo, path }), true);
             let mut effects = vec![];
             self.uplink.update(self.now, &self.discovery, &mut effects);
             sent(effects)

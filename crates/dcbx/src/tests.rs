@@ -52,7 +52,7 @@ fn frame(last: u8, ttl_secs: u16, optional: Vec<Tlv>) -> Vec<u8> {
 }
 
 /// Lets a neighbour speak; what comes out but for frames.
-fn hear(port: &mut DcbPort, last: u8, optional: Vec<Tlv>) -> Vec<DcbEvent> {
+fn receive(port: &mut DcbPort, last: u8, optional: Vec<Tlv>) -> Vec<DcbEvent> {
     let mut out = vec![];
     port.receive(at(10), &frame(last, 120, optional), &mut out);
     out.retain(|event| !matches!(event, DcbEvent::Send(_)));
@@ -85,10 +85,10 @@ fn a_willing_port_does_what_is_recommended_and_not_what_the_peer_does() {
     let mut port = up(ieee(|_| {}));
     let configuration =
         EtsConfiguration { willing: false, credit_based: false, classes_max: 8, ets: shares(20) };
-    assert_eq!(hear(&mut port, 9, vec![configuration.emit()]), []);
+    assert_eq!(receive(&mut port, 9, vec![configuration.emit()]), []);
     assert_eq!(port.operational().ets, shares(60));
     let recommended = vec![configuration.emit(), EtsRecommendation(shares(30)).emit()];
-    assert_eq!(hear(&mut port, 9, recommended), [DcbEvent::Operational]);
+    assert_eq!(receive(&mut port, 9, recommended), [DcbEvent::Operational]);
     assert_eq!((port.operational().ets, port.operational().ets_from), (shares(30), Source::Peer));
     assert_eq!(port.remote().unwrap().configuration, Some(configuration));
 }
@@ -98,13 +98,13 @@ fn a_recommendation_holds_while_it_is_said_and_the_port_is_willing() {
     let recommended = vec![EtsRecommendation(shares(30)).emit()];
     let mut port = up(ieee(|_| {}));
     let ends: [&dyn Fn(&mut DcbPort); 4] = [
-        &|port| drop(hear(port, 9, vec![pfc(false, 0x10)])),
+        &|port| drop(receive(port, 9, vec![pfc(false, 0x10)])),
         &|port| port.receive(at(20), &frame(9, 0, vec![]), &mut vec![]),
         &|port| port.timeout(at(120_010), &mut vec![]),
         &|port| port.configure(at(20), ieee(|own| own.ets_willing = false), &mut vec![]),
     ];
     for end in ends {
-        hear(&mut port, 9, recommended.clone());
+        receive(&mut port, 9, recommended.clone());
         assert_eq!(port.operational().ets, shares(30));
         end(&mut port);
         assert_eq!(port.operational().ets, shares(60));
@@ -138,7 +138,7 @@ fn a_recommendation_that_cannot_be_done_is_not_done() {
     for (ets, problem) in
         [(three, EtsProblem::Classes(TrafficClass::ALL[2])), (sum, EtsProblem::Sum(101))]
     {
-        let out = hear(&mut port, 9, vec![EtsRecommendation(ets).emit()]);
+        let out = receive(&mut port, 9, vec![EtsRecommendation(ets).emit()]);
         assert_eq!(out, [DcbEvent::Note(DcbxNote::Recommendation(problem))]);
         assert_eq!(port.operational().ets, shares(60));
     }
@@ -159,7 +159,7 @@ fn pfc_follows_willingness_and_of_two_willing_ports_the_tie_rule() {
         (true, true, higher, TieRule::HigherKeeps, true),
     ] {
         let mut port = up(ieee(|config| (config.pfc_willing, config.tie) = (own, tie)));
-        let out = hear(&mut port, peer, vec![pfc(theirs, 0x08)]);
+        let out = receive(&mut port, peer, vec![pfc(theirs, 0x08)]);
         let case = (own, theirs, peer, tie);
         let (expected, from) =
             if follows { (set(0x08), Source::Peer) } else { (set(0x10), Source::Local) };
@@ -176,9 +176,9 @@ fn pfc_follows_willingness_and_of_two_willing_ports_the_tie_rule() {
 #[test]
 fn pfc_for_more_classes_than_the_port_has_it_for_is_not_followed() {
     let mut port = up(ieee(|config| config.pfc_classes_max = 1));
-    hear(&mut port, 9, vec![pfc(false, 0x30)]);
+    receive(&mut port, 9, vec![pfc(false, 0x30)]);
     assert_eq!(port.operational().pfc, set(0x30), "both priorities are in class 0");
-    let out = hear(&mut port, 9, vec![pfc(false, 0x18)]);
+    let out = receive(&mut port, 9, vec![pfc(false, 0x18)]);
     assert!(out.contains(&DcbEvent::Note(DcbxNote::PfcClasses(1))));
     assert_eq!(port.operational().pfc, set(0x10));
     for (zero, follows) in [(ZeroClasses::None, 0x10), (ZeroClasses::All, 0x18)] {
@@ -191,10 +191,10 @@ fn pfc_for_more_classes_than_the_port_has_it_for_is_not_followed() {
 #[test]
 fn with_several_peers_a_port_does_as_without_any() {
     let mut port = up(ieee(|_| {}));
-    hear(&mut port, 8, vec![pfc(false, 0x08)]);
-    assert_eq!(hear(&mut port, 7, vec![]), [], "that one speaks no DCBX");
+    receive(&mut port, 8, vec![pfc(false, 0x08)]);
+    assert_eq!(receive(&mut port, 7, vec![]), [], "that one speaks no DCBX");
     assert_eq!(port.operational().pfc, set(0x08));
-    let out = hear(&mut port, 9, vec![pfc(false, 0x08)]);
+    let out = receive(&mut port, 9, vec![pfc(false, 0x08)]);
     assert_eq!(out, [DcbEvent::Note(DcbxNote::SeveralPeers(2)), DcbEvent::Operational]);
     assert_eq!((port.operational().pfc, port.remote()), (set(0x10), None));
     port.receive(at(20), &frame(9, 0, vec![]), &mut vec![]);
@@ -206,14 +206,14 @@ fn a_repeated_or_unreadable_tlv_counts_as_absent() {
     let mut port = up(ieee(|_| {}));
     let recommended = EtsRecommendation(shares(30)).emit();
     let twice = vec![pfc(false, 8), recommended.clone(), pfc(false, 8)];
-    let out = hear(&mut port, 9, twice.clone());
+    let out = receive(&mut port, 9, twice.clone());
     assert_eq!(out[0], DcbEvent::Note(DcbxNote::Repeated { subtype: 11 }));
     assert_eq!((port.operational().pfc, port.operational().ets), (set(0x10), shares(30)));
     let strict = ieee(|config| config.duplicates = Duplicates::IgnorePeer);
     port.configure(at(20), strict, &mut vec![]);
     assert_eq!(port.operational().ets, shares(60));
     let short = Tlv::of_organisation(OUI_IEEE, 11, &[8]);
-    let out = hear(&mut port, 9, vec![short, recommended]);
+    let out = receive(&mut port, 9, vec![short, recommended]);
     let error = DcbxError::Length(1);
     assert_eq!(out[0], DcbEvent::Note(DcbxNote::Unreadable { subtype: 11, error }));
     assert_eq!((port.operational().pfc, port.operational().ets), (set(0x10), shares(30)));
@@ -228,10 +228,10 @@ fn application_priorities_are_information() {
     };
     let mut port = up(ieee(|config| config.applications = vec![entry(0x8915)]));
     let theirs = axon_wire::dcbx::ieee::emit_applications(&[entry(0x8906)]);
-    assert_eq!(hear(&mut port, 9, vec![theirs]), [DcbEvent::Operational]);
+    assert_eq!(receive(&mut port, 9, vec![theirs]), [DcbEvent::Operational]);
     assert_eq!(port.operational().applications, [entry(0x8915)]);
     assert_eq!(port.operational().peer_applications, [entry(0x8906)]);
-    hear(&mut port, 9, vec![pfc(false, 0x10)]);
+    receive(&mut port, 9, vec![pfc(false, 0x10)]);
     assert_eq!(port.operational().peer_applications, []);
 }
 

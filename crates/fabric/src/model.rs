@@ -176,7 +176,7 @@ pub struct PortPolicies {
     pub axon: AxonPorts,
     /// The priorities of hosts; those that are no better than best effort without.
     pub priorities: Option<HostPriorities>,
-    /// Ports that differ.
+    /// Settings of single ports, in place of those above.
     pub overrides: BTreeMap<End, PortTrust>,
 }
 
@@ -192,7 +192,7 @@ pub struct PortTrust {
 /// The priorities that hosts may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostPriorities {
-    /// These.
+    /// The priorities that keep their value.
     pub allowed: PrioritySet,
     /// What others become; one of them.
     pub otherwise: Priority,

@@ -47,10 +47,10 @@ impl<'a> Planned<'a> {
         let config = assemble::controller_config(fabric, 1, seed);
         let hops_max = config.plane.hops_max();
         let mut controller = Controller::with_router(&config.control, hops_max, router);
-        let (now, mut out) = (Time::ZERO, Vec::new());
+        let (now, out) = (Time::ZERO, Vec::new());
         let End { switch, port } = fabric.controller.at;
         let attached = Some((assemble::switch_id(switch), port));
-        controller.attached(now, PortNo(0), attached, &mut out);
+        controller.attached(PortNo(0), attached);
         let mut ports = vec![(Vec::new(), 0); fabric.switches.len()];
         for link in &fabric.links {
             for (here, there) in [(link.a, link.b), (link.b, link.a)] {

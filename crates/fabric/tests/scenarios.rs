@@ -48,6 +48,40 @@ fn the_published_schema_is_that_of_the_code() {
     assert!(published == schema, "stale: run the tests with BLESS=1 and review the diff");
 }
 
+/// The descriptions of a schema that do not say what they are about, with their places.
+fn bare_descriptions(value: &serde_json::Value, place: &str, found: &mut Vec<String>) {
+    const WORDS_MIN: usize = 4;
+    let below = |key: &str| format!("{place}/{key}");
+    match value {
+        serde_json::Value::Object(keys) => {
+            // A property may have the name `description`; its value is a schema, not a text.
+            let text = keys.get("description").and_then(serde_json::Value::as_str);
+            let is_bare = |text: &&str| {
+                text.split_whitespace().count() < WORDS_MIN || text.starts_with("See `")
+            };
+            found.extend(text.filter(is_bare).map(|text| format!("{place}: {text}")));
+            keys.iter().for_each(|(key, value)| bare_descriptions(value, &below(key), found));
+        }
+        serde_json::Value::Array(all) => {
+            let all = all.iter().enumerate();
+            all.for_each(|(n, value)| bare_descriptions(value, &below(&n.to_string()), found));
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn every_description_in_the_schema_says_what_it_is_about() {
+    let mut found = Vec::new();
+    let schema = serde_json::from_str(&axon_fabric::json_schema()).unwrap();
+    bare_descriptions(&schema, "", &mut found);
+    assert!(found.is_empty(), "say what it is, in which unit:\n{}", found.join("\n"));
+    let bare =
+        serde_json::json!({ "a": [{ "description": "Both." }, { "description": "See `A::b`." }] });
+    bare_descriptions(&bare, "", &mut found);
+    assert_eq!(found, ["/a/0: Both.", "/a/1: See `A::b`."]);
+}
+
 #[test]
 fn the_page_of_ambiguities_names_keys_that_there_are() {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ambiguities.md");

@@ -101,7 +101,7 @@ fn last(file: &Path) -> Result<u64> {
     })
 }
 
-/// Replaces the file as a whole; it is on the disk before anybody hears of the new number.
+/// Replaces the file as a whole; it is on the disk before anybody is sent the new number.
 fn keep(file: &Path, number: u64) -> io::Result<()> {
     let new = beside(file, ".new");
     let written = File::create(&new)

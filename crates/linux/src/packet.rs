@@ -1,9 +1,9 @@
 //! A port on a network device: packet sockets, a shared ring for what comes in, batches for
 //! what goes out.
 //!
-//! Two sockets. The receiving one hears every frame of its device in promiscuous mode,
+//! Two sockets. The receiving one receives every frame of its device in promiscuous mode,
 //! except those that this machine sends, with the state of each frame's checksum before it.
-//! The sending one is bound without a protocol, so it hears nothing, and goes past the
+//! The sending one is bound without a protocol, so it receives nothing, and goes past the
 //! queueing discipline: the node has its own queues.
 //!
 //! What the kernel does to frames on the way, and what is done about it here:

@@ -45,7 +45,7 @@ pub struct PortCounters {
     pub rx_checksums_completed: u64,
     /// Frames whose VLAN tag the kernel took out and that got it back.
     pub rx_tags_restored: u64,
-    /// Frames sent.
+    /// Frames that were sent through the port.
     pub tx_frames: u64,
     /// Their bytes, without FCS.
     pub tx_bytes: u64,

@@ -32,7 +32,7 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// The store of a controller that has one.
     pub store: Option<StoreStatus>,
-    /// Its node.
+    /// What the node counts and knows.
     pub node: NodeTelemetry,
 }
 
@@ -59,7 +59,7 @@ pub struct PortStatus {
 /// How a run loop fares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopCounters {
-    /// Rounds.
+    /// Rounds of the run loop since the daemon started.
     pub rounds: u64,
     /// Wake-ups more than 1 ms after their time.
     pub late: u64,
@@ -81,13 +81,13 @@ pub struct NodeStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Its status.
+    /// The status that the daemon reported.
     Status(Box<Status>),
     /// Nothing, or what is no status.
     Failed {
-        /// The node's name.
+        /// The name of the node, `s1`.
         name: String,
-        /// What went wrong.
+        /// Why the daemon gave no status.
         error: String,
     },
 }
@@ -197,7 +197,7 @@ mod tests {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo::CONTROL, paused: PrioritySet::ALL };
         let blocked =
-            BlockedBuffer { priority: three, left_frames: 1, still_us: 2, queues: vec![queue] };
+            BlockedBuffer { priority: three, left_frames: 1, blocked_us: 2, queues: vec![queue] };
         let mut switch = testing::switch(1);
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
@@ -234,7 +234,7 @@ mod tests {
             r#""drops":{"queue_full":1},"ended":{"consumed":2}"#,
             r#""mac":"02:00:00:00:00:ab""#,
             r#""paused":[3]"#,
-            r#""still_us":2"#,
+            r#""blocked_us":2"#,
             r#""time_ticks":18446744073709551615"#,
             r#""role":"switch""#,
         ] {

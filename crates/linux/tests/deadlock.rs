@@ -151,11 +151,11 @@ fn end_in_deadlock() {
         std::thread::sleep(LOOK);
     };
     println!("after {:.1} s: {found:?}", began.elapsed().as_secs_f32());
-    assert_eq!(found.round, CYCLE);
+    assert_eq!(found.cycle, CYCLE);
     // What is not lossless goes through all the same, and the cycle stays as it is.
     talk.run(1, "ping -q -c 3 -i 0.2 -W 5 10.0.77.5");
     let (status, later) = talk.look();
-    assert_eq!(later.expect("it is there for ever").round, CYCLE);
+    assert_eq!(later.expect("it is there for ever").cycle, CYCLE);
     assert_eq!(Talk::lost(&status), [""; 0]);
     talk.end();
 }

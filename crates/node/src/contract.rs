@@ -6,6 +6,7 @@
 
 use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
+use crate::settings::{SettingError, SettingName};
 use crate::store::StoreChange;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -73,6 +74,9 @@ pub enum Action<B> {
         frame: B,
         /// Why it is here.
         punt: Punt,
+        /// Bytes of its Axon header, as ingress has parsed or written it; 0 where it begins with an
+        /// Ethernet header.
+        header_bytes: u16,
     },
     /// A frame ended here. It comes back so that the runtime can reuse its memory.
     Dropped {
@@ -371,6 +375,28 @@ pub enum Note {
         port: PortNo,
         /// The reason.
         refusal: Refusal,
+    },
+    /// The data plane has refused a setting of a port that it had not refused before; the status
+    /// shows it as long as it is not made.
+    SettingRefused {
+        /// The port.
+        port: PortNo,
+        /// Which setting.
+        setting: SettingName,
+        /// Why.
+        error: SettingError,
+    },
+    /// The data plane owes answers to more changes of routes than are remembered: it is to be
+    /// re-synchronised, and until then the control plane forwards the frames of new flows.
+    AnswersOwed {
+        /// How many.
+        count: u32,
+    },
+    /// From a controller: a switch has reported or requested more than one may; the rest is
+    /// refused.
+    SwitchOverBound {
+        /// The switch.
+        node: NodeId,
     },
 }
 

@@ -25,7 +25,7 @@ pub struct StoredHost {
 /// The state of an address that is kept. An offer is not: it lasts for seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoredState {
-    /// Leased.
+    /// The address is leased to a client.
     Bound,
     /// Used by a host without a lease.
     InUse,
@@ -50,9 +50,10 @@ pub struct StoredLease {
     pub port: PortNo,
     /// The state of the address.
     pub state: StoredState,
-    /// The end of the state; where it has none, its beginning. In the time of the node that writes
-    /// or reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if it was before
-    /// the start.
+    /// [`StoredState::Bound`] and [`StoredState::Declined`]: when the state ends.
+    /// [`StoredState::InUse`] and [`StoredState::Free`]: when it began. In the time of the node
+    /// that writes or reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if
+    /// it was before the start.
     pub until: Time,
 }
 

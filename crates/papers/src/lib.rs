@@ -4,7 +4,6 @@
 //! a run, in the simulator or among real Linux hosts, never from a file.
 
 #![forbid(unsafe_code)]
-#![warn(missing_docs)]
 
 pub mod axon;
 pub mod hagen;

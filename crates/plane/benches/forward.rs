@@ -63,20 +63,20 @@ impl Random {
     }
 }
 
-/// Core cycles per second: each turn of this loop is an exclusive or and an addition that
+/// Core cycles per second: each round of this loop is an exclusive or and an addition that
 /// wait for each other, two cycles, and no compiler or core can shorten the chain.
 fn cycles_per_second() -> f64 {
-    const TURNS: u64 = 200_000;
+    const ROUNDS: u64 = 200_000;
     let best = (0..500).map(|_| {
         let start = Instant::now();
         let mut sum = black_box(1u64);
-        for turn in 0..TURNS {
-            sum = (sum ^ turn).wrapping_add(0x9e37_79b9);
+        for round in 0..ROUNDS {
+            sum = (sum ^ round).wrapping_add(0x9e37_79b9);
         }
         black_box(sum);
         start.elapsed()
     });
-    2.0 * TURNS as f64 / best.min().unwrap_or_default().as_secs_f64()
+    2.0 * ROUNDS as f64 / best.min().unwrap_or_default().as_secs_f64()
 }
 
 fn report(job: &str, packets: usize, best: Duration, per_pass: usize, hertz: f64) {

@@ -66,20 +66,23 @@ pub struct CnmFormat {
 
 impl Default for CnmFormat {
     fn default() -> CnmFormat {
-        CnmFormat {
-            priority_in_high_bits: true,
-            offset_falls_with_queue: true,
-            queue_in_units: true,
-            always_tagged: true,
-            msdu_has_ethertype: true,
-            source_is_point: true,
-            copies_tag: false,
-            strict: false,
-        }
+        CnmFormat::DEFAULT
     }
 }
 
 impl CnmFormat {
+    /// The interpretations that most sources share.
+    pub const DEFAULT: CnmFormat = CnmFormat {
+        priority_in_high_bits: true,
+        offset_falls_with_queue: true,
+        queue_in_units: true,
+        always_tagged: true,
+        msdu_has_ethertype: true,
+        source_is_point: true,
+        copies_tag: false,
+        strict: false,
+    };
+
     /// QOffset on the wire for a queue of `queue` whose set point is `set_point`; saturates.
     pub fn offset(&self, set_point: Bytes, queue: Bytes) -> i16 {
         let (a, b) =
@@ -255,7 +258,7 @@ impl Cnm {
         Ok(cnm)
     }
 
-    /// What only a strict reader minds; `first` is the word with version and reserved bits.
+    /// What only a strict reader refuses; `first` is the word with version and reserved bits.
     fn check(&self, first: u16) -> Result<(), CnmError> {
         match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
             (VERSION, 0) if self.feedback == 0 => Err(CnmError::Feedback),
@@ -370,16 +373,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    const FORMAT: CnmFormat = CnmFormat {
-        priority_in_high_bits: true,
-        offset_falls_with_queue: true,
-        queue_in_units: true,
-        always_tagged: true,
-        msdu_has_ethertype: true,
-        source_is_point: true,
-        copies_tag: false,
-        strict: false,
-    };
+    const FORMAT: CnmFormat = CnmFormat::DEFAULT;
     const STRICT: CnmFormat = CnmFormat { strict: true, ..FORMAT };
     const POINT: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xc]);
     /// Feedback 63, offset -100, delta 20, priority 3, to 02:00:00:00:00:09, no MSDU.
@@ -521,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_cnm_is_refused_and_only_a_strict_reader_minds_the_rest() {
+    fn a_malformed_cnm_is_refused_and_only_a_strict_reader_refuses_the_rest() {
         for length in 0..CNM_BYTES {
             assert_eq!(Cnm::parse(&PDU[..length], &FORMAT), Err(CnmError::Truncated));
         }

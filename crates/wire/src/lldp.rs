@@ -42,8 +42,6 @@ pub mod kind {
     pub const SYSTEM_DESCRIPTION: u8 = 6;
     /// Two bitmaps.
     pub const SYSTEM_CAPABILITIES: u8 = 7;
-    /// An address, and what it belongs to. The only one of types 4 to 8 that may come often.
-    pub const MANAGEMENT_ADDRESS: u8 = 8;
     /// An organisation's own.
     pub const ORGANISATION: u8 = 127;
 }

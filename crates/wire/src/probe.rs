@@ -78,9 +78,9 @@ pub enum ProbeUnit {
 /// What one unit appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeRecord {
-    /// Which unit.
+    /// The unit of the switch that wrote the record.
     pub unit: ProbeUnit,
-    /// Of which port.
+    /// The number of the port that the unit belongs to, from 0.
     pub port: PortNo,
     /// Bytes that waited for that port, if an egress unit was asked; at most 4 GiB.
     #[serde(rename = "queued_bytes")]

@@ -42,7 +42,7 @@ struct RangeJson {
     min_ps: u64,
     /// Their mean, rounded down.
     mean_ps: u64,
-    /// The longest.
+    /// The longest of the times, in picoseconds.
     max_ps: u64,
 }
 
@@ -74,7 +74,7 @@ impl fmt::Display for Range {
 /// A switch on the way, once for each time a probe passes it.
 #[derive(Serialize)]
 struct Hop {
-    /// The switch.
+    /// The name of the switch, `s1`.
     switch: String,
     /// The port by which probes come in.
     ingress: String,
@@ -105,7 +105,7 @@ pub struct Summary {
     title: String,
     /// Size of a probe when it leaves, header included, without FCS.
     bytes: usize,
-    /// Probes sent.
+    /// Probes that the origin sent.
     sent: u32,
     /// Probes that did not come back.
     lost: u32,

@@ -13,7 +13,7 @@ use serde::Serialize;
 /// What `axon prove --json` writes.
 #[derive(Serialize)]
 pub(super) struct ProofJson<'a> {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     fabric: &'a str,
     /// Whether all that was looked at is proved.
     proved: bool,
@@ -69,7 +69,7 @@ struct RoutesJson {
 struct LayerJson {
     /// Its priorities, 0 to 7.
     priorities: Vec<u8>,
-    /// Routes in it.
+    /// Routes that use the layer.
     routes: u64,
 }
 
@@ -135,7 +135,7 @@ struct HeadroomJson<'a> {
 /// Ports whose headroom is computed from the same figures.
 #[derive(Serialize)]
 struct PortsJson<'a> {
-    /// Their names.
+    /// The names of the ports, `s1-p0`.
     ports: &'a [String],
     /// Whether they are ports to hosts.
     to_host: bool,
@@ -147,9 +147,9 @@ struct PortsJson<'a> {
     cable_ns: u64,
     /// What the needed headroom is the sum of.
     terms: Vec<TermJson<'a>>,
-    /// Headroom needed.
+    /// Headroom that each of the ports needs, in bytes.
     needed_bytes: u64,
-    /// Headroom configured.
+    /// Headroom that is configured for each of the ports, in bytes.
     configured_bytes: u64,
     /// The most that a search for bad timings has found to come after XOFF.
     found_bytes: u64,
@@ -170,14 +170,14 @@ struct TermJson<'a> {
     name: &'a str,
     /// How many times it counts.
     times: u64,
-    /// Bits, once.
+    /// The length of the term, in bits, counted once.
     bits: u64,
 }
 
 /// A port without PFC.
 #[derive(Serialize)]
 struct WithoutPfcJson {
-    /// The port.
+    /// The name of the port, `s1-p0`.
     port: String,
     /// The lossless priorities that have no PFC there, 0 to 7.
     priorities: Vec<u8>,

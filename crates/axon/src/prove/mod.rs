@@ -12,9 +12,9 @@ mod search;
 mod show;
 mod watchdog;
 
-use crate::output;
-use crate::reserve::{Reserved, apart};
-use crate::say::{Unwritten, note};
+use crate::cli::output;
+use crate::cli::reserve::{Reserved, apart};
+use crate::cli::say::{Unwritten, note};
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{split_port, switch_index};
 use axon_fabric::model::{End, Fabric, Network, RouterKind};
@@ -47,7 +47,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     router: Option<RouterKind>,
     /// Fail this link between switches after the routes are installed: one of its ports (s1-p2) or
     /// its two switches (s1,s2); may be given more than once, all links fail together
@@ -60,7 +60,7 @@ pub struct Arguments {
 /// # Errors
 /// That could not be tried.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let mut fabric = crate::file::load(&arguments.file)?;
+    let mut fabric = crate::cli::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
     let asked = asked(&fabric, arguments)?;
     let mut reserved = Reserved::default();
@@ -76,7 +76,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     note!("{}: {} routes in {seconds:.2} s", fabric.name, proof.dependencies.routes());
     let mut unwritten = Unwritten::default();
     if !arguments.json.as_deref().is_some_and(output::is_standard) {
-        unwritten.take(crate::say::print(&show::text(&proof)));
+        unwritten.take(crate::cli::say::print(&show::text(&proof)));
     }
     if let Some(path) = &arguments.json {
         unwritten.take(output::write(path, &output::json(&json::of(&proof))?));

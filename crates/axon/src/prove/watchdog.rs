@@ -33,7 +33,7 @@ pub(super) fn of(fabric: &Fabric, dependencies: &Dependencies) -> Option<Watched
     let bounded = stops.is_some();
     let longest = stops.as_ref().map(|stops| stops.iter().map(|stop| stop.longest).max());
     let longest = longest.map(Option::unwrap_or_default).filter(|&longest| longest < FOR_EVER);
-    let percent = config.stopped_percent;
+    let percent = config.paused_percent;
     let key = |stop: &CongestionPause| (stop.detection(percent).unwrap_or(FOR_EVER), stop.longest);
     // Of several equally bad the first.
     let worst = stops
@@ -58,7 +58,7 @@ pub(super) fn warning(fabric: &Fabric) -> Option<&'static str> {
 impl Watched {
     /// The detection time that is just too short; `None` if none is long enough.
     fn needed(&self) -> Option<Span> {
-        let worst = |stop: CongestionPause| stop.detection(self.config.stopped_percent);
+        let worst = |stop: CongestionPause| stop.detection(self.config.paused_percent);
         self.worst.map_or(Some(Span::ZERO), worst).filter(|_| self.bounded)
     }
 
@@ -69,8 +69,8 @@ impl Watched {
 
     /// In one line what came of it.
     pub(super) fn headline(&self, fabric: &Fabric) -> String {
-        let WatchdogConfig { detection, stopped_percent, .. } = self.config;
-        let storm = match stopped_percent {
+        let WatchdogConfig { detection, paused_percent, .. } = self.config;
+        let storm = match paused_percent {
             100 => format!("{} of pause are a storm", span_text(detection)),
             part => format!("{part}% of {} of pause are a storm", span_text(detection)),
         };
@@ -89,7 +89,7 @@ impl Watched {
             None => "NO TIME is long enough".into(),
         };
         let longest = text(worst.longest);
-        let through = match stopped_percent {
+        let through = match paused_percent {
             100 => String::new(),
             _ => format!(" and let {} b/s of {} through", worst.rate, worst.link),
         };
@@ -107,7 +107,7 @@ impl Watched {
             return Some(way.into());
         }
         // By the share of time nothing is enough; without a break each pause has an end.
-        let longest = self.longest.filter(|_| self.config.stopped_percent < 100)?;
+        let longest = self.longest.filter(|_| self.config.paused_percent < 100)?;
         let longer = match self.config.detection > longest {
             true => String::new(),
             false => format!(", and a dcb.watchdog.detection of more than {}", text(longest)),
@@ -121,7 +121,7 @@ impl Watched {
         WatchdogJson {
             suffices: self.suffices(),
             detection_ns: self.config.detection.as_nanos(),
-            paused_percent: self.config.stopped_percent,
+            paused_percent: self.config.paused_percent,
             detection_needed_ns: self.needed().map(Span::as_nanos),
             at: worst.map(|worst| ends(fabric, worst.buffer).1),
             longest_pause_ns: worst.map(|worst| worst.longest.as_nanos()),
@@ -135,7 +135,7 @@ impl Watched {
 pub(super) struct WatchdogJson {
     /// Whether its detection time is long enough.
     suffices: bool,
-    /// The detection time.
+    /// The detection time that is configured, in nanoseconds.
     detection_ns: u64,
     /// The share of the detection time for which a queue must be paused, in per cent.
     paused_percent: u8,

@@ -22,7 +22,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::router::parser())]
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     pub router: Option<RouterKind>,
     /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
     /// classes

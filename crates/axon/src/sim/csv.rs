@@ -5,8 +5,8 @@
 //! RFC 4180, but with a newline only at the end of a line. Fields that need quotes have them:
 //! a name may hold what the fabric file gives it.
 
-use crate::output;
-use crate::say::Unwritten;
+use crate::cli::output;
+use crate::cli::say::Unwritten;
 use anyhow::{Context, Result};
 use axon_sim::results::{EndCount, FlowReport, PortSamples, Times};
 use axon_sim::run::Report;
@@ -59,24 +59,24 @@ struct FlowRow<'a> {
     /// The shortest time that one of the completed took; empty if none was measured, as are the
     /// four that follow.
     times_min_ns: Option<u64>,
-    /// Their mean.
+    /// The mean time of the completed, in nanoseconds.
     times_mean_ns: Option<u64>,
     /// What half of them do not exceed, at most 1.6 % too high.
     times_p50_ns: Option<u64>,
     /// What 99 of 100 do not exceed, at most 1.6 % too high.
     times_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest time of a completed one, in nanoseconds.
     times_max_ns: Option<u64>,
     /// The shortest time of a datagram from sending to arrival; empty if none was measured, as are
     /// the four that follow.
     latency_min_ns: Option<u64>,
-    /// Their mean.
+    /// The mean latency of the datagrams, in nanoseconds.
     latency_mean_ns: Option<u64>,
     /// What half of them do not exceed, at most 1.6 % too high.
     latency_p50_ns: Option<u64>,
     /// What 99 of 100 do not exceed, at most 1.6 % too high.
     latency_p99_ns: Option<u64>,
-    /// The longest.
+    /// The longest latency of a datagram, in nanoseconds.
     latency_max_ns: Option<u64>,
     /// When all that there was to do was done; empty if it is not.
     done_ns: Option<u64>,
@@ -88,7 +88,7 @@ struct FlowRow<'a> {
 /// node.
 #[derive(Default, Serialize)]
 struct PortRow<'a> {
-    /// `s1-p0`.
+    /// The name of the port, `s1-p0`.
     port: &'a str,
     /// The port at the other end of its link; empty without one.
     peer: &'a str,
@@ -110,7 +110,7 @@ struct DropRow<'a> {
     /// The node that dropped them, the port by which they had come in, or, for what links lose,
     /// the port that had sent them.
     place: &'a str,
-    /// Why they were dropped.
+    /// The reason for which the frames were dropped: `queue_full`.
     reason: &'a str,
     /// Frames that were dropped there for this reason.
     frames: u64,
@@ -123,7 +123,7 @@ struct DropRow<'a> {
 struct EndedRow<'a> {
     /// The node in which they ended, or the port by which they had come in.
     place: &'a str,
-    /// Why they ended.
+    /// The reason for which the frames ended: `consumed`.
     reason: &'a str,
     /// Frames that ended there for this reason.
     frames: u64,
@@ -134,7 +134,7 @@ struct EndedRow<'a> {
 struct SampleRow<'a> {
     /// Simulated time of the sample.
     time_ns: u64,
-    /// `s1-p0`.
+    /// The name of the port, `s1-p0`.
     port: &'a str,
     /// Bytes of frames, without FCS, that had begun to go out by then, over all incarnations of the
     /// switch; empty without power.

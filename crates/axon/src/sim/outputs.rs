@@ -3,8 +3,8 @@
 use super::arguments::Arguments;
 use super::pcap::Asked;
 use super::{csv, plot};
-use crate::output::{self, is_standard};
-use crate::reserve::{Reserved, apart};
+use crate::cli::output::{self, is_standard};
+use crate::cli::reserve::{Reserved, apart};
 use anyhow::{Result, ensure};
 use axon_fabric::model::Fabric;
 use axon_fabric::traffic::App;

@@ -1,7 +1,7 @@
 //! What single ports carry, as pcapng files.
 
-use crate::output::{self, Output};
-use crate::say::Unwritten;
+use crate::cli::output::{self, Output};
+use crate::cli::say::Unwritten;
 use anyhow::{Context, Result, anyhow, bail};
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_fabric::model::{Fabric, Network};

@@ -1,8 +1,8 @@
 //! Throughput and queues over time, as SVG.
 
 use super::lines::{Line, bins};
-use crate::output::{self, is_standard};
-use crate::say::Unwritten;
+use crate::cli::output::{self, is_standard};
+use crate::cli::say::Unwritten;
 use anyhow::anyhow;
 use axon_papers::reproduce::rates::Counted;
 use axon_papers::reproduce::{Axis, Plot, Series};

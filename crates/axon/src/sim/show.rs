@@ -45,8 +45,8 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         line!(out, "stale route: {route}");
     }
     if let Some(deadlock) = &report.deadlock {
-        let (at, round) = (deadlock.at_ns as f64 / 1e6, deadlock.round.join(" -> "));
-        line!(out, "deadlock at {at:.3} ms: {round}");
+        let (at, cycle) = (deadlock.at_ns as f64 / 1e6, deadlock.cycle.join(" -> "));
+        line!(out, "deadlock at {at:.3} ms: {cycle}");
     }
     if let Some(problem) = &report.unaccounted {
         line!(out, "{problem}");

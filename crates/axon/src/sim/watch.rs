@@ -2,7 +2,7 @@
 
 use super::pcap::Pcaps;
 use super::wall::Wall;
-use crate::say::INTERRUPTED;
+use crate::cli::say::INTERRUPTED;
 use anyhow::{Context, Result};
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};

@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 const PAGE: &str = "docs/outputs.md";
+/// Fewer words do not say what a key is.
+const MEANING_WORDS_MIN: usize = 4;
 const HEAD: &str = "\
 # Outputs
 
@@ -68,7 +70,7 @@ const SECTIONS: [Section; 15] = [
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
     section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
-    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/output.rs")),
+    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
     section("`axon probe --json`", FORMAT, ("Summary", "probe/summary.rs")),
     section("`axon conformance --json`", FORMAT, ("Report", "conformance/src/report/mod.rs")),
@@ -163,12 +165,39 @@ fn heading(model: &Model, at: usize) -> String {
     if same == 0 { name.to_owned() } else { format!("{name} {}", same + 1) }
 }
 
+/// A meaning is a sentence, and stands by itself.
+fn check_meaning(of: &str, meaning: &str) {
+    let problem = meaning_problem(meaning);
+    assert!(problem.is_none(), "{of}: `{meaning}` {}", problem.unwrap_or_default());
+}
+
+/// Why a comment is no meaning for a reader who does not know the code, if it is none.
+fn meaning_problem(meaning: &str) -> Option<&'static str> {
+    if meaning.starts_with("See `") {
+        return Some("leads into the code; expected what it is, in which unit");
+    }
+    let short = meaning.split_whitespace().count() < MEANING_WORDS_MIN;
+    short.then_some("is too short; expected a sentence: what it is, in which unit")
+}
+
+#[test]
+fn a_meaning_that_names_code_or_leaves_out_what_it_is_about_is_refused() {
+    for meaning in ["", "Of both.", "Whether it is.", "See `Case::name`, which has it all."] {
+        assert!(meaning_problem(meaning).is_some(), "{meaning}");
+    }
+    assert_eq!(meaning_problem("When the round began."), None);
+}
+
 fn table(text: &mut String, model: &Model, at: usize) {
+    let name = &model.types[at].name;
+    let is_form = matches!(model.types[at].body, Body::Forms(_));
     let mut fields_of = |fields: &[Field]| {
         writeln!(text, "| key | value | unit | meaning |\n|---|---|---|---|").unwrap();
         for field in fields {
             let Field { key, shape, optional, doc } = field;
-            assert!(!doc.is_empty(), "{} of {}: say what it is", key, model.types[at].name);
+            // The keys of a form of an object begin with the name of the form.
+            let alone = doc.split_once(": ").filter(|_| is_form).map_or(&doc[..], |(_, doc)| doc);
+            check_meaning(&format!("{key} of {name}"), alone);
             let may = if *optional { "; may be left out" } else { "" };
             let value = format!("{}{may}", value(model, shape));
             writeln!(text, "| `{key}` | {value} | {} | {} |", unit(key), cell(doc)).unwrap();
@@ -180,8 +209,9 @@ fn table(text: &mut String, model: &Model, at: usize) {
         Body::Forms(_) => fields_of(&model.keys(at)),
         Body::Texts(texts) => {
             writeln!(text, "| value | meaning |\n|---|---|").unwrap();
-            for (name, doc) in texts {
-                writeln!(text, "| `{name}` | {} |", cell(doc)).unwrap();
+            for (value, doc) in texts {
+                check_meaning(&format!("{value} of {name}"), doc);
+                writeln!(text, "| `{value}` | {} |", cell(doc)).unwrap();
             }
             text.push('\n');
         }

@@ -247,20 +247,6 @@ fn no_file_is_dead() {
 }
 
 #[test]
-fn every_drop_and_refusal_says_why() {
-    let text = std::fs::read_to_string(root().join("crates/node/src/contract.rs")).unwrap();
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let mut count = 0;
-    for (index, line) in lines.iter().enumerate() {
-        if line.ends_with("\",") && line.contains(" = \"") {
-            assert!(lines[index - 1].starts_with("///"), "contract.rs:{}: {line}", index + 1);
-            count += 1;
-        }
-    }
-    assert!(count > 10, "only {count} reasons found");
-}
-
-#[test]
 fn text_is_clean_and_knows_no_machine() {
     // In halves, so that this file does not find itself.
     let homes = [concat!("/ho", "me/"), concat!("/ro", "ot/"), concat!("/wo", "rk/")];

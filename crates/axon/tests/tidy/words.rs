@@ -10,41 +10,71 @@ use super::{assert_none, files};
 const WORDS: &[(&str, &str)] = &[
     ("bank", "ports"),
     ("banks", "ports"),
+    ("bodies", "nodes, runtimes"),
+    ("by turns", "alternately"),
     ("card", "NIC"),
     ("cards", "NICs"),
     ("circle", "cycle"),
     ("circles", "cycles"),
+    ("cnm reading", "CNM interpretation"),
     ("desk", "command, request"),
+    ("doubt", "ambiguity"),
     ("doubts", "ambiguities"),
+    ("equal turns", "equal shares"),
+    ("every body", "every runtime"),
     ("forgive", "cancel, clear"),
     ("forgiven", "cancelled, cleared"),
+    ("forgives", "cancels, clears"),
+    ("forgiving", "cancelling, clearing"),
     ("glance", "prefetch hint"),
+    ("glances", "prefetch hints"),
     ("harness", "adapter"),
+    ("hear", "receive"),
+    ("hears", "receives"),
     ("heed", "act on, honour"),
     ("heeded", "acted on, honoured"),
     ("heeds", "acts on, honours"),
     ("honest stop", "pause caused by congestion"),
     ("honest stops", "pauses caused by congestion"),
+    ("in turns", "alternately"),
     ("jack", "port, cable end"),
     ("jacks", "ports, cable ends"),
-    ("life of a node", "incarnation"),
+    ("life", "incarnation"),
+    ("lives", "incarnations; runs"),
+    ("marks of a queue", "watermarks, thresholds of a queue"),
+    ("marks of queues", "watermarks, thresholds of queues"),
+    ("nobody minds", "what happens, and why that is harmless"),
+    ("notice", "congestion notification; see, detect"),
+    ("notices", "congestion notifications; sees, detects"),
     ("obey", "act on, honour"),
     ("obeyed", "honoured"),
+    ("obeying", "honouring"),
     ("obeys", "honours"),
+    ("one voice", "what all advertise"),
     ("plug", "port, cable end"),
     ("plugs", "ports, cable ends"),
     ("readings", "interpretations"),
+    ("speech", "LLDP agent state"),
     ("stand still", "be blocked, deadlocked"),
     ("standing still", "blocked, deadlocked"),
     ("stands still", "is blocked, deadlocked"),
     ("standstill", "deadlock"),
     ("stood still", "was blocked, paused"),
+    ("take turns", "alternate, share, are scheduled"),
+    ("takes turns", "alternates, shares, is scheduled"),
+    ("taking turns", "alternating, sharing"),
     ("tells", "configures, advertises, reports, sends"),
     ("throttle", "shaper"),
+    ("throttled", "shaped"),
+    ("throttles", "shapers"),
     ("told", "configured, advertised, received, reported"),
     ("under way", "in flight"),
     ("valve", "shaper"),
+    ("valves", "shapers"),
+    ("voice", "LLDP agent state"),
+    ("voices", "LLDP agent states"),
     ("wish", "command, request"),
+    ("wished", "commanded, requested"),
     ("wishes", "commands, requests"),
 ];
 
@@ -61,12 +91,16 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/fabric/tests/errors/", "plug", "the same, in errors that list all faults"),
     ("scenarios/fabric.schema.json", "plug", "the same, in the schema"),
     ("scenarios/hand.yaml", "plug", "the same, in an example"),
+    ("crates/papers/src/hagen/fig6_1.rs", "take turns", "the text of rows that were run"),
+    ("docs/papers.md", "take turns", "the same, on the page of the rows"),
+    ("crates/fabric/src/renamed.rs", "in turns", "old names of keys, one after the other"),
 ];
 
 #[test]
 fn words_are_those_of_the_field() {
     let mut problems = Vec::new();
     for (name, text) in files() {
+        problems.extend(private_words_of_path(&name));
         if is_ours(&name) {
             problems.extend(private_words(&name, &text));
         }
@@ -85,8 +119,15 @@ fn the_list_of_exceptions_names_files_that_there_are() {
 
 /// Whether a file holds text of ours that somebody reads.
 fn is_ours(name: &str) -> bool {
-    let kinds = [".rs", ".md", ".yaml", ".txt", "schema.json"];
-    kinds.iter().any(|kind| name.ends_with(kind))
+    let kinds = [".rs", ".md", ".yaml", ".txt", ".py", ".lua", ".cc", "schema.json", "Makefile"];
+    // Scripts have no ending.
+    kinds.iter().any(|kind| name.ends_with(kind)) || name.starts_with("tools/")
+}
+
+/// The private words in the path of a file.
+fn private_words_of_path(name: &str) -> Vec<String> {
+    let found = private_words(name, name).into_iter();
+    found.map(|problem| format!("{problem} (in the path)")).collect()
 }
 
 /// A word in lower case, and the line that it stands in, counted from 1.
@@ -176,6 +217,19 @@ fn a_private_word_is_found_in_whatever_form_it_is_written() {
     ] {
         assert!(found(text).is_empty(), "{text}");
     }
+}
+
+#[test]
+fn a_private_word_is_found_in_the_path_of_a_file_and_in_files_of_all_kinds() {
+    let path = "crates/fabric/src/dcb/notice.rs";
+    let found = private_words_of_path(path);
+    let instead = "congestion notification; see, detect";
+    assert_eq!(found, [format!("{path}:1: `notice`: say {instead} (in the path)")]);
+    assert!(private_words_of_path("crates/fabric/src/dcb/congestion.rs").is_empty());
+    for name in ["Makefile", "tools/fuzz", "vectors/read.py", "bench/ns3/fat_tree.cc", "a.lua"] {
+        assert!(is_ours(name), "{name}");
+    }
+    assert!(!is_ours("Cargo.lock"));
 }
 
 #[test]

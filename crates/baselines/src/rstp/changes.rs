@@ -2,7 +2,7 @@
 //!
 //! In plain English: when a port that is not an edge begins to forward, addresses may be
 //! elsewhere now. The bridge says so on all its other ports of the tree for a hello time and a
-//! second, and forgets what it has learned there; whoever hears it does the same. A BPDU is
+//! second, and forgets what it has learned there; whoever receives that does the same. A BPDU is
 //! sent when there is something new, and by designated ports once per hello time all the
 //! same; at most six at once, then one a second.
 

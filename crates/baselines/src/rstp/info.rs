@@ -5,7 +5,7 @@
 //! forward, and has heard no bridge, is an edge: hosts are behind it. A message of a
 //! designated port that is better than what this port has, or comes from the same port as
 //! that, is kept, and all roles are chosen anew; the same message again only makes it young;
-//! a worse one, from a port that learns already, shows that somebody does not hear us
+//! a worse one, from a port that learns already, shows that somebody does not receive ours
 //! (a dispute). A message of a root or alternate port may agree to what we have proposed.
 //! Information that has not been heard again for three hello times is forgotten.
 

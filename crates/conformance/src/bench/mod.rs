@@ -202,7 +202,7 @@ impl<'a> Bench<'a> {
                 pairs.iter().filter(|pair| !known(pair)).copied().collect();
             let Some(&(from, to)) = unknown.first() else { break };
             if self.now() >= end {
-                let ports = format!("port {from} hears no answer to its ARP for port {to}");
+                let ports = format!("port {from} receives no answer to its ARP for port {to}");
                 return Err(Halt::Broken(format!("nothing comes through the device: {ports}")));
             }
             let now = self.now();

@@ -3,7 +3,7 @@
 //! What a device takes over from its peer is in `dcbx_takes.rs`.
 
 use super::dcbx_takes::OWN;
-use super::lldp::{IEEE, announce, hear, last_said, latest};
+use super::lldp::{IEEE, announce, last_said, latest, receive};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
@@ -112,7 +112,7 @@ fn not_forwarded(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn lldp_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     speaking(bench)?;
-    let frame = hear(bench)?;
+    let frame = receive(bench)?;
     let tlvs = frames::tlvs_of(&frame).unwrap_or_default();
     bench.saw(format!("{} TLVs in {} octets", tlvs.len(), frame.len()));
     let kinds: Vec<u8> = tlvs.iter().map(|&(kind, _)| kind).collect();
@@ -169,7 +169,7 @@ fn pfc_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 
 fn application_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     speaking_by_standard(bench)?;
-    let frame = hear(bench)?;
+    let frame = receive(bench)?;
     let Some(said) = frames::said_by(&frame, IEEE, 12).first().map(|said| said.to_vec()) else {
         return Err(Halt::NotApplicable("the device says no application priorities".into()));
     };

@@ -5,7 +5,7 @@
 //! tester is its peer, and says other things. What is in force then is what the device itself says
 //! next by LLDP.
 
-use super::lldp::{BEFORE, IEEE, SETTLES, announce, announce_as, hear, last_said, latest};
+use super::lldp::{BEFORE, IEEE, SETTLES, announce, announce_as, last_said, latest, receive};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
@@ -272,7 +272,7 @@ fn other_group(bench: &mut Bench<'_>) -> Result<(), Halt> {
     bench.send_now(0, frame)?;
     bench.did("PFC, said to the nearest customer bridge");
     bench.pass(SETTLES)?;
-    hear(bench)?;
+    receive(bench)?;
     pfc_is(bench, OWN)
 }
 
@@ -307,7 +307,7 @@ fn parts(frame: &[u8]) -> Result<Vec<(u8, Vec<u8>)>, Halt> {
 
 fn cee_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
     set_up(bench, Dcbx { form: Form::Cee, ..Dcbx::default() })?;
-    let frame = hear(bench)?;
+    let frame = receive(bench)?;
     let parts = parts(&frame)?;
     bench.saw(format!("parts {parts:02x?}"));
     for (kind, length) in [(1, 10), (2, 17), (3, 6)] {

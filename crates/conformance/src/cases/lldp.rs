@@ -1,4 +1,4 @@
-//! What the cases of DCBX have in common: to say something by LLDP, and to hear what is said.
+//! What the cases of DCBX have in common: to advertise by LLDP, and to receive what is advertised.
 
 use crate::bench::Bench;
 use crate::frames;
@@ -54,7 +54,7 @@ pub fn latest(bench: &Bench<'_>) -> Vec<Vec<u8>> {
 ///
 /// # Errors
 /// None comes.
-pub fn hear(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
+pub fn receive(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
     let from = bench.now();
     // A neighbour that is new makes a device speak at once.
     announce(bench, 120, &[])?;
@@ -74,7 +74,7 @@ pub fn hear(bench: &mut Bench<'_>) -> Result<Vec<u8>, Halt> {
 pub fn last_said(bench: &mut Bench<'_>, subtype: u8) -> Result<Vec<u8>, Halt> {
     let mut frames = latest(bench);
     if frames.is_empty() {
-        frames.push(hear(bench)?);
+        frames.push(receive(bench)?);
     }
     let last = frames.pop().unwrap_or_default();
     let said = frames::said_by(&last, IEEE, subtype).first().map(|said| said.to_vec());

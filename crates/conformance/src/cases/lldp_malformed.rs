@@ -4,7 +4,7 @@
 //! LLDPDU in.
 
 use super::dcbx_takes::{OTHER, OWN, pfc_is, pfc_says, set_up, willing};
-use super::lldp::{IEEE, SETTLES, hear, latest};
+use super::lldp::{IEEE, SETTLES, latest, receive};
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames::{self, tlv};
@@ -82,6 +82,6 @@ fn dropped(bench: &mut Bench<'_>, tlvs: &[Vec<u8>]) -> Result<(), Halt> {
         bench.expect(!followed, || format!("it was taken in: {}", frames::hex(&frame)))?;
     }
     // A neighbour that is new, and says nothing of DCBX, makes it speak.
-    hear(bench)?;
+    receive(bench)?;
     pfc_is(bench, OWN)
 }

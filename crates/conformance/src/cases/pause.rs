@@ -271,7 +271,7 @@ fn frame_completes(bench: &mut Bench<'_>) -> Result<(), Halt> {
         let at = begun + step * n + Span::from_ticks(step.ticks() / 32 * n);
         bench.send_at(0, at, frames::pause(frames::mac(0), if n % 2 == 0 { few } else { 0 }));
     }
-    bench.did("32 PAUSE frames, by turns with a time and zero, at other moments of frames");
+    bench.did("32 PAUSE frames, alternately with a time and zero, at other moments of frames");
     bench.pass(pause * 4)?;
     let sent = bench.log().iter().filter(|seen| seen.way == Way::Sent && seen.port == 1);
     let sent = sent.filter(|seen| frames::traffic_of(&seen.frame).is_some()).count();

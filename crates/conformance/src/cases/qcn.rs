@@ -2,13 +2,13 @@
 //! reaction point does is in `qcn_reacts.rs`.
 //!
 //! In plain English: two ports of the tester send more of one priority than port 0 takes, so
-//! that its queue grows, and hear what the device says to the sources.
+//! that its queue grows, and receive what the device sends to the sources.
 
 use super::qcn_reacts::{cnm, pdu};
 use crate::bench::{Bench, FRAME_BYTES};
 use crate::case::Case;
 use crate::frames;
-use crate::interpretations::CnmReading;
+use crate::interpretations::CnmInterpretation;
 use crate::rig::{Halt, Stream};
 use crate::setup::Setup;
 use axon_wire::priority::{Priority, PrioritySet};
@@ -179,7 +179,7 @@ fn cnm_format(bench: &mut Bench<'_>) -> Result<(), Halt> {
 }
 
 /// What is wrong with a CNM that is to be written so, if anything.
-fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmReading) -> Option<&'static str> {
+fn fault(cnm: &Cnm<'_>, priority: Priority, format: &CnmInterpretation) -> Option<&'static str> {
     if cnm.pdu.len() < 24 {
         return Some("it is shorter than 24 octets");
     }

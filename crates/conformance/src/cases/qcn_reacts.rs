@@ -6,7 +6,7 @@
 use crate::bench::Bench;
 use crate::case::Case;
 use crate::frames;
-use crate::interpretations::CnmReading;
+use crate::interpretations::CnmInterpretation;
 use crate::rig::Halt;
 use crate::setup::Setup;
 use axon_wire::Span;
@@ -126,7 +126,7 @@ fn rate(bench: &mut Bench<'_>) -> Result<u64, Halt> {
 
 /// The PDU of a CNM for a frame that was heard, with this feedback, written so: 64 octets of it are
 /// quoted.
-pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmReading) -> Vec<u8> {
+pub(super) fn pdu(frame: &[u8], feedback: u8, format: &CnmInterpretation) -> Vec<u8> {
     let (mut kind, mut at) = frames::ethertype(frame).unwrap_or((0, 14));
     if kind == frames::CN_TAG_TYPE {
         (kind, at) = (frames::word(frame, at + 2).unwrap_or(0), at + 4);

@@ -49,7 +49,7 @@ fn totals(cases: &[Outcome]) -> [(&'static str, Cow<'static, str>); 5] {
         ("failures", count("failure")),
         ("errors", count("error")),
         ("skipped", count("skipped")),
-        ("time", seconds(cases.iter().map(|case| case.nanos).sum()).into()),
+        ("time", seconds(cases.iter().map(|case| case.duration_ns).sum()).into()),
     ]
 }
 
@@ -66,7 +66,7 @@ fn element_of(verdict: Verdict) -> Option<(&'static str, &'static str)> {
 
 fn one(out: &mut Writer<&mut Vec<u8>>, case: &Outcome) -> io::Result<()> {
     let name = case.name.split_once('/').map_or(case.name, |(_, name)| name);
-    let (class, time) = (family(case), seconds(case.nanos));
+    let (class, time) = (family(case), seconds(case.duration_ns));
     let attributes = [("classname", class), ("name", name), ("time", &time)];
     out.create_element("testcase").with_attributes(attributes).write_inner_content(|out| {
         if let Some((element, kind)) = element_of(case.verdict) {
@@ -117,7 +117,7 @@ mod tests {
             reason: reason.into(),
             did: vec!["sent \u{1}\n0xff".into()],
             saw: Vec::new(),
-            nanos: 1_500_000_000,
+            duration_ns: 1_500_000_000,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The configuration of our own switch for a setup.
 
-use crate::interpretations::{Ambiguity, CnmReading, Interpretations};
+use crate::interpretations::{Ambiguity, CnmInterpretation, Interpretations};
 use crate::rig::Halt;
 use crate::setup::{self, Dcbx, Form, Setup};
 use axon_dcbx::lldp::LldpConfig;
@@ -61,16 +61,16 @@ pub(super) fn dcb(setup: &Setup, rates: &[Rate], (mac, cable): (MacAddr, Span)) 
     }
 }
 
-/// The device's words for how it reads and writes a CNM.
-pub(super) fn cnm_format(reading: &CnmReading) -> CnmFormat {
+/// How the device reads and writes a CNM.
+pub(super) fn cnm_format(cnm: &CnmInterpretation) -> CnmFormat {
     CnmFormat {
-        priority_in_high_bits: reading.priority_in_high_bits,
-        offset_falls_with_queue: reading.offset_falls_with_queue,
-        always_tagged: reading.always_tagged,
-        msdu_has_ethertype: reading.msdu_has_ethertype,
-        source_is_point: reading.source_is_point,
-        copies_tag: reading.copies_tag,
-        strict: reading.strict,
+        priority_in_high_bits: cnm.priority_in_high_bits,
+        offset_falls_with_queue: cnm.offset_falls_with_queue,
+        always_tagged: cnm.always_tagged,
+        msdu_has_ethertype: cnm.msdu_has_ethertype,
+        source_is_point: cnm.source_is_point,
+        copies_tag: cnm.copies_tag,
+        strict: cnm.strict,
         ..CnmFormat::default()
     }
 }

@@ -65,7 +65,7 @@ impl EndStation {
         }
     }
 
-    fn hear(&mut self, now: Time, frame: &[u8]) {
+    fn receive(&mut self, now: Time, frame: &[u8]) {
         let Ok(cnm) = CnmFrame::parse(frame, &self.format) else { return };
         let own = cnm.destination == self.mac && cnm.cn.is_none_or(|tag| tag.flow == FLOW);
         if own && cnm.cnm.feedback > 0 {
@@ -77,7 +77,7 @@ impl EndStation {
 impl Node<FrameBuf> for EndStation {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         match input {
-            Input::Frame { frame, .. } => self.hear(now, frame.bytes()),
+            Input::Frame { frame, .. } => self.receive(now, frame.bytes()),
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => (self.up, self.busy) = (up, false),
             Input::Timeout | Input::Command(_) => {}

@@ -53,7 +53,7 @@ impl Node<FrameBuf> for Tester {
         match input {
             Input::Frame { frame, complete_at, .. } => {
                 state.see(complete_at, Way::Heard, frame.bytes());
-                state.station.hear(complete_at, frame.bytes());
+                state.station.receive(complete_at, frame.bytes());
             }
             Input::TxDone { .. } => state.busy = false,
             Input::Link { up, .. } => (state.up, state.busy) = (up, false),

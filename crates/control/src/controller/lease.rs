@@ -62,7 +62,8 @@ pub struct Lease {
     pub holder: Holder,
     /// The state of the address.
     pub state: LeaseState,
-    /// The end of the state; where it has none, its beginning.
+    /// [`LeaseState::Offered`], [`LeaseState::Bound`] and [`LeaseState::Declined`]: when the state
+    /// ends. [`LeaseState::InUse`] and [`LeaseState::Free`]: when it began.
     pub until: Time,
     /// Where the host table shows the holder's MAC.
     pub(super) shown_at: Option<Place>,

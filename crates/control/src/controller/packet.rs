@@ -221,7 +221,7 @@ fn message(
         router: grant.and_then(|grant| grant.router),
         subnet_mask: grant.map(|grant| grant.mask),
         relay_agent_ip: Ipv4Addr::UNSPECIFIED,
-        // A DHCPNAK is broadcast even where a client could hear unicast (RFC 2131 §4.3.2).
+        // A DHCPNAK is broadcast even where a client could receive unicast (RFC 2131 §4.3.2).
         broadcast: request.broadcast || grant.is_none(),
         requested_ip: None,
         client_identifier: None,

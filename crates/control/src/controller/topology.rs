@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_do_not_count_and_a_new_life_starts_from_nothing() {
+    fn older_versions_do_not_count_and_a_new_incarnation_starts_from_nothing() {
         let mut graph = Graph::default();
         tell(&mut graph, 1, 7, &[to(4, 2, 5)]);
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);

@@ -21,7 +21,7 @@
 //! timers, and at most by the normal waiting time once more. A port without an answer becomes a
 //! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
 //! time, unless it is pinned to hosts: then every message that comes in there is refused. A port
-//! that hears a node without being heard stays unknown: no host is learned there.
+//! that receives from a node without being heard stays unknown: no host is learned there.
 
 mod handshake;
 #[cfg(test)]
@@ -41,10 +41,10 @@ const HELLOS_BEFORE_HOST: u64 = 3;
 /// A host port sends Hello this many times more seldom.
 const HOST_HELLO_FACTOR: u64 = 10;
 /// Heartbeat intervals that a port stays unknown after it lost or met a neighbour: longer
-/// than the other end takes to notice.
+/// than the other end takes to detect it.
 const UNKNOWN_HEARTBEATS: u64 = 4;
-/// A port that hears the Hellos of a node stays unknown for so many intervals of the slow pace.
-/// That node may hear nothing, take its port for a host port, and send hosts' frames.
+/// A port that receives the Hellos of a node stays unknown for so many intervals of the slow pace.
+/// That node may receive nothing, take its port for a host port, and send hosts' frames.
 const UNKNOWN_SLOW_HELLOS: u64 = 3;
 
 /// The link state of all ports of a node.

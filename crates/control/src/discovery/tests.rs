@@ -188,14 +188,14 @@ fn silence_in_one_direction_ends_the_link_for_both() {
 }
 
 #[test]
-fn a_port_that_hears_a_deaf_node_does_not_take_it_for_a_host() {
+fn a_port_that_receives_a_deaf_node_does_not_take_it_for_a_host() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |side| side == 1);
     for _ in 0..100 {
         pair.run(Span::from_millis(50), |side| side == 1);
         assert_eq!(pair.ends[1].kind(PORT), PortKind::Unknown, "at {}", pair.now);
     }
-    assert_eq!(pair.ends[0].kind(PORT), PortKind::Host, "it hears nothing");
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Host, "it receives nothing");
     pair.run(Span::from_secs(4), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Host; 2]);
     pair.run(Span::from_secs(2), |_| false);

@@ -197,7 +197,7 @@ mod tests {
         let effects = bench.reply(answer_to(request, 1));
         let answered: Vec<_> = arps(&effects).iter().map(|(_, arp)| arp.target_mac).collect();
         assert_eq!(answered, [mac(1), mac(2)]);
-        assert_eq!(bench.frame(0, &arp_request(1, 2)), [], "they hear one another");
+        assert_eq!(bench.frame(0, &arp_request(1, 2)), [], "they reach one another");
     }
 
     #[test]

@@ -154,7 +154,11 @@ impl Flows {
         self.forget_ip(key);
         let placement = match placed {
             true => Placement::Requested(self.placing.install(cx, key, route.clone())),
-            false => Placement::Software,
+            false => {
+                // A data plane that is lost takes none, not even in the place of an earlier one.
+                self.placing.free(key);
+                Placement::Software
+            }
         };
         let (route, set_at) = (route.clone(), cx.now);
         let flow =
@@ -290,7 +294,7 @@ impl Flows {
 #[cfg(test)]
 mod tests {
     use super::super::placing::Placing;
-    use super::super::testing::{Device, ip, mac, stamp};
+    use super::super::testing::{TestDevice, ip, mac, stamp};
     use super::*;
     use crate::effect::Effect;
     use axon_node::RouteChange;
@@ -298,12 +302,12 @@ mod tests {
 
     const KEY: Key = (PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
 
-    fn flows(device: &Device) -> Flows {
+    fn flows(device: &TestDevice) -> Flows {
         Flows::new(Placing::new(&device.capabilities()))
     }
 
     /// Does what the flows ask for and gives them the answers, in order.
-    fn carry_out(flows: &mut Flows, device: &mut Device, asked: &mut Vec<Effect>) {
+    fn carry_out(flows: &mut Flows, device: &mut TestDevice, asked: &mut Vec<Effect>) {
         for effect in core::mem::take(asked) {
             if let Effect::Route { ticket, change } = effect {
                 let answer = device.change(ticket, &change);
@@ -319,7 +323,7 @@ mod tests {
             removals in prop::collection::vec(any::<bool>(), 6),
             repeats in prop::collection::vec(0..6usize, 0..6),
         ) {
-            let mut device = Device::new(4);
+            let mut device = TestDevice::new(4);
             let mut flows = flows(&device);
             let mut out = Vec::new();
             let again: Vec<_> = repeats.into_iter().map(|index| order[index]).collect();
@@ -345,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_removal_is_remembered_for_a_while_only() {
-        let device = Device::new(4);
+        let device = TestDevice::new(4);
         let mut flows = flows(&device);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
@@ -359,7 +363,7 @@ mod tests {
 
     #[test]
     fn a_route_that_no_header_holds_takes_the_old_one_away() {
-        let device = Device::new(4);
+        let device = TestDevice::new(4);
         let mut flows = flows(&device);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
@@ -372,7 +376,7 @@ mod tests {
 
     #[test]
     fn software_keeps_as_many_routes_as_it_may() {
-        let device = Device::new(1);
+        let device = TestDevice::new(1);
         let mut flows = flows(&device);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
@@ -387,7 +391,7 @@ mod tests {
 
     #[test]
     fn an_address_belongs_to_the_flow_that_learned_it_last() {
-        let device = Device::new(4);
+        let device = TestDevice::new(4);
         let mut flows = flows(&device);
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };

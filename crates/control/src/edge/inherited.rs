@@ -1,7 +1,7 @@
 //! Routes of an earlier incarnation of the controller.
 //!
 //! A controller that starts anew has none of the decisions of the incarnation before. The routes in
-//! the tables are as good as they were, so they stay, and hosts notice nothing. Each is reported to
+//! the tables are as good as they were, so they stay, and hosts see nothing. Each is reported to
 //! the new incarnation, on the reliable stream and after the hosts of the switch, as an
 //! [`Item::SetRoute`] with its old stamp. The controller decides about each (`takeover.rs`): it
 //! takes the route over as it is, sends another one, or removes it. An inherited route is older

@@ -35,7 +35,7 @@ mod state;
 mod target;
 
 #[cfg(test)]
-mod device;
+mod test_device;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

@@ -14,7 +14,7 @@ use axon_wire::{Frame, Time};
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// A full output somewhere has refused a frame of one of our hosts: those at its port
-    /// pause for a maximum frame, and an operator may hear of it. Says whether that is so.
+    /// pause for a maximum frame, and it may be reported to an operator. Says whether that is so.
     pub(super) fn congested(
         &mut self,
         now: Time,

@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The longest route, in hops.
-const HOPS_MAX: usize = 122;
+pub const HOPS_MAX: usize = 122;
 /// The controller hangs on this port of the first switch.
 const CONTROLLER_PORT: u16 = 200;
 
-fn config() -> ControllerConfig {
+pub fn config() -> ControllerConfig {
     let mac = MacAddr([2, 255, 0, 0, 0, 1]);
     let server = ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) };
     ControllerConfig {
@@ -79,7 +79,7 @@ impl World {
     fn with(router: RouterKind) -> World {
         let mut controller = Controller::new(&ControllerConfig { router, ..config() }, HOPS_MAX);
         let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
-        controller.attached(Time::ZERO, PortNo(0), peer, &mut Vec::new());
+        controller.attached(PortNo(0), peer);
         World {
             controller,
             links: BTreeMap::new(),
@@ -465,7 +465,7 @@ fn hosts_behind_one_port_share_a_route_until_the_last_of_them_goes() {
 }
 
 #[test]
-fn a_new_life_of_a_switch_starts_without_hosts_and_routes() {
+fn a_new_incarnation_of_a_switch_starts_without_hosts_and_routes() {
     let mut world = ring();
     world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     world.ask(2, 9, 2, Target::Ip(ip(3))).unwrap();
@@ -528,7 +528,7 @@ fn equal_paths_are_all_used() {
 }
 
 #[test]
-fn switches_are_asked_for_loads_once_a_life_and_only_if_the_router_wants_them() {
+fn switches_are_asked_for_loads_once_an_incarnation_and_only_if_the_router_wants_them() {
     for kind in RouterKind::ALL {
         let mut world = World::with(kind);
         world.link((1, 1), (2, 1));

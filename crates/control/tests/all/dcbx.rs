@@ -147,7 +147,7 @@ impl Scene {
         }
     }
 
-    fn hear(&mut self, frame: &[u8]) {
+    fn receive(&mut self, frame: &[u8]) {
         let (frame, complete_at) = (FrameBuf::new(frame), self.now);
         self.input(0, Input::Frame { port: PORT, frame, complete_at, intact: true });
     }
@@ -214,7 +214,7 @@ fn on_axon_ports_and_on_host_ports_alike() {
     let lldpdu = Lldpdu { chassis, port, ttl_secs: 120, optional: vec![] };
     let frame = LldpFrame { destination: NEAREST_BRIDGE, source: mac(9), lldpdu }.emit().unwrap();
     let before = host.said.len();
-    host.hear(&frame);
+    host.receive(&frame);
     let known = host.switches[0].dcbx(PORT).unwrap();
     assert_eq!(known.agent().neighbours().len(), 1);
     assert_eq!((host.drops.pop(), host.said.len()), (Some(Drop::Consumed), before + 1), "answered");
@@ -228,7 +228,7 @@ fn what_is_malformed_is_counted_and_ends_here() {
     let mut frame = [0_u8; 60];
     frame[..6].copy_from_slice(&NEAREST_BRIDGE.0);
     frame[12..14].copy_from_slice(&lldp::ETHERTYPE.to_be_bytes());
-    scene.hear(&frame);
+    scene.receive(&frame);
     assert_eq!(scene.drops.pop(), Some(Drop::Refused));
     let counters = scene.switches[0].dcbx(PORT).unwrap().agent().counters();
     assert_eq!((counters.malformed, counters.received), (1, 0));
@@ -245,7 +245,7 @@ fn a_switch_without_dcbx_neither_sends_nor_receives_lldp() {
     let speaker = switch(2, Some(dcb(2, 0, [50, 50])), firm(Mode::Ieee));
     let mut other = Scene::new(vec![speaker]);
     other.run(Span::from_secs(1));
-    scene.hear(&other.said[0]);
+    scene.receive(&other.said[0]);
     assert_eq!(scene.drops.pop(), Some(Drop::Refused));
 }
 
@@ -319,20 +319,20 @@ fn who_cannot_be_understood_or_is_not_alone_stays_outside() {
     let mut scene = domain([Mode::Ieee; 2]);
     scene.switches.pop();
     scene.wire.clear();
-    let mut hear = |frame: &[u8]| {
-        scene.hear(frame);
+    let mut receive = |frame: &[u8]| {
+        scene.receive(frame);
         let port = scene.switches[0].dcbx(PORT).unwrap();
         (mode(&scene.switches[0]), port.notes().to_vec())
     };
     let subtype = SUBTYPE_CONGESTION;
     let error = DcbxError::Length(3);
     let unreadable = vec![DcbxNote::Unreadable { subtype, error }];
-    assert_eq!(hear(&says(8, &[&[8, 0, 0]])), (DefenceMode::Edge, unreadable));
+    assert_eq!(receive(&says(8, &[&[8, 0, 0]])), (DefenceMode::Edge, unreadable));
     let repeated = vec![DcbxNote::Repeated { subtype }];
-    assert_eq!(hear(&says(8, &[&[8, 0], &[8, 0]])), (DefenceMode::Edge, repeated));
-    assert_eq!(hear(&says(8, &[&[8, 0]])), (DefenceMode::Interior, vec![]));
-    assert_eq!(hear(&says(8, &[&[8, 8]])), (DefenceMode::InteriorReady, vec![]));
-    assert_eq!(hear(&says(9, &[&[8, 8]])), (DefenceMode::Edge, vec![]), "two of them");
+    assert_eq!(receive(&says(8, &[&[8, 0], &[8, 0]])), (DefenceMode::Edge, repeated));
+    assert_eq!(receive(&says(8, &[&[8, 0]])), (DefenceMode::Interior, vec![]));
+    assert_eq!(receive(&says(8, &[&[8, 8]])), (DefenceMode::InteriorReady, vec![]));
+    assert_eq!(receive(&says(9, &[&[8, 8]])), (DefenceMode::Edge, vec![]), "two of them");
     scene.run(Span::from_secs(10));
     assert_eq!(mode(&scene.switches[0]), DefenceMode::Edge, "both are silent");
 }

@@ -43,10 +43,10 @@ impl World {
     }
 
     fn say_at(&mut self, place: Place, client: &Client) -> Option<Reply> {
-        self.hear_at(place, &client.frame())
+        self.receive_at(place, &client.frame())
     }
 
-    fn hear_at(&mut self, place: Place, frame: &[u8]) -> Option<Reply> {
+    fn receive_at(&mut self, place: Place, frame: &[u8]) -> Option<Reply> {
         let request = self.server.read(frame)?;
         let served = self.server.serve(self.now, place, true, &request);
         served.reply.map(|frame| Reply::parse(&frame))
@@ -106,13 +106,13 @@ fn a_request_with_a_priority_tag_is_answered_and_one_of_a_vlan_is_not() {
         let plain = client(1, Discover).frame();
         let tag = VlanTag { vid, ..VlanTag::of_priority(Priority::MAX) };
         let frame = [&plain[..12], &tag.emit(), &plain[12..]].concat();
-        assert_eq!(world.hear_at(port(1), &frame).map(|reply| reply.kind), kind);
+        assert_eq!(world.receive_at(port(1), &frame).map(|reply| reply.kind), kind);
         assert_eq!(world.server.counters().malformed, u64::from(kind.is_none()));
     }
 }
 
 #[test]
-fn who_hears_broadcast_only_is_answered_by_broadcast_and_a_renewal_by_unicast() {
+fn who_receives_broadcast_only_is_answered_by_broadcast_and_a_renewal_by_unicast() {
     let mut world = World::new();
     let deaf = Client { broadcast: true, ..client(1, Discover) };
     let everybody = (MacAddr::BROADCAST, Ipv4Addr::BROADCAST);

@@ -69,7 +69,7 @@ pub struct Net {
     /// What the controller has kept for its next incarnation.
     pub store: BTreeMap<StoreKey, Stored>,
     edges: Vec<(Edge, Ports)>,
-    /// Whether each edge has found this incarnation of the controller, which hears it only then.
+    /// Whether each edge has found this incarnation of the controller, which receives it only then.
     found: [bool; 2],
     ahead: VecDeque<(Option<usize>, Effect)>,
     /// Frames that the edges have sent to their host ports, oldest first.

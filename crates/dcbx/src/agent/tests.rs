@@ -102,7 +102,7 @@ impl Bench {
         self.feed(Input::Frame { port, frame, complete_at: self.now, intact: true });
     }
 
-    fn hear(&mut self, stop: PrioritySet, quanta: Quanta) {
+    fn receive(&mut self, stop: PrioritySet, quanta: Quanta) {
         let bytes = MacControl::Pfc(Pfc::of(stop, quanta)).emit(MacAddr([2; 6]));
         self.come(FABRIC, FrameBuf::new(&bytes));
         assert_eq!(self.dropped.pop(), Some(Drop::MacControl));
@@ -175,7 +175,7 @@ fn a_priority_is_tagged_towards_the_fabric_and_untagged_towards_the_host() {
 #[test]
 fn a_paused_priority_waits_and_others_go_on() {
     let mut bench = Bench::new(config());
-    bench.hear(set(&[3, 5]), Quanta(1_000));
+    bench.receive(set(&[3, 5]), Quanta(1_000));
     for number in 0..3 {
         [0, 3, 5].into_iter().for_each(|priority| bench.come(HOST, frame(priority, number)));
     }
@@ -190,11 +190,11 @@ fn a_paused_priority_waits_and_others_go_on() {
 #[test]
 fn a_host_is_paused_before_anything_is_lost_and_resumed_when_half_has_left() {
     let mut bench = Bench::new(config());
-    bench.hear(set(&[3]), Quanta::MAX);
+    bench.receive(set(&[3]), Quanta::MAX);
     (0..4).for_each(|number| bench.come(HOST, frame(3, number)));
     assert_eq!(bench.pauses_at_host().len(), 1, "four frames are more than 3,900 bytes");
     assert_eq!(bench.pauses_at_host()[0], set(&[3]));
-    bench.hear(set(&[3]), Quanta(0));
+    bench.receive(set(&[3]), Quanta(0));
     bench.millis(1);
     assert_eq!(bench.sent(3), [0, 1, 2, 3]);
     let sent = bench.pauses_at_host();
@@ -225,7 +225,7 @@ fn a_slow_host_pauses_lossless_priorities_and_loses_others() {
 #[test]
 fn a_link_with_pause_stops_whole_and_so_does_the_host() {
     let mut bench = Bench::new(AgentConfig { pfc: PrioritySet::EMPTY, ..config() });
-    bench.hear(PrioritySet::ALL, Quanta(1_000));
+    bench.receive(PrioritySet::ALL, Quanta(1_000));
     bench.come(HOST, frame(0, 0));
     assert_eq!(bench.sent(0), [0], "PFC is not in use here");
     let pause = |time| FrameBuf::new(&MacControl::Pause(Quanta(time)).emit(MacAddr([2; 6])));
@@ -313,7 +313,7 @@ impl Switch {
         Switch(DcbPort::new(agent, dcbx, Vec::new()))
     }
 
-    /// The two hear what they have to say to each other, until both are silent.
+    /// Each of the two receives what the other sends, until both are silent.
     fn talk(&mut self, bench: &mut Bench, up: bool) {
         let mut events = Vec::new();
         self.0.link(bench.now, up, &mut events);
@@ -352,11 +352,11 @@ fn an_agent_takes_priorities_and_rules_from_its_switch() {
     assert_eq!(bench.agent.ports().pfc(FABRIC), set(&[3]));
     let port = bench.agent.neighbour().unwrap();
     assert_eq!((port.operational().pfc_from, port.notes()), (Source::Peer, &[][..]));
-    bench.hear(set(&[3]), Quanta::MAX);
+    bench.receive(set(&[3]), Quanta::MAX);
     (0..4).for_each(|number| bench.come(HOST, frame(3, number)));
     bench.millis(1);
     assert_eq!((bench.sent(3), bench.pauses_at_host().last()), (vec![], Some(&set(&[3]))));
-    bench.hear(set(&[3]), Quanta(0));
+    bench.receive(set(&[3]), Quanta(0));
     bench.millis(1);
     assert_eq!(bench.sent(3), [0, 1, 2, 3], "tagged as the switch has said");
     // Both ends belong to the domain, and know it of each other.
@@ -472,7 +472,7 @@ proptest! {
         for (number, (what, which, quanta)) in steps.into_iter().enumerate() {
             let priority = [0, 3, 5][usize::from(which) % 3];
             match what {
-                0 => bench.hear(PrioritySet::from_bits(which), Quanta(quanta)),
+                0 => bench.receive(PrioritySet::from_bits(which), Quanta(quanta)),
                 1 => bench.millis(1),
                 _ => {
                     let last = bench.pauses_at_host().last().copied().unwrap_or_default();
@@ -486,7 +486,7 @@ proptest! {
                 }
             }
         }
-        bench.hear(PrioritySet::ALL, Quanta::ZERO);
+        bench.receive(PrioritySet::ALL, Quanta::ZERO);
         bench.millis(100);
         prop_assert!(bench.dropped.is_empty(), "{:?}", bench.dropped);
         for priority in [0, 3, 5] {

@@ -26,10 +26,10 @@ pub(super) fn cee(willing: bool, bits: u8) -> DcbxConfig {
 fn an_older_form_is_recognised_and_spoken_if_the_port_may() {
     let cin = Tlv::of_organisation(OUI_BEFORE, 1, &[2, 10]);
     let mut port = up(ieee(|_| {}));
-    let out = hear(&mut port, 9, vec![cin]);
+    let out = receive(&mut port, 9, vec![cin]);
     assert_eq!(out, [DcbEvent::Note(DcbxNote::Dialect(Dialect::Cin))]);
     let older = Cee::default().to_send().emit().unwrap();
-    let out = hear(&mut port, 9, vec![older.clone()]);
+    let out = receive(&mut port, 9, vec![older.clone()]);
     assert_eq!(out, [DcbEvent::Note(DcbxNote::Dialect(Dialect::Cee))]);
     port.configure(at(20), DcbxConfig { mode: Mode::Auto, ..ieee(|_| {}) }, &mut vec![]);
     assert_eq!((port.speaking(), port.notes()), (Dialect::Cee, &[][..]));
@@ -137,13 +137,13 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
     peer.update(&cee(false, 0x08).cee, None);
     let said = vec![peer.to_send().emit().unwrap()];
     let ends: [&dyn Fn(&mut DcbPort); 3] = [
-        &|port| drop(hear(port, 8, said.clone())),
+        &|port| drop(receive(port, 8, said.clone())),
         &|port| port.receive(at(20), &frame(9, 0, vec![]), &mut vec![]),
         &|port| port.timeout(at(121_000), &mut vec![]),
     ];
     for end in ends {
         let mut port = up(config.clone());
-        hear(&mut port, 9, said.clone());
+        receive(&mut port, 9, said.clone());
         assert_eq!((port.speaking(), port.operational().pfc), (Dialect::Cee, set(0x08)));
         end(&mut port);
         assert_eq!((port.speaking(), port.operational().pfc), (Dialect::Cee, set(0x10)));
@@ -152,7 +152,7 @@ fn in_the_older_form_a_port_without_its_only_peer_does_what_it_is_set_to() {
     // Where it has spoken first, a peer that has not heard of it yet switches nothing off.
     let mut port = up(DcbxConfig { mode: Mode::Cee, ..config });
     assert_eq!(port.operational().pfc, set(0x10));
-    hear(&mut port, 9, said);
+    receive(&mut port, 9, said);
     assert_eq!((port.operational().pfc, port.cee().pfc().mode), (set(0x10), false));
 }
 

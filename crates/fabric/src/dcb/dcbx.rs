@@ -1,7 +1,7 @@
 //! DCBX: from the file to the configuration of each switch, and where the two ends of a link would
 //! not agree.
 
-use super::{Advertised, Dcb, Dcbx, FlowControl, applications, notice, plane};
+use super::{Advertised, Dcb, Dcbx, FlowControl, applications, congestion, plane};
 use crate::error::Problem;
 use crate::file;
 use crate::identity::switch_mac;
@@ -25,7 +25,7 @@ pub(crate) fn node_config(
     let dcb = fabric.dcb.as_ref()?;
     let dcbx = dcb.dcbx.as_ref()?;
     let ports = fabric.switches[switch].ports;
-    let defences = dcb.cn.as_ref().map(|cn| notice::defences(fabric, cn, switch, ports));
+    let defences = dcb.cn.as_ref().map(|cn| congestion::defences(fabric, cn, switch, ports));
     Some(Box::new(DcbxNodeConfig {
         system_name: fabric.switches[switch].name.clone(),
         lldp: dcbx.lldp,

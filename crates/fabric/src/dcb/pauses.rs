@@ -9,10 +9,10 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, Span};
 
 /// What a watchdog may ask for: parts of the detection time, in percent.
-const STOPPED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
+const PAUSED_PERCENT: std::ops::RangeInclusive<u8> = 51..=100;
 
-/// The marks of queues. No queue is bounded by them: that a lossless frame finds room is what the
-/// memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
+/// The watermarks of queues. No queue is bounded by them: that a lossless frame finds room is what
+/// the memory's headroom is for, and what `axon prove` proves. The seed is for each switch to set.
 pub(super) fn watermarks(
     asked: Option<&file::Watermarks>,
     lossless: PrioritySet,
@@ -33,13 +33,13 @@ pub(super) fn watermarks(
         let what = "it has no effect without a target";
         return Err(Problem::new("dcb.watermarks.choose", what, "target, or no choose"));
     }
-    let marks = Watermarks {
+    let watermarks = Watermarks {
         low: Some(asked.low.0),
         targeting: asked.target.map(|target| Targeting { target: target.0, choice }),
         high: asked.high.0,
         bytes_max: Bytes(u64::MAX),
     };
-    marks.check().map_err(|_| {
+    watermarks.check().map_err(|_| {
         let Bytes(low) = asked.low.0;
         let what = match asked.target {
             Some(target) => {
@@ -49,7 +49,7 @@ pub(super) fn watermarks(
         };
         Problem::new("dcb.watermarks", what, "low < target < high")
     })?;
-    Ok(Some(marks))
+    Ok(Some(watermarks))
 }
 
 /// The watchdog.
@@ -68,11 +68,11 @@ pub(super) fn watchdog(
             return Err(Problem::new(format!("dcb.watchdog.{key}"), what, "1us to 60s"));
         }
     }
-    let stopped_percent = asked.paused.0;
-    if !STOPPED_PERCENT.contains(&stopped_percent) {
-        // Two senders that share a port are each stopped for half of the time.
+    let paused_percent = asked.paused.0;
+    if !PAUSED_PERCENT.contains(&paused_percent) {
+        // Two senders that share a port are each paused for half of the time.
         let what = format!(
-            "{stopped_percent}% is out of range: pauses that congestion causes last that long"
+            "{paused_percent}% is out of range: pauses that congestion causes last that long"
         );
         return Err(Problem::new("dcb.watchdog.paused", what, "51% to 100%"));
     }
@@ -81,5 +81,5 @@ pub(super) fn watchdog(
         file::StormAction::Forward => StormAction::Forward,
     };
     let (detection, restoration) = (asked.detection.0, asked.restoration.0);
-    Ok(Some(WatchdogConfig { detection, stopped_percent, action, restoration }))
+    Ok(Some(WatchdogConfig { detection, paused_percent, action, restoration }))
 }

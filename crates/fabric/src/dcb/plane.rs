@@ -1,7 +1,7 @@
 //! The configuration of a switch's data plane.
 
 use super::headroom::{cable_ends, configured};
-use super::{CableEnd, Dcb, FlowControl, notice};
+use super::{CableEnd, Dcb, FlowControl, congestion};
 use crate::model::Fabric;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::layers::Layers;
@@ -34,20 +34,21 @@ pub(crate) fn config(fabric: &Fabric, dcb: &Dcb, switch: usize, mac: MacAddr) ->
         pause: dcb.flow_control == FlowControl::Pause,
         pfc_quanta: dcb.quanta,
         pfc_reserved: dcb.pfc_reserved,
-        watermarks: dcb.watermarks.map(|marks| seeded(marks, fabric.seed, switch)),
+        watermarks: dcb.watermarks.map(|watermarks| seeded(watermarks, fabric.seed, switch)),
         watchdog: dcb.watchdog,
-        cn: dcb.cn.as_ref().map(|cn| notice::points(fabric, cn, switch, rates.len() as u16)),
-        ecn: notice::markers(fabric, dcb, &rates),
+        cn: dcb.cn.as_ref().map(|cn| congestion::points(fabric, cn, switch, rates.len() as u16)),
+        ecn: congestion::markers(fabric, dcb, &rates),
         ..DcbConfig::lossy(rates, mac)
     }
 }
 
-/// Marks whose draws are those of one switch.
-fn seeded(mut marks: Watermarks, fabric_seed: u64, switch: usize) -> Watermarks {
-    if let Some(Targeting { choice: Choice::Sampled { seed, .. }, .. }) = &mut marks.targeting {
+/// Watermarks whose draws are those of one switch.
+fn seeded(mut watermarks: Watermarks, fabric_seed: u64, switch: usize) -> Watermarks {
+    if let Some(Targeting { choice: Choice::Sampled { seed, .. }, .. }) = &mut watermarks.targeting
+    {
         *seed = fabric_seed << 16 ^ switch as u64;
     }
-    marks
+    watermarks
 }
 
 /// The limits of one port.
@@ -124,9 +125,9 @@ mod tests {
         let [one, two] = [one, two].map(|config| config.plane.dcb.unwrap());
         let watchdog = one.watchdog.unwrap();
         assert_eq!((watchdog.detection.as_millis(), watchdog.restoration.as_millis()), (10, 200));
-        let marks = one.watermarks.unwrap();
-        assert_eq!((marks.low, marks.high), (Some(Bytes(20_000)), Bytes(80_000)));
-        let target = marks.targeting.unwrap();
+        let watermarks = one.watermarks.unwrap();
+        assert_eq!((watermarks.low, watermarks.high), (Some(Bytes(20_000)), Bytes(80_000)));
+        let target = watermarks.targeting.unwrap();
         assert_eq!(target.target, Bytes(40_000));
         assert_ne!(target.choice, two.watermarks.unwrap().targeting.unwrap().choice);
     }

@@ -1,7 +1,7 @@
 //! Data Center Bridging, from the file to the configuration of switches; contradictions are
 //! refused.
 
-use super::{Buffers, Dcb, FlowControl, applications, layers, notice, pauses};
+use super::{Buffers, Dcb, FlowControl, applications, congestion, layers, pauses};
 use crate::error::Problem;
 use crate::file::{self, File};
 use crate::model::{Network, OnFull};
@@ -52,10 +52,10 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
         false => buffers.lossy_pool,
     };
     let (cn, has_dcbx) = (asked.congestion_notification.as_ref(), asked.dcbx.is_some());
-    let cn = cn.map(|asked| notice::congestion(asked, pool, lossless, has_dcbx)).transpose()?;
+    let cn = cn.map(|asked| congestion::congestion(asked, pool, lossless, has_dcbx)).transpose()?;
     let mut ecn = [None; PRIORITIES];
     for (index, class) in asked.classes.iter().enumerate() {
-        ecn[index] = notice::ecn(index, class)?;
+        ecn[index] = congestion::ecn(index, class)?;
     }
     let mut dcb = Dcb {
         prio_tc,

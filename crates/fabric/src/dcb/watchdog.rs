@@ -30,7 +30,7 @@ pub(crate) fn check_detection(fabric: &Fabric) -> Result<(), Problem> {
     let cables = links.chain((0..fabric.hosts.len()).map(Cable::Host));
     let Some(slowest) = cables.map(|cable| fabric.wire(cable).rate).min() else { return Ok(()) };
     let stop = slowest.time_for(Bytes(u64::from(dcb.quanta.0) * QUANTUM_BITS / 8));
-    let least = u128::from(stop.ticks()) * 100 / u128::from(watchdog.stopped_percent.max(1));
+    let least = u128::from(stop.ticks()) * 100 / u128::from(watchdog.paused_percent.max(1));
     if u128::from(watchdog.detection.ticks()) > least {
         return Ok(());
     }
@@ -71,25 +71,26 @@ pub fn draining(fabric: &Fabric, dcb: &Dcb) -> impl Fn(Buffer) -> Draining {
     let beside = |priority| dcb.beside(priority).iter().count() as u64;
     let sharing = dcb.lossless.iter().map(beside).max().unwrap_or(1);
     let layers = u64::from(dcb.layer_count());
-    let (buffers, marks) = (dcb.buffers.clone(), dcb.watermarks);
+    let (buffers, watermarks) = (dcb.buffers.clone(), dcb.watermarks);
     move |buffer| {
         let from = End { switch: buffer.from.index(), port: buffer.egress };
         let ([slowest, fastest], at, headroom) = links[&from];
-        let (turns, to_hosts) = switches[at];
-        let to_leave = |groups| to_leave(&buffers, headroom, groups, marks.is_some());
-        let of_queue =
-            |marks: Watermarks| marks.high.0.saturating_add(turns.saturating_mul(headroom.0));
+        let (sharing_ports, to_hosts) = switches[at];
+        let to_leave = |groups| to_leave(&buffers, headroom, groups, watermarks.is_some());
+        let of_queue = |watermarks: Watermarks| {
+            watermarks.high.0.saturating_add(sharing_ports.saturating_mul(headroom.0))
+        };
         Draining {
             link: fastest,
             promised: part.of_rate(slowest),
-            ingress_ports: turns,
+            ingress_ports: sharing_ports,
             bytes: to_leave(sharing),
             to_hosts: to_hosts.map(|rate| ToHosts {
                 promised: part.of_rate(rate),
                 layers,
                 bytes: to_leave(sharing * layers),
             }),
-            queue: Bytes(marks.map_or(0, of_queue)),
+            queue: Bytes(watermarks.map_or(0, of_queue)),
         }
     }
 }
@@ -116,7 +117,7 @@ fn to_leave(buffers: &Buffers, headroom: Bytes, groups: u64, all: bool) -> Bytes
     Bytes(shared.saturating_add(beside))
 }
 
-/// How many ports of a switch may take turns at another of its ports, and the slowest that a port
+/// How many ports of a switch may share another of its ports, and the slowest that a port
 /// to one of its hosts ever is. The controller sends nothing that is lossless.
 fn ports(fabric: &Fabric, switch: usize) -> (u64, Option<Rate>) {
     let cable_ends: Vec<CableEnd<'_>> = cable_ends(fabric, switch).into_iter().flatten().collect();
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn where_queues_have_marks_all_has_to_leave_and_a_whole_queue() {
+    fn where_queues_have_watermarks_all_has_to_leave_and_a_whole_queue() {
         let fabric = fabric(
             "  buffers: {lossless_share: 50kB, xon_offset: 4kB, reserved: 3kB}\n  \
              watermarks: {low: 20kB, high: 90kB}\n",

@@ -1,7 +1,7 @@
 //! Data Center Bridging as it is written: `dcb:` and what is in it.
 
+use super::congestion::{CongestionNotification, Ecn};
 use super::dcbx::Dcbx;
-use super::notice::{CongestionNotification, Ecn};
 use super::pauses::{Watchdog, Watermarks};
 use super::text::ShareText;
 use crate::units::{BytesText, SpanText};

@@ -75,25 +75,25 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Willing {
-    /// Nothing.
+    /// No configuration of the neighbour is adopted.
     #[default]
     None,
-    /// Classes and their shares.
+    /// The traffic classes and their shares (ETS) are adopted.
     Ets,
-    /// PFC.
+    /// The priorities with PFC are adopted.
     Pfc,
-    /// Both.
+    /// Both ETS and PFC are adopted.
     Both,
 }
 
-/// What is recommended.
+/// The ETS configuration that is recommended to neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Recommend {
-    /// What the switch does itself.
+    /// The ETS configuration of the switch itself.
     #[default]
     Own,
-    /// Nothing.
+    /// No ETS configuration is recommended.
     None,
 }
 
@@ -112,10 +112,10 @@ pub enum Tie {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ZeroClasses {
-    /// For none.
+    /// Zero stands for no traffic class.
     #[default]
     None,
-    /// For all eight.
+    /// Zero stands for all eight traffic classes.
     All,
 }
 
@@ -123,10 +123,10 @@ pub enum ZeroClasses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Repeated {
-    /// That kind.
+    /// The TLVs of the repeated kind are ignored.
     #[default]
     Kind,
-    /// All of its DCBX.
+    /// All DCBX TLVs of the LLDPDU are ignored.
     Peer,
 }
 
@@ -134,7 +134,7 @@ pub enum Repeated {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Application {
-    /// 0 to 7.
+    /// The priority of the application, 0 to 7.
     #[schemars(range(max = 7))]
     pub priority: u8,
     /// By EtherType, 1536 or more.

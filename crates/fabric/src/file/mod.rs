@@ -1,15 +1,19 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
+mod congestion;
 mod dcb;
 mod dcbx;
 mod device;
 mod faults;
-mod notice;
 mod pauses;
 mod ports;
 mod text;
 mod topology;
 
+pub use congestion::{
+    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
+    Rounding, TargetPart,
+};
 pub use dcb::{
     Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
 };
@@ -19,10 +23,6 @@ pub use dcbx::{
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
-pub use notice::{
-    Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
-    Rounding, TargetPart,
-};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
@@ -68,10 +68,10 @@ pub struct File {
     /// name, or a pipeline by hand.
     #[serde(default = "ideal")]
     pub device: ShortOr<DeviceName, ListedDevice>,
-    /// The controller.
+    /// Settings of the controller, and the switch that it is at.
     #[serde(default)]
     pub controller: Controller,
-    /// Addresses for hosts.
+    /// The addresses that the DHCP server gives to hosts.
     #[serde(default)]
     pub dhcp: Dhcp,
     /// Intervals of the control plane.
@@ -191,7 +191,7 @@ pub struct Links {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// It is dropped.
+    /// The packet that does not fit is dropped.
     #[default]
     Drop,
     /// The input port keeps it until the output has room.
@@ -221,9 +221,9 @@ impl Default for Links {
 pub struct Override {
     /// Its two ends: switches, hosts, the controller, or ports (`s1-p0`).
     pub between: [String; 2],
-    /// Its rate.
+    /// The rate of the link.
     pub rate: Option<RateText>,
-    /// Its propagation delay.
+    /// The propagation delay of the link.
     pub latency: Option<SpanText>,
     /// Frames lost per million.
     pub loss_ppm: Option<u32>,
@@ -259,7 +259,7 @@ pub enum Router {
     Spain,
     /// Hedera's global first fit.
     HederaGff,
-    /// Hedera's simulated annealing.
+    /// Hedera's simulated annealing over estimated demands.
     HederaSa,
     /// By the load that links were measured to carry.
     CongestionAware,

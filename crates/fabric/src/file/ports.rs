@@ -16,7 +16,7 @@ pub struct Ports {
     /// What other priorities become, one of those that hosts may use; 0 by default.
     #[schemars(range(max = 7))]
     pub otherwise: Option<u8>,
-    /// Ports that differ.
+    /// Settings of single ports, in place of those above.
     pub overrides: Vec<PortOverride>,
 }
 
@@ -29,7 +29,7 @@ pub enum AxonPorts {
     ExceptHosts,
     /// At those of links that are in this file, and at the controller's.
     Links,
-    /// At any port.
+    /// Switches and the controller may be at any port.
     Any,
 }
 

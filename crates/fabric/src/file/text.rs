@@ -131,9 +131,9 @@ text_value!(
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum ShortOr<S, L> {
-    /// The short form.
+    /// The short form, one value.
     Short(S),
-    /// The long form.
+    /// The long form, with all keys.
     Long(L),
 }
 

@@ -39,7 +39,7 @@ pub enum Topology {
     RandomLinks(RandomLinks),
     /// A list of links in a file of its own.
     Graph(GraphFile),
-    /// Everything by hand.
+    /// Switches, hosts and links, listed one by one.
     Listed(Listed),
 }
 
@@ -47,9 +47,9 @@ pub enum Topology {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// How many switches.
+    /// The number of switches, 1 or more.
     pub switches: usize,
-    /// Hosts at each of them, on a star at each but s1; 1 if neither this nor `hosts` is said.
+    /// Hosts at each of them, on a star at each but s1; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -68,7 +68,7 @@ pub struct Placed {
     pub seed: Option<u64>,
 }
 
-/// Where hosts are.
+/// The switches that hosts are placed at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Placement {
@@ -87,7 +87,7 @@ pub struct Torus {
     pub rows: usize,
     /// Columns; at least 2.
     pub cols: usize,
-    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -113,7 +113,7 @@ pub struct Random {
     pub switches: usize,
     /// Links to other switches that a switch has at most; at least 2.
     pub degree: usize,
-    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -130,7 +130,7 @@ pub struct FlattenedButterfly {
     pub k: usize,
     /// One more than there are dimensions; at least 2.
     pub n: usize,
-    /// Hosts at each switch; k if neither this nor `hosts` is said.
+    /// Hosts at each switch; k if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -142,7 +142,7 @@ pub struct FlattenedButterfly {
 pub struct Dragonfly {
     /// Switches in a group, all linked to each other.
     pub a: usize,
-    /// Hosts at each switch; half of a, rounded up, if neither this nor `hosts` is said.
+    /// Hosts at each switch; half of a, rounded up, if neither this nor `hosts` is given.
     pub p: Option<usize>,
     /// Links of each switch to other groups, at most.
     pub h: usize,
@@ -162,7 +162,7 @@ pub struct BCube {
     pub n: usize,
     /// The highest level; BCube(n, 0) is one switch and n servers.
     pub k: usize,
-    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -176,9 +176,9 @@ pub struct BCube {
 pub struct DCell {
     /// Servers in a cell of level 0; at least 2.
     pub n: usize,
-    /// The highest level.
+    /// The highest level of cells, k.
     pub k: usize,
-    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch that is a server; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -194,7 +194,7 @@ pub struct RandomLinks {
     /// Links of a switch on average: each makes half as many, and with an odd number every
     /// second switch makes one more.
     pub average_degree: usize,
-    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -211,7 +211,7 @@ pub struct RandomLinks {
 pub struct GraphFile {
     /// The file; its path is relative to the fabric file.
     pub file: PathBuf,
-    /// Hosts at each switch; 1 if neither this nor `hosts` is said.
+    /// Hosts at each switch; 1 if neither this nor `hosts` is given.
     pub hosts_per_switch: Option<usize>,
     /// Hosts by their number instead.
     pub hosts: Option<Placed>,
@@ -302,9 +302,9 @@ pub struct ListedHost {
 pub struct ListedLink {
     /// Its two ends, switches (`s1`) or ports (`s1-p0`).
     pub between: [String; 2],
-    /// Its rate.
+    /// The rate of the link.
     pub rate: Option<RateText>,
-    /// Its propagation delay.
+    /// The propagation delay of the link.
     pub latency: Option<SpanText>,
     /// Frames lost per million.
     pub loss_ppm: Option<u32>,

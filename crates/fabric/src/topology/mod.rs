@@ -16,8 +16,8 @@ mod plan;
 mod random;
 mod random_links;
 mod row;
+mod samples;
 mod torus;
-mod whole;
 
 use crate::error::Problem;
 use crate::file::Topology;
@@ -25,7 +25,7 @@ use crate::file::Topology;
 pub(crate) use listed::{end, wire_change};
 pub use plan::{HOSTS_MAX, SWITCHES_MAX};
 pub(crate) use plan::{Plan, PlanEnd, WireChange};
-pub use whole::{fat_tree, flattened_butterfly, line, random, random_links, ring, star, torus};
+pub use samples::{fat_tree, flattened_butterfly, line, random, random_links, ring, star, torus};
 
 /// Expands a topology; `seed` is the fabric's.
 pub(crate) fn expand(topology: &Topology, seed: u64) -> Result<Plan, Problem> {

@@ -16,7 +16,7 @@ pub(super) struct Asked<'a> {
     pub key: &'static str,
     /// Hosts at each switch, if said.
     pub per_switch: Option<usize>,
-    /// Hosts at each switch, if nothing is said.
+    /// Hosts at each switch, if nothing is given.
     pub default: usize,
     /// Hosts in all, if said.
     pub placed: &'a Option<Placed>,

@@ -16,7 +16,7 @@ pub struct Entry {
     pub name: Option<String>,
     /// Datagrams at a constant rate.
     pub udp: Option<UdpEntry>,
-    /// A byte stream.
+    /// A byte stream from `from` to `to`.
     pub tcp: Option<TcpEntry>,
     /// Requests and answers, one after the other: `from` asks `to`.
     pub request_response: Option<RequestEntry>,
@@ -32,7 +32,7 @@ pub struct Entry {
     pub arp: Option<ArpEntry>,
     /// `from` sends the frames of a capture.
     pub replay: Option<ReplayEntry>,
-    /// `from` pings `to`.
+    /// Echo requests from `from` to `to`.
     pub ping: Option<PingEntry>,
     /// The host that sends or asks.
     pub from: Option<String>,
@@ -82,7 +82,7 @@ pub struct UdpEntry {
     pub count: Option<u64>,
 }
 
-/// A byte stream.
+/// A byte stream over TCP on each flow.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TcpEntry {
@@ -94,7 +94,7 @@ pub struct TcpEntry {
     pub buffer: Option<BytesText>,
 }
 
-/// How calls travel.
+/// The transport protocol that calls use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TransportName {
@@ -105,7 +105,7 @@ pub enum TransportName {
     Udp,
 }
 
-/// Requests and answers.
+/// Requests and answers, one after the other.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RequestEntry {
@@ -140,7 +140,7 @@ pub struct IncastEntry {
     pub buffer: Option<BytesText>,
 }
 
-/// Bursts of datagrams.
+/// Bursts of datagrams with pauses between them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnOffEntry {
@@ -150,7 +150,7 @@ pub struct OnOffEntry {
     pub payload: Option<u32>,
     /// Bytes of payload in a burst.
     pub on: SizesEntry,
-    /// Pauses between bursts.
+    /// The lengths of the pauses between bursts.
     pub off: SpansEntry,
 }
 
@@ -158,15 +158,15 @@ pub struct OnOffEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SizesEntry {
-    /// Always the same.
+    /// The same size every time.
     Fixed(BytesText),
     /// Exponential, with this mean.
     Exponential(BytesText),
     /// Pareto, cut off at both ends.
     Pareto {
-        /// The smallest.
+        /// The smallest size that is drawn.
         min: BytesText,
-        /// The largest.
+        /// The largest size that is drawn.
         max: BytesText,
         /// A thousand times the shape: 1200 for 1.2.
         shape_per_mille: u32,
@@ -180,7 +180,7 @@ pub enum SizesEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpansEntry {
-    /// Always the same.
+    /// The same time every time.
     Fixed(SpanText),
     /// Exponential, with this mean.
     Exponential(SpanText),
@@ -201,7 +201,7 @@ pub struct AllReduceEntry {
     pub buffer: Option<BytesText>,
 }
 
-/// A PostMark-like file service. What is not said is PostMark's default.
+/// A PostMark-like file service. What is not given is PostMark's default.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FileServiceEntry {
@@ -238,7 +238,7 @@ pub enum ArpPattern {
     Lbnl,
 }
 
-/// ARP requests.
+/// ARP requests for hosts, as hosts broadcast them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArpEntry {
@@ -268,7 +268,7 @@ pub struct ReplayEntry {
     pub rewrite: Rewrite,
 }
 
-/// Echo requests.
+/// ICMP echo requests, as `ping` sends them.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PingEntry {

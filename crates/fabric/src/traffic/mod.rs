@@ -96,7 +96,7 @@ pub enum Rewrite {
     Macs,
     /// MACs and IPv4 addresses become those of the two hosts, checksums with them.
     Addresses,
-    /// Nothing.
+    /// Frames are sent as they were captured.
     Nothing,
 }
 
@@ -104,7 +104,7 @@ pub enum Rewrite {
 /// server, one call after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileService {
-    /// How calls travel.
+    /// The transport protocol that calls use.
     pub transport: Transport,
     /// Files before the transactions begin.
     pub files: u32,
@@ -112,7 +112,7 @@ pub struct FileService {
     pub transactions: Option<u64>,
     /// The smallest file.
     pub size_min: Bytes,
-    /// The largest.
+    /// The largest size of a file.
     pub size_max: Bytes,
     /// The most of a file that one call reads or writes.
     pub block: Bytes,
@@ -147,7 +147,7 @@ pub enum App {
     },
     /// The first host of each flow asks the second.
     RequestResponse {
-        /// How.
+        /// The transport protocol of requests and answers.
         transport: Transport,
         /// Bytes of a request.
         request: u32,
@@ -163,7 +163,7 @@ pub enum App {
     /// The second host of all flows asks the first hosts of all at once, and waits for all of
     /// them before it asks again.
     Incast {
-        /// How.
+        /// The transport protocol of requests and answers.
         transport: Transport,
         /// Bytes of each answer.
         bytes: u32,
@@ -185,7 +185,7 @@ pub enum App {
     },
     /// All hosts sum up what each has.
     AllReduce {
-        /// How.
+        /// The algorithm of the reduction.
         reduction: Reduction,
         /// Bytes at each host.
         bytes: Bytes,

@@ -24,9 +24,9 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
     /// For how long no frame has come into any of them or left it, in milliseconds.
-    pub still_ms: u64,
+    pub blocked_ms: u64,
     /// Their ingress ports, each waiting for the next, the first once more at the end.
-    pub round: Vec<String>,
+    pub cycle: Vec<String>,
 }
 
 /// A blocked buffer as its switch reports it.
@@ -34,7 +34,7 @@ pub struct Deadlock {
 struct Seen {
     blocked: axon_prove::BlockedBuffer,
     left_frames: u64,
-    still_us: u64,
+    blocked_us: u64,
 }
 
 impl Seen {
@@ -53,8 +53,9 @@ pub fn deadlock(fabric: &Fabric, first: &[NodeStatus], second: &[NodeStatus]) ->
         blocked.iter().map(|seen| seen.blocked.clone()).collect();
     let cycle = axon_prove::deadlock(&buffers)?;
     let on_cycle = |seen: &&Seen| cycle.waits.iter().any(|wait| wait.buffer == seen.blocked.buffer);
-    let still_us = blocked.iter().filter(on_cycle).map(|seen| seen.still_us).min()?;
-    Some(Deadlock { still_ms: still_us / 1_000, round: cycle_names::ingress_ports(fabric, &cycle) })
+    let blocked_us = blocked.iter().filter(on_cycle).map(|seen| seen.blocked_us).min()?;
+    let cycle = cycle_names::ingress_ports(fabric, &cycle);
+    Some(Deadlock { blocked_ms: blocked_us / 1_000, cycle })
 }
 
 /// Whether all switches have answered, where there are lossless classes at all.
@@ -101,7 +102,7 @@ fn read(from: End, switch: usize, blocked: &BlockedBuffer) -> Seen {
             waits: blocked.queues.iter().map(queue).collect(),
         },
         left_frames: blocked.left_frames,
-        still_us: blocked.still_us,
+        blocked_us: blocked.blocked_us,
     }
 }
 
@@ -132,13 +133,13 @@ topology:
     }
 
     /// What came in by one port is blocked by another, which is paused.
-    fn switch(name: &str, ingress: usize, egress: u16, left: u64, still_ms: u64) -> NodeStatus {
+    fn switch(name: &str, ingress: usize, egress: u16, left: u64, blocked_ms: u64) -> NodeStatus {
         let three = Priority::ALL[3];
         let queue = PausedQueue { egress: PortNo(egress), paused: PrioritySet::only(three) };
         let blocked = BlockedBuffer {
             priority: three,
             left_frames: left,
-            still_us: still_ms * 1_000,
+            blocked_us: blocked_ms * 1_000,
             queues: vec![queue],
         };
         let mut switch = testing::switch(3);
@@ -155,8 +156,8 @@ topology:
     #[test]
     fn a_cycle_that_two_looks_agree_on_is_a_deadlock_since_its_last_frame_moved() {
         let found = deadlock(&ring(), &look(7), &look(7)).unwrap();
-        assert_eq!(found.round, ["s2-p1", "s3-p1", "s1-p2", "s2-p1"]);
-        assert_eq!(found.still_ms, 70);
+        assert_eq!(found.cycle, ["s2-p1", "s3-p1", "s1-p2", "s2-p1"]);
+        assert_eq!(found.blocked_ms, 70);
     }
 
     #[test]

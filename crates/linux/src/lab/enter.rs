@@ -60,7 +60,7 @@ pub(super) fn enter(state: &StateDir, node: &str, argv: &[OsString]) -> Result<E
 /// files and becomes the command. Returns only if that fails.
 pub(super) fn inside(node: &str, argv: &[OsString]) -> Result<ExitCode> {
     set_pdeathsig(Signal::SIGKILL)?;
-    // A child inherits what its parent blocks, and this command shall hear Ctrl-C.
+    // A child inherits what its parent blocks, and this command shall receive Ctrl-C.
     SigSet::all().thread_unblock()?;
     unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWUTS)
         .context("cannot make the command's own namespaces")?;

@@ -1,4 +1,4 @@
-//! The process that a lab lives and dies with.
+//! The process that a lab runs under: it starts the lab, and the lab ends with it.
 //!
 //! `up` starts a launcher, which leaves the terminal's session, makes the lab's namespaces
 //! and starts the supervisor as the first process of the new PID namespace. When that

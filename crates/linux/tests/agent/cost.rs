@@ -1,5 +1,5 @@
 //! What an agent costs: TCP from one host to another over a switch, with agents at both and
-//! without any, in turns. Not a test; `docs/agent.md` has what came of it:
+//! without any, alternately. Not a test; `docs/agent.md` has what came of it:
 //!
 //! ```sh
 //! AXON_COST=1Gbps cargo test -p axon-linux --test agent

@@ -20,7 +20,7 @@ const BYTES: usize = 1_400;
 /// UDP ports: of the rule for the lossless class, and of none.
 pub const LOSSLESS: &str = "4791";
 const LOSSY: &str = "5001";
-/// A receiver that hears nothing for so long has heard all.
+/// A receiver that receives nothing for so long has heard all.
 const SILENCE: Duration = Duration::from_secs(3);
 
 /// As a program that knows nothing of any of this: sends as fast as the kernel lets it.

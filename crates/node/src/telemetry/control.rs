@@ -1,6 +1,7 @@
 //! What the control planes of switches and of the controller know and count.
 
 use super::text;
+use crate::settings::{SettingError, SettingName};
 use alloc::vec::Vec;
 use axon_wire::{Hops, MacAddr, NodeId, PortNo};
 use core::net::{IpAddr, Ipv4Addr};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// A neighbour that has finished its handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Neighbour {
-    /// The own port.
+    /// The port of this node, a number from 0.
     pub port: PortNo,
     /// The node at the other end.
     pub node: NodeId,
@@ -20,10 +21,10 @@ pub struct Neighbour {
 /// A host at a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeHost {
-    /// Its address.
+    /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
-    /// Its port.
+    /// The port of the switch that the host is at, from 0.
     pub port: PortNo,
     /// Its IPv4 address, once one is known.
     pub ip: Option<Ipv4Addr>,
@@ -34,7 +35,7 @@ pub struct EdgeHost {
 pub struct EdgeRoute {
     /// The port of the host.
     pub port: PortNo,
-    /// Where it leads.
+    /// The MAC address that the route leads to.
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
     /// The ports it leaves by, nearest switch first.
@@ -43,15 +44,41 @@ pub struct EdgeRoute {
     pub placed: bool,
 }
 
+/// A setting of a port that the data plane has refused and that is not made yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedSetting {
+    /// The port.
+    pub port: PortNo,
+    /// Which setting.
+    pub setting: SettingName,
+    /// Why it was refused the last time. An unavailable device is asked again every second.
+    pub error: SettingError,
+    /// How often it was refused.
+    pub refusals: u64,
+}
+
+/// What the data plane owes its edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeDebts {
+    /// Changes of routes without an answer.
+    pub unanswered: u64,
+    /// Routes that were removed and that the data plane may still have: it has refused to remove
+    /// them, or has not answered in time. They are removed again every second.
+    pub stale: u64,
+    /// Whether it owes more than is remembered. It is re-synchronised every second, and until it
+    /// has its routes, the control plane forwards the frames of new flows.
+    pub lost: bool,
+}
+
 /// A host as the controller knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHost {
-    /// Its address.
+    /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
-    /// Its switch.
+    /// The identity of the switch that the host is at.
     pub switch: NodeId,
-    /// Its port there.
+    /// The port of that switch that the host is at, from 0.
     pub port: PortNo,
     /// Its addresses, newest last.
     pub ips: Vec<IpAddr>,
@@ -82,6 +109,12 @@ pub struct EdgeCounters {
     /// Routes that were removed because a new incarnation of the controller did not decide about
     /// them in time.
     pub routes_unconfirmed: u64,
+    /// Changes of routes that the data plane has refused.
+    pub changes_refused: u64,
+    /// Changes of routes that the data plane did not answer in time.
+    pub changes_unanswered: u64,
+    /// How often the data plane owed more answers than are remembered.
+    pub answers_lost: u64,
     /// Frames that the control plane forwarded by a route of its own.
     pub slow_path: u64,
     /// Control messages that came too late or name a host or port that is not here.
@@ -101,11 +134,11 @@ pub struct ControllerCounters {
     pub arp_misplaced: u64,
     /// Requests with no path between the two hosts, or none to the target switch.
     pub arp_unreachable: u64,
-    /// Requests answered.
+    /// ARP requests that the controller answered.
     pub arp_answered: u64,
     /// Routes given another path.
     pub routes_moved: u64,
-    /// Routes taken away.
+    /// Routes that the controller removed from edges.
     pub routes_removed: u64,
     /// Routes that their switch has removed because no frame took them for long.
     pub routes_aged: u64,
@@ -117,6 +150,8 @@ pub struct ControllerCounters {
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
     pub dhcp_unreachable: u64,
+    /// Hosts, routes and commands of switches that had as many as one switch may have.
+    pub over_bound: u64,
 }
 
 /// What a controller has of its incarnation before: from its store, and from the routes of edges.
@@ -146,11 +181,11 @@ pub struct Restored {
 pub struct DhcpCounters {
     /// Frames that are no request of their sender.
     pub malformed: u64,
-    /// DHCPOFFERs sent.
+    /// DHCPOFFERs sent to hosts.
     pub offers: u64,
-    /// DHCPACKs sent.
+    /// DHCPACKs sent to hosts.
     pub acks: u64,
-    /// DHCPNAKs sent.
+    /// DHCPNAKs sent to hosts.
     pub naks: u64,
     /// DHCPDISCOVERs without an answer: no address is left.
     pub exhausted: u64,

@@ -17,7 +17,7 @@ pub enum Source {
     /// The port's own configuration.
     #[default]
     Local,
-    /// The peer.
+    /// The configuration of the peer is used.
     Peer,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for Source {
 /// What one port advertises, has received and has in force (IEEE 802.1AB, 802.1Q clause 38).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DcbxTelemetry {
-    /// The port.
+    /// The number of the port, from 0.
     pub port: PortNo,
     /// Its name as advertised, `s1-p0`.
     pub name: String,
@@ -44,11 +44,11 @@ pub struct DcbxTelemetry {
     /// The priorities with PFC.
     #[serde(with = "text::priorities")]
     pub pfc: PrioritySet,
-    /// Who decides that.
+    /// The end whose PFC configuration is in use.
     pub pfc_from: Source,
     /// Mapping and scheduling of traffic classes.
     pub ets: Ets,
-    /// Who decides that.
+    /// The end whose ETS configuration is in use.
     pub ets_from: Source,
     /// What the only peer advertises in the standard's form.
     pub received: Option<RemoteDcbx>,
@@ -56,9 +56,9 @@ pub struct DcbxTelemetry {
     pub defence: Vec<Defence>,
     /// What is wrong between the two ends, a sentence each.
     pub trouble: Vec<String>,
-    /// LLDPDUs sent.
+    /// LLDPDUs sent through the port.
     pub tx_lldpdus: u64,
-    /// LLDPDUs read.
+    /// LLDPDUs received and read without an error.
     pub rx_lldpdus: u64,
     /// Frames that are no LLDPDU, and dropped.
     pub rx_malformed: u64,
@@ -73,7 +73,7 @@ pub struct DcbxTelemetry {
 pub struct LldpNeighbour {
     /// Chassis ID; a MAC address as text.
     pub chassis: String,
-    /// Port ID, likewise.
+    /// The Port ID that the neighbour advertises, in the same form.
     pub port: String,
     /// System name, if it advertises one.
     pub system: Option<String>,
@@ -82,9 +82,9 @@ pub struct LldpNeighbour {
 /// What a peer advertises.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteDcbx {
-    /// Its PFC.
+    /// The PFC configuration that the peer advertises.
     pub pfc: Option<RemotePfc>,
-    /// How it schedules.
+    /// The ETS configuration that the peer advertises.
     pub ets: Option<RemoteEts>,
     /// How it recommends to schedule.
     pub recommended_ets: Option<Ets>,
@@ -105,7 +105,7 @@ pub struct RemotePfc {
 pub struct RemoteEts {
     /// Whether it follows a recommendation.
     pub willing: bool,
-    /// Its table.
+    /// The traffic classes and bandwidths that the peer advertises.
     pub table: Ets,
 }
 

@@ -32,7 +32,7 @@ pub struct QueuedBytes {
     pub class: TrafficClass,
     /// The port that they came in by; [`PortNo::CONTROL`] for the node itself.
     pub ingress: PortNo,
-    /// Without FCS.
+    /// Bytes of frames that are queued now, without FCS.
     #[serde(rename = "queued_bytes")]
     pub bytes: Bytes,
 }
@@ -45,7 +45,7 @@ pub struct BlockedBuffer {
     /// Frames of it that were queued and have left, since the start.
     pub left_frames: u64,
     /// For how long no frame of it has been queued or has left, in microseconds.
-    pub still_us: u64,
+    pub blocked_us: u64,
     /// The queues that its frames are in; none if nothing is queued.
     pub queues: Vec<PausedQueue>,
 }

@@ -1,8 +1,8 @@
 //! What a whole node reports of itself.
 
 use super::control::{
-    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
-    Restored,
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
+    Neighbour, RefusedSetting, Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum NodeTelemetry {
-    /// A switch.
+    /// The node is a switch.
     Switch(Box<SwitchTelemetry>),
-    /// A controller.
+    /// The node is a controller.
     Controller(Box<ControllerTelemetry>),
     /// The agent at a host's edge.
     Agent(Box<AgentTelemetry>),
@@ -34,7 +34,7 @@ pub enum NodeTelemetry {
 /// A switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchTelemetry {
-    /// Its identity.
+    /// The identity of the switch, a number.
     pub id: NodeId,
     /// The hops to the controller, if a path was verified.
     pub controller_path: Option<Hops>,
@@ -42,7 +42,7 @@ pub struct SwitchTelemetry {
     pub neighbours: Vec<Neighbour>,
     /// LLDP and DCBX of each port, if it advertises them.
     pub dcbx: Vec<DcbxTelemetry>,
-    /// Its hosts.
+    /// The hosts that the switch has learned at its ports.
     pub hosts: Vec<EdgeHost>,
     /// Routes of its hosts.
     pub routes: Vec<EdgeRoute>,
@@ -52,7 +52,7 @@ pub struct SwitchTelemetry {
     pub waiting_bytes: u64,
     /// Reports that the controller has not acknowledged yet.
     pub unacknowledged: u64,
-    /// Its data plane.
+    /// The counters of the data plane.
     pub plane: PlaneTelemetry,
     /// Its probes, oldest plan first.
     pub probes: Vec<ProbeReport>,
@@ -60,12 +60,18 @@ pub struct SwitchTelemetry {
     pub refusals: Counts<Refusal>,
     /// What its edge has done.
     pub edge: EdgeCounters,
+    /// What its data plane owes its edge.
+    pub debts: EdgeDebts,
+    /// Settings of ports that its data plane has refused.
+    pub refused_settings: Vec<RefusedSetting>,
+    /// How often its data plane has refused a setting.
+    pub settings_refused: u64,
 }
 
 /// A controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerTelemetry {
-    /// Its identity.
+    /// The identity of the controller, a number.
     pub id: NodeId,
     /// Neighbours by its own discovery.
     pub neighbours: Vec<Neighbour>,
@@ -79,7 +85,7 @@ pub struct ControllerTelemetry {
     pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.
     pub unacknowledged: u64,
-    /// Its data plane.
+    /// The counters of the data plane.
     pub plane: PlaneTelemetry,
     /// Its probes, oldest plan first.
     pub probes: Vec<ProbeReport>,
@@ -89,6 +95,10 @@ pub struct ControllerTelemetry {
     pub counters: ControllerCounters,
     /// What its DHCP server has done.
     pub dhcp: DhcpCounters,
+    /// Settings of ports that its data plane has refused.
+    pub refused_settings: Vec<RefusedSetting>,
+    /// How often its data plane has refused a setting.
+    pub settings_refused: u64,
 }
 
 /// The agent at a host's edge.

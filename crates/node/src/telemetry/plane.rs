@@ -21,16 +21,16 @@ pub struct PlaneTelemetry {
 /// The pools of a shared packet memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryTelemetry {
-    /// Of lossless priorities.
+    /// The pool of the lossless priorities.
     pub lossless: PoolTelemetry,
-    /// Of all others.
+    /// The pool of all other priorities.
     pub lossy: PoolTelemetry,
 }
 
 /// One pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTelemetry {
-    /// In use now.
+    /// Bytes of the pool that are in use now.
     pub used_bytes: Bytes,
     /// The most that was in use at once, since the start.
     pub peak_bytes: Bytes,

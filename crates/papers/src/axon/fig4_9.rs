@@ -17,7 +17,7 @@ pub const EXPERIMENT: Experiment = Experiment {
             (exponent 1, cut), and a fixed number of them runs at any moment. `edge`: 200,000 \
             destinations, 2,000 flows at a time of 1 to 10,000 packets each; two named for their \
             shortest flow of 6 packets: the same edge, and a data center of 8,000 destinations \
-            with 300 flows of up to 100,000 packets; statistics.csv has what came of the draws. \
+            with 300 flows of up to 100,000 packets; the remarks have what came of the draws. \
             Each trace is judged by the thesis's metric, the packets in between plus one, and by \
             that of a CAM that evicts the least recently used entry (LRU). `axon cam FILE` does \
             the same with any pcap or pcapng file, and here with the captures of `axon demo`.",
@@ -67,7 +67,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let named: Vec<(&str, &Curve)> =
         traces.iter().map(|trace| (trace.statistics.name, &trace.curve)).collect();
     let (table, plot) = cam::drawn("CAM entries against hits, generated traces", &named);
-    outcome.tables.extend([table, statistics(&traces)]);
+    let statistics = statistics(&traces);
+    tell(&mut outcome, &statistics);
+    outcome.tables.extend([table, statistics]);
     outcome.plots.push(plot);
     outcome.note(
         "The traces of the paper (CESCA-I, NCAR-I, LBNL) are no longer to be had, and the paper \
@@ -75,7 +77,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
          suffice for it: how a network of one's own compares is what the tool is for. The \
          thesis's metric counts a frequent address each time that it comes in between, so it asks \
          for several times the entries that a CAM must have to hit as often, and with 2,000 flows \
-         at a time for more than 4,000. Its figure must have come of fewer at a time, or of a \
+         at a time for more than 4,000. Its figure may have come of fewer at a time, or of a \
          smaller share of hits.",
     );
     Ok(outcome)
@@ -157,10 +159,28 @@ fn statistics(traces: &[Generated]) -> Table {
     table
 }
 
+/// The statistics as remarks, which the page of all results has: the table is only a CSV file.
+fn tell(outcome: &mut Outcome, statistics: &Table) {
+    for row in &statistics.rows {
+        let [trace, figures @ ..] = &row[..] else { continue };
+        for (column, figure) in statistics.columns[1..].iter().zip(figures) {
+            outcome.remark(format!("{trace}: {column}"), "", figure.clone(), "");
+        }
+    }
+}
+
+/// Which run of the demo left the captures: its summary says so, one of before maybe not all.
+fn origin(summary: &Path) -> String {
+    let text = std::fs::read_to_string(summary).unwrap_or_default();
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let said = |key: &str| json[key].as_str().unwrap_or("not recorded").to_owned();
+    format!("commit {}, date {}", said("commit"), said("date"))
+}
+
 /// The captures at hosts' ports that `axon demo` has left beside the folder of results, if it ran.
 fn demo(outcome: &mut Outcome, context: &mut Context) -> Result<()> {
-    let logs = context.folder().ancestors().nth(3).map(|results| results.join("demo/logs"));
-    let captures = logs.map(|logs| captures(&logs)).unwrap_or_default();
+    let results = context.folder().ancestors().nth(3).map(Path::to_owned).unwrap_or_default();
+    let captures = captures(&results.join("demo/logs"));
     let what = "demo, hosts' ports";
     if captures.is_empty() {
         outcome.remark(format!("{what}: captures"), "", "none here: axon demo makes them", "");
@@ -178,7 +198,8 @@ fn demo(outcome: &mut Outcome, context: &mut Context) -> Result<()> {
             *most = (*most).max(report.ip.entries_for(reading, 990));
         }
     }
-    outcome.remark(format!("{what}: captures"), "", captures.len() as u64, "");
+    let from = origin(&results.join("demo/summary.json"));
+    outcome.remark(format!("{what}: captures"), "", format!("{}; {from}", captures.len()), "");
     outcome.remark(format!("{what}: IP packets"), "", packets, "");
     outcome.remark(format!("{what}: addresses at a port, at most"), "", addresses, "");
     for (most, (_, metric)) in entries.into_iter().zip(METRICS) {
@@ -230,7 +251,13 @@ mod tests {
     #[test]
     fn the_statistics_say_what_was_drawn() {
         let traces = [generated(SMALL, 99.0, 1)];
-        let csv = statistics(&traces).to_csv();
+        let table = statistics(&traces);
+        let mut outcome = Outcome::default();
+        tell(&mut outcome, &table);
+        assert_eq!(outcome.remarks.len(), table.columns.len() - 1);
+        assert_eq!(outcome.remarks[0].name, "small: destinations");
+        assert_eq!(outcome.remarks[0].ours.to_string(), "3000");
+        let csv = table.to_csv();
         let row: Vec<&str> = csv.lines().nth(1).unwrap().split(',').collect();
         assert_eq!(row[..6], ["small", "3000", "2000", "6", "100", "60000"]);
         let number = |at: usize| row[at].parse::<f64>().unwrap();
@@ -268,10 +295,16 @@ mod tests {
         std::fs::write(lab.join("h2-p0-bulk.pcap"), pcap(&[1, 1])).unwrap();
         std::fs::write(lab.join("h3-p0-bulk.pcap"), pcap(&[])).unwrap();
         std::fs::write(lab.join("h1.json"), "{}").unwrap();
-        let mut outcome = Outcome::default();
-        demo(&mut outcome, &mut context).unwrap();
+        let ours = |context: &mut Context| -> Vec<String> {
+            let mut outcome = Outcome::default();
+            demo(&mut outcome, context).unwrap();
+            outcome.remarks.iter().map(|of| of.ours.to_string()).collect()
+        };
+        let first = "3; commit not recorded, date not recorded";
+        assert_eq!(ours(&mut context), [first, "7", "3", "4", "3"]);
+        let summary = r#"{"commit": "0123456789ab", "date": "2026-01-01T00:00:00Z"}"#;
+        std::fs::write(results.join("demo/summary.json"), summary).unwrap();
+        assert_eq!(ours(&mut context)[0], "3; commit 0123456789ab, date 2026-01-01T00:00:00Z");
         std::fs::remove_dir_all(results).unwrap();
-        let ours: Vec<String> = outcome.remarks.iter().map(|of| of.ours.to_string()).collect();
-        assert_eq!(ours, ["3", "7", "3", "4", "3"]);
     }
 }

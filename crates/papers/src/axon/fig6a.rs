@@ -1,7 +1,9 @@
 //! Figure 6(a) of the paper (001 §5.4): control overhead per link of a torus as hosts grow.
 
 use super::scale::shape::Shape;
-use super::scale::{AT_ONCE, Asked, Run, Spread, beyond_the_link, ethernet_mbps, pattern};
+use super::scale::{
+    ASKS_PER_SECOND, AT_ONCE, Asked, ByClass, Run, Spread, beyond_the_link, ethernet_mbps, pattern,
+};
 use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_fabric::model::Network;
@@ -30,11 +32,18 @@ const ASKS: usize = 5;
 const MEAN_MAX_MBPS: f64 = 2.5;
 /// The mean is at most this share of what Ethernet's links carry.
 const FAR_BELOW: f64 = 0.1;
+/// What the worst link is over Ethernet's: the paper says "more than twice", which it would not
+/// say of three times.
+const WORST: (f64, f64) = (2.0, 3.0);
 
 struct Point {
     hosts: usize,
     idle: Spread,
+    /// The mean of the same by class of frame.
+    idle_by_class: ByClass,
     asked: Asked,
+    /// Links between switches.
+    links: usize,
     /// What is to be said of the controller's link.
     beyond: Option<String>,
 }
@@ -54,14 +63,16 @@ fn run(context: &mut Context) -> Result<Outcome> {
         outcome.remark(name, "", asked.sum.mean_of_all / ethernet, "");
         let name = format!("worst link over Ethernet, {hosts} hosts");
         let ours = asked.sum.max / ethernet;
-        outcome.rows.push(Row::at_least(name, "more than 2", ours, "", 2.0));
+        outcome.rows.push(Row::between(name, "more than 2", ours, "", WORST));
     }
     for Point { hosts, idle, asked, .. } in &points {
         let name = format!("ARP over heartbeats on the torus, {hosts} hosts");
         let ours = asked.load.mean / idle.mean;
-        outcome.rows.push(Row::at_most(name, "at most 1", ours, "", 1.0));
+        outcome.rows.push(Row::at_most(name, "at most 1", ours, "", 1.0).effect());
     }
-    if let Some(Point { hosts, asked, beyond, .. }) = points.last() {
+    points.iter().for_each(|point| by_class(&mut outcome, point));
+    if let Some(largest @ Point { hosts, asked, beyond, .. }) = points.last() {
+        outcome.note(why(largest));
         let name = format!("average link, {hosts} hosts");
         let ours = asked.sum.mean;
         outcome.rows.push(Row::at_most(name, "2.5", ours, "Mb/s", MEAN_MAX_MBPS));
@@ -82,13 +93,49 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "The paper's figures do not agree with one another over the 10,000 links between Axons \
          that it speaks of: on a torus of 5,000 Axons a question takes about 110 hops in three \
          messages, so ten questions a second from each of 50,000 hosts, at 64 bytes a message, \
-         come to 2.8 Mb/s on the average link, where the figure ends at 2.5 with heartbeats. For \
-         the same reason ARP is dearer than heartbeats on the torus too: a heartbeat crosses one \
-         link, a question the way to the controller three times, and there are ten hosts to an \
-         Axon. The mean over all links, hosts' included, stands beside it without a bound. The \
-         worst link is the controller's, both directions together.",
+         come to 2.8 Mb/s on the average link, where the figure ends at 2.5 with heartbeats. That \
+         ARP exceeds heartbeats on every topology other than the torus is the paper's words; on \
+         the torus ours exceeds them too, so the effect is not reproduced. The mean over all \
+         links, hosts' included, stands beside it without a bound. The worst link is the \
+         controller's, both directions together.",
     );
     Ok(outcome)
+}
+
+/// Of what the average link's load consists, from the counters of the links.
+fn by_class(outcome: &mut Outcome, point: &Point) {
+    let Point { hosts, idle_by_class, asked, .. } = point;
+    for (what, classes) in [("heartbeats", idle_by_class), ("ARP", &asked.load_by_class)] {
+        for (class, mbps) in classes.iter().filter(|(_, mbps)| *mbps > 0.0) {
+            let name = format!("{what} on the average link, {}, {hosts} hosts", class.name());
+            outcome.remark(name, "", *mbps, "Mb/s");
+        }
+    }
+    let name = format!("a question on all links between switches together, {hosts} hosts");
+    outcome.remark(name, "", question_bytes(point), "bytes");
+}
+
+/// Bytes that a question adds on all links between switches together.
+fn question_bytes(point: &Point) -> f64 {
+    let Point { hosts, asked, links, .. } = point;
+    asked.load.mean * 1e6 / 8.0 * *links as f64 / (*hosts as f64 * ASKS_PER_SECOND)
+}
+
+/// Why ARP is dearer than heartbeats, from the counters.
+fn why(point: &Point) -> String {
+    let Point { hosts, idle, idle_by_class, asked, .. } = point;
+    let [(_, link), (_, routed), ..] = *idle_by_class;
+    format!(
+        "By the links' counters at {hosts} hosts the average link carries {:.4} Mb/s while nobody \
+         asks: {link:.4} between its two ends (`link`: heartbeats) and {routed:.4} across the \
+         network (`routed`: refreshes). Questions add {:.4} Mb/s, {:.4} of it routed: a heartbeat \
+         crosses one link, a question is three sealed messages across the network and {:.0} bytes \
+         over all its links, and there are ten hosts to an Axon.",
+        idle.mean,
+        asked.load.mean,
+        asked.load_by_class[1].1,
+        question_bytes(point),
+    )
 }
 
 fn point(context: &mut Context, hosts: usize) -> Result<Point> {
@@ -97,8 +144,10 @@ fn point(context: &mut Context, hosts: usize) -> Result<Point> {
     let mut run = Run::new(context, &fabric, context.seed, false);
     run.boot(context)?;
     let idle = run.idle(context)?;
+    let idle_by_class = run.idle_by_class();
     let asked = run.ask(context, &pattern::random(hosts, ASKS, context.seed), AT_ONCE)?;
-    Ok(Point { hosts, idle, asked, beyond: beyond_the_link(&fabric, hosts, &asked) })
+    let (links, beyond) = (fabric.links.len(), beyond_the_link(&fabric, hosts, &asked));
+    Ok(Point { hosts, idle, idle_by_class, asked, links, beyond })
 }
 
 /// The same questions on learning bridges with a spanning tree.

@@ -106,7 +106,7 @@ fn judge(outcome: &mut Outcome, points: &[Point]) {
         let next = others.iter().map(of).fold(0.0, f64::max);
         let name = format!("{what}, torus over the highest other, {hosts} hosts");
         let ours = of(torus) / next;
-        outcome.rows.push(Row::holds(name, "highest", ours, "", "> 1", ours > 1.0));
+        outcome.rows.push(Row::holds(name, "highest", ours, "", "> 1", ours > 1.0).effect());
     }
     for point in points {
         let ours = point.lbnl.mean / point.heartbeat;
@@ -115,13 +115,13 @@ fn judge(outcome: &mut Outcome, points: &[Point]) {
             Shape::Torus => ("at most 1", "<= 1", ours <= 1.0),
             _ => ("more than 1", "> 1", ours > 1.0),
         };
-        outcome.rows.push(Row::holds(name, paper, ours, "", bound, pass));
+        outcome.rows.push(Row::holds(name, paper, ours, "", bound, pass).effect());
     }
     if let Some(low) = others.iter().find(|point| point.shape == Shape::RandomLow) {
         let sum = |point: &Point| point.heartbeat + point.lbnl.mean;
         let name = format!("overhead, random-low over torus, {hosts} hosts");
         let ours = sum(low) / sum(torus);
-        outcome.rows.push(Row::holds(name, "lower", ours, "", "< 1", ours < 1.0));
+        outcome.rows.push(Row::holds(name, "lower", ours, "", "< 1", ours < 1.0).effect());
     }
 }
 

@@ -66,12 +66,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The paper does not say what its convergence is. Of the two interpretations, until links \
          are known and until hosts are known too, the second has the paper's 108 Mbit on the worst \
-         link, and the first has an eighth of it, so the second is judged. Its 40 kbit on the \
-         average link do not go with that: what passes the controller's link goes on over some 37 \
-         links of this torus, which is 108 Mbit * 37 / 10,000 = 400 kbit on each. The figures by \
-         class of frame say of what ours consists: `routed` is what control planes send one \
-         another across the network, `link` is discovery and heartbeats. Our messages are sealed, \
-         the paper's are not.",
+         link, and the first has an eighth of it, so the second is judged. The row of the worst \
+         link follows from that choice, and is by construction. Its 40 kbit on the average link do \
+         not go with that: what passes the controller's link goes on over some 37 links of this \
+         torus, which is 108 Mbit * 37 / 10,000 = 400 kbit on each. The figures by class of frame \
+         say of what ours consists: `routed` is what control planes send one another across the \
+         network, `link` is discovery and heartbeats. Our messages are sealed, the paper's are \
+         not.",
     );
     outcome.note(
         "PortLand: the paper's starts with 50 to 100 % more bytes than Axon, ours with fewer, \
@@ -91,9 +92,11 @@ fn judge(outcome: &mut Outcome, boot: &Boot) {
     let bound = (PAPER_MEAN_KBIT / MEAN_FACTOR, PAPER_MEAN_KBIT * MEAN_FACTOR);
     outcome.rows.push(Row::between(name, PAPER_MEAN_KBIT, mean, "kbit", bound));
     let max = hosts.max * 8e-6;
-    let name = "bits on the worst link, the controller's, until then";
+    let name = "bits on the worst link, the controller's, until all hosts are known";
     let bound = (PAPER_MAX_MBIT, MAX_PERCENT);
-    outcome.rows.push(Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound));
+    // Of two interpretations the one was chosen in which this row is near the paper's figure.
+    let row = Row::within(name, PAPER_MAX_MBIT, max, "Mbit", bound).by_construction();
+    outcome.rows.push(row);
     outcome.remark("time until all links are known", "", millis(boot.links_known), "ms");
     outcome.remark("time until all hosts are known too", "", millis(boot.hosts_known), "ms");
     for (class, bytes) in boot.hosts_by_class {

@@ -50,9 +50,11 @@ const LINES: [(&str, &str); 6] = [
 ];
 /// The line of the fullest link's failure.
 const FAILURE_MAX: usize = 5;
-/// How far what is really sent may be from the paper's figure, either way, in per cent: its
-/// packets are one per flow and not sealed, ours are sealed and shared by up to 16 flows.
-const REALLY_PERCENT: f64 = 50.0;
+/// How far a figure may be from the paper's, either way, in per cent: the same on both fabrics,
+/// and for what is really sent when a link fails.
+const PERCENT: f64 = 10.0;
+/// The lines that a choice among equal paths decides: sd and max of the flows per link.
+const TIES: std::ops::RangeInclusive<usize> = 2..=3;
 /// What the paper's failure lines turn out to count: bytes of one packet per flow, before
 /// its route of one byte a hop.
 const PAPER_PACKET_BYTES: f64 = 51.0;
@@ -110,14 +112,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     for (at, (name, topology)) in FABRICS.into_iter().enumerate() {
         let measured = measure(context, name, topology)?;
         let (shortest, spain) = (&measured[SHORTEST].column(), &measured[SPAIN].column());
-        if at == 0 {
-            rows_within(&mut outcome, name, ROUTERS[SHORTEST], &PAPER_SHORTEST[at], shortest);
-            rows_within(&mut outcome, name, ROUTERS[SPAIN], &PAPER_SPAIN[at], spain);
-        } else {
-            remarks(&mut outcome, name, ROUTERS[SHORTEST], &PAPER_SHORTEST[at], shortest);
-            remarks(&mut outcome, name, ROUTERS[SPAIN], &PAPER_SPAIN[at], spain);
-            factors(&mut outcome, name, at, shortest, spain);
-        }
+        rows_within(&mut outcome, at, SHORTEST, shortest);
+        rows_within(&mut outcome, at, SPAIN, spain);
+        factors(&mut outcome, at, shortest, spain);
         better_than_spain(&mut outcome, name, spain, &measured[BALANCED].column());
         tell(&mut outcome, name, at, &measured);
     }
@@ -168,9 +165,14 @@ fn pairs(fabric: &Fabric, seed: u64, each: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn rows_within(outcome: &mut Outcome, fabric: &str, router: &str, paper: &Column, ours: &Column) {
+/// Each line of the paper's table, for a router on the fabric of this index.
+fn rows_within(outcome: &mut Outcome, fabric: usize, router: usize, ours: &Column) {
+    let paper = match router {
+        SHORTEST => &PAPER_SHORTEST[fabric],
+        _ => &PAPER_SPAIN[fabric],
+    };
     for (at, (line, unit)) in LINES.into_iter().enumerate() {
-        let name = format!("{fabric}, {router}: {line}");
+        let name = format!("{}, {}: {line}", FABRICS[fabric].0, ROUTERS[router]);
         if line.starts_with("per link failure") {
             // Reckoned from the flows with constants fitted to the paper's table: they would
             // pass whenever the flows do, so they are shown and not judged.
@@ -178,23 +180,32 @@ fn rows_within(outcome: &mut Outcome, fabric: &str, router: &str, paper: &Column
             outcome.remark(name, paper[at], ours[at], unit);
             continue;
         }
-        outcome.rows.push(Row::within(name, paper[at], ours[at], unit, (paper[at], 10.0)));
+        let row = Row::within(name, paper[at], ours[at], unit, (paper[at], PERCENT));
+        outcome.rows.push(with_ties(row, fabric, (router, at)));
     }
 }
 
-fn remarks(outcome: &mut Outcome, fabric: &str, router: &str, paper: &Column, ours: &Column) {
-    for (at, (line, unit)) in LINES.into_iter().enumerate() {
-        outcome.remark(format!("{fabric}, {router}: {line}"), paper[at], ours[at], unit);
+/// The same row, by construction where the ties were chosen for the paper's figure: those of
+/// shortest paths on the torus.
+fn with_ties(row: Row, fabric: usize, (router, line): (usize, usize)) -> Row {
+    match fabric == 0 && router == SHORTEST && TIES.contains(&line) {
+        true => row.by_construction(),
+        false => row,
     }
 }
 
-/// What SPAIN's weights are worth: the same order, and about the same factor.
-fn factors(outcome: &mut Outcome, fabric: &str, at: usize, shortest: &Column, spain: &Column) {
-    for (line, (what, _)) in LINES.into_iter().enumerate().skip(2).take(2) {
+/// What SPAIN's weights are worth: the effect that the paper reports, and its factor beside it.
+fn factors(outcome: &mut Outcome, at: usize, shortest: &Column, spain: &Column) {
+    let fabric = FABRICS[at].0;
+    for line in TIES {
         let paper = PAPER_SHORTEST[at][line] / PAPER_SPAIN[at][line];
-        let name = format!("{fabric}, {what}: shortest path / SPAIN");
+        let name = format!("{fabric}, {}: shortest path / SPAIN", LINES[line].0);
         let ours = shortest[line] / spain[line];
-        outcome.rows.push(Row::within(name, paper, ours, "", (paper, 20.0)));
+        let row = Row::within(name, paper, ours, "", (paper, PERCENT));
+        outcome.rows.push(with_ties(row, at, (SHORTEST, line)));
+        let name = format!("{fabric}, {}: SPAIN below shortest path", LINES[line].0);
+        let row = Row::holds(name, paper, ours, "x", "> 1", ours > 1.0).effect();
+        outcome.rows.push(with_ties(row, at, (SHORTEST, line)));
     }
     let longer = |shortest: &Column, spain: &Column| spain[0] / shortest[0];
     let paper = longer(&PAPER_SHORTEST[at], &PAPER_SPAIN[at]);
@@ -221,7 +232,7 @@ fn really(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured])
     for (index, paper) in [(SHORTEST, &PAPER_SHORTEST[at]), (SPAIN, &PAPER_SPAIN[at])] {
         let name = format!("{fabric}, {}: sent when the fullest link fails", ROUTERS[index]);
         let paper = paper[FAILURE_MAX];
-        outcome.rows.push(Row::within(name, paper, kb(index), "kb", (paper, REALLY_PERCENT)));
+        outcome.rows.push(Row::within(name, paper, kb(index), "kb", (paper, PERCENT)));
     }
     let name = format!("{fabric}, balanced: sent when the fullest link fails");
     let bound = format!("below SPAIN's: {:.1}", kb(SPAIN));
@@ -280,18 +291,25 @@ fn tell(outcome: &mut Outcome, fabric: &str, at: usize, measured: &[Measured]) {
     outcome.plots.push(Plot::bars(fabric, &title, &ROUTERS, Axis::linear("flows", ""), series));
 }
 
-const NOTES: [&str; 4] = [
+const NOTES: [&str; 5] = [
     "The failure lines of the paper are in Mb. One packet for each flow over the failed link, as \
      its text says, makes all eight figures come out to the last digit in kilobits of 1,024, with \
      packets of 51 bytes and one byte more for each hop of the mean route: (51 + 28.469) x 8 x \
      1,511 / 1,024 = 938. So the unit is taken to be kb, and ours are the same sum with our flows \
      and our lengths. What our controller really sends is beside it: routes are sealed (41 bytes a \
-     packet), but up to 16 that go to one switch share a packet, hence its bound of half the \
-     paper's figure either way. The mean over all links that could fail is not measured.",
+     packet), but up to 16 that go to one switch share a packet. So ours is not the paper's one \
+     packet per flow: it comes out below, most on random-low, which has fewer flows than the paper \
+     as well. The mean over all links that could fail is not measured.",
     "The paper's means are 10 % (torus) and 21 % (random) above what 100,000 routes of its own \
      mean length, less the hop to the host, put on 2,000 links: 1511 x 2000 / 27.469 = 110,010. So \
      its torus carries some 110,000 routes, and why is not said; ours carries the 100,000 that its \
-     setup says, and all our figures of flows are lower by about that part.",
+     setup says, and all our figures of flows are lower by about that part. On the torus that \
+     leaves them within 10 % of the paper's. On random-low it does not: mean, sd and max of both \
+     routers are 12 to 21 % below, and those rows are missed. Drawing more routes than the setup \
+     says would mend them, and was not done.",
+    "By construction: sd and max of the shortest paths on the torus follow from a tie-break that \
+     was chosen because it comes near them, as the next paragraph says. With the product's own \
+     the maximum is 39 % below the paper's, in the remarks.",
     "The paper's shortest paths put 4,300 flows on one link where the mean of a long ring's links \
      is 2,750: ties between equal paths fall the same way everywhere. Which way is not said. Of \
      the usual ones, a breadth-first tree from each source in which the last of equal predecessors \

@@ -37,6 +37,12 @@ pub const MISSING: &[Missing] = &[
         needs: CACHE,
     },
     Missing {
+        id: "payload/live",
+        title: "A forwarding agent on this machine, without and with payload caching",
+        source: "003 §3 and §4; the set-up is ours",
+        needs: CACHE,
+    },
+    Missing {
         id: "serverswitch/fig9",
         title: "Source-routed forwarding of BCube: latency and loss, pipeline against software",
         source: "004, figure 9",

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// One thing that the paper says and we measure, with the bound we hold ourselves to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What is measured.
+    /// The name of the quantity that is measured.
     pub name: String,
     /// What the paper says.
     pub paper: Figure,
-    /// What we measured.
+    /// The value that this run measured, in `unit`.
     pub ours: Figure,
-    /// Of both.
+    /// The unit of `paper` and `ours`; empty for a pure number.
     pub unit: String,
     /// What ours must be, in words.
     pub bound: String,
-    /// Whether it is.
+    /// Whether `ours` is within the bound.
     pub pass: bool,
     /// What the bound stands for.
     #[serde(default)]
@@ -119,13 +119,13 @@ impl Row {
 /// A figure that no bound is held to: it never makes an experiment pass or fail.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Remark {
-    /// What is measured.
+    /// The name of the quantity that is measured.
     pub name: String,
     /// What the paper says.
     pub paper: Figure,
     /// What we measured, or why we have not.
     pub ours: Figure,
-    /// Of both.
+    /// The unit of `paper` and `ours`; empty for a pure number.
     pub unit: String,
 }
 

@@ -24,15 +24,15 @@ pub struct Kept {
     /// The version of this format: 1; 0 before there was one.
     #[serde(default)]
     pub format: u32,
-    /// Of which experiment.
+    /// The name of the experiment: `axon/table1`.
     pub id: String,
     /// What its rows come to.
     pub verdict: Verdict,
     /// What is held to a bound.
     pub rows: Vec<Row>,
-    /// What is not.
+    /// The figures that no bound is held to.
     pub remarks: Vec<Remark>,
-    /// Why ours differs.
+    /// The reasons for which our figures differ from the paper's.
     pub notes: Vec<String>,
     /// Names of the plots, without `.svg`, and their titles.
     pub plots: Vec<(String, String)>,

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_takes_turns_only_where_it_coincides() {
+    fn a_line_alternates_only_where_it_coincides() {
         let drawn = strokes(&[
             line(&[(0.0, 10.0), (120.0, 10.0), (240.0, 200.0)]),
             line(&[(0.0, 10.0), (240.0, 10.0)]),

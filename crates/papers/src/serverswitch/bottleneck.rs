@@ -36,6 +36,8 @@ pub struct Seen {
     area: u128,
     /// The longest queue, in bytes.
     pub longest: u64,
+    /// The shortest queue, in bytes; none if nothing has happened there.
+    pub shortest: Option<u64>,
     /// CNMs sent.
     pub cnms: u64,
     /// Frames lost.
@@ -188,9 +190,11 @@ impl Node<FrameBuf> for Switch {
         self.plane.handle(now, input, out);
         let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
         let cnms = self.plane.counters().port(PORTS[1]).cnms;
+        let left = self.plane.queued_bytes(PORTS[1]).0;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.area += area;
-        seen.longest = seen.longest.max(self.plane.queued_bytes(PORTS[1]).0);
+        seen.longest = seen.longest.max(left);
+        seen.shortest = Some(seen.shortest.map_or(left, |shortest| shortest.min(left)));
         seen.lost += out[start..].iter().filter(lost).count() as u64;
         seen.cnms += cnms - std::mem::replace(&mut self.cnms, cnms);
     }

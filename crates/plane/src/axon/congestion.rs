@@ -82,11 +82,11 @@ impl<B: Frame> Plane<B> {
         let taken_off = if before.is_some() { header_bytes } else { 0 };
         let bytes = Bytes((packet.len() - taken_off) as u64);
         let shown = (&mut packet[header_bytes..], bytes);
-        let notice = self.ports.observe(now, (egress, priority), shown)?;
-        if let Some(feedback) = notice.feedback {
+        let outcome = self.ports.observe(now, (egress, priority), shown)?;
+        if let Some(feedback) = outcome.feedback {
             self.send_cnm(now, meta, (egress, priority, before), feedback, out);
         }
-        (notice.verdict == Verdict::Drop).then_some(Drop::Ecn)
+        (outcome.verdict == Verdict::Drop).then_some(Drop::Ecn)
     }
 
     /// Sends a CNM back to the host that a sampled packet came from, if it would listen.

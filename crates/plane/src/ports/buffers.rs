@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn full_frames_take_turns_whatever_is_queued() {
+    fn full_frames_alternate_whatever_is_queued() {
         let mut egress = Egress::new();
         for name in 10..15 {
             egress.push(item(PortNo(1), name, 1576), 10_000).unwrap();

@@ -252,9 +252,9 @@ impl<B: Frame> Ports<B> {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
         }
-        let FrameMeta { frame, ingress, .. } = meta;
+        let FrameMeta { frame, ingress, header_bytes, .. } = meta;
         self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt { ingress, frame, punt });
+        out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
     /// Ends a frame, counted at its ingress.
@@ -439,7 +439,7 @@ mod tests {
     use axon_wire::{FrameBuf, MacAddr, Rate};
 
     #[test]
-    fn a_frame_that_leaves_by_its_ingress_and_the_word_to_go_on_take_turns_on_the_wire() {
+    fn a_frame_that_leaves_by_its_ingress_and_its_xon_alternate_on_the_wire() {
         let mut config = DcbConfig::lossy(alloc::vec![Rate::gbps(10)], MacAddr([2; 6]));
         (config.memory.lossless, config.pfc) = (PrioritySet::ALL, PrioritySet::ALL);
         config.memory.groups[0][0].headroom = Bytes(1_000);

@@ -127,9 +127,9 @@ pub enum NoRoom {
 pub enum Signal {
     /// Nothing: its state has not changed.
     None,
-    /// Stop.
+    /// XOFF: the sender is to pause the priorities of the group.
     Xoff,
-    /// Resume.
+    /// XON: the sender may send them again.
     Xon,
 }
 

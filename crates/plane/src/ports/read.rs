@@ -80,13 +80,6 @@ impl<B: Frame> Ports<B> {
         self.counters.port_mut(ingress).drop_one(reason);
     }
 
-    /// Counts a frame of the control plane's own that ended before any port saw it: a copy of
-    /// one that came in by `ingress`, or one that could not be built.
-    pub fn count_own_drop(&mut self, ingress: PortNo, bytes: usize, reason: Drop) {
-        self.counters.received(PortNo::CONTROL, bytes);
-        self.count_drop(ingress, reason);
-    }
-
     /// Counts a congestion message that a frame from `ingress` has caused.
     pub(crate) fn count_congestion(&mut self, ingress: PortNo) {
         self.counters.port_mut(ingress).congestion_messages += 1;

@@ -68,7 +68,7 @@ impl<B: Frame> Ports<B> {
         Some(BlockedBuffer {
             priority,
             left_frames: blocked.left,
-            still_us: now.since(blocked.since).as_nanos() / 1_000,
+            blocked_us: now.since(blocked.since).as_nanos() / 1_000,
             queues: blocked.waits.iter().map(queue).collect(),
         })
     }

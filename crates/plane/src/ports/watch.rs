@@ -31,11 +31,11 @@ impl<B: Frame> Ports<B> {
         let sampled = dcb.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority));
         let queue = Bytes(self.ports.get(port.index())?.classes[class.index()].bytes());
         let watch = &mut dcb.ports.get_mut(port.index())?.watch;
-        let notice = watch.arrives(now, (class, queue), (frame, bytes), sampled);
-        if notice.verdict == Verdict::Marked {
+        let outcome = watch.arrives(now, (class, queue), (frame, bytes), sampled);
+        if outcome.verdict == Verdict::Marked {
             self.counters.port_mut(port).ecn_marked += 1;
         }
-        Some(notice)
+        Some(outcome)
     }
 
     /// Changes how the domain is defended against the hosts of `port`, by priority: the treatments

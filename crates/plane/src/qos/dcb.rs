@@ -185,8 +185,8 @@ impl Dcb {
         if let Some(cn) = &config.cn {
             cn.check()?;
         }
-        if let Some(marks) = &config.watermarks {
-            marks.check()?;
+        if let Some(watermarks) = &config.watermarks {
+            watermarks.check()?;
         }
         let mut ports = Vec::with_capacity(config.rates.len());
         for (index, &rate) in config.rates.iter().enumerate() {
@@ -211,7 +211,7 @@ impl Dcb {
             ports.push(port);
         }
         let memory = Memory::new(config.memory.clone());
-        let queues = config.watermarks.map(|marks| Queues::new(marks, ports.len()));
+        let queues = config.watermarks.map(|watermarks| Queues::new(watermarks, ports.len()));
         Ok(Dcb { memory, ports, queues, next: None, config })
     }
 

@@ -26,9 +26,9 @@ pub struct WatchdogConfig {
     /// A queue that was blocked for so long is in a storm. Longer than a pause by congestion lasts:
     /// SONiC's examples have 200 to 400 ms.
     pub detection: Span,
-    /// Of the detection time, the part in percent for which the queue has to have been blocked, 1
+    /// Of the detection time, the part in percent for which the queue has to have been paused, 1
     /// to 100; with 100 a break of any length ends it.
-    pub stopped_percent: u8,
+    pub paused_percent: u8,
     /// What is done in a storm.
     pub action: StormAction,
     /// A storm is over when the peer has paused nothing for so long.
@@ -147,7 +147,7 @@ impl Window {
 impl WatchdogConfig {
     /// The breaks in a detection time, together, that do not end it.
     fn breaks_max(&self) -> Span {
-        let part = u64::from(100_u8.saturating_sub(self.stopped_percent));
+        let part = u64::from(100_u8.saturating_sub(self.paused_percent));
         let ticks = u128::from(self.detection.ticks()) * u128::from(part) / 100;
         Span::from_ticks(u64::try_from(ticks).unwrap_or(u64::MAX))
     }
@@ -159,7 +159,7 @@ mod tests {
 
     const CONFIG: WatchdogConfig = WatchdogConfig {
         detection: Span::from_nanos(100),
-        stopped_percent: 100,
+        paused_percent: 100,
         action: StormAction::Drop,
         restoration: Span::from_nanos(50),
     };
@@ -179,8 +179,8 @@ mod tests {
 
     /// A storm that lets go for so many of each 50 ns, looked at whenever that changes. When it
     /// was first found.
-    fn found(stopped_percent: u8, break_nanos: u64) -> Option<u64> {
-        let config = WatchdogConfig { stopped_percent, ..CONFIG };
+    fn found(paused_percent: u8, break_nanos: u64) -> Option<u64> {
+        let config = WatchdogConfig { paused_percent, ..CONFIG };
         let mut watch = StormWatch::default();
         let both = |at| [(at, true), (at + 50 - break_nanos, false)];
         let changes = (0..20).flat_map(|round| both(round * 50));
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn breaks_before_a_storm_put_it_off_by_less_than_a_detection_time() {
-        let config = WatchdogConfig { stopped_percent: 90, ..CONFIG };
+        let config = WatchdogConfig { paused_percent: 90, ..CONFIG };
         // Blocked for a moment, let go for 60 ns, then never again: the first window is given up.
         let list = [
             (0, true, true),

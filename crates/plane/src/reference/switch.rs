@@ -254,14 +254,14 @@ impl<B: Frame> Reference<B> {
         }
         if axon_wire::probe::is_ether(frame.bytes()) {
             self.stamp(came, (&mut frame, ETHERNET_BYTES), (ProbeUnit::Ingress, ingress));
-            return self.punt(ingress, Punt::EtherProbe, frame, out);
+            return self.punt(ingress, (Punt::EtherProbe, 0), frame, out);
         }
         let width = self.config.hop_width;
         if frame.push_front(width.header_bytes(1)).is_err() {
             return self.end(ingress, Drop::NoHeadroom, frame, out);
         }
         match header::emit(frame.bytes_mut(), width, PacketType::Ethernet, &[], &[ingress]) {
-            Ok(_) => self.punt(ingress, Punt::Miss, frame, out),
+            Ok(bytes) => self.punt(ingress, (Punt::Miss, bytes), frame, out),
             Err(_) => self.end(ingress, Drop::Malformed, frame, out),
         }
     }
@@ -275,7 +275,7 @@ impl<B: Frame> Reference<B> {
         } else if !self.ports[ingress.index()].link_frames.admit(now) {
             self.end(ingress, Drop::PuntLimit, frame, out);
         } else {
-            self.punt(ingress, Punt::LinkLocal, frame, out);
+            self.punt(ingress, (Punt::LinkLocal, 0), frame, out);
         }
     }
 
@@ -443,14 +443,20 @@ impl<B: Frame> Reference<B> {
             _ => port.errors.admit(now),
         });
         match admitted {
-            true => self.punt(ingress, punt, frame, out),
+            true => {
+                let header_bytes = rules::header_bytes(frame.bytes(), self.config.hop_width);
+                self.punt(ingress, (punt, header_bytes), frame, out);
+            }
             false => self.end(ingress, Drop::PuntLimit, frame, out),
         }
     }
 
-    fn punt(&mut self, ingress: PortNo, punt: Punt, frame: B, out: &mut Vec<Action<B>>) {
+    /// A frame goes to the control plane, with the length of its header in bytes.
+    fn punt(&mut self, ingress: PortNo, why: (Punt, usize), frame: B, out: &mut Vec<Action<B>>) {
+        // The field in the header holds 16 bits.
+        let (punt, header_bytes) = (why.0, why.1 as u16);
         self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt { ingress, frame, punt });
+        out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
     pub(super) fn end(

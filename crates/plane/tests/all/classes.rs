@@ -98,8 +98,9 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 fn any_kinds() -> impl Strategy<Value = Kinds> {
-    (0..5u8, 0..3u8, any::<bool>(), any::<bool>())
-        .prop_map(|(marks, watchdog, pause, arrival)| Kinds { marks, watchdog, pause, arrival })
+    (0..5u8, 0..3u8, any::<bool>(), any::<bool>()).prop_map(
+        |(watermarks, watchdog, pause, arrival)| Kinds { watermarks, watchdog, pause, arrival },
+    )
 }
 
 proptest! {

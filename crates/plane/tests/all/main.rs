@@ -1,11 +1,11 @@
 //! How a plane behaves, seen from its ports.
 
 mod classes;
+mod congestion;
 mod cut_through;
 mod layers;
 mod link;
 mod model;
-mod notice;
 mod plane;
 mod probes;
 mod qcn_loop;

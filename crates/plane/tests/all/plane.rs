@@ -93,13 +93,14 @@ fn a_miss_and_a_broadcast_get_the_default_header() {
         let mut plane = plane(|config| config.hop_width = width);
         for to in [host(9), MacAddr::BROADCAST, MacAddr([0x33, 0x33, 0, 0, 0, 1])] {
             let frame = ethernet(to, 60);
-            let Action::Punt { ingress, frame: punted, punt } = receive(&mut plane, HOST, &frame)
-            else {
+            let action = receive(&mut plane, HOST, &frame);
+            let Action::Punt { ingress, frame: punted, punt, header_bytes } = action else {
                 panic!("not punted")
             };
             let view = HeaderView::parse(punted.bytes(), width).unwrap();
             assert_eq!((ingress, punt, view.forward_count()), (HOST, Punt::Miss, 0));
             assert_eq!(view.packet_type(), PacketType::Ethernet);
+            assert_eq!(usize::from(header_bytes), view.header_bytes(), "nobody parses it again");
             assert_eq!((view.reverse(), view.payload()), (Hops::from([0]), &frame[..]));
         }
     }
@@ -301,7 +302,7 @@ fn a_flooding_host_is_limited_and_cannot_silence_discovery() {
     let hello = link::emit(host(1), b"hello");
     for port in [HOST, AXON, UNKNOWN] {
         let action = receive(&mut plane, port, &hello);
-        let Action::Punt { ingress, frame, punt } = action else { panic!("{action:?}") };
+        let Action::Punt { ingress, frame, punt, .. } = action else { panic!("{action:?}") };
         assert_eq!((ingress, punt, frame.bytes()), (port, Punt::LinkLocal, &hello[..]));
     }
 }

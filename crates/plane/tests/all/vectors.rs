@@ -266,7 +266,7 @@ fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str])
         Some(Action::Transmit { port, frame, .. }) => {
             format!("transmit {} {}", port_word(port), hex(frame.bytes()))
         }
-        Some(Action::Punt { ingress, frame, punt }) => {
+        Some(Action::Punt { ingress, frame, punt, .. }) => {
             format!("punt-{} {} {}", punt.name(), port_word(ingress), hex(frame.bytes()))
         }
         Some(Action::Dropped { reason, frame, .. }) => {

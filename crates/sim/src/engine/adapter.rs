@@ -70,7 +70,7 @@ pub(crate) struct Adapter {
     pub(crate) past: Accounts,
     /// What did not balance when an incarnation ended; the first such fault is kept.
     pub(crate) fault: Option<String>,
-    /// Lives so far: the incarnation of the one that runs, from 1.
+    /// The number of incarnations so far, which is that of the running one, from 1.
     pub(crate) incarnations: u64,
     /// Copies of what some ports carry, if any port is captured.
     pub(crate) taps: Option<Box<Taps>>,

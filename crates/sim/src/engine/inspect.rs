@@ -84,11 +84,6 @@ impl Engine {
         &self.notes
     }
 
-    /// Removes the notes so far.
-    pub fn clear_notes(&mut self) {
-        self.notes.clear();
-    }
-
     /// The text of the trace.
     pub fn trace(&self) -> &Trace {
         &self.trace

@@ -3,7 +3,6 @@
 
 use crate::engine::Engine;
 use crate::engine::station::{StationNode, Stopped};
-use crate::engine::store::Store;
 use crate::engine::trace::What;
 use crate::link::timing::Timing;
 use axon_fabric::model::Device;
@@ -36,11 +35,6 @@ impl Engine {
     /// What the nodes of a station have kept for the next incarnation, by key.
     pub fn stored(&self, station: usize) -> Vec<Stored> {
         self.station(station).map_or_else(Vec::new, |station| station.adapter.store.all())
-    }
-
-    /// Empties the store of a station: a disk that was replaced.
-    pub fn forget_stored(&mut self, station: usize) {
-        self.station_mut(station).adapter.store = Store::default();
     }
 
     /// Powers a station on with this node; an incarnation that runs there ends first.

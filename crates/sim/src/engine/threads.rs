@@ -14,7 +14,7 @@
 //! shards. Stations of different shards share nothing; what the world does itself (faults,
 //! cables, power, readers) it does between runs, when no shard is at work.
 //!
-//! Two sets of mailboxes take turns, so that one barrier for each window is enough: a set is
+//! Two sets of mailboxes alternate, so that one barrier for each window is enough: a set is
 //! written to again only after the next barrier, when everybody has emptied it.
 #![allow(clippy::disallowed_types, reason = "threads run shards; no lock or thread orders events")]
 

@@ -12,8 +12,8 @@
 //! here. It asks for at most one address a second whatever the number of neighbours, so
 //! applications ask for their target's address themselves (`resolve.rs`). It does not act on
 //! gratuitous ARP, so a changed address empties its cache. And it believes an address for a minute
-//! even if nobody answers from there; a kernel verifies a neighbour that gives no sign of
-//! incarnation after 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
+//! even if nobody answers from there; a kernel verifies a neighbour from which nothing has
+//! come for 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};

@@ -1,6 +1,6 @@
 //! Finds a deadlock in a world: lossless buffers that have paused one another for good.
 //!
-//! In plain English: for each link between switches and each lossless priority, see whether the
+//! For each link between switches and each lossless priority, see whether the
 //! switch at its end has sent XOFF; if so, note in which queues the frames of that
 //! buffer wait, and for which priorities each of these is paused by its peer
 //! ([`axon_plane::Ports::blocked`]). What that amounts to, [`axon_prove::deadlock`]
@@ -23,7 +23,7 @@ pub struct Deadlock {
     /// often.
     pub at_ns: u64,
     /// Their ingress ports, each waiting for the next, the first once more at the end.
-    pub round: Vec<String>,
+    pub cycle: Vec<String>,
 }
 
 impl World {
@@ -38,28 +38,28 @@ impl World {
         let lossless = self.fabric().dcb.as_ref()?.lossless;
         let links = self.fabric().links.iter();
         let ways = links.flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
-        let standing: Vec<BlockedBuffer> = ways
+        let blocked: Vec<BlockedBuffer> = ways
             .flat_map(|(from, to)| lossless.iter().map(move |priority| (from, to, priority)))
-            .filter_map(|(from, to, priority)| self.standing(from, to, priority))
+            .filter_map(|(from, to, priority)| self.blocked(from, to, priority))
             .collect();
-        axon_prove::deadlock(&standing)
+        axon_prove::deadlock(&blocked)
     }
 
     /// The same with the names of the ports, for the report.
     pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
-        let round = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
-        Some(Deadlock { at_ns: self.now().as_nanos(), round })
+        let cycle = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
+        Some(Deadlock { at_ns: self.now().as_nanos(), cycle })
     }
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
-    fn standing(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
+    fn blocked(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
         let ports = self.switch(to.switch)?.plane().software()?.ports();
-        let still = ports.blocked(self.now(), to.port, priority)?;
+        let blocked = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &WaitingQueue| {
-            let stopped = queue.paused.iter();
-            stopped.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
+            let paused = queue.paused.iter();
+            paused.map(|priority| buffer(to.switch, queue.egress, priority)).collect()
         };
-        let waits = still.waits.iter().map(buffers).collect();
+        let waits = blocked.waits.iter().map(buffers).collect();
         Some(BlockedBuffer { buffer: buffer(from.switch, from.port, priority), waits })
     }
 }

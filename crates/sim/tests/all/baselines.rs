@@ -272,7 +272,7 @@ fn portland_follows_a_host_that_moves() {
     let stats = world.ping_stats(ping).unwrap();
     println!("{} without an answered request", stats.gap_max);
     assert!(stats.gap_max < Span::from_secs(2), "{stats:?}");
-    // A host's stack that hears of the move forgets all its neighbours, and asks for one a second.
+    // A host's stack that learns of the move forgets all its neighbours, and asks for one a second.
     assert_whole(&mut world, 300, "after the move");
 }
 
@@ -327,7 +327,7 @@ fn a_scenario_runs_on_every_network_as_on_ours() {
     for network in ["ethernet", "portland", "ecmp"] {
         let mut fabric = fabric(network, "{ring: {switches: 4}}");
         assert_ne!(fabric.network, Network::Axon);
-        // One static table never hears of a broken link; the others find the other way round.
+        // One static table never learns of a broken link; the others find the other way round.
         if fabric.network != Network::Ecmp {
             let at = Span::from_secs(8);
             fabric.faults.push(Fault { at, what: FaultKind::LinkDown(1) });

@@ -62,7 +62,7 @@ fn source(at: (usize, u16), priority: u8, (from, until): (u64, u64)) -> Source {
 fn is_storm(detection: Span, switches: &[DcbConfig; 2], until: u64) -> bool {
     let watchdog = WatchdogConfig {
         detection,
-        stopped_percent: 100,
+        paused_percent: 100,
         action: StormAction::Drop,
         restoration: Span::from_micros(100),
     };

@@ -72,7 +72,7 @@ fn what_a_willing_switch_takes_over_keeps_its_neighbours_traffic() {
 }
 
 #[test]
-fn hosts_hear_their_own_switch_and_no_other_and_nobody_without_dcbx() {
+fn hosts_receive_their_own_switch_and_no_other_and_nobody_without_dcbx() {
     let heard = |text: &str| {
         let fabric = common::fabric(text);
         let ports = ["h1-p0", "h3-p0"].map(|name| port_by_name(&fabric, name).unwrap());

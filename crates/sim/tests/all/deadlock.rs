@@ -81,7 +81,7 @@ fn five_switches_in_a_ring_deadlock_in_the_cycle_that_their_routes_let_one_expec
     };
     let report = axon_sim::run(&fabric, options);
     let deadlock = report.deadlock.as_ref().expect("a deadlock");
-    assert_eq!((deadlock.round.len(), deadlock.round.first()), (6, deadlock.round.last()));
+    assert_eq!((deadlock.cycle.len(), deadlock.cycle.first()), (6, deadlock.cycle.last()));
     assert!(deadlock.at_ns > report.boot_ns && !report.passed());
 }
 

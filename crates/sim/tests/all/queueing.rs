@@ -94,7 +94,7 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     let mut engine = Engine::new(1, None);
     let plan: VecDeque<_> = plan.iter().copied().collect();
     let count = plan.len();
-    let bodies: [Box<dyn Node<FrameBuf> + Send>; 3] =
+    let nodes: [Box<dyn Node<FrameBuf> + Send>; 3] =
         [Box::new(Source { plan, busy: false, sent }), Box::new(plane(2)), Box::new(Sink(came))];
     (0..3).for_each(|station| {
         engine.add_station(&format!("n{station}"));
@@ -105,7 +105,7 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
         let wire = Wire { rate, latency, loss_ppm: 0, bit_errors_per_1e15: 0, queue };
         engine.connect(end(left, left as u16), end(left + 1, 0), wire);
     }
-    for (station, node) in bodies.into_iter().enumerate() {
+    for (station, node) in nodes.into_iter().enumerate() {
         engine.power_on(station, StationNode::Other(node));
     }
     engine.run(Time::from_nanos(1 << 54));
@@ -305,7 +305,7 @@ fn apart(all: [u64; 3]) -> u64 {
 }
 
 #[test]
-fn equal_frames_of_three_inputs_take_turns_exactly() {
+fn equal_frames_of_three_inputs_alternate_exactly() {
     // As long as a turn: 1600 bytes on the wire.
     shares([1576; 3], 3000, |count, _| assert!(apart(count) <= 1, "{count:?}"));
 }

@@ -56,9 +56,9 @@ fn run(action: Option<StormAction>) -> Seen {
 /// acts when a queue was stopped for this part of its detection time, in percent; the storm lets go
 /// for a moment each so long.
 fn storm(watchdog: Option<(StormAction, u8)>, breaks: Option<Span>) -> Seen {
-    let watchdog = watchdog.map(|(action, stopped_percent)| WatchdogConfig {
+    let watchdog = watchdog.map(|(action, paused_percent)| WatchdogConfig {
         detection: DETECTION,
-        stopped_percent,
+        paused_percent,
         action,
         restoration: RESTORATION,
     });

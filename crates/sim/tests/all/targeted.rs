@@ -23,7 +23,7 @@ fn in_flight(latency: Span) -> u64 {
     2 * latency.ticks() / RATE.time_for(Bytes(1)).ticks() + 2 * frame + 60 + OVERHEAD_BYTES
 }
 
-fn switch(ports: u16, (marks, order): (Watermarks, QueueOrder)) -> DcbConfig {
+fn switch(ports: u16, (watermarks, order): (Watermarks, QueueOrder)) -> DcbConfig {
     let group = PriorityGroupLimits {
         reserved: Bytes(0),
         share: Share::Static(Bytes(1 << 30)),
@@ -42,7 +42,7 @@ fn switch(ports: u16, (marks, order): (Watermarks, QueueOrder)) -> DcbConfig {
         },
         pfc: lossless,
         pfc_quanta: Quanta::MAX,
-        watermarks: Some(marks),
+        watermarks: Some(watermarks),
         order,
         ..DcbConfig::lossy(vec![RATE; usize::from(ports)], MacAddr([2, 0, 0, 0, 1, 0]))
     }
@@ -56,7 +56,7 @@ fn run(
 ) -> Seen {
     let sources = loads.len() as u64;
     let part = in_flight(latency);
-    let marks = Watermarks {
+    let watermarks = Watermarks {
         low: Some(Bytes(part)),
         targeting: choice.map(|choice| Targeting { target: Bytes(3 * part), choice }),
         high: Bytes((3 + sources) * part),
@@ -71,7 +71,7 @@ fn run(
         phases: vec![Phase { from: START, until: END, interval }],
     };
     let plan = Plan {
-        switches: vec![switch(out.0 + 1, (marks, order))],
+        switches: vec![switch(out.0 + 1, (watermarks, order))],
         links: Vec::new(),
         sources: loads.iter().enumerate().map(source).collect(),
         sinks: vec![Sink::quiet((0, out))],

@@ -13,7 +13,7 @@ pub enum Dialect {
     Cin,
     /// DCBX 1.01, "converged enhanced Ethernet".
     Cee,
-    /// The standard.
+    /// The DCBX of IEEE 802.1Q.
     Ieee,
 }
 

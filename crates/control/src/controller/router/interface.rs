@@ -1,6 +1,7 @@
 //! The trait of all routers.
 
 use super::flow::Flow;
+use super::loads::Loads;
 use super::shortest::ShortestPaths;
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
@@ -27,11 +28,24 @@ pub trait Router: Debug + Send {
     /// The shortest paths of this graph, for control messages, which are no flows.
     fn shortest(&mut self) -> &mut ShortestPaths;
 
+    /// The flows on each link, of a router that chooses paths by them; `None` otherwise.
+    fn loads(&mut self) -> Option<&mut Loads> {
+        None
+    }
+
     /// A flow takes this path from now on.
-    fn placed(&mut self, _path: &[Step]) {}
+    fn placed(&mut self, path: &[Step]) {
+        if let Some(loads) = self.loads() {
+            loads.add(path);
+        }
+    }
 
     /// A flow no longer takes this path.
-    fn removed(&mut self, _path: &[Step]) {}
+    fn removed(&mut self, path: &[Step]) {
+        if let Some(loads) = self.loads() {
+            loads.remove(path);
+        }
+    }
 
     /// Whether the flow on `current`, which has just been [`Router::removed`], should move; its
     /// new path is then in `path`. Called in rounds for every flow: when links were added, and

@@ -1,8 +1,8 @@
 //! How many flows each link carries.
 
-use super::Step;
 use crate::controller::topology::SwitchIndex;
 use alloc::vec::Vec;
+use axon_node::Step;
 use axon_wire::PortNo;
 
 /// Flows on each directed link, as far as they were placed with the router.

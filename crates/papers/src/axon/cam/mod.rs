@@ -158,9 +158,9 @@ pub struct ReportJson<'a> {
 /// How many entries the lookups of one kind of address need.
 #[derive(Debug, Serialize)]
 struct CurveJson {
-    /// Lookups.
+    /// Lookups that were measured, one for each packet.
     packets: u64,
-    /// Different addresses.
+    /// Different addresses among the lookups.
     addresses: u64,
     /// The fewest entries for a share of the lookups that could hit.
     fewest: Vec<FewestJson>,

@@ -20,7 +20,7 @@ pub enum Client {
 }
 
 impl Client {
-    /// The client of host number `host`, counted from 1: they take turns.
+    /// The client of host number `host`, counted from 1: they alternate.
     pub const fn of_host(host: usize) -> Client {
         if host % 2 == 1 { Client::Dhclient } else { Client::Udhcpc }
     }

@@ -57,14 +57,14 @@ struct Found {
     link_mbps: f64,
 }
 
-/// Runs the demo and writes `summary.json`, `axon.pcapng` and `plot.svg` to `out`. Logs and
-/// captures of all hosts are in `out/logs`. Everything that was started is stopped again,
-/// also on an error and on Ctrl-C.
+/// Runs the demo and writes `summary.json`, `axon.pcapng` and `plot.svg` to `out`; `commit` is
+/// that of the program, for the summary. Logs and captures of all hosts are in `out/logs`.
+/// Everything that was started is stopped again, also on an error and on Ctrl-C.
 ///
 /// # Errors
 /// A program is missing, the lab cannot be built, or a step fails. Bars that are missed are
 /// no error but in the summary.
-pub fn run(out: &Path, stop: &Stop) -> Result<Summary> {
+pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     machine::check_programs()?;
     fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
     let out = out.canonicalize()?;
@@ -73,6 +73,11 @@ pub fn run(out: &Path, stop: &Stop) -> Result<Summary> {
         fs::remove_dir_all(&logs).with_context(|| format!("cannot empty {}", logs.display()))?;
     }
     fs::create_dir_all(&logs)?;
+    // A summary says where the captures beside it come from: an older one must not.
+    let json = out.join("summary.json");
+    if json.exists() {
+        fs::remove_file(&json).with_context(|| format!("cannot remove {}", json.display()))?;
+    }
     let date = machine::date()?;
     let congestion = machine::congestion_control();
     let mut progress = Progress::new(STEPS);
@@ -89,12 +94,11 @@ pub fn run(out: &Path, stop: &Stop) -> Result<Summary> {
         let findings = check::judge(&captures, |host| world.mac(host), &logs, stop)?;
         found.captures.add(findings);
     }
-    let mut summary = summary(found, date, congestion)?;
+    let mut summary = summary(found, (commit, date), congestion)?;
     summary.seconds = progress.elapsed().as_secs_f64();
     summary.judge();
     drop(progress);
-    let json = serde_json::to_string_pretty(&summary)? + "\n";
-    fs::write(out.join("summary.json"), json)?;
+    fs::write(&json, serde_json::to_string_pretty(&summary)? + "\n")?;
     plot::draw(&summary, &out.join("plot.svg"))?;
     Ok(summary)
 }
@@ -178,10 +182,12 @@ fn measure(
     Ok(())
 }
 
-fn summary(found: Found, date: String, congestion: &str) -> Result<Summary> {
+fn summary(found: Found, run: (&str, String), congestion: &str) -> Result<Summary> {
+    let (commit, date) = run;
     let cut = found.cut.context("the link was not cut")?;
     Ok(Summary {
         format: 1,
+        commit: commit.to_owned(),
         date,
         machine: machine::describe(),
         units: report::units(),

@@ -8,9 +8,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// UDP gain that the demo must reach, as a fraction.
+/// UDP gain that the demo must reach, as a fraction: 6 points below the paper's +96 %, as real
+/// hosts on a busy machine vary.
 pub const UDP_GAIN_MIN: f64 = 0.90;
-/// TCP gain that the demo must reach, as a fraction.
+/// TCP gain that the demo must reach, as a fraction: 17 points above the paper's +63 %, and 10
+/// below the +90 % that the simulator must reach.
 pub const TCP_GAIN_MIN: f64 = 0.80;
 /// The longest silence after a cut must stay below this, in ms.
 pub const CUT_GAP_MS_BOUND: f64 = 200.0;
@@ -180,6 +182,9 @@ pub struct Bar {
 pub struct Summary {
     /// Version of this format.
     pub format: u32,
+    /// The commit that the program was built from, with `-dirty` behind it if files differed from
+    /// it; `unknown` outside of a repository.
+    pub commit: String,
     /// When the demo began, UTC, RFC 3339.
     pub date: String,
     /// On what.
@@ -233,11 +238,11 @@ impl Summary {
     /// Judges what was found; fills `bars` and `pass`.
     pub fn judge(&mut self) {
         let percent = |gain: f64| format!("{:+.1} %", gain * 100.0);
-        let gain = |name, gain: f64, min: f64| Bar {
+        let gain = |name, of: &TransportResult, min: f64| Bar {
             name,
-            wanted: format!(">= {:+.0} %", min * 100.0),
-            found: percent(gain),
-            pass: gain >= min,
+            wanted: format!(">= {:+.0} %; the paper has {:+.0} %", min * 1e2, of.paper.gain * 1e2),
+            found: percent(of.gain),
+            pass: of.gain >= min,
         };
         let none = |name, count: u64| Bar {
             name,
@@ -255,8 +260,8 @@ impl Summary {
         self.bars = vec![
             pairs("pairs that ping", self.pairs_reachable),
             pairs("pairs that ping with a link cut", self.pairs.ring_cut),
-            gain("UDP gain", self.udp.gain, UDP_GAIN_MIN),
-            gain("TCP gain", self.tcp.gain, TCP_GAIN_MIN),
+            gain("UDP gain", &self.udp, UDP_GAIN_MIN),
+            gain("TCP gain", &self.tcp, TCP_GAIN_MIN),
             Bar {
                 name: "gap when a link is cut",
                 wanted: format!("< {CUT_GAP_MS_BOUND:.0} ms"),
@@ -369,6 +374,7 @@ pub(super) mod tests {
         let stream = |flow, crossed| Stream { flow, crossed, outage };
         let mut summary = Summary {
             format: 1,
+            commit: "0123456789ab".into(),
             date: "2026-01-01T00:00:00Z".into(),
             machine: Machine { cpu: "CPU".into(), cpus: 2, kernel: "6.18".into() },
             units: units(),
@@ -400,6 +406,7 @@ pub(super) mod tests {
     fn the_summary_has_the_keys_that_readers_count_on() {
         let json: serde_json::Value =
             serde_json::from_str(&serde_json::to_string(&sample()).unwrap()).unwrap();
+        assert_eq!(json["commit"], "0123456789ab");
         assert_eq!(json["pairs_reachable"], 30);
         assert_eq!(json["udp"]["line_mbps"], 285.0);
         assert_eq!(json["udp"]["ring_mbps"], 570.0);
@@ -446,6 +453,17 @@ pub(super) mod tests {
         assert_eq!(words("gain"), "gain +100.0 % +96 % +95.6 % +63 %");
         for start in ["flow", "h5 -> h4", "aggregate", "gain"] {
             assert_eq!(row(start).chars().count(), 82, "{start}");
+        }
+    }
+
+    #[test]
+    fn the_bars_of_the_gains_stand_beside_the_papers_own() {
+        let text = sample().text();
+        for said in [
+            "+100.0 % (wanted >= +90 %; the paper has +96 %)",
+            "+95.6 % (wanted >= +80 %; the paper has +63 %)",
+        ] {
+            assert!(text.contains(said), "{said}: {text}");
         }
     }
 

@@ -62,6 +62,20 @@ impl Spread {
     }
 }
 
+/// The mean over links between switches of something, by class of frame.
+pub type ByClass = [(Class, f64); 4];
+
+/// What links carry while nobody asks: see [`Run::idle`].
+#[derive(Clone, Debug, Default)]
+pub struct Idle {
+    /// Bits per second, by link.
+    links: Vec<f64>,
+    /// The same by direction of the controller's link.
+    ways: [f64; 2],
+    /// The same as the mean over links between switches, by class of frame.
+    classes: [f64; 4],
+}
+
 /// How a network started.
 #[derive(Clone, Copy, Debug)]
 pub struct Boot {
@@ -74,7 +88,7 @@ pub struct Boot {
     /// Bytes that links had carried by then.
     pub hosts_bytes: Spread,
     /// The mean over links between switches of the same bytes, by class of frame.
-    pub hosts_by_class: [(Class, f64); 4],
+    pub hosts_by_class: ByClass,
 }
 
 /// What questions have cost.
@@ -84,6 +98,8 @@ pub struct Asked {
     pub stats: AskStats,
     /// Mb/s at [`ASKS_PER_SECOND`] by every host.
     pub load: Spread,
+    /// The same by class of frame.
+    pub load_by_class: ByClass,
     /// The same and what links carry while nobody asks, added link by link.
     pub sum: Spread,
     /// Mb/s of both in the busier direction of the controller's link.
@@ -114,10 +130,7 @@ pub struct Run {
     pub memory_bytes: u64,
     /// Whether hosts keep silent until they ask.
     cold: bool,
-    /// Bits per second while nobody asks, by link.
-    idle: Vec<f64>,
-    /// The same by direction of the controller's link.
-    idle_ways: [f64; 2],
+    idle: Idle,
 }
 
 impl Run {
@@ -129,7 +142,7 @@ impl Run {
         let mut world = World::with_arp_hosts(fabric, seed, hosts);
         world.set_threads(context.threads);
         world.count_classes();
-        Run { world, memory_bytes: 0, cold, idle: Vec::new(), idle_ways: [0.0; 2] }
+        Run { world, memory_bytes: 0, cold, idle: Idle::default() }
     }
 
     fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
@@ -147,9 +160,12 @@ impl Run {
         [0, 1].map(|side| engine.class_bytes(link, side).map_or(0.0, |bytes| bytes.total() as f64))
     }
 
-    /// Bytes so far of one class of frames, by link.
-    fn bytes_of(&self, class: Class) -> Vec<f64> {
-        self.links().map(|link| self.world.class_bytes(link).of(class) as f64).collect()
+    /// The mean of the bytes so far over links between switches, in the order of [`Class::ALL`].
+    fn classes(&self) -> [f64; 4] {
+        Class::ALL.map(|class| {
+            let bytes = |link| self.world.class_bytes(link).of(class) as f64;
+            self.spread(&self.links().map(bytes).collect::<Vec<_>>()).mean
+        })
     }
 
     /// Sums up a figure per link.
@@ -194,8 +210,7 @@ impl Run {
             self.until(context, "hosts", Span::from_millis(10), hosts_known)?;
         }
         let hosts_bytes = self.spread(&self.bytes());
-        let hosts_by_class =
-            Class::ALL.map(|class| (class, self.spread(&self.bytes_of(class)).mean));
+        let hosts_by_class = named(self.classes());
         let hosts_known = self.clock();
         Ok(Boot { links_known, links_bytes, hosts_known, hosts_bytes, hosts_by_class })
     }
@@ -243,24 +258,32 @@ impl Run {
     /// # Errors
     /// The user wants it to stop.
     pub fn idle(&mut self, context: &mut Context) -> Result<Spread> {
-        let (before, ways) = (self.bytes(), self.ways());
+        let (before, ways, classes) = (self.bytes(), self.ways(), self.classes());
         self.go_on(context, IDLE)?;
         let seconds = IDLE.as_millis() as f64 / 1000.0;
-        let now = self.ways();
-        self.idle_ways = [0, 1].map(|side| (now[side] - ways[side]) * 8.0 / seconds);
-        let rates =
-            self.bytes().into_iter().zip(before).map(|(now, before)| (now - before) / seconds);
-        self.idle = rates.map(|rate| rate * 8.0).collect();
-        Ok(self.spread(&self.idle).times(1e-6))
+        let rate = |(now, before): (f64, f64)| (now - before) * 8.0 / seconds;
+        let (now, after) = (self.ways(), self.classes());
+        self.idle = Idle {
+            links: self.bytes().into_iter().zip(before).map(rate).collect(),
+            ways: [0, 1].map(|side| rate((now[side], ways[side]))),
+            classes: std::array::from_fn(|at| rate((after[at], classes[at]))),
+        };
+        Ok(self.spread(&self.idle.links).times(1e-6))
     }
 
-    /// What [`Run::idle`] has measured, link by link, for another run on the same fabric.
-    pub fn into_idle(self) -> Vec<f64> {
+    /// What [`Run::idle`] has measured on the average link between switches, by class of frame:
+    /// Mb/s.
+    pub fn idle_by_class(&self) -> ByClass {
+        named(self.idle.classes.map(|rate| rate * 1e-6))
+    }
+
+    /// What [`Run::idle`] has measured, for another run on the same fabric.
+    pub fn into_idle(self) -> Idle {
         self.idle
     }
 
     /// Takes over what another run on the same fabric has measured while nobody asked.
-    pub fn take_idle(&mut self, idle: Vec<f64>) {
+    pub fn take_idle(&mut self, idle: Idle) {
         self.idle = idle;
     }
 
@@ -278,6 +301,7 @@ impl Run {
     ) -> Result<Asked> {
         let seed = context.seed;
         let (before, ways, started) = (self.bytes(), self.ways(), self.world.now());
+        let classes = self.classes();
         let mut dice = oorandom::Rand64::new(u128::from(seed) << 64 | 0x6173_6b73);
         for (host, targets) in whom.iter().enumerate() {
             let targets = targets.iter().filter_map(|&host| self.world.address(host as usize));
@@ -305,19 +329,27 @@ impl Run {
         let added = |now: f64, before: f64, idle: f64| {
             ((now - before) * 8.0 - idle * seconds).max(0.0) * rate
         };
-        let idle = |link: usize| self.idle.get(link).copied().unwrap_or(0.0);
+        let idle = |link: usize| self.idle.links.get(link).copied().unwrap_or(0.0);
         let cost = self.bytes().into_iter().zip(before).enumerate();
         let bits: Vec<f64> = cost.map(|(at, (now, before))| added(now, before, idle(at))).collect();
         let sums: Vec<f64> = bits.iter().enumerate().map(|(at, bits)| bits + idle(at)).collect();
-        let (now, quiet) = (self.ways(), self.idle_ways);
+        let (now, quiet) = (self.ways(), self.idle.ways);
         let ways = [0, 1].map(|at| added(now[at], ways[at], quiet[at]) + quiet[at]);
+        let (after, quiet) = (self.classes(), self.idle.classes);
+        let of_class = |at| added(after[at], classes[at], quiet[at]) * 1e-6;
         Ok(Asked {
             stats,
             load: self.spread(&bits).times(1e-6),
+            load_by_class: named(std::array::from_fn(of_class)),
             sum: self.spread(&sums).times(1e-6),
             controller_mbps: ways[0].max(ways[1]) * 1e-6,
         })
     }
+}
+
+/// A figure of each class beside its class.
+fn named(figures: [f64; 4]) -> ByClass {
+    std::array::from_fn(|at| (Class::ALL[at], figures[at]))
 }
 
 /// What one link of an Ethernet carries at least, in Mb/s: every request of every host, since
@@ -386,6 +418,11 @@ mod tests {
         assert_eq!(asked.stats.answered, 5 * HOSTS as u64);
         // Ten heartbeats a second from each end, of 64 to 250 bytes.
         assert!(idle.mean * 1e6 > 20.0 * 64.0 * 8.0 && idle.mean * 1e6 < 20.0 * 250.0 * 8.0);
+        // By class it is the same: heartbeats on the link, questions across the network.
+        let [(_, link), (_, routed), ..] = asked.load_by_class;
+        let classes: f64 = asked.load_by_class.iter().map(|(_, mbps)| mbps).sum();
+        assert!((classes - asked.load.mean).abs() < 0.05 * asked.load.mean, "{asked:?}");
+        assert!(routed > 0.9 * classes && link < 0.1 * classes, "{asked:?}");
         // Hosts' links carry no heartbeats.
         assert!(idle.mean_of_all < idle.mean / 2.0, "{idle:?}");
         // Two messages for each question pass the controller's link.

@@ -168,7 +168,7 @@ impl DefenceConfig {
         free.copied().unwrap_or(Priority::ZERO)
     }
 
-    /// What the neighbours say with one voice.
+    /// The CNPVs and the ready priorities that all of the neighbours advertise.
     fn heard(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
         match (neighbours, self.several) {
             ([], _) | ([_, _, ..], Several::AsNone) => CongestionNotification::default(),
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn two_ports_that_hear_each_other_become_interior_and_then_ready() {
+    fn two_ports_that_receive_each_other_become_interior_and_then_ready() {
         let (mut a, mut b) = (Defences::new(config(8)).unwrap(), Defences::new(config(8)).unwrap());
         let three = priority(3);
         assert_eq!((a.mode(three), a.says()), (DefenceMode::Edge, said(8, 0)));

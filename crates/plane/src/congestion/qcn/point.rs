@@ -47,9 +47,9 @@ pub struct CpInterpretations {
 /// What becomes of a fraction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// It is dropped.
+    /// The fraction is dropped: the feedback is rounded down.
     Down,
-    /// Half and more goes up.
+    /// A half or more is rounded up, less is rounded down.
     Nearest,
     /// It goes up: any excess is signalled.
     Up,

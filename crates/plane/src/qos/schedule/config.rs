@@ -25,7 +25,7 @@ pub enum Algorithm {
     /// Enhanced transmission selection (clauses 8.6.8.4 and 37).
     Ets {
         /// Its part of what strict classes leave; those of all classes add up to 100. A class
-        /// with 0 is promised nothing: such classes take equal turns while no other is ready.
+        /// with 0 is promised nothing: such classes have equal shares while no other is ready.
         percent: u8,
     },
     /// Weighted deficit round robin (Shreedhar and Varghese 1995).

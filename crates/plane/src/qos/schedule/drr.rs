@@ -18,7 +18,7 @@ use axon_wire::priority::PRIORITIES;
 ///
 /// The published form keeps a list of classes that have something, to which one that fills is
 /// appended. Eight classes fit a bitmap, in which the next one is found in an instruction or
-/// two; so they take turns in the order of their numbers, whenever they filled.
+/// two; so they are served in the order of their numbers, whenever they filled.
 ///
 /// Quanta may be smaller than a frame: that interleaves classes more finely. Many turns then
 /// pass before any class may send; they are not gone through one by one, but as many as leave

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_without_a_percentage_get_what_others_leave_in_equal_turns() {
+    fn classes_without_a_percentage_get_what_others_leave_in_equal_shares() {
         let mut schedule = Schedule::new(&ScheduleConfig::of([ets(0), ets(100), ets(0)])).unwrap();
         assert_eq!(order(&mut schedule, 0b111, 4), [1; 4]);
         let shared = order(&mut schedule, 0b101, 1600);

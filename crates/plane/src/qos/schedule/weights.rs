@@ -198,7 +198,7 @@ impl Adapt {
         }
     }
 
-    /// Adds to the debts what this window has left, and forgives those of classes that were
+    /// Adds to the debts what this window has left, and clears those of classes that were
     /// not steady.
     fn settle(&mut self, steady: ClassSet) {
         let bases: i128 = steady.iter().map(|class| self.base(class)).sum();

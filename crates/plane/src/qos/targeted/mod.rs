@@ -92,9 +92,9 @@ impl Watermarks {
     /// # Errors
     /// What does not.
     pub fn check(&self) -> Result<(), WatermarkFault> {
-        let marks = [self.low, self.targeting.map(|targeting| targeting.target)];
-        let marks = marks.into_iter().flatten().chain([self.high, self.bytes_max]);
-        let rise = marks.clone().zip(marks.skip(1)).all(|(below, above)| below < above);
+        let watermarks = [self.low, self.targeting.map(|targeting| targeting.target)];
+        let watermarks = watermarks.into_iter().flatten().chain([self.high, self.bytes_max]);
+        let rise = watermarks.clone().zip(watermarks.skip(1)).all(|(below, above)| below < above);
         if rise { Ok(()) } else { Err(WatermarkFault::Order) }
     }
 }

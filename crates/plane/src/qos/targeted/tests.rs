@@ -10,7 +10,7 @@ fn owner(ingress: u16) -> Owner {
     Owner { ingress, priority: Priority::ZERO, egress, class: TrafficClass::ZERO }
 }
 
-fn marks(low: Option<u64>, choice: Option<Choice>) -> Watermarks {
+fn watermarks(low: Option<u64>, choice: Option<Choice>) -> Watermarks {
     Watermarks {
         low: low.map(|frames| Bytes(frames * FRAME)),
         targeting: choice.map(|choice| Targeting { target: Bytes(10 * FRAME), choice }),
@@ -20,7 +20,7 @@ fn marks(low: Option<u64>, choice: Option<Choice>) -> Watermarks {
 }
 
 fn queues(low: Option<u64>, choice: Option<Choice>) -> Queues {
-    Queues::new(marks(low, choice), 10)
+    Queues::new(watermarks(low, choice), 10)
 }
 
 /// What was requested of the senders, by port.
@@ -144,8 +144,8 @@ fn whoever_was_stopped_goes_on_when_the_queues_of_a_port_begin_anew() {
 }
 
 #[test]
-fn marks_must_rise() {
-    let good = marks(Some(5), Some(Choice::FairBandwidth));
+fn watermarks_must_rise() {
+    let good = watermarks(Some(5), Some(Choice::FairBandwidth));
     assert_eq!(good.check(), Ok(()));
     for bad in [
         Watermarks { low: Some(Bytes(10 * FRAME)), ..good },

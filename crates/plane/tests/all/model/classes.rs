@@ -13,8 +13,8 @@ use axon_wire::{Bytes, MacAddr, Rate, Span};
 /// What a configuration has beside classes; any number means something.
 #[derive(Clone, Copy, Debug)]
 pub struct Kinds {
-    /// No marks of queues, or one of the ways to choose senders.
-    pub marks: u8,
+    /// No watermarks of queues, or one of the ways to choose senders.
+    pub watermarks: u8,
     /// No watchdog, one that drops, or one that forwards.
     pub watchdog: u8,
     /// PAUSE in the place of PFC.
@@ -49,14 +49,14 @@ pub fn config(kinds: Kinds) -> DcbConfig {
         pfc: if kinds.pause { PrioritySet::EMPTY } else { lossless },
         pause: kinds.pause,
         pfc_quanta: Quanta(500),
-        watermarks: marks(kinds.marks),
+        watermarks: watermarks(kinds.watermarks),
         watchdog: watchdog(kinds.watchdog),
         order,
         ..DcbConfig::lossy(vec![Rate::gbps(1); usize::from(PORTS)], MacAddr([2, 0, 0, 0, 0, 1]))
     }
 }
 
-fn marks(kind: u8) -> Option<Watermarks> {
+fn watermarks(kind: u8) -> Option<Watermarks> {
     let choice = match kind % 5 {
         0 => return None,
         1 => Choice::Sampled { seed: 1, interval: Bytes(0) },
@@ -79,6 +79,6 @@ fn watchdog(kind: u8) -> Option<WatchdogConfig> {
         _ => StormAction::Forward,
     };
     let (detection, restoration) = (Span::from_micros(200), Span::from_micros(100));
-    let stopped_percent = if kind < 128 { 100 } else { 90 };
-    Some(WatchdogConfig { detection, stopped_percent, action, restoration })
+    let paused_percent = if kind < 128 { 100 } else { 90 };
+    Some(WatchdogConfig { detection, paused_percent, action, restoration })
 }

@@ -458,7 +458,7 @@ mod tests {
             recovery.sent(&Segment::parse(&frame).unwrap(), &frame);
         };
         (0..8).for_each(|segment| send(&mut recovery, segment));
-        let hear = |recovery: &mut TcpRecovery, up_to, to| {
+        let receive = |recovery: &mut TcpRecovery, up_to, to| {
             let sacked = [Some((at(up_to + 1), at(to))), None, None];
             let says = Says { acknowledgment: at(up_to), sacked, ..Says::default() };
             let frame = frame(false, &says);
@@ -466,10 +466,10 @@ mod tests {
             (verdict.hide, verdict.again.len())
         };
         for to in [3, 4, 5, 6] {
-            assert_eq!(hear(&mut recovery, 1, to), (false, 0));
+            assert_eq!(receive(&mut recovery, 1, to), (false, 0));
         }
         send(&mut recovery, 1);
-        assert_eq!(hear(&mut recovery, 1, 8), (true, 0));
+        assert_eq!(receive(&mut recovery, 1, 8), (true, 0));
         let sender = recovery.senders.values().next().unwrap();
         assert_eq!((sender.sent.len(), sender.recover), (7, Some(at(8))));
         let syn = frame(true, &Says { control: TcpControl::Syn, ..Says::default() });

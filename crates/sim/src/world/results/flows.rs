@@ -17,15 +17,15 @@ use std::collections::BTreeMap;
 pub struct Times {
     /// The spans that were measured.
     pub count: u64,
-    /// The shortest.
+    /// The shortest of the spans, in nanoseconds.
     pub min_ns: u64,
-    /// Their mean.
+    /// The mean of the spans, in nanoseconds.
     pub mean_ns: u64,
     /// What half of them do not exceed.
     pub p50_ns: u64,
     /// What 99 of 100 do not exceed.
     pub p99_ns: u64,
-    /// The longest.
+    /// The longest of the spans, in nanoseconds.
     pub max_ns: u64,
 }
 
@@ -46,7 +46,7 @@ impl Times {
 /// The times of all flows of an entry of the traffic section, put together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntryTimes {
-    /// The entry's name.
+    /// The name of the entry in the traffic section.
     pub name: String,
     /// How many flows it has; those of the report are in the order of entries.
     pub flows: usize,
@@ -70,7 +70,7 @@ pub struct FileReport {
 /// One flow of one entry of the traffic section. As JSON, times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowReport {
-    /// The entry's name.
+    /// The name of its entry in the traffic section.
     pub name: String,
     /// What runs: `udp`, `tcp`, ...
     pub app: &'static str,

@@ -23,15 +23,15 @@ use std::collections::BTreeMap;
 /// What came of a scenario. As JSON, times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The fabric's name.
+    /// The name of the fabric in its file.
     pub fabric: String,
-    /// The world's seed.
+    /// The seed that all random draws of the run follow from.
     pub seed: u64,
     /// Hosts in the fabric.
     pub hosts: usize,
     /// Hosts that had an address when the first round, or the traffic, began.
     pub addressed: usize,
-    /// When that was.
+    /// When the first round, or the traffic, began, in nanoseconds from the start of the run.
     pub boot_ns: u64,
     /// The rounds of pings: none with traffic, otherwise one, or two where the fabric has
     /// faults.
@@ -64,9 +64,9 @@ pub struct Report {
     pub without_address: Vec<String>,
     /// Why the run ended before its end, if it did.
     pub stopped: Option<String>,
-    /// Simulated time.
+    /// The simulated time that the run covered, in nanoseconds.
     pub simulated_ns: u64,
-    /// Events handled.
+    /// Events that the simulator handled in the whole run.
     pub events: u64,
     /// Frames that came out of a link.
     pub packet_hops: u64,
@@ -99,15 +99,15 @@ pub fn never_started(flow: &FlowReport) -> bool {
 /// One round of pings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
-    /// When it began.
+    /// When the round began, in nanoseconds from the start of the run.
     pub at_ns: u64,
     /// Ordered pairs of hosts that were connected and pinged.
     pub pairs: usize,
     /// Pairs with an answer.
     pub answered: usize,
-    /// Requests sent.
+    /// Echo requests sent by all pairs.
     pub requests: u64,
-    /// Replies received.
+    /// Echo replies received by all pairs.
     pub replies: u64,
     /// The longest time from a request to its reply.
     pub rtt_max_ns: u64,

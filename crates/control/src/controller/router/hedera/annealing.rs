@@ -115,12 +115,8 @@ impl Router for Annealing {
         &mut self.shortest
     }
 
-    fn placed(&mut self, path: &[Step]) {
-        self.loads.add(path);
-    }
-
-    fn removed(&mut self, path: &[Step]) {
-        self.loads.remove(path);
+    fn loads(&mut self) -> Option<&mut Loads> {
+        Some(&mut self.loads)
     }
 
     fn better(

@@ -20,7 +20,7 @@ pub fn load(file: &Path) -> Result<Fabric, LoadError> {
         true => axon_fabric::parse_with_warnings(STANDARD_INPUT.as_ref(), &standard_input()?)?,
         false => axon_fabric::load_with_warnings(file)?,
     };
-    warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
+    warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
 }
 

@@ -1,6 +1,6 @@
 //! The options of a recording, the same for every daemon.
 
-use crate::output::is_standard;
+use crate::cli::output::is_standard;
 use anyhow::ensure;
 use axon_fabric::FabricText;
 use axon_linux::record::{RECORD_BYTES_MAX, RecordOptions};

@@ -39,7 +39,7 @@ pub(crate) use note;
 
 /// How many of the threads that are asked for run: as many as there are cores, and it is said
 /// if that is fewer. Threads wait for one another at every step, so more of them than cores
-/// only take turns; results are the same with any number.
+/// only share cores; results are the same with any number.
 pub fn threads(asked: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(asked, std::num::NonZero::get);
     if asked > cores {

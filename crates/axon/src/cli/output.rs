@@ -18,7 +18,7 @@ pub const FORMAT: u32 = 2;
 /// A result with the version of its format.
 #[derive(Serialize)]
 struct Versioned<'a, T> {
-    /// The version of this format: 2.
+    /// The version of this format: [`FORMAT`].
     format: u32,
     #[serde(flatten)]
     result: &'a T,

@@ -10,15 +10,14 @@ use axon_plane::qcn::{
     Choice, CpConfig, CpError, CpInterpretations, DefenceConfig, DefenceMode, Defences, HalfPeriod,
     Increase, Rounding, RpInterpretations,
 };
-use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Bytes, Rate, Span};
 
 const KEY: &str = "dcb.congestion_notification";
 
 /// Reads `dcb.congestion_notification`; `pool` is what of the memory a queue of these priorities
-/// can use at most, `lossless` the priorities whose senders are stopped, `has_dcbx` whether
-/// switches hear what hosts say.
+/// can use at most, `lossless` the priorities whose senders are paused, `has_dcbx` whether
+/// switches receive what hosts advertise.
 pub(super) fn congestion(
     asked: &file::CongestionNotification,
     pool: impl Fn(Priority) -> Bytes,
@@ -97,23 +96,13 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
         file::Rounding::Nearest => Rounding::Nearest,
         file::Rounding::Up => Rounding::Up,
     };
-    let cnm = asked.cnm;
     let point = CpConfig {
         set_point: asked.set_point.0,
         weight_log2: asked.weight_log2,
         sample_base: asked.sample.0,
         header_octets_min: asked.header_bytes,
         interpretations: CpInterpretations { rounding, ..CpInterpretations::default() },
-        format: CnmFormat {
-            priority_in_high_bits: cnm.priority_in_high_bits,
-            offset_falls_with_queue: cnm.offset_falls_with_queue,
-            queue_in_units: cnm.queue_in_units,
-            always_tagged: cnm.always_tagged,
-            msdu_has_ethertype: cnm.msdu_has_ethertype,
-            source_is_point: cnm.source_is_point,
-            copies_tag: cnm.copies_tag,
-            strict: cnm.strict,
-        },
+        format: asked.cnm.into(),
         ..CpConfig::default()
     };
     point.check().map_err(|error| {
@@ -130,7 +119,7 @@ fn point(asked: &file::CongestionNotification) -> Result<CpConfig, Problem> {
     Ok(point)
 }
 
-/// Whether all hosts whose defence is said are there.
+/// Whether all hosts whose defence is configured are there.
 pub(crate) fn check_hosts(fabric: &Fabric) -> Result<(), Problem> {
     let cn = fabric.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
     let said = cn.into_iter().flat_map(|cn| cn.defence.keys());
@@ -251,6 +240,7 @@ mod tests {
     use super::*;
     use crate::assemble::switch_config;
     use axon_plane::qcn::InputPriority;
+    use axon_wire::cn::CnmFormat;
     use std::path::Path;
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3, hosts_per_switch: 1}}\n\

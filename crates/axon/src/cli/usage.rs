@@ -1,7 +1,7 @@
 //! What is answered to a command line that starts nothing: help, the version, or what is wrong with
 //! it, with the right form where a wrong one is common.
 
-use crate::say;
+use crate::cli::say;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error};
 use std::io::{self, ErrorKind, Write};

@@ -46,12 +46,12 @@ pub struct CongestionNotification {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
-    /// It is dropped.
+    /// The fraction is dropped: the feedback is rounded down.
     #[default]
     Down,
-    /// Half and more goes up.
+    /// A half or more is rounded up, less is rounded down.
     Nearest,
-    /// It goes up.
+    /// Any fraction is rounded up.
     Up,
 }
 
@@ -61,7 +61,7 @@ pub enum Rounding {
 pub enum Defence {
     /// It says itself whether it is inside, by LLDP, and is outside until it does; needs dcbx.
     Auto,
-    /// It knows nothing of congestion notification, and nobody minds.
+    /// It knows nothing of congestion notification; the domain is not defended against it.
     Disabled,
     /// It is outside: its frames leave the domain's priorities, ours lose their CN-TAGs.
     Edge,
@@ -75,8 +75,8 @@ pub enum Defence {
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cnm {
-    /// The priority of the sampled frame stands in the three highest bits of its word; true if
-    /// not said.
+    /// The priority of the sampled frame stands in the three highest bits of its word; true by
+    /// default.
     pub priority_in_high_bits: bool,
     /// The offset is set point less queue; true by default.
     pub offset_falls_with_queue: bool,
@@ -93,8 +93,8 @@ pub struct Cnm {
     /// has cnm_priority all the same. False by default.
     pub copies_tag: bool,
     /// One with another version than 0, reserved bits, no feedback or no congestion point is
-    /// refused by those who hear it, or else version and reserved bits are ignored; false if not
-    /// said.
+    /// refused by its receivers, or else version and reserved bits are ignored; false by
+    /// default.
     pub strict: bool,
 }
 
@@ -119,7 +119,7 @@ pub enum Increase {
     Reaches,
     /// When it passes the threshold: one cycle later.
     Passes,
-    /// At once.
+    /// At once: every cycle adds the rate of active increase.
     Always,
 }
 
@@ -138,10 +138,10 @@ pub enum HalfPeriod {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetPart {
-    /// An eighth.
+    /// An eighth of the target rate.
     #[default]
     Eighth,
-    /// A half.
+    /// A half of the target rate.
     Half,
 }
 
@@ -159,7 +159,7 @@ pub struct Ecn {
     pub non_ect: Option<NonEct>,
 }
 
-/// Random early detection.
+/// Random early detection (RED), by the average length of a queue.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Red {
@@ -187,9 +187,9 @@ pub struct Red {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonEct {
-    /// They are dropped.
+    /// They are dropped in place of a mark.
     Drop,
-    /// They pass.
+    /// They are queued without a mark.
     Pass,
 }
 
@@ -233,6 +233,31 @@ impl Default for Cnm {
             strict,
         } = CnmFormat::default();
         Cnm {
+            priority_in_high_bits,
+            offset_falls_with_queue,
+            queue_in_units,
+            always_tagged,
+            msdu_has_ethertype,
+            source_is_point,
+            copies_tag,
+            strict,
+        }
+    }
+}
+
+impl From<Cnm> for CnmFormat {
+    fn from(cnm: Cnm) -> CnmFormat {
+        let Cnm {
+            priority_in_high_bits,
+            offset_falls_with_queue,
+            queue_in_units,
+            always_tagged,
+            msdu_has_ethertype,
+            source_is_point,
+            copies_tag,
+            strict,
+        } = cnm;
+        CnmFormat {
             priority_in_high_bits,
             offset_falls_with_queue,
             queue_in_units,

@@ -12,20 +12,29 @@ pub(super) const PORTS: u16 = 4;
 
 /// A data plane that is nothing but its tables and what its ports are.
 #[derive(Debug)]
-pub(super) struct Device {
+pub(super) struct TestDevice {
     pub(super) kinds: [PortKind; PORTS as usize],
     pub(super) routes: BTreeMap<(PortNo, MacAddr), Route>,
     routes_per_port_max: usize,
     /// Installs to be refused, whatever room there is.
     pub(super) refuses: usize,
+    /// Removals to be refused.
+    pub(super) keeps: usize,
     /// Changes that it has not made yet, if it is one that answers late.
     pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
 }
 
-impl Device {
-    pub(super) fn new(routes_per_port_max: usize) -> Device {
+impl TestDevice {
+    pub(super) fn new(routes_per_port_max: usize) -> TestDevice {
         let kinds = [PortKind::Host; PORTS as usize];
-        Device { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
+        TestDevice {
+            kinds,
+            routes: BTreeMap::new(),
+            routes_per_port_max,
+            refuses: 0,
+            keeps: 0,
+            late: None,
+        }
     }
 
     /// Does what is asked for and answers.
@@ -43,6 +52,10 @@ impl Device {
                 } else {
                     Err(RouteError::Full)
                 }
+            }
+            RouteChange::Remove { .. } if self.keeps > 0 => {
+                self.keeps -= 1;
+                Err(RouteError::Unavailable)
             }
             RouteChange::Remove { port, destination } => {
                 self.routes.remove(&(*port, *destination));
@@ -80,7 +93,7 @@ impl Device {
     }
 }
 
-impl PortView for Device {
+impl PortView for TestDevice {
     fn count(&self) -> u16 {
         PORTS
     }

@@ -28,7 +28,7 @@ pub fn load(file: &Path) -> Result<Fabric> {
 }
 
 fn warn(warnings: &[String]) {
-    warnings.iter().for_each(|line| crate::say::note!("warning: {line}"));
+    warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
 }
 
 /// What is wrong with the mode of the key file, if anything.
@@ -80,7 +80,7 @@ pub fn load_for_daemon(
 pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
     let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
     if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
-        crate::say::note!(
+        crate::cli::say::note!(
             "warning: {name} has the master key, and whoever takes it from here can pose as the \
              controller; `axon key {name}.key --switch {name} --fabric {}` writes the keys that \
              {name} needs",
@@ -94,7 +94,7 @@ pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
 pub fn wait_for_ports(fabric: &Fabric, name: &str, taps: &[String]) {
     let missing = axon_linux::daemon::missing_ports(fabric, name, taps);
     if let Some(first) = missing.first() {
-        crate::say::note!(
+        crate::cli::say::note!(
             "{name} waits for network interfaces that are not there: {}; give each its name, as \
              with `ip link set eth1 name {first}`",
             missing.join(", ")

@@ -1,0 +1,13 @@
+//! What commands share: options, files of results, standard output and exit statuses.
+
+pub mod capture;
+pub mod daemon;
+pub mod file;
+pub mod lab;
+pub mod output;
+pub mod real;
+pub mod record;
+pub mod reserve;
+pub mod router;
+pub mod say;
+pub mod usage;
