@@ -138,7 +138,7 @@ impl Sealer {
         }
     }
 
-    /// A node that receives its own messages is at both ends of a link, or somebody plays them back.
+    /// A node that receives its own messages is at both ends of a link, or they are played back.
     fn refuse_echo(&self, from: Incarnation) -> Result<(), Refusal> {
         if from.node == self.incarnation.node { Err(Refusal::Replayed) } else { Ok(()) }
     }

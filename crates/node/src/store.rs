@@ -51,9 +51,9 @@ pub struct StoredLease {
     /// The state of the address.
     pub state: StoredState,
     /// [`StoredState::Bound`] and [`StoredState::Declined`]: when the state ends.
-    /// [`StoredState::InUse`] and [`StoredState::Free`]: when it began. In the time of the node that
-    /// writes or reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if it was
-    /// before the start.
+    /// [`StoredState::InUse`] and [`StoredState::Free`]: when it began. In the time of the node
+    /// that writes or reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if
+    /// it was before the start.
     pub until: Time,
 }
 

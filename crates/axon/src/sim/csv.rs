@@ -110,7 +110,7 @@ struct DropRow<'a> {
     /// The node that dropped them, the port by which they had come in, or, for what links lose,
     /// the port that had sent them.
     place: &'a str,
-    /// Why they were dropped.
+    /// The reason for which the frames were dropped: `queue_full`.
     reason: &'a str,
     /// Frames that were dropped there for this reason.
     frames: u64,
@@ -123,7 +123,7 @@ struct DropRow<'a> {
 struct EndedRow<'a> {
     /// The node in which they ended, or the port by which they had come in.
     place: &'a str,
-    /// Why they ended.
+    /// The reason for which the frames ended: `consumed`.
     reason: &'a str,
     /// Frames that ended there for this reason.
     frames: u64,

@@ -138,7 +138,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 self.set_port(now, port, PortSetting::Kind(wanted.kind));
             }
             if has.classes != wanted.classes {
-                let classes = wanted.classes.clone().map(Box::new);
+                let classes = wanted.classes.map(Box::new);
                 self.set_port(now, port, PortSetting::Classes(classes));
             }
             if has.pfc != wanted.pfc
