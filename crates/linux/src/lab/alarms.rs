@@ -66,7 +66,7 @@ fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
     for RefusedSetting { port, setting, error, refusals } in refused {
         let _ = writeln!(
             text,
-            "alarm: {name}: the data plane has refused a setting of port {port}, {setting}, \
+            "alarm: {name}: the data plane has refused a setting of {name}-{port}, {setting}, \
              {refusals} times: {error}"
         );
     }
@@ -112,7 +112,7 @@ mod tests {
         let text = alarms(&[testing::status("s1", telemetry)]);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
-        assert!(lines[0].contains("port 2, port kind, 4 times: the device is not av"), "{text}");
+        assert!(lines[0].contains("s1-p2, port kind, 4 times: the device is not av"), "{text}");
         assert!(lines[1].contains("3 routes") && lines[2].contains("slow path"), "{text}");
     }
 

@@ -442,18 +442,15 @@ impl<B: Frame> Reference<B> {
             Punt::Addressed => port.addressed.admit(now),
             _ => port.errors.admit(now),
         });
-        match admitted {
-            true => {
-                let header_bytes = rules::header_bytes(frame.bytes(), self.config.hop_width);
-                self.punt(ingress, (punt, header_bytes), frame, out);
-            }
-            false => self.end(ingress, Drop::PuntLimit, frame, out),
+        if !admitted {
+            return self.end(ingress, Drop::PuntLimit, frame, out);
         }
+        let header_bytes = rules::header_bytes(frame.bytes(), self.config.hop_width);
+        self.punt(ingress, (punt, header_bytes), frame, out);
     }
 
-    /// A frame goes to the control plane, with the length of its header in bytes.
+    /// A frame goes to the control plane, with the length of its header in bytes: 16 bits there.
     fn punt(&mut self, ingress: PortNo, why: (Punt, usize), frame: B, out: &mut Vec<Action<B>>) {
-        // The field in the header holds 16 bits.
         let (punt, header_bytes) = (why.0, why.1 as u16);
         self.counters.port_mut(ingress).punt_one(punt);
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
