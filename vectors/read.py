@@ -166,7 +166,7 @@ def step(width, ingress, kinds, packet):
     if kind == "":
         return "drop-no_such_port", "-", packet
     if kind == "U":
-        return "drop-port_unknown", "-", packet
+        return "drop-egress_unknown", "-", packet
     if kind == "H" and header.kind == TYPES["ethernet"]:
         return "strip", port, header.payload
     header.take_hop(ingress)
@@ -248,7 +248,8 @@ def edge_case(width, ingress, kinds, route, frame):
     if verdict == "strip":
         fault = fault_of_host_frame(left)
         verdict, port = (fault, "-") if fault else ("transmit", port)
-    return f"{verdict.replace('egress', 'transmit')} {port} {to_hex(left)}"
+    verdict = "transmit" if verdict == "egress" else verdict
+    return f"{verdict} {port} {to_hex(left)}"
 
 
 # Flow control and tags.
@@ -392,14 +393,15 @@ MINIMUM = {
         "step punt-addressed": 7,
         "step punt-error": 11,
         "step drop-no_such_port": 4,
-        "step drop-port_unknown": 1,
+        "step drop-egress_unknown": 1,
         "step drop-malformed": 7,
     },
     "edge.txt": {
         "step transmit": 9,
         "step punt-addressed": 1,
         "step drop-no_such_port": 1,
-        "step drop-port_unknown": 2,
+        "step drop-egress_unknown": 1,
+        "step drop-port_unknown": 1,
         "step punt-miss": 8,
         "step punt-link_local": 3,
         "step drop-mac_control": 2,

@@ -15,7 +15,7 @@ use std::process::ExitCode;
     wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// The fabric file; `-` is standard input
     file: PathBuf,
 }
 

@@ -28,7 +28,8 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
+    let (file, dangers) = (&arguments.file, &arguments.dangers);
+    let fabric = real::load_for_daemon(file, dangers, daemon::check_controller)?;
     let options = DaemonOptions {
         state: arguments.state.clone(),
         ..arguments.daemon.options(Some(&arguments.file))?

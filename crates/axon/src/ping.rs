@@ -4,7 +4,7 @@ mod show;
 
 use crate::cli::lab::Choice;
 use crate::cli::say;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Ping;
@@ -67,6 +67,9 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
             format!("{} has no host {name}; it has {}", fabric.name, all.join(" "))
         })
     };
+    if let Some(joined) = names.iter().find(|name| name.contains(',')) {
+        bail!("{joined}: expected one host a word: `axon ping {}`", joined.replace(',', " "));
+    }
     let mut named = names.iter().map(index).collect::<Result<Vec<usize>>>()?;
     named.sort_unstable();
     named.dedup();
@@ -140,6 +143,8 @@ mod tests {
         assert_eq!(pairs(&[]).unwrap().len(), 12);
         assert_eq!(pairs(&["h2"]).unwrap(), [(0, 1), (1, 0), (1, 2), (1, 3), (2, 1), (3, 1)]);
         assert_eq!(pairs(&["h3", "h1", "h3"]).unwrap(), [(0, 2), (2, 0)]);
+        let apart = "h1,h3: expected one host a word: `axon ping h1 h3`";
+        assert_eq!(pairs(&["h1,h3"]).unwrap_err(), apart);
         assert_eq!(pairs(&["h9"]).unwrap_err(), "a has no host h9; it has h1 h2 h3 h4");
     }
 }

@@ -37,8 +37,10 @@ pub struct Arguments {
     /// to it
     #[arg(long, value_name = "N", default_value_t = 60)]
     bytes: usize,
-    /// Microseconds from the start of one probe to that of the next
-    #[arg(long, value_name = "US", default_value_t = 1000)]
+    /// Microseconds from the start of one probe to that of the next, 1 to 3600000000; all of a plan
+    /// may take an hour
+    #[arg(long, value_name = "US", default_value_t = 1000,
+          value_parser = clap::value_parser!(u64).range(1..=3_600_000_000))]
     interval: u64,
     /// In the simulator: begin no earlier than this, in simulated milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]

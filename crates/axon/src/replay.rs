@@ -31,6 +31,7 @@ pub struct Arguments {
 
 /// Goes on to the next recording after a difference, and after one that cannot be replayed.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    crate::cli::file::check_there(&arguments.file, "a recording, or a directory of recordings")?;
     let found = replay::recordings(&arguments.file);
     let fabric = arguments.fabric.as_deref().map(|file| FabricText::read(file, None)).transpose();
     let (files, fabric) = (found?, fabric?);
@@ -96,6 +97,9 @@ fn show(file: &Path, replayed: &Replayed) -> (String, u8) {
         ReplayEnd::Ending(Ending::Whole(EndReason::Stopped)) => ("0 differences".into(), 0),
         ReplayEnd::Ending(Ending::Whole(EndReason::SizeBound)) => {
             ("0 differences; the recording ends there, at its bound on size".into(), 0)
+        }
+        ReplayEnd::Ending(Ending::Whole(EndReason::Behind)) => {
+            ("0 differences; the recording ends there, as its disk was too slow".into(), 0)
         }
         ReplayEnd::Ending(Ending::Cut { offset }) => (
             format!(

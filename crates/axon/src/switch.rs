@@ -3,6 +3,7 @@
 use crate::cli::daemon::DaemonArguments;
 use crate::cli::real;
 use anyhow::Result;
+use axon_fabric::model::Fabric;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,13 +34,14 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers)?;
+    let check = |fabric: &Fabric| daemon::check_switch(fabric, &arguments.name, &arguments.tap);
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     let options = DaemonOptions {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
         ..arguments.daemon.options(Some(&arguments.file))?
     };
-    real::warn_of_master_key(&fabric, &arguments.name);
+    real::warn_of_master_key(&fabric, &arguments.name, &arguments.file);
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;
     Ok(ExitCode::SUCCESS)

@@ -68,7 +68,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut input: Box<dyn BufRead> = if name == "-" {
         Box::new(std::io::stdin().lock())
     } else {
-        let file = File::open(&arguments.file).with_context(|| format!("cannot read {name}"))?;
+        let wanted = "a trace that `axon sim --trace` wrote, or - for standard input";
+        let file = File::open(&arguments.file);
+        let file =
+            file.map_err(|error| crate::cli::file::unread(&arguments.file, &error, wanted))?;
         Box::new(BufReader::with_capacity(1 << 20, file))
     };
     let mut out = BufWriter::new(std::io::stdout().lock());

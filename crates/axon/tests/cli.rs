@@ -100,7 +100,7 @@ fn a_daemon_refuses_the_published_lab_key_unless_the_danger_is_named() {
         }
         let allowed = axon(&["switch", file, "s9", "--insecure-lab-key"]);
         let text = bad(&allowed, 2);
-        assert!(text.starts_with("warning: ") && text.contains("no switch s9"), "{text}");
+        assert_eq!(text, "fabric a has no switch s9; it has s1 s2 s3\n", "and no warning");
     }
     assert!(!Path::new(&state).exists(), "nothing was begun");
 }
@@ -170,11 +170,11 @@ fn a_daemon_refuses_a_key_file_that_others_can_read_and_a_switch_warns_of_the_ma
     let fabric = folder.file("a.yaml", text);
     let key = folder.path("fabric.key");
     good(&axon(&["key", &key]));
-    let started = || axon(&["switch", &fabric, "s1", "--tap", "s3-p0"]);
+    let started = || axon(&["switch", &fabric, "s1", "--state", "/proc/none/s1"]);
     let output = started();
     let warned = bad(&output, 2);
     assert!(
-        warned.contains("s1 has the master key") && warned.contains("no port s3-p0"),
+        warned.contains("s1 has the master key") && warned.contains("/proc/none/s1"),
         "{warned}"
     );
     assert!(!warned.contains("0600"), "{warned}");
@@ -184,7 +184,7 @@ fn a_daemon_refuses_a_key_file_that_others_can_read_and_a_switch_warns_of_the_ma
             let text = bad(&refused, 2);
             let wanted = format!("{key}: its mode is {mode:04o}");
             assert!(text.contains(&wanted) && text.contains("chmod 600"), "{text}");
-            assert!(!text.contains("s3-p0"), "it has gone no further: {text}");
+            assert!(!text.contains("/proc/none"), "it has gone no further: {text}");
         }
         let checked = axon(&["check", &fabric]);
         assert!(String::from_utf8_lossy(&checked.stderr).contains("chmod 600"), "{checked:?}");
@@ -201,6 +201,11 @@ fn what_cannot_be_replayed_ends_with_two_and_says_why() {
     assert_eq!(bad(&axon(&["replay", &folder.path("")]), 2), text, "one by one");
     let missing = folder.path("s2.axrec");
     assert!(bad(&axon(&["replay", &missing]), 2).starts_with(&missing));
+    let fifo = folder.path("s3.fifo");
+    let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let said = format!("{fifo}: not a regular file");
+    assert!(bad(&axon(&["replay", &fifo]), 2).starts_with(&said), "and nobody waits for ever");
     let no_folder = axon(&["replay", &folder.path(""), "--into", &garbage]);
     let said = format!("cannot make {garbage}");
     assert!(bad(&no_folder, 2).starts_with(&said), "1 would be a difference");

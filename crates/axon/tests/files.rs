@@ -91,7 +91,7 @@ fn errors_name_keys_that_were_written() {
 fn what_is_no_yaml_is_refused_in_our_words() {
     let folder = Folder::new("files-yaml");
     for (rest, expected) in [
-        ("\ttab: x", "there is a tab; expected spaces, in any number"),
+        ("\ttab: x", "a tab indents this line; expected spaces, in any number"),
         ("topology: {}", "topology: nothing is chosen; expected one of the keys that"),
         ("seed: [1", "seed: the value does not fit; expected a"),
         ("topology: \"", "expected "),

@@ -50,6 +50,17 @@ fn errors_say_what_there_is() {
 }
 
 #[test]
+fn an_interval_that_no_plan_can_have_is_refused_with_the_range() {
+    for interval in ["0", "3600000001", "18446744073709551615"] {
+        for way in [&["--live"][..], &[&scenario("line3")]] {
+            let plan = ["--path", "s1,s2", "--interval", interval];
+            let output = axon(&[&["probe"], way, &plan].concat());
+            assert!(bad(&output, 2).contains("1..=3600000000"), "{}", bad(&output, 2));
+        }
+    }
+}
+
+#[test]
 fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore() {
     let folder = Folder::new("probe-real");
     let file = &*folder.path("real.yaml");

@@ -68,7 +68,7 @@ fn traffic_is_reported_flow_by_flow_in_every_form() {
         assert_eq!(fields[7], flow["received_bytes"].to_string());
         assert!(flow["received_bytes"].as_u64().unwrap() > 0);
     }
-    for name in ["ports", "drops", "samples"] {
+    for name in ["ports", "ended", "samples"] {
         assert!(folder.read(&format!("csv/{name}.csv")).lines().count() > 1, "{name}");
     }
     for name in ["p.svg", "p-queues.svg"] {

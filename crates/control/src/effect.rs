@@ -69,6 +69,8 @@ pub enum Effect {
         /// The change.
         change: RouteChange,
     },
+    /// Re-synchronise the data plane, which owes too many answers.
+    Resynchronise,
     /// Make this port a host port or an Axon port.
     PortKind {
         /// The port.

@@ -12,7 +12,10 @@
 //! A seal proves no more than its key, so what is sealed under one key must not move the window of
 //! another. Every switch has the key of links, and can seal under it as any node, with the highest
 //! incarnation. So the windows of links are kept for each port: whoever does that harms the links
-//! at its own ports, and no other. Answers between switches are sealed under the same key and have
+//! at its own ports, and no other. A port remembers few senders, and a Hello, which is for whoever is
+//! there, proves no presence: anybody can record those of many nodes and play them. So a sender that
+//! has become the neighbour at a port, by returning the port's challenge, gives way to none that has
+//! not. Answers between switches are sealed under the same key and have
 //! no window at all: the grant in them is what counts.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -22,7 +25,8 @@ use axon_wire::{Incarnation, NodeId, PortNo};
 
 /// The size of the window: late messages up to this far behind the newest are accepted.
 const WINDOW: u64 = u128::BITS as u64;
-/// How many senders are remembered at one port, the last ones. A link has one other end.
+/// How many senders are remembered at one port, the neighbours and then the last ones. A link has
+/// one other end.
 const SENDERS_PER_PORT_MAX: usize = 8;
 /// How many grants are remembered, those with the highest numbers; lower ones count as received.
 const GRANTS_MAX: usize = 1024;
@@ -32,8 +36,17 @@ const GRANTS_MAX: usize = 1024;
 pub(crate) struct Received {
     control: BTreeMap<NodeId, Window>,
     /// The last sender first.
-    links: BTreeMap<PortNo, Vec<(NodeId, Window)>>,
+    links: BTreeMap<PortNo, Vec<Sender>>,
     grants: Grants,
+}
+
+/// A sender at a port.
+#[derive(Clone, Copy, Debug)]
+struct Sender {
+    node: NodeId,
+    window: Window,
+    /// Whether it has ever been the neighbour there.
+    neighbour: bool,
 }
 
 /// The sequence numbers received from one sender.
@@ -75,14 +88,27 @@ impl Received {
     /// As [`Received::control`].
     pub fn link(&mut self, port: PortNo, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
         let senders = self.links.entry(port).or_default();
-        let Some(at) = senders.iter().position(|(node, _)| *node == from.node) else {
-            senders.truncate(SENDERS_PER_PORT_MAX - 1);
-            senders.insert(0, (from.node, Window::new(from.number, sequence)));
+        let Some(at) = senders.iter().position(|sender| sender.node == from.node) else {
+            if senders.len() >= SENDERS_PER_PORT_MAX {
+                let stranger = senders.iter().rposition(|sender| !sender.neighbour);
+                senders.remove(stranger.unwrap_or(senders.len() - 1));
+            }
+            let window = Window::new(from.number, sequence);
+            senders.insert(0, Sender { node: from.node, window, neighbour: false });
             return Ok(());
         };
-        senders[at].1.admit(from.number, sequence)?;
+        senders[at].window.admit(from.number, sequence)?;
         senders[..=at].rotate_right(1);
         Ok(())
+    }
+
+    /// Enters that a sender has become the neighbour at a port. Its window gives way to that of no
+    /// sender that has not.
+    pub fn neighbour(&mut self, port: PortNo, node: NodeId) {
+        let senders = self.links.get_mut(&port).map_or(&mut [][..], Vec::as_mut_slice);
+        if let Some(sender) = senders.iter_mut().find(|sender| sender.node == node) {
+            sender.neighbour = true;
+        }
     }
 
     /// Enters a grant of the controller.
@@ -175,6 +201,25 @@ mod tests {
                 received.link(port, incarnation(round * 1000 + made_up, 1), 1).unwrap();
             }
             assert_eq!(received.link(port, neighbour, round), Err(Refusal::Replayed));
+        }
+        assert_eq!(received.links[&port].len(), SENDERS_PER_PORT_MAX);
+    }
+
+    #[test]
+    fn recorded_hellos_of_any_number_of_nodes_reopen_no_window_of_a_neighbour() {
+        let mut received = Received::default();
+        let (port, neighbour) = (PortNo(0), incarnation(1, 1));
+        assert_eq!(received.link(port, neighbour, 7), Ok(()));
+        received.neighbour(port, neighbour.node);
+        for node in 2..50 {
+            assert_eq!(received.link(port, incarnation(node, 1), 1), Ok(()));
+        }
+        assert_eq!(received.link(port, neighbour, 7), Err(Refusal::Replayed));
+        assert_eq!(received.links[&port].len(), SENDERS_PER_PORT_MAX);
+        // Whoever has the link key can be many neighbours, of its own link.
+        for node in 50..99 {
+            received.link(port, incarnation(node, 1), 1).unwrap();
+            received.neighbour(port, NodeId(node));
         }
         assert_eq!(received.links[&port].len(), SENDERS_PER_PORT_MAX);
     }

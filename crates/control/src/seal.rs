@@ -102,6 +102,12 @@ impl Sealer {
         Err(Refusal::BadSeal)
     }
 
+    /// Enters that a node has become the neighbour at a port: it has returned the port's challenge.
+    /// What was received from it there is remembered, whoever else is heard at the port.
+    pub fn neighbour(&mut self, port: PortNo, node: NodeId) {
+        self.received.neighbour(port, node);
+    }
+
     /// Opens an envelope that came by a source route, for this incarnation.
     ///
     /// # Errors

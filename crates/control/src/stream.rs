@@ -5,7 +5,8 @@
 //! intervals and without end (go-back-N). A stream ends with the incarnation of either end.
 //!
 //! The queue to an unreachable switch must not grow without bound. So a newer item replaces an item
-//! that has not been sent yet, if both are about the same route or host.
+//! that has not been sent yet, if both are about the same route or host. A controller, to which any
+//! switch may be a stranger, also bounds the number of items ([`Stream::has_room_for`]).
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -74,6 +75,11 @@ impl Stream {
     /// Items that the other end has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.queue.len()
+    }
+
+    /// Whether an item can be put on the stream so that it does not hold more than `most`.
+    pub fn has_room_for(&self, item: &Item, most: usize) -> bool {
+        self.queue.len() < most || self.unsent.contains_key(&subject(item))
     }
 
     /// Puts an item on the stream; [`Stream::poll`] then has something to send.
@@ -232,6 +238,17 @@ mod tests {
         }
         assert_eq!(sender.unacknowledged(), 2, "one in flight, one waiting");
         assert_eq!(sender.poll(now).unwrap().items, [remove(999)]);
+    }
+
+    #[test]
+    fn a_full_stream_has_room_for_what_replaces_an_unsent_item_alone() {
+        let (mut sender, now) = (stream(), Time::ZERO);
+        (1..=2).for_each(|host| sender.push(gone(host)));
+        assert!(sender.has_room_for(&gone(2), 2) && !sender.has_room_for(&gone(3), 2));
+        sender.poll(now).unwrap();
+        assert!(!sender.has_room_for(&gone(2), 2), "it is in flight");
+        sender.receive(now, Segment { first: 0, ack: 1, items: Vec::new() });
+        assert!(sender.has_room_for(&gone(3), 2));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 /// What a whole file should be.
 const WHOLE: &str = "a fabric file in YAML";
 /// The longest fabric file that is read, in bytes.
-const FILE_BYTES_MAX: u64 = 16 << 20;
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads a fabric file.
 ///
@@ -28,8 +28,15 @@ pub fn load(path: &Path) -> Result<Fabric, LoadError> {
 /// # Errors
 /// As [`load`].
 pub fn load_with_warnings(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
-    let text = text(path)?;
-    Ok((parse(path, &text)?, warnings(path, &Keys::of(&text))))
+    parse_with_warnings(path, &text(path)?)
+}
+
+/// The same for a text that `path` names in errors and warnings, such as standard input.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse_with_warnings(path: &Path, text: &str) -> Result<(Fabric, Vec<String>), LoadError> {
+    Ok((parse(path, text)?, warnings(path, &Keys::of(text))))
 }
 
 /// One warning for each key that has a new name.
@@ -101,7 +108,7 @@ pub(crate) fn parse_with(
     };
     let options = serde_saphyr::options! { with_snippet: false };
     let mut file: File = serde_saphyr::from_str_with_options(text, options)
-        .map_err(|error| explain(path, &keys, &error))?;
+        .map_err(|error| explain((path, text), &keys, &error))?;
     complete(&mut file).map_err(place)?;
     crate::build(&file).map_err(place)
 }
@@ -158,9 +165,13 @@ fn read_graph(path: &Path, file: &mut File) -> Result<(), Problem> {
 }
 
 /// Puts an error of the YAML reader into our words.
-fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
+fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadError {
     let position = error.location().map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
     let key = keys.at(position);
+    if let Some(tab) = tab_indent(text, position.0) {
+        let problem = Problem::new(key, "a tab indents this line", "spaces, in any number");
+        return LoadError { file: path.into(), position: Some(tab), problem };
+    }
     let list = |names: &[&str]| format!("one of {}", names.join(", "));
     let problem = match error.without_snippet() {
         YamlError::SerdeUnknownField { field, expected, .. } => {
@@ -218,6 +229,18 @@ fn explain(path: &Path, keys: &Keys, error: &YamlError) -> LoadError {
         _ => Problem::new(key, "this is no YAML", "matching quotes, brackets and indentation"),
     };
     LoadError { file: path.into(), position: Some(position), problem }
+}
+
+/// Line and column of a tab that indents `line` or the one after it. YAML wants spaces there, and
+/// its reader complains of what it makes of the tab, there or on the line before.
+fn tab_indent(text: &str, line: u64) -> Option<(u64, u64)> {
+    let lines = (1..).zip(text.lines()).filter(|(number, _)| (line..=line + 1).contains(number));
+    let tab = |(number, of): (u64, &str)| {
+        let indent = of.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
+        let column = (1..).zip(indent).find(|&(_, byte)| byte == b'\t')?.0;
+        Some((number, column))
+    };
+    lines.filter_map(tab).next()
 }
 
 /// The reader's name of a type, in the words of someone who writes a file.

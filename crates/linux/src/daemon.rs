@@ -20,6 +20,46 @@ use axon_wire::PortNo;
 use axon_wire::priority::PrioritySet;
 use std::collections::BTreeMap;
 
+/// Switches that an error lists.
+const NAMES_MAX: usize = 8;
+
+/// Whether this machine can run switch `name` of `fabric` with the ports `taps` as TAP devices;
+/// [`switch`] checks the same first.
+///
+/// # Errors
+/// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
+pub fn check_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<()> {
+    checked_switch(fabric, name, taps).map(drop)
+}
+
+/// [`check_switch`], which answers with the number of the switch and its ports.
+///
+/// # Errors
+/// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
+fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize, Vec<PortSetup>)> {
+    let index = switch_index(fabric, name).with_context(|| {
+        let all: Vec<&str> = fabric.switches.iter().map(|one| one.name.as_str()).collect();
+        let first = all[..all.len().min(NAMES_MAX)].join(" ");
+        let more = if all.len() > NAMES_MAX { " ..." } else { "" };
+        format!("fabric {} has no switch {name}; it has {first}{more}", fabric.name)
+    })?;
+    (fabric.keys.check_switch(switch_id(index))).with_context(|| {
+        format!(
+            "fabric {}: expected the keys of {name}, as `axon key FILE --switch {name} --fabric \
+             FABRIC` writes them where the master key is",
+            fabric.name
+        )
+    })?;
+    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
+    let mut ports = switch_ports(fabric, index);
+    for tap in taps {
+        let port = ports.iter_mut().find(|port| port.device == *tap);
+        let port = port.with_context(|| format!("{name} has no port {tap} to be a TAP device"))?;
+        port.medium = Medium::Tap;
+    }
+    Ok((index, ports))
+}
+
 /// Runs switch `name` of the fabric on the ports `name-p0`, `name-p1`, ... of this network
 /// namespace, until SIGTERM or SIGINT. Ports whose device is not there are down.
 ///
@@ -28,22 +68,7 @@ use std::collections::BTreeMap;
 /// ports has the name of a TAP port, no right to open packet sockets, no capture file, or a state
 /// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
-    let index = switch_index(fabric, name)
-        .with_context(|| format!("fabric {} has no switch {name}", fabric.name))?;
-    (fabric.keys.check_switch(switch_id(index))).with_context(|| {
-        format!(
-            "fabric {}: expected the keys of {name}, as `axon key --switch {name}` writes \
-                     them",
-            fabric.name
-        )
-    })?;
-    dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
-    let mut ports = switch_ports(fabric, index);
-    for tap in &options.taps {
-        let port = ports.iter_mut().find(|port| port.device == *tap);
-        let port = port.with_context(|| format!("{name} has no port {tap} to be a TAP device"))?;
-        port.medium = Medium::Tap;
-    }
+    let (index, ports) = checked_switch(fabric, name, &options.taps)?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
@@ -113,6 +138,16 @@ pub fn edge_name(host: &str) -> String {
     format!("{host}-e0")
 }
 
+/// Whether this machine can run the controller of `fabric`, as [`controller`] asks first.
+///
+/// # Errors
+/// The keys are those of a switch.
+pub fn check_controller(fabric: &Fabric) -> Result<()> {
+    (fabric.keys.check_controller()).with_context(|| {
+        format!("fabric {}: expected the master key, as `axon key FILE` makes it", fabric.name)
+    })
+}
+
 /// Runs the fabric's controller on its one port `c1-p0`; see [`switch`]. Beside its state file it
 /// has its [store](crate::store).
 ///
@@ -124,8 +159,7 @@ pub fn edge_name(host: &str) -> String {
 /// As [`switch`], but for the data plane; no master key; and a store that cannot be used
 /// ([`Store::open`]).
 pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
-    (fabric.keys.check_controller())
-        .with_context(|| format!("fabric {}: expected the master key", fabric.name))?;
+    check_controller(fabric)?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);

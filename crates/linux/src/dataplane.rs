@@ -12,12 +12,11 @@ use axon_wire::{HopWidth, Rate};
 const PORT_RATE_MAX: Rate = Rate::gbps(100);
 
 /// The software plane on packet sockets and TAP devices, with hops of this width. The kernel hands
-/// frames over when they are whole, so none leaves before its last byte has come, and timestamps
-/// are those of the run loop, which shapes each port ([`Pacer`](crate::pacer::Pacer)).
+/// frames over when they are whole, so none leaves before its last byte has come; the run loop
+/// shapes each port ([`Pacer`](crate::pacer::Pacer)).
 pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     let plane = axon::capabilities(&PlaneConfig::largest(hop_width));
-    let without = plane.features.without(Feature::CutThrough).without(Feature::ProbeTimestamps);
-    let features = without.with(Feature::Shaping);
+    let features = plane.features.without(Feature::CutThrough).with(Feature::Shaping);
     Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
@@ -42,7 +41,6 @@ mod tests {
         let has = capabilities(HopWidth::Eight);
         let cut_through = needs::needs(&fabric, Runtime::Simulator);
         assert_eq!(has.missing(&cut_through), ["cut-through (asked for by `device`)"]);
-        assert!(!has.features.has(Feature::ProbeTimestamps));
     }
 
     #[test]

@@ -25,6 +25,7 @@ mod port_capture;
 pub mod probe;
 pub mod process;
 pub mod record;
+mod record_queue;
 pub mod rekey;
 pub mod replay;
 pub mod request;

@@ -46,9 +46,27 @@ pub fn writer() -> Writer {
     Writer(())
 }
 
-/// Writes a line: `log::line(format_args!("{error:#}"))`.
+/// Writes a line: `log::line(format_args!("{error:#}"))`. Numbers of errors of the operating system
+/// are left out.
 pub fn line(text: fmt::Arguments<'_>) {
-    lock().write(format!("{text}\n").as_bytes());
+    lock().write(format!("{}\n", without_os_numbers(&text.to_string())).as_bytes());
+}
+
+/// A text without the ` (os error 2)` that the standard library puts behind the words for an error
+/// of the operating system: the number says nothing that the words do not say.
+pub fn without_os_numbers(text: &str) -> String {
+    const MARK: &str = " (os error ";
+    let mut parts = text.split(MARK);
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once(')') {
+            Some((number, rest)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+                plain.push_str(rest);
+            }
+            _ => plain.extend([MARK, part]),
+        }
+    }
+    plain
 }
 
 /// Keeps standard error, which appends to `file`, within [`LOG_BYTES_MAX`] from now on.

@@ -35,6 +35,9 @@ enum Kind {
     DcbxTrouble,
     Refused,
     Pinned,
+    SettingRefused,
+    AnswersOwed,
+    OverBound,
     Carrier,
 }
 
@@ -63,6 +66,20 @@ impl NoteLog {
         match note {
             Note::Refused { port, refusal: Refusal::PinnedPort } => {
                 tracing::error!(node, %port, "ALARM: a switch at a port that is pinned to hosts");
+            }
+            Note::SettingRefused { port, setting, error } => {
+                tracing::error!(node, %port, %setting, %error, "ALARM: a setting is refused");
+            }
+            Note::AnswersOwed { count } => {
+                tracing::error!(
+                    node,
+                    count,
+                    "ALARM: the data plane does not answer; re-synchronised"
+                );
+            }
+            Note::SwitchOverBound { node: switch } => {
+                tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
+                    routes than one may, or acknowledges no commands; the rest is refused");
             }
             note => tracing::info!(node, ?note),
         }
@@ -130,6 +147,9 @@ fn about(note: &Note) -> About {
         Note::DcbxTrouble { port } => (Kind::DcbxTrouble, port),
         Note::Refused { port, refusal: Refusal::PinnedPort } => (Kind::Pinned, port),
         Note::Refused { port, .. } => (Kind::Refused, port),
+        Note::SettingRefused { port, .. } => (Kind::SettingRefused, port),
+        Note::AnswersOwed { .. } => (Kind::AnswersOwed, PortNo::CONTROL),
+        Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
     }
 }
 

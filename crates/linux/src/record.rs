@@ -1,10 +1,13 @@
 //! Recording of a node while it runs: every input goes to a file, with a hash of the answer, so
 //! that [`replay`](crate::replay) can run the node again.
 //!
-//! Nothing that goes wrong with a recording stops its node: a full disk ends the recording, with a
-//! line in the log. A node that starts on a full disk, as one that has crashed may, runs without.
+//! Nothing that goes wrong with a recording stops its node, or delays it: a thread writes the file.
+//! A full disk ends the recording, with a line in the log, and so does a slow one; what was written
+//! until then can be replayed. A node that starts on a full disk, as one that has crashed
+//! may, runs without.
 
 use crate::agent::AgentArguments;
+use crate::record_queue::Queue;
 use anyhow::{Context, Result};
 use axon_capture::recording::{self, EndReason, Header, Writer};
 use axon_fabric::FabricText;
@@ -12,7 +15,7 @@ use axon_node::{Action, Input, NodeKind, Stored};
 use axon_wire::{FrameBuf, Incarnation, MacAddr, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The most bytes of all recordings of one node, unless another bound is asked for: 1 GiB.
@@ -119,7 +122,7 @@ pub(crate) struct Recording {
 struct Open {
     node: String,
     file: PathBuf,
-    writer: Writer<BufWriter<File>>,
+    writer: Writer<Queue>,
 }
 
 impl Recording {
@@ -159,12 +162,16 @@ impl Recording {
         let Some(open) = &mut self.open else {
             return;
         };
+        if !open.writer.out_mut().has_room() {
+            return self.fall_behind();
+        }
         match open.writer.answer(actions) {
             Ok(None) => {}
             Ok(Some(_)) => {
                 let (file, bytes) = (open.file.display(), open.writer.bytes());
                 let node = &open.node;
                 tracing::warn!(node, %file, bytes, "size bound reached: the recording ends");
+                // Its thread writes what is queued and ends.
                 self.open = None;
             }
             Err(error) => self.fail(&error),
@@ -181,6 +188,9 @@ impl Recording {
         if self.flush_at().is_none_or(|due| due > now) {
             return;
         }
+        if self.open.as_mut().is_some_and(|open| !open.writer.out_mut().has_room()) {
+            return self.fall_behind();
+        }
         let flushed = self.open.as_mut().map_or(Ok(()), |open| open.writer.flush());
         if let Err(error) = flushed {
             self.fail(&error);
@@ -189,11 +199,28 @@ impl Recording {
 
     /// Ends the recording, because its node is stopped.
     pub(crate) fn finish(&mut self) {
-        let finished =
-            self.open.as_mut().map_or(Ok(()), |open| open.writer.finish(EndReason::Stopped));
-        match finished {
+        let finish = |open: &mut Open| {
+            open.writer.finish(EndReason::Stopped).and_then(|()| open.writer.out_mut().end())
+        };
+        match self.open.as_mut().map_or(Ok(()), finish) {
             Ok(()) => self.open = None,
             Err(error) => self.fail(&error),
+        }
+    }
+
+    /// Too much waits for the disk: the recording ends with what was queued, and says so.
+    fn fall_behind(&mut self) {
+        let Some(mut open) = self.open.take() else { return };
+        let cut = open.writer.cut(EndReason::Behind);
+        let (node, file, records) = (&open.node, open.file.display(), open.writer.records());
+        match cut {
+            Ok(()) => tracing::error!(
+                node, %file, records,
+                "ALARM: the disk is too slow: the recording ends here, and can be replayed up to here"
+            ),
+            Err(error) => {
+                tracing::error!(node, %file, records, %error, "ALARM: the recording ends here");
+            }
         }
     }
 
@@ -211,7 +238,8 @@ impl Open {
     fn new(RecordSetup { file, bytes_max, header }: &RecordSetup) -> io::Result<Open> {
         let (out, file, before) = create(file)?;
         let room = bytes_max.saturating_sub(before);
-        match Writer::new(BufWriter::new(out), header, room) {
+        let written = Writer::new(Queue::Direct(out), header, room);
+        match written.and_then(|mut writer| writer.out_mut().start().map(|()| writer)) {
             Ok(writer) => Ok(Open { node: header.name.clone(), file, writer }),
             Err(error) => {
                 if std::fs::metadata(&file).is_ok_and(|found| found.is_file()) {
@@ -309,6 +337,45 @@ mod tests {
         let error = recorded("/dev/null/h1.axrec", RECORD_BYTES_MAX).unwrap_err();
         assert_eq!(error.to_string(), "cannot record into /dev/null/h1.axrec");
         assert!(recorded("/dev/null", 10).is_err(), "not even the header");
+    }
+
+    #[test]
+    fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
+        // Nobody reads this pipe: as a disk that takes nothing more.
+        let (mut disk, out) = std::io::pipe().unwrap();
+        let (done, wait) = std::sync::mpsc::channel();
+        let node = std::thread::spawn(move || {
+            let out = File::from(std::os::fd::OwnedFd::from(out));
+            let mut writer = Writer::new(Queue::Direct(out), &header(Vec::new()), 1 << 30).unwrap();
+            writer.out_mut().start().unwrap();
+            let open = Open { node: "s1".into(), file: "a pipe".into(), writer };
+            let mut recording = Recording { open: Some(open) };
+            let frame = FrameBuf::new(&[7; 9_000]);
+            let mut inputs = 0;
+            while recording.open.is_some() && inputs < 100_000 {
+                let frame = frame.clone();
+                let now = Time::from_nanos(inputs);
+                let port = axon_wire::PortNo(0);
+                recording.input(now, &Input::Frame { port, frame, complete_at: now, intact: true });
+                recording.answer(&[]);
+                inputs += 1;
+            }
+            done.send(inputs).unwrap();
+        });
+        let inputs = wait.recv_timeout(std::time::Duration::from_secs(60));
+        let inputs = inputs.expect("the node goes on although its disk does not");
+        node.join().unwrap();
+        assert!(inputs < 100_000, "its recording has ended");
+        // The disk comes to: all that was queued is there, and says why it ends.
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut disk, &mut bytes).unwrap();
+        let mut reader = recording::Reader::new(&bytes[..]).unwrap();
+        let mut records = 0;
+        while reader.next_record::<FrameBuf>().unwrap().is_some() {
+            records += 1;
+        }
+        assert_eq!(reader.ending(), Some(recording::Ending::Whole(EndReason::Behind)));
+        assert!(records * 9_000 > 16 << 20 && records < inputs, "{records} of {inputs}");
     }
 
     #[test]

@@ -96,7 +96,10 @@ impl NodeStatus {
     /// Asks the daemon of node `name` that listens at `path`.
     pub fn ask(name: &str, path: &Path, restarts: u32) -> NodeStatus {
         let answer = ask(path).map_or_else(
-            |error| Answer::Failed { name: name.to_owned(), error: error.to_string() },
+            |error| Answer::Failed {
+                name: name.to_owned(),
+                error: crate::log::without_os_numbers(&error.to_string()),
+            },
             |status| Answer::Status(Box::new(status)),
         );
         NodeStatus { restarts, answer }
@@ -199,6 +202,7 @@ mod tests {
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
         switch.plane.total.drop_one(Drop::QueueFull);
+        (0..2).for_each(|_| switch.plane.total.drop_one(Drop::Consumed));
         switch.plane.ports[0].flow_control = Some(FlowControl {
             paused: PrioritySet::only(three),
             blocked: vec![blocked],
@@ -227,7 +231,7 @@ mod tests {
         let status = telling();
         let text = serde_json::to_string(&status).unwrap();
         for part in [
-            r#""drops":{"queue_full":1}"#,
+            r#""drops":{"queue_full":1},"ended":{"consumed":2}"#,
             r#""mac":"02:00:00:00:00:ab""#,
             r#""paused":[3]"#,
             r#""blocked_us":2"#,

@@ -26,6 +26,9 @@ pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
         probes: Vec::new(),
         refusals: Default::default(),
         edge: Default::default(),
+        debts: Default::default(),
+        refused_settings: Vec::new(),
+        settings_refused: 0,
     }
 }
 
@@ -44,6 +47,8 @@ pub(crate) fn controller() -> ControllerTelemetry {
         refusals: Default::default(),
         counters: Default::default(),
         dhcp: Default::default(),
+        refused_settings: Vec::new(),
+        settings_refused: 0,
     }
 }
 

@@ -50,6 +50,8 @@ fn frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
         let ip = |random: &mut Rand64| Ipv4Addr::new(10, 0, 77, random.rand_u64() as u8);
         let (from, to) = (ip(&mut random), ip(&mut random));
         frames.push(host_frame::request(mac, from, MacAddr::BROADCAST, to));
+        // A client that nobody has seen before asks for an address.
+        frames.push(discover(MacAddr([2, 0x67, a, b, c, d]), number));
         // The ports of DHCP, and then nothing that makes sense.
         let mut dhcp = [&[0xff; 6][..], &mac.0, &[8, 0, 0x45, 0, 2, 0]].concat();
         dhcp.extend([0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 255, 255, 255, 255, 0, 68, 0, 67]);
@@ -63,6 +65,32 @@ fn frames(seed: u64, own: MacAddr) -> Vec<Vec<u8>> {
     }
     frames.iter_mut().for_each(|frame| frame.resize(frame.len().max(FRAME_BYTES_MIN), 0));
     frames
+}
+
+/// A DHCPDISCOVER, as a client sends it.
+fn discover(mac: MacAddr, transaction: u32) -> Vec<u8> {
+    const BYTES: u16 = 342;
+    let mut frame = vec![0; usize::from(BYTES)];
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&mac.0);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    let ip_bytes = (BYTES - 14).to_be_bytes();
+    frame[14..18].copy_from_slice(&[0x45, 0, ip_bytes[0], ip_bytes[1]]);
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[30..34].fill(0xff);
+    let words = frame[14..34].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
+    let sum: u32 = words.sum();
+    let checksum = !((sum >> 16) + (sum & 0xffff)) as u16;
+    frame[24..26].copy_from_slice(&checksum.to_be_bytes());
+    let udp_bytes = (BYTES - 34).to_be_bytes();
+    frame[34..40].copy_from_slice(&[0, 68, 0, 67, udp_bytes[0], udp_bytes[1]]);
+    // A request over Ethernet.
+    frame[42..45].copy_from_slice(&[1, 1, 6]);
+    frame[46..50].copy_from_slice(&transaction.to_be_bytes());
+    frame[70..76].copy_from_slice(&mac.0);
+    frame[278..282].copy_from_slice(&[99, 130, 83, 99]);
+    frame[282..286].copy_from_slice(&[53, 1, 1, 255]);
+    frame
 }
 
 /// Sends at line rate by a device until its standard input ends.
@@ -187,6 +215,15 @@ fn hostile_hosts_take_no_neighbour_down() {
         Some(NodeTelemetry::Switch(switch)) => switch.plane.total.dropped(Drop::PuntLimit),
         _ => 0,
     };
+    let served = |status: &axon_linux::status::NodeStatus| match status.node() {
+        Some(NodeTelemetry::Controller(controller)) => {
+            let dhcp = controller.dhcp;
+            Some(dhcp.offers + dhcp.exhausted + dhcp.port_full + dhcp.misplaced)
+        }
+        _ => None,
+    };
+    let served: u64 = status.iter().filter_map(served).sum();
+    assert!(served > 0, "no request for an address has come to the controller");
     let limited: Vec<u64> = status.iter().map(limited).filter(|count| *count > 0).collect();
     assert!(limited.len() == 3, "each edge has cut its host off: {limited:?}");
     lab::down(Some(lab.name())).expect("it ends");

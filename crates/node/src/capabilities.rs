@@ -45,10 +45,6 @@ pub enum Feature {
     Shaping,
     /// A frame may leave before its last byte has come.
     CutThrough,
-    /// Probes are stamped with the exact time of their first bit.
-    ProbeTimestamps,
-    /// The queue of an egress port is reported in bytes and frames.
-    QueueState,
     /// Congestion is signalled: ECN marks and QCN congestion points.
     CongestionNotification,
     /// A refused frame stays at its input, or a message goes back to its source (thesis 000
@@ -62,12 +58,10 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in order.
-    pub const ALL: [Feature; 9] = [
+    pub const ALL: [Feature; 7] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,
-        Feature::ProbeTimestamps,
-        Feature::QueueState,
         Feature::CongestionNotification,
         Feature::RefusedFrames,
         Feature::SelfCongestionPause,
@@ -81,8 +75,6 @@ impl fmt::Display for Feature {
             Feature::TrafficClasses => "traffic classes",
             Feature::Shaping => "shaping to the rate of a link",
             Feature::CutThrough => "cut-through",
-            Feature::ProbeTimestamps => "timestamps for probes",
-            Feature::QueueState => "reports of queues",
             Feature::CongestionNotification => "congestion notification",
             Feature::RefusedFrames => "NACK or congestion messages on a full output",
             Feature::SelfCongestionPause => "PAUSE against self-congestion",

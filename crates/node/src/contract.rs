@@ -6,6 +6,7 @@
 
 use crate::command::{Command, Reply};
 use crate::routes::RouteAnswer;
+use crate::settings::{SettingError, SettingName};
 use crate::store::StoreChange;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -73,6 +74,9 @@ pub enum Action<B> {
         frame: B,
         /// Why it is here.
         punt: Punt,
+        /// Bytes of its Axon header, as ingress has parsed or written it; 0 where it begins with an
+        /// Ethernet header.
+        header_bytes: u16,
     },
     /// A frame ended here. It comes back so that the runtime can reuse its memory.
     Dropped {
@@ -172,9 +176,10 @@ reasons! {
         Ecn = "ecn",
         /// Its queue is in a storm of pauses, and the watchdog drops what waits there.
         Watchdog = "watchdog",
-        /// The egress port has no carrier.
+        /// The egress port has no carrier: its link is cut.
         PortDown = "port_down",
-        /// Nobody knows yet what is plugged into the port, in or out.
+        /// It came in by a port before it was known what is at the other end, as at every start of
+        /// a node or link.
         PortUnknown = "port_unknown",
         /// The next hop names a port that the switch does not have.
         NoSuchPort = "no_such_port",
@@ -208,15 +213,31 @@ reasons! {
         RouteTooLong = "route_too_long",
         /// A congestion notification for a host that has not sent enough to be sampled so often.
         CnmLimit = "cnm_limit",
+        /// The egress port has carrier, but it is not known what is at its other end: a neighbour
+        /// is silent, or a link has just come back.
+        EgressUnknown = "egress_unknown",
     }
 }
 
 impl Drop {
+    /// The reasons for which frames end in normal operation.
+    pub const ORDINARY: [Drop; 3] = [Drop::Consumed, Drop::MacControl, Drop::PortUnknown];
+
     /// Whether frames end so in normal operation, which no operator need look at: control packets
-    /// that were taken, PAUSE frames, and what comes to a port before it is known what is at its
-    /// other end, as at every start of a node or link.
+    /// that were taken, PAUSE frames, and what comes in by a port before it is known what is at its
+    /// other end, as at every start of a node or link. What cannot leave by such a port is lost.
     pub const fn is_ordinary(self) -> bool {
-        matches!(self, Drop::Consumed | Drop::MacControl | Drop::PortUnknown)
+        self.ordinary_index().is_some()
+    }
+
+    /// Its place in [`Drop::ORDINARY`], if it is there.
+    pub(crate) const fn ordinary_index(self) -> Option<usize> {
+        match self {
+            Drop::Consumed => Some(0),
+            Drop::MacControl => Some(1),
+            Drop::PortUnknown => Some(2),
+            _ => None,
+        }
     }
 }
 
@@ -354,6 +375,28 @@ pub enum Note {
         port: PortNo,
         /// The reason.
         refusal: Refusal,
+    },
+    /// The data plane has refused a setting of a port that it had not refused before; the status
+    /// shows it as long as it is not made.
+    SettingRefused {
+        /// The port.
+        port: PortNo,
+        /// Which setting.
+        setting: SettingName,
+        /// Why.
+        error: SettingError,
+    },
+    /// The data plane owes answers to more changes of routes than are remembered: it is to be
+    /// re-synchronised, and until then the control plane forwards the frames of new flows.
+    AnswersOwed {
+        /// How many.
+        count: u32,
+    },
+    /// From a controller: a switch has reported or requested more than one may; the rest is
+    /// refused.
+    SwitchOverBound {
+        /// The switch.
+        node: NodeId,
     },
 }
 

@@ -46,9 +46,13 @@ pub struct PortCounters {
     pub regenerated: u64,
     /// Storms of pauses that the watchdog has seen at queues of this port.
     pub storms: u64,
-    /// Frames that came in by this port and ended, by reason.
+    /// Frames that came in by this port and were dropped, by reason.
     #[serde(with = "counts::drops")]
     drops: [u64; Drop::ALL.len()],
+    /// Frames that came in by this port and ended in normal operation, which are no drops, by
+    /// reason.
+    #[serde(with = "counts::ended")]
+    ended: [u64; Drop::ORDINARY.len()],
     /// Frames that came in by this port and were handed to the control plane, by reason.
     #[serde(with = "counts::punts")]
     punts: [u64; Punt::ALL.len()],
@@ -57,7 +61,10 @@ pub struct PortCounters {
 impl PortCounters {
     /// Frames that came in by this port and ended for `reason`.
     pub fn dropped(&self, reason: Drop) -> u64 {
-        self.drops[reason as usize]
+        match reason.ordinary_index() {
+            Some(index) => self.ended[index],
+            None => self.drops[reason as usize],
+        }
     }
 
     /// Frames that came in by this port and were handed to the control plane.
@@ -67,7 +74,10 @@ impl PortCounters {
 
     /// Counts a frame that came in by this port and ended for `reason`.
     pub fn drop_one(&mut self, reason: Drop) {
-        self.drops[reason as usize] += 1;
+        match reason.ordinary_index() {
+            Some(index) => self.ended[index] += 1,
+            None => self.drops[reason as usize] += 1,
+        }
     }
 
     /// Counts a frame that came in by this port and was handed to the control plane.
@@ -88,6 +98,7 @@ impl PortCounters {
         self.regenerated += other.regenerated;
         self.storms += other.storms;
         self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
+        self.ended.iter_mut().zip(other.ended).for_each(|(sum, count)| *sum += count);
         self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
     }
 }
@@ -199,5 +210,22 @@ mod tests {
         let total = counters.total();
         assert_eq!((total.rx_frames, total.rx_bytes), (2, 100));
         assert_eq!((total.dropped(Drop::NoSuchPort), total.punted(Punt::Miss)), (1, 1));
+    }
+
+    #[test]
+    fn what_ends_in_normal_operation_stands_apart_from_the_drops() {
+        let mut counters = Counters::new(1);
+        for &reason in Drop::ALL {
+            (0..=reason as u64).for_each(|_| counters.port_mut(PortNo(0)).drop_one(reason));
+        }
+        let total = counters.total();
+        for &reason in Drop::ALL {
+            assert_eq!(total.dropped(reason), reason as u64 + 1, "{}", reason.name());
+            let index = reason.ordinary_index();
+            assert_eq!(index.map(|index| Drop::ORDINARY[index]), index.map(|_| reason));
+            assert_eq!(reason.is_ordinary(), Drop::ORDINARY.contains(&reason));
+            let (drops, ended) = (total.drops[reason as usize], index.map(|at| total.ended[at]));
+            assert_eq!(drops == 0, ended.is_some(), "{} is in one of them", reason.name());
+        }
     }
 }

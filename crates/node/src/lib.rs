@@ -34,6 +34,6 @@ pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
 pub use path::{Step, SwitchIndex};
 pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
-pub use settings::{PortSetting, SettingError, Treatment};
+pub use settings::{PortSetting, SettingError, SettingName, Treatment};
 pub use snapshot::{PortSnapshot, Snapshot};
 pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};

@@ -19,6 +19,9 @@ pub const PLANS_MAX: usize = 16;
 /// node works on few plans at a time, and none can be cancelled.
 pub const PLAN_SPAN_MAX: Span = Span::from_secs(3600);
 
+/// The shortest time from one probe of a plan to the next: fewer leave in one call of the node.
+pub const PROBE_INTERVAL_MIN: Span = Span::from_micros(1);
+
 /// Why a plan was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ProbeRefusal {
@@ -47,6 +50,9 @@ pub enum ProbeRefusal {
     /// None, or more than [`PROBES_PER_PLAN_MAX`].
     #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
     Count(u32),
+    /// Several probes would leave at once.
+    #[error("an interval of {0}, where {PROBE_INTERVAL_MIN} to {PLAN_SPAN_MAX} was expected")]
+    Interval(Span),
     /// With its interval and its timeout it would take longer than [`PLAN_SPAN_MAX`].
     #[error("the plan may take {0}; expected at most {PLAN_SPAN_MAX}")]
     TooSlow(Span),

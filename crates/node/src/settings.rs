@@ -25,8 +25,63 @@ pub enum PortSetting {
     Regeneration(Box<[Priority; PRIORITIES]>),
 }
 
+impl PortSetting {
+    /// Which setting it is.
+    pub const fn name(&self) -> SettingName {
+        match self {
+            PortSetting::Regeneration(_) => SettingName::Regeneration,
+            PortSetting::Kind(_) => SettingName::Kind,
+            PortSetting::Classes(_) => SettingName::Classes,
+            PortSetting::Pfc(_) => SettingName::Pfc,
+            PortSetting::Defence(_) => SettingName::Defence,
+        }
+    }
+}
+
+/// The settings of a port, in the order in which they are made: the priorities that hosts may use
+/// are in force before there are hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SettingName {
+    /// The setting [`PortSetting::Regeneration`] of a port.
+    Regeneration,
+    /// The setting [`PortSetting::Kind`] of a port.
+    Kind,
+    /// The setting [`PortSetting::Classes`] of a port.
+    Classes,
+    /// The setting [`PortSetting::Pfc`] of a port.
+    Pfc,
+    /// The setting [`PortSetting::Defence`] of a port.
+    Defence,
+}
+
+impl core::fmt::Display for SettingName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            SettingName::Regeneration => "priority regeneration",
+            SettingName::Kind => "port kind",
+            SettingName::Classes => "traffic classes",
+            SettingName::Pfc => "PFC",
+            SettingName::Defence => "defence of the congestion notification domain",
+        })
+    }
+}
+
 /// Why a setting was not made; the port is as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    thiserror::Error,
+    Serialize,
+    Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum SettingError {
     /// The data plane has no such port.
     #[error("no such port")]
@@ -37,6 +92,9 @@ pub enum SettingError {
     /// The setting contradicts itself: a class without a scheduler, shares that are not 100 %.
     #[error("the setting contradicts itself")]
     Invalid,
+    /// The device does not answer, or refused for a reason of its own; another try may succeed.
+    #[error("the device is not available")]
+    Unavailable,
 }
 
 /// What is done to frames of one priority at one port.

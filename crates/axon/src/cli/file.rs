@@ -1,15 +1,54 @@
 //! Reads a fabric file for a verb of the CLI, and prints the warnings about it.
 
-use axon_fabric::LoadError;
+use anyhow::{Error, Result, anyhow};
 use axon_fabric::model::Fabric;
+use axon_fabric::{FILE_BYTES_MAX, LoadError, Problem};
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads a fabric file, and warns of keys with an old name.
+/// What standard input is called in errors and warnings.
+const STANDARD_INPUT: &str = "standard input";
+
+/// Reads a fabric file, and warns of keys with an old name. `-` is standard input; files that its
+/// text names are then relative to the working directory.
 ///
 /// # Errors
 /// As [`axon_fabric::load`].
 pub fn load(file: &Path) -> Result<Fabric, LoadError> {
-    let (fabric, warnings) = axon_fabric::load_with_warnings(file)?;
+    let (fabric, warnings) = match file == Path::new("-") {
+        true => axon_fabric::parse_with_warnings(STANDARD_INPUT.as_ref(), &standard_input()?)?,
+        false => axon_fabric::load_with_warnings(file)?,
+    };
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
+}
+
+/// The error of every command for a file that it cannot open: the path, why, and what was wanted.
+pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
+    anyhow!("{}: cannot be read: {error}; expected {wanted}", path.display())
+}
+
+/// Refuses a file that is not there or cannot be opened.
+///
+/// # Errors
+/// As [`unread`].
+pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
+    File::open(path).map(drop).map_err(|error| unread(path, &error, wanted))
+}
+
+/// The whole of standard input, as much as a fabric file may have.
+fn standard_input() -> Result<String, LoadError> {
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_end(&mut text);
+    let refused = |what: String| LoadError {
+        file: STANDARD_INPUT.into(),
+        position: None,
+        problem: Problem { key: String::new(), what, expected: "a fabric file in YAML".into() },
+    };
+    read.map_err(|error| refused(format!("cannot be read: {error}")))?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        return Err(refused("it has more than 16 MiB".into()));
+    }
+    String::from_utf8(text).map_err(|_| refused("it is no text in UTF-8".into()))
 }

@@ -10,3 +10,4 @@ pub mod record;
 pub mod reserve;
 pub mod router;
 pub mod say;
+pub mod usage;

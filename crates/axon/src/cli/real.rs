@@ -21,17 +21,14 @@ pub struct Dangers {
 /// # Errors
 /// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
-    let fabric = read(file)?;
-    if let Some(what) = exposed_key_file(&fabric) {
-        crate::cli::say::note!("warning: {what}");
-    }
+    let (fabric, mut warnings) = axon_fabric::load_real(file)?;
+    warnings.extend(exposed_key_file(&fabric));
+    warn(&warnings);
     Ok(fabric)
 }
 
-fn read(file: &Path) -> Result<Fabric> {
-    let (fabric, warnings) = axon_fabric::load_real(file)?;
+fn warn(warnings: &[String]) {
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
-    Ok(fabric)
 }
 
 /// What is wrong with the mode of the key file, if anything.
@@ -48,13 +45,18 @@ pub fn exposed_key_file(fabric: &Fabric) -> Option<String> {
     })
 }
 
-/// The same for a daemon on a real machine, where keys have to be secret.
+/// The same for a daemon on a real machine, where keys have to be secret. `check` asks whether this
+/// machine can run it; warnings come after everything that is refused.
 ///
 /// # Errors
-/// As [`load`], if others have access to the key file, and if the key is the published lab key and
-/// nobody has allowed that.
-pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
-    let fabric = read(file)?;
+/// As [`load`], if others have access to the key file, if the key is the published lab key and
+/// nobody has allowed that, and as `check`.
+pub fn load_for_daemon(
+    file: &Path,
+    dangers: &Dangers,
+    check: impl FnOnce(&Fabric) -> Result<()>,
+) -> Result<Fabric> {
+    let (fabric, mut warnings) = axon_fabric::load_real(file)?;
     if let Some(what) = exposed_key_file(&fabric) {
         bail!(what);
     }
@@ -67,18 +69,22 @@ pub fn load_for_daemon(file: &Path, dangers: &Dangers) -> Result<Fabric> {
                 file.display()
             );
         }
-        crate::cli::say::note!("warning: {what}");
+        warnings.push(what.to_owned());
     }
+    check(&fabric)?;
+    warn(&warnings);
     Ok(fabric)
 }
 
 /// Warns if a switch has the master key.
-pub fn warn_of_master_key(fabric: &Fabric, name: &str) {
+pub fn warn_of_master_key(fabric: &Fabric, name: &str, file: &Path) {
     let has_master = fabric.keys.secrets().any(|secret| matches!(secret, Secret::Master(_)));
     if has_master && !axon_fabric::has_lab_key(&fabric.keys) {
         crate::cli::say::note!(
             "warning: {name} has the master key, and whoever takes it from here can pose as the \
-             controller; `axon key --switch {name}` writes the keys that {name} needs"
+             controller; `axon key {name}.key --switch {name} --fabric {}` writes the keys that \
+             {name} needs",
+            file.display()
         );
     }
 }

@@ -41,8 +41,8 @@ pub struct Arguments {
     /// nothing else then
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
-    /// Write flows, ports, drops and samples over time as CSV files into this folder, and the
-    /// version of their format as format.json
+    /// Write flows, ports, drops, ends in normal operation and samples over time as CSV files into
+    /// this folder, and the version of their format as format.json
     #[arg(long, value_name = "DIR")]
     pub csv: Option<PathBuf>,
     /// Plot throughput over time as SVG, and queues over time as FILE-queues.svg

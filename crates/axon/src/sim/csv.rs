@@ -1,4 +1,4 @@
-//! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, and, over time,
+//! The report as CSV files: `flows.csv`, `ports.csv`, `drops.csv`, `ended.csv`, and, over time,
 //! `samples.csv`. Beside them, `format.json` has the version of their format and their columns:
 //! CSV has no place for it that its readers would understand.
 //!
@@ -8,7 +8,7 @@
 use crate::cli::output;
 use crate::cli::say::Unwritten;
 use anyhow::{Context, Result};
-use axon_sim::results::{FlowReport, PortSamples, Times};
+use axon_sim::results::{EndCount, FlowReport, PortSamples, Times};
 use axon_sim::run::Report;
 use csv::{Reader, StringRecord, Writer, WriterBuilder};
 use serde::Serialize;
@@ -100,18 +100,30 @@ struct PortRow<'a> {
     tx_frames: u64,
     /// Their bytes, without FCS.
     tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for control packets and MAC control
-    /// frames that were taken in.
+    /// Frames that came in here and that the node dropped.
     dropped_frames: u64,
 }
 
-/// A line of `drops.csv`: frames that ended at one place for one reason.
+/// A line of `drops.csv`: frames that were dropped or lost at one place for one reason.
 #[derive(Default, Serialize)]
 struct DropRow<'a> {
-    /// The node in which they ended, the port by which they had come in, or, for what links lose,
+    /// The node that dropped them, the port by which they had come in, or, for what links lose,
     /// the port that had sent them.
     place: &'a str,
     /// The reason for which the frames were dropped: `queue_full`.
+    reason: &'a str,
+    /// Frames that were dropped there for this reason.
+    frames: u64,
+}
+
+/// A line of `ended.csv`: frames that ended at one place in normal operation, which are no drops:
+/// control packets and MAC control frames that were taken in, and what came in before it was known
+/// what is at a port.
+#[derive(Default, Serialize)]
+struct EndedRow<'a> {
+    /// The node in which they ended, or the port by which they had come in.
+    place: &'a str,
+    /// The reason for which the frames ended: `consumed`.
     reason: &'a str,
     /// Frames that ended there for this reason.
     frames: u64,
@@ -132,8 +144,8 @@ struct SampleRow<'a> {
 }
 
 /// The files of a folder.
-pub const FILES: [&str; 5] =
-    ["flows.csv", "ports.csv", "drops.csv", "samples.csv", output::CSV_FORMAT];
+pub const FILES: [&str; 6] =
+    ["flows.csv", "ports.csv", "drops.csv", "ended.csv", "samples.csv", output::CSV_FORMAT];
 
 /// Writes all files into `folder`, which is made if it is not there.
 pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
@@ -144,11 +156,13 @@ pub fn write(folder: &Path, report: &Report, unwritten: &mut Unwritten) {
     unwritten.take(file(folder, FILES[0], |out| flows(out, report)));
     unwritten.take(file(folder, FILES[1], |out| ports(out, report)));
     unwritten.take(file(folder, FILES[2], |out| drops(out, report)));
-    unwritten.take(file(folder, FILES[3], |out| samples(out, report)));
+    unwritten.take(file(folder, FILES[3], |out| ended(out, report)));
+    unwritten.take(file(folder, FILES[4], |out| samples(out, report)));
     let columns = [
         columns::<FlowRow<'_>>(),
         columns::<PortRow<'_>>(),
         columns::<DropRow<'_>>(),
+        columns::<EndedRow<'_>>(),
         columns::<SampleRow<'_>>(),
     ];
     let named = FILES.into_iter().zip(columns);
@@ -267,8 +281,16 @@ fn ports(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
 
 fn drops(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
     out.write_record(&columns::<DropRow<'_>>()?)?;
-    for drop in &report.ends {
-        out.serialize(DropRow { place: &drop.place, reason: drop.reason, frames: drop.frames })?;
+    for EndCount { place, reason, frames, .. } in &report.dropped_at {
+        out.serialize(DropRow { place, reason, frames: *frames })?;
+    }
+    Ok(())
+}
+
+fn ended(out: &mut Writer<File>, report: &Report) -> csv::Result<()> {
+    out.write_record(&columns::<EndedRow<'_>>()?)?;
+    for EndCount { place, reason, frames, .. } in &report.ended_at {
+        out.serialize(EndedRow { place, reason, frames: *frames })?;
     }
     Ok(())
 }

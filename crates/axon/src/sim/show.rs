@@ -1,7 +1,6 @@
 //! The report as a reader wants it.
 
 use super::wall::Wall;
-use axon_node::Drop;
 use axon_sim::results::never_started;
 use axon_sim::results::{FlowReport, Times};
 use axon_sim::run::{Report, Round};
@@ -34,12 +33,10 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         flows(out, report);
     }
     ports(out, report);
-    let (ordinary, drops): (Vec<_>, Vec<_>) =
-        report.drops.iter().partition(|(reason, _)| is_ordinary(reason));
-    line!(out, "drops: {}", listed(&drops));
-    line!(out, "losses on links: {}", listed(&report.losses.iter().collect::<Vec<_>>()));
-    if !ordinary.is_empty() {
-        line!(out, "ended in normal operation: {}", listed(&ordinary));
+    line!(out, "drops: {}", listed(&report.drops));
+    line!(out, "losses on links: {}", listed(&report.losses));
+    if !report.ended.is_empty() {
+        line!(out, "ended in normal operation: {}", listed(&report.ended));
     }
     if report.corrupted > 0 {
         line!(out, "frames with a flipped bit: {}", report.corrupted);
@@ -68,13 +65,8 @@ pub fn text(report: &Report, wall: &Wall) -> String {
     text
 }
 
-/// Whether it is the name of a reason that no reader need look at.
-fn is_ordinary(reason: &str) -> bool {
-    Drop::ALL.iter().any(|drop| drop.name() == reason && drop.is_ordinary())
-}
-
 /// Counts by name.
-fn listed<K: std::fmt::Display>(counts: &[(K, &u64)]) -> String {
+fn listed(counts: &BTreeMap<&str, u64>) -> String {
     let text: Vec<String> = counts.iter().map(|(name, count)| format!("{name} {count}")).collect();
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
 }
@@ -110,7 +102,7 @@ fn flows(out: &mut String, report: &Report) {
     let flows = &report.flows;
     line!(
         out,
-        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
+        "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
         "traffic",
         "app",
         "flows",
@@ -120,8 +112,9 @@ fn flows(out: &mut String, report: &Report) {
         "in flight",
         "b/s least",
         "b/s mean",
-        "p50",
-        "p99"
+        "p50 time",
+        "p99 time",
+        "time of"
     );
     let mut rest = &flows[..];
     for together in &report.entries {
@@ -139,7 +132,7 @@ fn flows(out: &mut String, report: &Report) {
         let span = |of: fn(&Times) -> u64| times.as_ref().map_or("-".into(), |t| nanos(of(t)));
         line!(
             out,
-            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}",
+            "{:<16} {:<16} {:>5}  {:>10}  {:>10}  {:>7}  {:>9}  {:>10}  {:>10}  {:>10}  {:>10}  {}",
             entry[0].name,
             entry[0].app,
             entry.len(),
@@ -150,7 +143,8 @@ fn flows(out: &mut String, report: &Report) {
             short(least),
             short(mean),
             span(|times| times.p50_ns),
-            span(|times| times.p99_ns)
+            span(|times| times.p99_ns),
+            times.map_or("-", |_| timed(entry))
         );
     }
     reasons(out, flows);
@@ -174,6 +168,21 @@ fn flows(out: &mut String, report: &Report) {
             size(files.read_bytes_per_second),
             size(files.written_bytes_per_second)
         );
+    }
+}
+
+/// What the times of an entry are of: of what its flows complete, or of each frame that arrives.
+fn timed(entry: &[FlowReport]) -> &'static str {
+    let completes = entry.iter().any(|flow| flow.times.is_some());
+    match entry[0].app {
+        "replay" => "a frame, one way",
+        _ if !completes => "a datagram, one way",
+        "tcp" => "a transfer",
+        "request_response" | "arp" => "a request and its answer",
+        "incast" | "all_reduce" => "a round",
+        "file_service" => "a transaction",
+        "ping" => "a round trip",
+        _ => "what was completed",
     }
 }
 

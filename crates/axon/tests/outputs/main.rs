@@ -63,11 +63,12 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 14] = [
+const SECTIONS: [Section; 15] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
+    section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
     section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
@@ -403,9 +404,13 @@ fn tables_have_the_columns_of_the_page_and_their_format_beside_them() {
     let format: Value = serde_json::from_str(&folder.read("csv/format.json")).unwrap();
     checked("`format.json`", format.clone());
     let mut model = Model::read(&root().join("crates"));
-    for (name, row) in
-        [("flows", "FlowRow"), ("ports", "PortRow"), ("drops", "DropRow"), ("samples", "SampleRow")]
-    {
+    for (name, row) in [
+        ("flows", "FlowRow"),
+        ("ports", "PortRow"),
+        ("drops", "DropRow"),
+        ("ended", "EndedRow"),
+        ("samples", "SampleRow"),
+    ] {
         let at = model.root(row, CSV);
         let columns: Vec<String> = model.keys(at).into_iter().map(|field| field.key).collect();
         let table = folder.read(&format!("csv/{name}.csv"));

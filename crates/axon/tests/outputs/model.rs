@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, GenericArgument, Item, PathArguments, Type};
 
 /// Types that write themselves by hand, and what they write.
-const BY_HAND: [(&str, &str); 5] = [
+const BY_HAND: [(&str, &str); 6] = [
     ("text::mac", "text, `02:00:00:00:00:01`"),
     ("text::priorities", "list of numbers, 0 to 7"),
     ("counts::drops", "object: a number for each reason that occurred"),
+    ("counts::ended", "object: a number for each reason that occurred"),
     ("counts::punts", "object: a number for each reason that occurred"),
     ("Counts", "object: a number for each reason that occurred"),
 ];

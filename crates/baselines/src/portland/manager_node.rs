@@ -155,7 +155,7 @@ impl<B: Frame> Node<B> for ManagerNode<B> {
         }
         self.ports.timeout(now, &mut self.actions);
         for action in core::mem::take(&mut self.actions) {
-            let Action::Punt { ingress, frame, punt } = action else {
+            let Action::Punt { ingress, frame, punt, .. } = action else {
                 out.push(action);
                 continue;
             };

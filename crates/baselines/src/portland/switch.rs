@@ -122,7 +122,7 @@ impl<B: Frame> PortLandNode<B> {
         while !self.actions.is_empty() {
             for action in core::mem::take(&mut self.actions) {
                 match action {
-                    Action::Punt { ingress, frame, punt } => {
+                    Action::Punt { ingress, frame, punt, .. } => {
                         self.arrival(now, ingress, frame, punt, out);
                     }
                     action => out.push(action),

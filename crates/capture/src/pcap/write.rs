@@ -59,14 +59,20 @@ impl Writer {
     }
 }
 
-/// `-` is standard output.
+/// `-` is standard output. A file that exists is emptied, after nobody else may read it any more;
+/// one whose mode cannot be set, as that of another user, is refused. Devices are left as they are.
 fn create_private(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     if path == Path::new("-") {
         return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     }
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
+    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 impl<W: Write> Writer<W> {
@@ -166,6 +172,19 @@ fn failed(error: PcapError) -> io::Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_capture_into_a_file_that_others_could_read_is_private() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("axon-private-{}.pcapng", std::process::id()));
+        std::fs::write(&path, [7; 1_000]).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let file = create_private(&path).unwrap();
+        let found = file.metadata().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((found.permissions().mode() & 0o777, found.len()), (0o600, 0));
+        assert!(create_private(Path::new("/dev/null")).is_ok(), "a device is as it is");
+    }
 
     /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.
     #[test]

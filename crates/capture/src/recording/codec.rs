@@ -99,7 +99,7 @@ pub fn encode_action<B: Frame>(action: &Action<B>, out: &mut Vec<u8>) {
             put(out, complete_at.ticks());
             put_frame(out, frame);
         }
-        Action::Punt { ingress, frame, punt } => {
+        Action::Punt { ingress, frame, punt, .. } => {
             let index = Punt::ALL.iter().position(|other| other == punt);
             out.extend([1, index.unwrap_or_default() as u8]);
             put(out, ingress.0.into());
@@ -300,7 +300,7 @@ mod tests {
             transmit(port, complete_at, true, FrameBuf::new(&[8; 20])),
             Action::Dropped { ingress: port, reason: axon_node::Drop::Malformed, frame: frame() },
             Action::Dropped { ingress: port, reason: axon_node::Drop::BadFcs, frame: frame() },
-            Action::Punt { ingress: port, frame: frame(), punt: Punt::Miss },
+            Action::Punt { ingress: port, frame: frame(), punt: Punt::Miss, header_bytes: 0 },
             Action::Lost,
             Action::Note(axon_node::Note::ControllerPath { reachable: true }),
             Action::Note(axon_node::Note::ControllerPath { reachable: false }),

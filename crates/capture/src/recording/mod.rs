@@ -58,6 +58,8 @@ pub enum EndReason {
     Stopped,
     /// The file would have become larger than it may; the node ran on.
     SizeBound,
+    /// The disk was too slow for what the node was fed; the node ran on.
+    Behind,
 }
 
 impl EndReason {
@@ -65,6 +67,7 @@ impl EndReason {
         match self {
             EndReason::Stopped => 0,
             EndReason::SizeBound => 1,
+            EndReason::Behind => 2,
         }
     }
 
@@ -72,6 +75,7 @@ impl EndReason {
         match code {
             0 => Some(EndReason::Stopped),
             1 => Some(EndReason::SizeBound),
+            2 => Some(EndReason::Behind),
             _ => None,
         }
     }

@@ -55,6 +55,8 @@ pub struct Writer<W> {
     before: Time,
     /// Whole records so far.
     records: u64,
+    /// Of these, how many went to the writer, and the time of the last of them.
+    sent: (u64, Time),
     /// Kept for its memory.
     actions: Vec<u8>,
     end: Option<EndReason>,
@@ -80,6 +82,7 @@ impl<W: Write> Writer<W> {
             last: Time::ZERO,
             before: Time::ZERO,
             records: 0,
+            sent: (0, Time::ZERO),
             actions: Vec::new(),
             end: None,
         };
@@ -167,7 +170,25 @@ impl<W: Write> Writer<W> {
         let sent = self.section(Kind::Block, &block);
         block.clear();
         self.block = block;
+        self.sent = (self.records, self.last);
         sent.and_then(|()| self.out.flush())
+    }
+
+    /// Ends the recording after what went to the writer: what has gathered since is left out.
+    ///
+    /// # Errors
+    /// What the writer says.
+    pub fn cut(&mut self, reason: EndReason) -> io::Result<()> {
+        if self.end.is_none() {
+            self.block.clear();
+            (self.records, self.last) = self.sent;
+        }
+        self.finish(reason)
+    }
+
+    /// Where it goes to.
+    pub fn out_mut(&mut self) -> &mut W {
+        &mut self.out
     }
 
     /// Ends the recording, so that its reader knows that nothing is missing. Harmless if it has

@@ -40,6 +40,8 @@ pub struct Route {
     pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
+    /// The switch whose request or report made it.
+    requested_by: SwitchIndex,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +107,8 @@ pub struct Flows {
     used_by: Vec<BTreeMap<HostIndex, RouteIndex>>,
     /// By switch, then by egress port.
     over: Vec<Vec<Vec<Crossing>>>,
+    /// By switch, how many routes it has requested.
+    requested: Vec<usize>,
 }
 
 impl Flows {
@@ -121,6 +125,11 @@ impl Flows {
     /// The end of the indices in use: no route has this index or a greater one.
     pub fn end(&self) -> u32 {
         self.routes.len() as u32
+    }
+
+    /// How many routes the requests of a switch have made, here and at other switches.
+    pub fn requested_by(&self, switch: SwitchIndex) -> usize {
+        self.requested.get(switch.index()).copied().unwrap_or_default()
     }
 
     /// The route with this index, if there is one.
@@ -157,7 +166,8 @@ impl Flows {
         link.into_iter().flatten().map(|crossing| crossing.route)
     }
 
-    /// Adds a route that is not there yet, without users.
+    /// Adds a route that is not there yet, without users. It counts for its own switch, see
+    /// [`Flows::request`].
     pub fn insert(
         &mut self,
         at: Place,
@@ -172,11 +182,22 @@ impl Flows {
         });
         let links = self.link(index, path);
         let users = Vec::with_capacity(1);
-        let route = Route { at, destination, number, exit, layer, users, links };
+        let requested_by = at.switch;
+        let route = Route { at, destination, number, exit, layer, users, links, requested_by };
         self.routes[index.index()] = Some(route);
+        *grown(&mut self.requested, requested_by.index()) += 1;
         grown(&mut self.towards, destination.index()).insert(at, index);
         self.count += 1;
         index
+    }
+
+    /// Counts a route for the switch that has requested it.
+    pub fn request(&mut self, index: RouteIndex, by: SwitchIndex) {
+        if let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) {
+            self.requested[route.requested_by.index()] -= 1;
+            route.requested_by = by;
+            *grown(&mut self.requested, by.index()) += 1;
+        }
     }
 
     /// Counts a host among the users of a route.
@@ -233,6 +254,7 @@ impl Flows {
         }
         self.free.push(index);
         self.count -= 1;
+        self.requested[route.requested_by.index()] -= 1;
         Some(route)
     }
 

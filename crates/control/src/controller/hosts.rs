@@ -12,6 +12,7 @@
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
 
+use super::bounds::HOSTS_PER_SWITCH_MAX;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -97,6 +98,8 @@ impl Host {
 pub enum Learned {
     /// The MAC is not one of a host, or a request alone cannot move the host to this place.
     Refused,
+    /// The switch claims as many hosts as one may, and this would be one more.
+    Full,
     /// The host is at its old place, or new.
     Here(HostIndex),
     /// The host was at another place before.
@@ -129,6 +132,8 @@ pub struct HostTable {
     changed: BTreeSet<MacAddr>,
     /// Whether any host came from the store.
     remembers: bool,
+    /// How many claims each switch has.
+    claims: BTreeMap<SwitchIndex, usize>,
 }
 
 /// The result of giving an address to a host.
@@ -153,6 +158,7 @@ impl HostTable {
             unverified: BTreeSet::new(),
             changed: BTreeSet::new(),
             remembers: false,
+            claims: BTreeMap::new(),
         }
     }
 
@@ -234,6 +240,7 @@ impl HostTable {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
         };
+        let full = self.is_full(place.switch);
         let Some(host) = self.slots[index.index()].as_mut() else {
             return Learned::Refused;
         };
@@ -244,6 +251,10 @@ impl HostTable {
                 self.unconfirmed.remove(&(until, mac, place));
                 self.changed.insert(mac);
             }
+        } else if full {
+            return Learned::Full;
+        } else {
+            *self.claims.entry(place.switch).or_default() += 1;
         }
         if before != place {
             self.changed.insert(mac);
@@ -251,6 +262,7 @@ impl HostTable {
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
             let oldest = host.claims.remove(0);
+            uncount(&mut self.claims, oldest.place.switch);
             if let Some(until) = oldest.until {
                 self.unconfirmed.remove(&(until, mac, oldest.place));
             }
@@ -269,10 +281,24 @@ impl HostTable {
         }
     }
 
+    /// Whether a switch claims as many hosts as one may.
+    fn is_full(&self, switch: SwitchIndex) -> bool {
+        self.claims_of(switch) >= HOSTS_PER_SWITCH_MAX
+    }
+
+    /// How many hosts a switch claims, at all of its ports.
+    pub fn claims_of(&self, switch: SwitchIndex) -> usize {
+        self.claims.get(&switch).copied().unwrap_or_default()
+    }
+
     fn add(&mut self, place: Place, mac: MacAddr, until: Option<Time>) -> Learned {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
+        if self.is_full(place.switch) {
+            return Learned::Full;
+        }
+        *self.claims.entry(place.switch).or_default() += 1;
         let host = Host {
             mac,
             ips: Vec::new(),
@@ -395,6 +421,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
+        uncount(&mut self.claims, place.switch);
         self.changed.insert(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
@@ -413,6 +440,7 @@ impl HostTable {
             self.by_ip.remove(ip);
         }
         for claim in &host.claims {
+            uncount(&mut self.claims, claim.place.switch);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, host.mac, claim.place));
             }
@@ -442,6 +470,13 @@ impl HostTable {
         let &(until, mac, place) = first?;
         self.unconfirmed.remove(&(until, mac, place));
         Some((place, mac))
+    }
+}
+
+/// A claim of a switch is gone.
+fn uncount(claims: &mut BTreeMap<SwitchIndex, usize>, switch: SwitchIndex) {
+    if let Some(count) = claims.get_mut(&switch) {
+        *count -= 1;
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod ageing;
 mod allocation;
+pub mod bounds;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
@@ -32,6 +33,7 @@ use axon_wire::message::{
     Stamp, Target,
 };
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
+use bounds::Bounds;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
@@ -63,6 +65,7 @@ pub struct Controller {
     /// The most hops that a header holds. A longer path counts as none.
     hops_max: usize,
     counters: ControllerCounters,
+    bounds: Bounds,
     /// Routes of an earlier incarnation that edges have.
     take_over: TakeOver,
     restored: Restored,
@@ -110,6 +113,7 @@ impl Controller {
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
+            bounds: Bounds::default(),
             take_over: TakeOver::new(&config.node.timers),
             restored: Restored::default(),
             round_wanted: false,
@@ -196,9 +200,13 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        let Learned::Here(source) = self.hosts.request(now, place, m.source_mac) else {
-            self.counters.arp_misplaced += 1;
-            return;
+        let source = match self.hosts.request(now, place, m.source_mac) {
+            Learned::Here(source) => source,
+            Learned::Full => return self.over_bound(now, switch, out),
+            Learned::Refused | Learned::Moved(_) => {
+                self.counters.arp_misplaced += 1;
+                return;
+            }
         };
         if let Some(ip) = m.source_ip {
             self.own(now, source, ip, out);
@@ -214,6 +222,9 @@ impl Controller {
         if target == source {
             self.counters.arp_self += 1;
             return;
+        }
+        if self.flows.find(place, target).is_none() && !self.has_room_for_routes(switch, 2) {
+            return self.over_bound(now, switch, out);
         }
         let asked = match m.target {
             Target::Ip(ip) => Some(ip),
@@ -243,8 +254,8 @@ impl Controller {
         let target_ip = asked.or_else(|| host.ips.last().copied());
         let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
-        let forward = self.route(place, target, source)?;
-        let backward = self.route(there, source, target)?;
+        let forward = self.route(place, target, (source, place.switch))?;
+        let backward = self.route(there, source, (target, place.switch))?;
         let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);
         let message = Message::ArpTarget(ArpTarget {
             id: m.id,
@@ -281,6 +292,9 @@ impl Controller {
         let place = Place { switch, port: m.port };
         let Some(request) = self.dhcp.read(&m.frame) else { return };
         let learned = self.hosts.request(now, place, request.mac);
+        if learned == Learned::Full {
+            return self.over_bound(now, switch, out);
+        }
         let here = matches!(learned, Learned::Here(_));
         let done = self.dhcp.serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
@@ -310,6 +324,9 @@ impl Controller {
         match item {
             Item::HostSeen { port, mac, ip } => {
                 let learned = self.hosts.report(Place { switch, port }, mac);
+                if learned == Learned::Full {
+                    return self.over_bound(now, switch, out);
+                }
                 let (Learned::Here(host) | Learned::Moved(host)) = learned else {
                     return;
                 };
@@ -339,36 +356,6 @@ impl Controller {
             }
             Item::AskHost { .. } | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
         }
-    }
-
-    /// The path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the shortest
-    /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
-    /// the switch's last Controller Hello.
-    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
-        let to = self.graph.index_of(switch)?;
-        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
-        for (&port, &(node, _)) in &self.attachments {
-            let Some(via) = self.graph.index_of(node) else {
-                continue;
-            };
-            let Some(distance) = self.router.shortest().distance(&self.graph, via, to) else {
-                continue;
-            };
-            if best.is_none_or(|(least, ..)| distance < least) {
-                best = Some((distance, port, via));
-            }
-        }
-        let Some((_, port, via)) = best else {
-            return self.graph.switch(to).reverse.clone();
-        };
-        if !self.router.shortest().pick(&self.graph, via, to, switch.0, &mut self.path) {
-            return None;
-        }
-        let mut hops = Vec::with_capacity(self.path.len() + 2);
-        hops.push(port);
-        hops.extend(self.path.iter().map(|step| step.egress));
-        hops.push(PortNo::CONTROL);
-        Some(Hops(hops))
     }
 
     /// The latest incarnation of a switch.

@@ -4,13 +4,15 @@
 use super::hosts::Place;
 use super::topology::SwitchIndex;
 use crate::config::Timers;
-use alloc::collections::BTreeMap;
-use axon_wire::{MacAddr, Route, Span, Time};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
 /// The routes that wait for a decision.
 #[derive(Debug)]
 pub(super) struct TakeOver {
-    pub(super) pending: BTreeMap<(Place, MacAddr), Pending>,
+    /// By switch, then by host port and destination.
+    pub(super) pending: BTreeMap<SwitchIndex, Waiting>,
     pub(super) heartbeat: Span,
     /// How long a route waits at most.
     pub(super) patience: Span,
@@ -20,7 +22,12 @@ pub(super) struct TakeOver {
     /// The graph may be in part before.
     pub(super) quiet: Time,
     pub(super) next: Option<Time>,
+    /// Links that are gone since the last look.
+    pub(super) lost: BTreeSet<(SwitchIndex, PortNo)>,
 }
+
+/// The routes of one switch that wait.
+pub(super) type Waiting = BTreeMap<(PortNo, MacAddr), Pending>;
 
 /// One of them.
 #[derive(Debug)]
@@ -40,12 +47,40 @@ impl TakeOver {
             looked: Time::ZERO,
             quiet: Time::ZERO,
             next: None,
+            lost: BTreeSet::new(),
         }
     }
 
     /// How many routes wait.
     pub(super) fn len(&self) -> usize {
-        self.pending.len()
+        self.pending.values().map(Waiting::len).sum()
+    }
+
+    /// How many routes of a switch wait.
+    pub(super) fn len_of(&self, switch: SwitchIndex) -> usize {
+        self.pending.get(&switch).map_or(0, Waiting::len)
+    }
+
+    /// A route that waits.
+    pub(super) fn get(&self, at: Place, destination: MacAddr) -> Option<&Pending> {
+        self.pending.get(&at.switch)?.get(&(at.port, destination))
+    }
+
+    /// The places whose routes to a host wait.
+    pub(super) fn waiting_for(&self, destination: MacAddr) -> Vec<Place> {
+        let of = |(&switch, waiting): (&SwitchIndex, &'_ Waiting)| {
+            let to = waiting.keys().filter(|(_, mac)| *mac == destination);
+            to.map(|&(port, _)| Place { switch, port }).collect::<Vec<_>>()
+        };
+        self.pending.iter().flat_map(of).collect()
+    }
+
+    /// Enters a route that is to wait, or to go on waiting.
+    pub(super) fn add(&mut self, now: Time, at: Place, destination: MacAddr, waits: Pending) {
+        if self.pending.is_empty() {
+            self.began = now;
+        }
+        self.pending.entry(at.switch).or_default().insert((at.port, destination), waits);
     }
 
     /// When to look at them.
@@ -61,11 +96,22 @@ impl TakeOver {
         }
     }
 
-    /// A link or a host is gone: a look at once.
-    pub(super) fn lost(&mut self, now: Time) {
+    /// Links are gone: a look at once at the routes over them, and one at all others when the graph
+    /// has not changed for a while.
+    pub(super) fn lost(&mut self, now: Time, links: &[(SwitchIndex, PortNo)]) {
         if !self.pending.is_empty() {
+            self.graph_changed(now);
+            self.lost.extend(links);
             self.next = Some(now);
         }
+    }
+
+    /// All routes that were due have been looked at; all of them, if the graph was `whole`.
+    pub(super) fn looked(&mut self, now: Time, whole: bool) {
+        self.looked = now;
+        let waits = self.pending.values().flat_map(|waiting| waiting.values());
+        let last = waits.map(|waits| waits.until).min();
+        self.next = last.map(|last| if whole { last } else { last.min(self.quiet) });
     }
 
     /// A host was reported, or is elsewhere: a look soon.
@@ -78,11 +124,16 @@ impl TakeOver {
 
     /// A switch no longer has this route.
     pub(super) fn forget(&mut self, at: Place, destination: MacAddr) {
-        self.pending.remove(&(at, destination));
+        if let Some(waiting) = self.pending.get_mut(&at.switch) {
+            waiting.remove(&(at.port, destination));
+            if waiting.is_empty() {
+                self.pending.remove(&at.switch);
+            }
+        }
     }
 
     /// A switch has started anew, without routes.
     pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
-        self.pending.retain(|(at, _), _| at.switch != switch);
+        self.pending.remove(&switch);
     }
 }

@@ -27,20 +27,50 @@ use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_wire::MacAddr;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Span, Time};
+use axon_wire::{Hops, MacAddr, NodeId, PortNo, Span, Time};
 
 /// The number of routes looked at in one batch of a round.
 const BATCH: u32 = 2_048;
 
 impl Controller {
-    /// The route from a port to a host, with one more user. It is made if there is none.
+    /// The path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the shortest
+    /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
+    /// the switch's last Controller Hello.
+    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
+        let to = self.graph.index_of(switch)?;
+        let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
+        for (&port, &(node, _)) in &self.attachments {
+            let Some(via) = self.graph.index_of(node) else {
+                continue;
+            };
+            let Some(distance) = self.router.shortest().distance(&self.graph, via, to) else {
+                continue;
+            };
+            if best.is_none_or(|(least, ..)| distance < least) {
+                best = Some((distance, port, via));
+            }
+        }
+        let Some((_, port, via)) = best else {
+            return self.graph.switch(to).reverse.clone();
+        };
+        if !self.router.shortest().pick(&self.graph, via, to, switch.0, &mut self.path) {
+            return None;
+        }
+        let mut hops = Vec::with_capacity(self.path.len() + 2);
+        hops.push(port);
+        hops.extend(self.path.iter().map(|step| step.egress));
+        hops.push(PortNo::CONTROL);
+        Some(Hops(hops))
+    }
+
+    /// The route from a port to a host, with one more user. It is made if there is none, and counts
+    /// for the switch that requests it.
     pub(super) fn route(
         &mut self,
         at: Place,
         destination: HostIndex,
-        user: HostIndex,
+        (user, by): (HostIndex, SwitchIndex),
     ) -> Option<RouteIndex> {
         let route = match self.flows.find(at, destination) {
             Some(route) => route,
@@ -49,7 +79,10 @@ impl Controller {
                 let number = self.next_number();
                 self.router.placed(&self.path);
                 self.round_wanted = true;
-                self.flows.insert(at, destination, (&self.path, self.layer), exit.port, number)
+                let path = (&self.path[..], self.layer);
+                let route = self.flows.insert(at, destination, path, exit.port, number);
+                self.flows.request(route, by);
+                route
             }
         };
         self.flows.add_user(route, user);
@@ -188,7 +221,7 @@ impl Controller {
     pub(super) fn changed(&mut self, now: Time, change: &Change, out: &mut Vec<Effect>) {
         match change.lost.is_empty() {
             true => self.take_over.graph_changed(now),
-            false => self.take_over.lost(now),
+            false => self.take_over.lost(now, &change.lost),
         }
         let mut hit: Vec<RouteIndex> = Vec::new();
         for &(switch, port) in &change.lost {

@@ -13,21 +13,19 @@
 //!
 //! Nothing is decided before the graph has been quiet for three heartbeats. A router with a rule of
 //! its own (see `router::UpDown`) would make it for a part of the graph, and refuse routes that
-//! follow the rule of the whole.
+//! follow the rule of the whole. Routes over a link that has just died are an exception: they carry
+//! nothing any more, so they get another path at once.
 
 use super::Controller;
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;
 use super::router::Step;
+use super::topology::SwitchIndex;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, MacAddr, Route, Time};
-
-/// Routes that may wait for a decision; further ones are removed at once. As many as 16,000 hosts
-/// have that each exchange frames with 64 others.
-const PENDING_MAX: usize = 1 << 20;
+use axon_wire::{Hops, MacAddr, PortNo, Route, Time};
 
 /// What the graph says about the path of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,16 +52,14 @@ impl Controller {
             self.counters.item_misplaced += 1;
             return;
         }
-        if self.take_over.len() >= PENDING_MAX {
+        let before = self.take_over.get(at, destination).map(|waits| waits.until);
+        if before.is_none() && !self.has_room_for_routes(at.switch, 1) {
+            self.over_bound(now, at.switch, out);
             return self.refuse_route(at, destination, out);
         }
-        if self.take_over.pending.is_empty() {
-            self.take_over.began = now;
-        }
         // A route that is reported again has no more time than it had.
-        let before = self.take_over.pending.get(&(at, destination)).map(|waits| waits.until);
         let until = before.unwrap_or(now + self.take_over.patience);
-        self.take_over.pending.insert((at, destination), Pending { route, until });
+        self.take_over.add(now, at, destination, Pending { route, until });
         self.take_over.graph_changed(now);
     }
 
@@ -76,22 +72,43 @@ impl Controller {
         for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
             users.entry(host.place()).or_default().push(index);
         }
+        let whole = self.take_over.quiet <= now;
+        let lost = core::mem::take(&mut self.take_over.lost);
         let pending = core::mem::take(&mut self.take_over.pending);
-        for ((at, destination), waits) in pending {
+        let each = pending.into_iter().flat_map(|(switch, waiting)| {
+            let at = move |port| Place { switch, port };
+            waiting.into_iter().map(move |((port, mac), waits)| (at(port), mac, waits))
+        });
+        for (at, destination, waits) in each {
             let users = users.get(&at).map_or(&[][..], Vec::as_slice);
             let last = waits.until <= now;
-            if self.decide(at, destination, &waits.route, (users, last), out) {
+            let due = whole || last || self.is_over(at, &waits.route.hops, &lost);
+            if due && self.decide(at, destination, &waits.route, (users, last), out) {
                 continue;
             }
             if last {
                 self.refuse_route(at, destination, out);
             } else {
-                self.take_over.pending.insert((at, destination), waits);
+                let waiting = self.take_over.pending.entry(at.switch).or_default();
+                waiting.insert((at.port, destination), waits);
             }
         }
-        self.take_over.looked = now;
-        self.take_over.next = self.take_over.pending.values().map(|waits| waits.until).min();
+        self.take_over.looked(now, whole);
         self.plan_round(now);
+    }
+
+    /// Whether hops lead to one of these links, which are gone.
+    fn is_over(&self, at: Place, hops: &Hops, lost: &BTreeSet<(SwitchIndex, PortNo)>) -> bool {
+        let mut here = at.switch;
+        // A path that visits a switch twice is as good as one that ends.
+        for &egress in hops.iter().take(if lost.is_empty() { 0 } else { self.hops_max }) {
+            if lost.contains(&(here, egress)) {
+                return true;
+            }
+            let Some(edge) = self.graph.edge(here, egress) else { return false };
+            here = edge.to;
+        }
+        false
     }
 
     /// Takes a route over or replaces it; `false` if it has to wait. On the last look a path is
@@ -124,7 +141,7 @@ impl Controller {
                 _ => {}
             }
         }
-        let Some(index) = self.route(at, destination, user) else {
+        let Some(index) = self.route(at, destination, (user, at.switch)) else {
             return false;
         };
         users.iter().for_each(|&user| self.flows.add_user(index, user));
@@ -177,10 +194,9 @@ impl Controller {
 
     /// Removes the routes to a host that wait: they may lead to another one by its address.
     pub(super) fn refuse_routes_to(&mut self, destination: MacAddr, out: &mut Vec<Effect>) {
-        let to = self.take_over.pending.keys().filter(|(_, mac)| *mac == destination);
-        for (at, mac) in to.copied().collect::<Vec<_>>() {
-            self.take_over.forget(at, mac);
-            self.refuse_route(at, mac, out);
+        for at in self.take_over.waiting_for(destination) {
+            self.take_over.forget(at, destination);
+            self.refuse_route(at, destination, out);
         }
     }
 }

@@ -154,7 +154,11 @@ impl Flows {
         self.forget_ip(key);
         let placement = match placed {
             true => Placement::Requested(self.placing.install(cx, key, route.clone())),
-            false => Placement::Software,
+            false => {
+                // A data plane that is lost takes none, not even in the place of an earlier one.
+                self.placing.free(key);
+                Placement::Software
+            }
         };
         let (route, set_at) = (route.clone(), cx.now);
         let flow =

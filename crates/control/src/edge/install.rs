@@ -9,15 +9,12 @@
 use super::context::Cx;
 use super::flows::{Flows, Placement};
 use super::places::{Key, of_port};
-use super::placing::Requested;
+use super::placing::{PAUSE, Requested};
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use axon_node::{Note, RouteAnswer, Snapshot};
-use axon_wire::{MacAddr, PortNo, Route, Span, Time};
-
-/// The time from a refusal until the same port is tried again.
-const PAUSE: Span = Span::from_secs(1);
+use axon_node::{Note, RouteAnswer, RouteError, Snapshot};
+use axon_wire::{MacAddr, PortNo, Route, Time};
 
 impl Flows {
     /// Whether the data plane has a route from `port` to `destination`, or may have one.
@@ -27,12 +24,12 @@ impl Flows {
 
     /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
     pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
-        let key = match (self.placing.requested.remove(&answer.ticket)?, answer.result) {
+        let key = match (self.placing.requested.remove(&answer.ticket)?.0, answer.result) {
             (Requested::Remove(_), Ok(())) => return None,
             (Requested::Remove(key), Err(_)) => {
                 // A later install has replaced the route, or will.
                 if !self.is_placed(key) {
-                    self.placing.stale.insert(key);
+                    self.placing.keep_stale(key);
                 }
                 key
             }
@@ -59,6 +56,18 @@ impl Flows {
         };
         let new = self.placing.refused.insert(key.0);
         new.then_some((key.0, cx.now + PAUSE))
+    }
+
+    /// Counts the changes whose answers are overdue as refused. Returns which ports to try again,
+    /// when, and how many changes there were.
+    pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) -> (Vec<(PortNo, Time)>, u64) {
+        let (mut again, mut count) = (Vec::new(), 0);
+        while let Some(ticket) = self.placing.overdue(cx.now) {
+            let result = Err(RouteError::Unavailable);
+            again.extend(self.answered(cx, RouteAnswer { ticket, result }));
+            count += 1;
+        }
+        (again, count)
     }
 
     /// Repeats at `port` what the data plane has refused.
@@ -102,12 +111,17 @@ impl Flows {
     }
 
     /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
-    /// present state. Missing routes are kept in software. Returns which ports to try again, and
-    /// when.
+    /// present state. Missing routes are kept in software, and those that are too much are removed.
+    /// Returns which ports to try again, and when.
     pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
-        self.placing.requested.clear();
-        self.placing.stale.clear();
+        let was_lost = self.placing.is_lost();
+        self.placing.settle();
         let mut again = Vec::new();
+        for (number, port) in (0..).zip(&has.ports) {
+            let keys = port.routes.iter().map(|(mac, _)| (PortNo(number), *mac));
+            let too_much: Vec<Key> = keys.filter(|key| !self.is_placed(*key)).collect();
+            too_much.into_iter().for_each(|key| self.placing.take_out(cx, key));
+        }
         let there = |(port, mac): Key, route: &Route| {
             let port = has.ports.get(port.index());
             port.is_some_and(|port| port.routes.iter().any(|had| had.0 == mac && had.1 == *route))
@@ -124,6 +138,12 @@ impl Flows {
                 again.push((key.0, cx.now + PAUSE));
             }
         }
+        // What came while the data plane was lost finds its places in time.
+        for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
+            if self.placing.refused.insert(port) {
+                again.push((port, cx.now + PAUSE));
+            }
+        }
         again
     }
 }
@@ -134,8 +154,9 @@ mod tests {
     use super::*;
     use crate::edge::placing::Placing;
     use alloc::collections::{BTreeMap, VecDeque};
-    use axon_node::{PortSnapshot, RouteChange, RouteError, RouteTicket};
-    use axon_wire::Route;
+    use axon_node::telemetry::EdgeDebts;
+    use axon_node::{PortSnapshot, RouteChange, RouteTicket};
+    use axon_wire::{Route, Span};
     use proptest::prelude::*;
 
     #[test]
@@ -195,6 +216,96 @@ mod tests {
         assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some(Route::from([3])), None));
         bench.pass(PAUSE);
         assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
+    }
+
+    #[test]
+    fn a_removal_that_the_device_refuses_is_asked_for_until_the_route_is_gone() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 9, 1, 3);
+        bench.tables.keeps = 2;
+        bench.remove_route(0, 9, 2);
+        for _ in 0..2 {
+            assert_eq!(bench.placed(0, 9), Some(Route::from([3])), "it was refused");
+            assert_eq!(bench.edge.debts().stale, 1);
+            bench.pass(PAUSE);
+        }
+        assert_eq!((bench.placed(0, 9), bench.edge.debts()), (None, EdgeDebts::default()));
+        assert_eq!(bench.edge.counters().changes_refused, 2);
+    }
+
+    #[test]
+    fn an_answer_that_does_not_come_in_time_counts_as_a_refusal_and_is_ignored_later() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.tables.late = Some(Vec::new());
+        bench.set_route(0, 9, 1, 3);
+        bench.pass(Span::from_millis(4_900));
+        assert_eq!(
+            (bench.edge.debts().unanswered, bench.edge.counters().changes_unanswered),
+            (1, 0)
+        );
+        bench.pass(Span::from_millis(200));
+        assert_eq!(bench.edge.counters().changes_unanswered, 1);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)], "software forwards");
+        // It installs the route, removes it, and is asked again.
+        bench.answer_late();
+        assert_eq!(bench.placed(0, 9), None);
+        bench.tables.late = None;
+        bench.pass(PAUSE * 10);
+        assert_eq!((bench.placed(0, 9), bench.places(0)), (Some(Route::from([3])), 1));
+        assert_eq!(bench.edge.debts(), EdgeDebts::default());
+    }
+
+    #[test]
+    fn a_device_that_never_answers_owes_no_more_than_a_bound_and_is_resynchronised() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 7, 1, 2);
+        bench.tables.late = Some(Vec::new());
+        let (mut most, mut notes, mut asked) = (0, 0, 0);
+        for round in 0..200 {
+            for to in 10..26 {
+                let number = 10 + round * 2;
+                let mut effects = bench.set_route(0, to, number, 3);
+                effects.extend(bench.remove_route(0, to, number + 1));
+                let owed =
+                    |effect: &&Effect| matches!(effect, Effect::Note(Note::AnswersOwed { .. }));
+                notes += effects.iter().filter(owed).count();
+                let EdgeDebts { unanswered, stale, .. } = bench.edge.debts();
+                most = most.max(unanswered + stale);
+            }
+            let late = bench.pass(Span::from_millis(10));
+            asked += late.iter().filter(|effect| **effect == Effect::Resynchronise).count();
+        }
+        assert!((60..=64).contains(&most), "{most} owed");
+        assert!(notes == 1 && bench.edge.debts().lost, "{notes} notes: nothing more is asked for");
+        assert_eq!(asked, 1, "one second later, and then not before another has passed");
+        assert_eq!(bench.edge.counters().answers_lost, 1);
+        bench.set_route(0, 9, 1_000, 4);
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([4]), frame)], "software forwards");
+        // It comes to, and has a route that was removed meanwhile.
+        bench.tables.late = None;
+        bench.remove_route(0, 7, 2_000);
+        bench.lose_routes(&[]);
+        bench.pass(PAUSE);
+        assert_eq!((bench.placed(0, 7), bench.placed(0, 9)), (None, Some(Route::from([4]))));
+        assert_eq!((bench.edge.debts(), bench.places(0)), (EdgeDebts::default(), 1));
+    }
+
+    #[test]
+    fn a_route_that_a_resynchronised_device_has_and_should_not_have_is_removed() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+        has.ports[0].routes.push((mac(9), Route::from([3])));
+        bench.tables.routes.insert((PortNo(0), mac(9)), Route::from([3]));
+        bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
+        assert_eq!(bench.placed(0, 9), None);
     }
 
     /// What happens between flows and a device that answers late, refuses and loses its tables.

@@ -1,11 +1,27 @@
 //! The places of route tables and the changes that the data plane has not answered.
+//!
+//! In plain English: a change has [`ANSWER_WAIT`] to be answered. One that is not counts as refused,
+//! and an answer that comes later is ignored. So many changes and refused removals are remembered
+//! as all tables have entries. A data plane that owes more is lost: all of that is forgotten and no
+//! change is requested any more, until the data plane was re-synchronised a second later, which
+//! removes whatever is too much in it. Meanwhile software forwards the frames of new flows.
 
 use super::context::Cx;
 use super::places::{Key, Places};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
+use axon_node::telemetry::EdgeDebts;
 use axon_node::{Capabilities, Note, PortView, RouteChange, RouteTicket};
-use axon_wire::{HopWidth, PortNo, Route};
+use axon_wire::{HopWidth, PortNo, Route, Span, Time};
+
+/// How long an answer of the data plane is waited for.
+const ANSWER_WAIT: Span = Span::from_secs(5);
+/// The time from a refusal or a loss until the data plane is tried again.
+pub(super) const PAUSE: Span = Span::from_secs(1);
+/// The fewest changes that are remembered, however small the tables are.
+const OWED_MIN: usize = 64;
+/// The most changes that are remembered, however large the tables are.
+const OWED_MAX: usize = 1 << 16;
 
 /// The route tables of a data plane, as far as the edge has requested entries.
 #[derive(Debug)]
@@ -15,12 +31,18 @@ pub(super) struct Placing {
     hops_max: usize,
     places: Places,
     tickets: u64,
-    /// Changes without an answer.
-    pub(super) requested: BTreeMap<RouteTicket, Requested>,
+    /// Changes without an answer, and until when it is waited for; later tickets wait longer.
+    pub(super) requested: BTreeMap<RouteTicket, (Requested, Time)>,
     /// Removals that the data plane has refused: it may still have these routes.
     pub(super) stale: BTreeSet<Key>,
     /// Ports to be tried again.
     pub(super) refused: BTreeSet<PortNo>,
+    /// The most changes and refused removals together.
+    owed_max: usize,
+    /// When to re-synchronise a data plane that owes more.
+    lost: Option<Time>,
+    /// How often that was so.
+    pub(super) losses: u64,
 }
 
 /// A change that the data plane has not answered yet.
@@ -42,6 +64,61 @@ impl Placing {
             requested: BTreeMap::new(),
             stale: BTreeSet::new(),
             refused: BTreeSet::new(),
+            owed_max: (has.routes_per_port_max.saturating_mul(usize::from(has.ports)))
+                .clamp(OWED_MIN, OWED_MAX),
+            lost: None,
+            losses: 0,
+        }
+    }
+
+    /// What the data plane owes.
+    pub(super) fn debts(&self) -> EdgeDebts {
+        EdgeDebts {
+            unanswered: self.requested.len() as u64,
+            stale: self.stale.len() as u64,
+            lost: self.is_lost(),
+        }
+    }
+
+    /// Whether the data plane owes more answers than are remembered.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// When an answer is overdue, or a lost data plane is to be re-synchronised.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        let first = self.requested.first_key_value().map(|(_, &(_, until))| until);
+        first.into_iter().chain(self.lost).min()
+    }
+
+    /// A change whose answer is overdue.
+    pub(super) fn overdue(&self, now: Time) -> Option<RouteTicket> {
+        let (&ticket, _) =
+            self.requested.first_key_value().filter(|(_, (_, until))| *until <= now)?;
+        Some(ticket)
+    }
+
+    /// Whether a lost data plane is to be re-synchronised now; if not all is well then, the next
+    /// time is a second later.
+    pub(super) fn take_lost(&mut self, now: Time) -> bool {
+        let due = self.lost.is_some_and(|at| at <= now);
+        if due {
+            self.lost = Some(now + PAUSE);
+        }
+        due
+    }
+
+    /// The data plane was re-synchronised: it owes nothing.
+    pub(super) fn settle(&mut self) {
+        self.requested.clear();
+        self.stale.clear();
+        self.lost = None;
+    }
+
+    /// Remembers a removal that the data plane has refused.
+    pub(super) fn keep_stale(&mut self, key: Key) {
+        if !self.is_lost() {
+            self.stale.insert(key);
         }
     }
 
@@ -58,8 +135,9 @@ impl Placing {
     }
 
     /// Reserves an entry for a route, if it has none yet; `false` if the table is full.
+    /// None is given for a data plane that is lost.
     pub(super) fn reserve(&mut self, (port, destination): Key) -> bool {
-        self.places.reserve(port, destination)
+        !self.is_lost() && self.places.reserve(port, destination)
     }
 
     /// Reserves an entry for a destination whose MAC is not known yet.
@@ -106,7 +184,19 @@ impl Placing {
     fn ask(&mut self, cx: &mut Cx, request: Requested, change: RouteChange) -> RouteTicket {
         self.tickets += 1;
         let ticket = RouteTicket(self.tickets);
-        self.requested.insert(ticket, request);
+        if self.is_lost() {
+            return ticket;
+        }
+        let owed = self.requested.len() + self.stale.len();
+        if owed >= self.owed_max {
+            self.settle();
+            self.lost = Some(cx.now + PAUSE);
+            self.losses += 1;
+            let count = u32::try_from(owed).unwrap_or(u32::MAX);
+            cx.out.push(Effect::Note(Note::AnswersOwed { count }));
+            return ticket;
+        }
+        self.requested.insert(ticket, (request, cx.now + ANSWER_WAIT));
         cx.out.push(Effect::Route { ticket, change });
         ticket
     }

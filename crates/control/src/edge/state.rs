@@ -11,7 +11,7 @@ use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
-use axon_node::telemetry::EdgeCounters;
+use axon_node::telemetry::{EdgeCounters, EdgeDebts};
 use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
@@ -187,6 +187,7 @@ impl Edge {
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
+        self.counters.changes_refused += u64::from(answer.result.is_err());
         if let Some((port, at)) = self.flows.answered(&mut Cx { now, ports, out }, answer) {
             self.agenda.set(Timer::Place(port), at);
         }
@@ -277,6 +278,14 @@ impl Edge {
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         self.flows.expire(now);
+        let (again, count) = self.flows.give_up_overdue(cx);
+        self.counters.changes_unanswered += count;
+        for (port, at) in again {
+            self.agenda.set(Timer::Place(port), at);
+        }
+        if self.flows.placing.take_lost(now) {
+            cx.out.push(Effect::Resynchronise);
+        }
         if self.inherited_until.is_some_and(|until| until <= now) {
             self.inherited_due(cx);
         }
@@ -298,7 +307,8 @@ impl Edge {
     /// When to call [`Edge::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let expiry = self.flows.next_expiry();
-        [self.agenda.next(), expiry, self.inherited_until].into_iter().flatten().min()
+        let answers = self.flows.placing.deadline();
+        [self.agenda.next(), expiry, self.inherited_until, answers].into_iter().flatten().min()
     }
 
     /// All local hosts, in the order of their MACs.
@@ -318,7 +328,12 @@ impl Edge {
 
     /// The counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
-        self.counters
+        EdgeCounters { answers_lost: self.flows.placing.losses, ..self.counters }
+    }
+
+    /// What the data plane owes.
+    pub fn debts(&self) -> EdgeDebts {
+        self.flows.placing.debts()
     }
 
     /// Whether a host can have this MAC: it is no group's, nor one of the fabric's own.

@@ -18,6 +18,8 @@ pub(super) struct TestDevice {
     routes_per_port_max: usize,
     /// Installs to be refused, whatever room there is.
     pub(super) refuses: usize,
+    /// Removals to be refused.
+    pub(super) keeps: usize,
     /// Changes that it has not made yet, if it is one that answers late.
     pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
 }
@@ -25,7 +27,14 @@ pub(super) struct TestDevice {
 impl TestDevice {
     pub(super) fn new(routes_per_port_max: usize) -> TestDevice {
         let kinds = [PortKind::Host; PORTS as usize];
-        TestDevice { kinds, routes: BTreeMap::new(), routes_per_port_max, refuses: 0, late: None }
+        TestDevice {
+            kinds,
+            routes: BTreeMap::new(),
+            routes_per_port_max,
+            refuses: 0,
+            keeps: 0,
+            late: None,
+        }
     }
 
     /// Does what is asked for and answers.
@@ -43,6 +52,10 @@ impl TestDevice {
                 } else {
                     Err(RouteError::Full)
                 }
+            }
+            RouteChange::Remove { .. } if self.keeps > 0 => {
+                self.keeps -= 1;
+                Err(RouteError::Unavailable)
             }
             RouteChange::Remove { port, destination } => {
                 self.routes.remove(&(*port, *destination));

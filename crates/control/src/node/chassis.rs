@@ -2,6 +2,7 @@
 
 use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
+use super::settings::Settings;
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
@@ -10,7 +11,7 @@ use alloc::vec::Vec;
 use axon_dcbx::DcbPorts;
 use axon_node::{
     Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, KeyMismatch, Keys,
-    Note, PortKind, PortSetting, Punt, Refusal, Reply, Request,
+    Note, Punt, Refusal, Reply, Request,
 };
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
@@ -49,6 +50,8 @@ pub(super) struct Chassis<B, D> {
     pub dcbx: Option<DcbPorts>,
     pub prober: Prober,
     pub refusals: Refusals,
+    /// Settings of ports that the data plane has refused.
+    pub settings: Settings,
     pub(super) pauses: PauseMeter,
     pub actions: Vec<Action<B>>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
@@ -79,6 +82,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
+            settings: Settings::default(),
             pauses: PauseMeter::default(),
             plane,
             has,
@@ -177,10 +181,11 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         [self.plane.deadline(), self.control_deadline()].into_iter().flatten().min()
     }
 
-    /// When discovery, a probe or LLDP wants to be called.
+    /// When discovery, a probe, LLDP or a refused setting wants to be called.
     pub fn control_deadline(&self) -> Option<Time> {
         let lldp = self.dcbx.as_ref().and_then(DcbPorts::deadline);
-        [self.prober.deadline(), self.discovery.deadline(), lldp].into_iter().flatten().min()
+        let own = [self.prober.deadline(), self.discovery.deadline(), self.settings.deadline()];
+        own.into_iter().chain([lldp]).flatten().min()
     }
 
     /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
@@ -190,7 +195,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         now: Time,
         ingress: PortNo,
         frame: B,
-        punt: Punt,
+        (punt, header_bytes): (Punt, u16),
         out: &mut Vec<Action<B>>,
     ) -> Arrival<B> {
         let arrival = match punt {
@@ -201,12 +206,14 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 return Arrival::Done;
             }
             Punt::Miss => {
-                if self.forged(frame.bytes()) {
-                    self.refuse(ingress, Refusal::FromHost, out);
-                    None
-                } else {
-                    return self.host_frame(ingress, frame, out);
+                let mut frame = frame;
+                frame.pop_front(usize::from(header_bytes));
+                if !self.forged(frame.bytes()) {
+                    return Arrival::HostFrame { port: ingress, frame };
                 }
+                self.refuse(ingress, Refusal::FromHost, out);
+                out.push(self.ended(ingress, Drop::Refused, frame));
+                return Arrival::Done;
             }
             Punt::Addressed => self.routed(now, ingress, frame.bytes(), out),
             Punt::Error => None,
@@ -230,6 +237,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         match self.sealer.open_link(port, payload) {
             Ok(opened) => {
                 self.discovery.message(now, port, &opened, &mut self.effects);
+                let neighbour = self.discovery.neighbour(port);
+                if neighbour.is_some_and(|neighbour| neighbour.incarnation == opened.from) {
+                    self.sealer.neighbour(port, opened.from.node);
+                }
                 true
             }
             Err(refusal) => {
@@ -240,31 +251,11 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     }
 
     /// Whether a host's frame is really a source-routed control packet.
-    fn forged(&self, packet: &[u8]) -> bool {
-        let width = self.has.hop_width;
-        let Ok(outer) = HeaderView::parse(packet, width) else {
-            return false;
-        };
-        HeaderView::parse(outer.payload(), width).is_ok_and(|inner| {
-            inner.packet_type() == PacketType::Control
-                && axon_wire::envelope::Envelope::parse(inner.payload()).is_ok()
+    fn forged(&self, frame: &[u8]) -> bool {
+        HeaderView::parse(frame, self.has.hop_width).is_ok_and(|header| {
+            header.packet_type() == PacketType::Control
+                && axon_wire::envelope::Envelope::parse(header.payload()).is_ok()
         })
-    }
-
-    /// Takes the Axon header off a host's frame that missed.
-    fn host_frame(&mut self, port: PortNo, mut frame: B, out: &mut Vec<Action<B>>) -> Arrival<B> {
-        let header =
-            HeaderView::parse(frame.bytes(), self.has.hop_width).map(|view| view.header_bytes());
-        match header {
-            Ok(bytes) => {
-                frame.pop_front(bytes);
-                Arrival::HostFrame { port, frame }
-            }
-            Err(_) => {
-                out.push(self.ended(port, Drop::Malformed, frame));
-                Arrival::Done
-            }
-        }
     }
 
     fn routed(
@@ -348,13 +339,6 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// Sends a packet of this control plane's own.
     fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
         self.plane.inject(now, kind, hops, payload, &mut self.actions);
-    }
-
-    /// Sets the kind of a port. A port that discovery knows is there.
-    pub fn set_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
-        let setting = PortSetting::Kind(kind);
-        let set = self.plane.set_port(now, port, setting, &mut self.actions);
-        debug_assert_eq!(set, Ok(()), "{port}");
     }
 
     /// Sends a plain Ethernet frame to a host.

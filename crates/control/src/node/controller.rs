@@ -4,6 +4,7 @@
 use super::chassis::{Arrival, Chassis, Refusals};
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
+use crate::controller::bounds::COMMANDS_PER_SWITCH_MAX;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::Opened;
@@ -12,7 +13,11 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::probe::ProbeReport;
-use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node, Note, Refusal, Stored};
+use axon_node::telemetry::RefusedSetting;
+use axon_node::{
+    Action, Awaited, Dataplane, Drop, Input, Node, Note, PortSetting, PortSnapshot, Refusal,
+    Snapshot, Stored,
+};
 use axon_wire::message::{ControllerPath, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 
@@ -87,6 +92,16 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         self.streams.values().map(Stream::unacknowledged).sum()
     }
 
+    /// Settings of ports that the data plane has refused and that are not made yet.
+    pub fn refused_settings(&self) -> Vec<RefusedSetting> {
+        self.chassis.settings.telemetry()
+    }
+
+    /// How often the data plane has refused a setting.
+    pub fn settings_refused(&self) -> u64 {
+        self.chassis.settings.refusals()
+    }
+
     /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
@@ -95,6 +110,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     fn timeouts(&mut self, now: Time) {
         self.chassis.probe(now);
         self.chassis.dcbx_timeout(now);
+        self.chassis.set_ports_again(now);
         let Chassis { discovery, effects, .. } = &mut self.chassis;
         if discovery.deadline().is_some_and(|at| at <= now) {
             discovery.timeout(now, effects);
@@ -115,8 +131,9 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             let mut round = self.chassis.take_actions();
             for action in round.drain(..) {
                 match action {
-                    Action::Punt { ingress, frame, punt } => {
-                        let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
+                    Action::Punt { ingress, frame, punt, header_bytes } => {
+                        let arrival =
+                            self.chassis.arrival(now, ingress, frame, (punt, header_bytes), out);
                         self.arrival(now, arrival, out);
                     }
                     // It has no routes of its own.
@@ -174,10 +191,10 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
 
     /// Re-synchronises a data plane that has lost the kinds of its ports: all are set again.
     fn resynchronise(&mut self, now: Time) {
-        for port in (0..self.chassis.has.ports).map(PortNo) {
-            let kind = self.chassis.discovery.kind(port);
-            self.chassis.set_kind(now, port, kind);
-        }
+        let discovery = &self.chassis.discovery;
+        let port = |port| PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
+        let ports = (0..self.chassis.has.ports).map(PortNo).map(port).collect();
+        self.chassis.settings_resynchronised(now, &Snapshot { ports });
     }
 
     fn message(&mut self, now: Time, reverse: Hops, opened: Opened) -> Result<(), Refusal> {
@@ -234,12 +251,17 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::Command { to, item } => {
-                if let Some(stream) = self.streams.get_mut(&to) {
-                    stream.push(item);
-                    self.busy.insert(to);
+                let stream = self.streams.get_mut(&to);
+                if let Some(stream) = stream {
+                    if stream.has_room_for(&item, COMMANDS_PER_SWITCH_MAX) {
+                        stream.push(item);
+                        self.busy.insert(to);
+                    } else {
+                        self.controller.command_refused(now, to, &mut self.chassis.effects);
+                    }
                 }
             }
-            Effect::PortKind { port, kind } => chassis.set_kind(now, port, kind),
+            Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
             Effect::Store(change) => out.push(Action::Store(Box::new(change))),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {
@@ -254,6 +276,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Host { .. }
             | Effect::Release { .. }
             | Effect::Abandon { .. }
+            | Effect::Resynchronise
             | Effect::Route { .. } => {}
         }
     }

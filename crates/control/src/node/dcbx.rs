@@ -46,27 +46,15 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                     self.plane.send(now, port, frame, &mut self.actions);
                 }
                 PortRequest::Classes(ets, from) => {
-                    let recommended = from == Source::Peer;
-                    let ets = recommended.then(|| Box::new(ets));
-                    let note = Note::ClassesInForce { port, recommended };
-                    self.set(now, port, PortSetting::Classes(ets), note);
+                    let ets = (from == Source::Peer).then(|| Box::new(ets));
+                    self.set_port(now, port, PortSetting::Classes(ets));
                 }
-                PortRequest::Pfc(pfc) => {
-                    self.set(now, port, PortSetting::Pfc(pfc), Note::PfcInForce { port, pfc });
-                }
+                PortRequest::Pfc(pfc) => self.set_port(now, port, PortSetting::Pfc(pfc)),
                 PortRequest::Defence(treatments) => {
-                    let setting = PortSetting::Defence(Box::new(treatments));
-                    self.set(now, port, setting, Note::DefenceInForce { port });
+                    self.set_port(now, port, PortSetting::Defence(Box::new(treatments)));
                 }
                 PortRequest::Note(_) => self.effects.push(Effect::Note(Note::DcbxTrouble { port })),
             }
         }
-    }
-
-    /// Sets a port as was agreed, and notes it; or that it could not be.
-    fn set(&mut self, now: Time, port: PortNo, setting: PortSetting, note: Note) {
-        let set = self.plane.set_port(now, port, setting, &mut self.actions);
-        let note = set.map_or(Note::DcbxTrouble { port }, |()| note);
-        self.effects.push(Effect::Note(note));
     }
 }

@@ -8,8 +8,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::probe::{
-    PLAN_SPAN_MAX, PLANS_MAX, PROBES_PER_PLAN_MAX, PlanKind, ProbeId, ProbePlan, ProbeRefusal,
-    ProbeReport, ProbeReturn,
+    PLAN_SPAN_MAX, PLANS_MAX, PROBE_INTERVAL_MIN, PROBES_PER_PLAN_MAX, PlanKind, ProbeId,
+    ProbePlan, ProbeRefusal, ProbeReport, ProbeReturn,
 };
 use axon_node::{Capabilities, PortView};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
@@ -77,6 +77,9 @@ impl Prober {
     ) -> Result<ProbeId, ProbeRefusal> {
         if plan.count == 0 || plan.count > PROBES_PER_PLAN_MAX {
             return Err(ProbeRefusal::Count(plan.count));
+        }
+        if plan.interval < PROBE_INTERVAL_MIN || plan.interval > PLAN_SPAN_MAX {
+            return Err(ProbeRefusal::Interval(plan.interval));
         }
         let span = plan.span_max();
         if span > PLAN_SPAN_MAX {
@@ -276,13 +279,17 @@ mod tests {
         for _ in 0..PLANS_MAX {
             for plan in [
                 ProbePlan { timeout: never, ..good.clone() },
-                ProbePlan { interval: never, count: 2, ..good.clone() },
                 ProbePlan { interval: slow, count: 1_000, ..good.clone() },
             ] {
                 let span = plan.span_max();
                 let refused = prober.begin(Time::ZERO, plan, (&has, &plane));
                 assert_eq!(refused, Err(ProbeRefusal::TooSlow(span)));
             }
+        }
+        for interval in [Span::ZERO, never, PLAN_SPAN_MAX + Span::from_micros(1)] {
+            let plan = ProbePlan { interval, count: 1_000, ..good.clone() };
+            let refused = prober.begin(Time::ZERO, plan, (&has, &plane));
+            assert_eq!(refused, Err(ProbeRefusal::Interval(interval)));
         }
         assert_eq!(prober.begin(Time::ZERO, good, (&has, &plane)), Ok(ProbeId(1)));
     }

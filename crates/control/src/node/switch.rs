@@ -14,6 +14,7 @@ use crate::uplink::Uplink;
 use alloc::vec::Vec;
 use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
+use axon_node::telemetry::RefusedSetting;
 use axon_node::{
     Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSetting, PortSnapshot, Refusal,
     RouteAnswer, Snapshot,
@@ -117,6 +118,16 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
     }
 
+    /// Settings of ports that the data plane has refused and that are not made yet.
+    pub fn refused_settings(&self) -> Vec<RefusedSetting> {
+        self.chassis.settings.telemetry()
+    }
+
+    /// How often the data plane has refused a setting.
+    pub fn settings_refused(&self) -> u64 {
+        self.chassis.settings.refusals()
+    }
+
     /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
@@ -126,6 +137,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
         self.chassis.dcbx_timeout(now);
+        for port in self.chassis.set_ports_again(now) {
+            let Chassis { plane, effects, .. } = &mut self.chassis;
+            self.edge.port_changed(now, port, plane, effects);
+        }
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         let due = |deadline: Option<Time>| deadline.is_some_and(|at| at <= now);
         if due(discovery.deadline()) {
@@ -161,9 +176,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             let mut round = self.chassis.take_actions();
             for action in round.drain(..) {
                 match action {
-                    Action::Punt { ingress, frame, punt } => {
+                    Action::Punt { ingress, frame, punt, header_bytes } => {
                         control = true;
-                        let arrival = self.chassis.arrival(now, ingress, frame, punt, out);
+                        let arrival =
+                            self.chassis.arrival(now, ingress, frame, (punt, header_bytes), out);
                         self.arrival(now, arrival, out);
                     }
                     Action::RouteChanged(answer) => {
@@ -309,10 +325,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         // What was asked for and not passed on yet is part of what is wanted, and its answer would
         // come to nobody.
         effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
-        // What could not be set is in the snapshot that follows.
+        // What could not be set shows in the snapshot that follows.
         let _ = plane.resynchronise(now, &wanted, actions);
         let has = plane.snapshot();
         self.edge.resynchronised(now, &has, plane, effects);
+        self.chassis.settings_resynchronised(now, &wanted);
     }
 
     fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
@@ -402,6 +419,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     self.route_changed(now, answer, out);
                 }
             }
+            Effect::Resynchronise => self.resynchronise(now),
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
@@ -410,14 +428,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 
     fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
-        self.chassis.set_kind(now, port, kind);
-        let Chassis { plane, actions, effects, .. } = &mut self.chassis;
         let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
         if let Some(&table) = table {
-            let setting = PortSetting::Regeneration(table.into());
-            let set = plane.set_port(now, port, setting, actions);
-            debug_assert_eq!(set, Ok(()), "{port}: the fabric needs it");
+            self.chassis.set_port(now, port, PortSetting::Regeneration(table.into()));
         }
+        self.chassis.set_port(now, port, PortSetting::Kind(kind));
+        let Chassis { plane, effects, .. } = &mut self.chassis;
         self.edge.port_changed(now, port, plane, effects);
     }
 }

@@ -38,6 +38,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
             edge: edge.counters(),
+            debts: edge.debts(),
+            refused_settings: self.refused_settings(),
+            settings_refused: self.settings_refused(),
         }
     }
 }
@@ -65,6 +68,8 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             refusals: refusals(self.refusals()),
             counters: *controller.counters(),
             dhcp: controller.dhcp().counters(),
+            refused_settings: self.refused_settings(),
+            settings_refused: self.settings_refused(),
         }
     }
 }

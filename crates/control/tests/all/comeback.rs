@@ -34,6 +34,8 @@ enum Step {
     AskAndKill(usize, bool, usize),
     Renew(usize),
     Release(usize),
+    /// A station finds that another uses its address.
+    Decline(usize),
     /// A station loses its cable, or has it again and uses its lease without a word to the server.
     Cable(usize),
     /// Seconds pass.
@@ -150,6 +152,17 @@ impl Scene {
                 let release = client(host, DhcpMessageType::Release);
                 self.say(number, &Client { ciaddr: ip, server: Some(SERVER), ..release });
             }
+            Step::Decline(number) => {
+                let Station { host, lease: Some((ip, _)), plugged: true, .. } =
+                    self.stations[number]
+                else {
+                    return;
+                };
+                self.stations[number].lease = None;
+                let decline = client(host, DhcpMessageType::Decline);
+                let (requested, server) = (Some(ip), Some(SERVER));
+                self.say(number, &Client { requested, server, ..decline });
+            }
             Step::Cable(number) => {
                 let station = &mut self.stations[number];
                 station.plugged = !station.plugged;
@@ -200,8 +213,9 @@ fn step() -> impl Strategy<Value = Step> {
             .prop_map(|(station, second, after)| Step::AskAndKill(station, second, after)),
         2 => station.clone().prop_map(Step::Renew),
         1 => station.clone().prop_map(Step::Release),
+        1 => station.clone().prop_map(Step::Decline),
         3 => station.prop_map(Step::Cable),
-        2 => (1..200u64).prop_map(Step::Wait),
+        2 => (1..400u64).prop_map(Step::Wait),
         1 => Just(Step::Kill),
         6 => (0..2usize).prop_map(Step::Find),
     ]
@@ -268,6 +282,34 @@ fn a_host_that_is_not_reported_again_is_queried_and_forgotten_and_keeps_its_leas
     assert_eq!(held.get(&address), Some(&mac(11)));
     scene.take(Step::Kill);
     assert_eq!(scene.net.held(), held, "and in the next incarnation too");
+}
+
+#[test]
+fn a_lease_from_the_store_goes_before_an_address_that_its_host_had_once() {
+    let mut scene = Scene::new();
+    scene.take(Step::Ask(0));
+    let (address, _) = scene.stations[0].lease.unwrap();
+    // Before that it had a lower one, and after that a higher one: entries come in order.
+    let entry = scene.net.store.values().find_map(|entry| match entry {
+        Stored::Lease(lease) => Some(lease.clone()),
+        Stored::Host(_) => None,
+    });
+    let held = entry.unwrap();
+    for other in [ip(10), ip(19)].into_iter().filter(|other| *other != address) {
+        let free = Stored::Lease(axon_node::StoredLease {
+            ip: other,
+            state: StoredState::Free,
+            until: Time::ZERO,
+            ..held.clone()
+        });
+        scene.net.store.insert(free.key(), free);
+    }
+    assert!(address > ip(10) && address < ip(19), "{address}");
+    scene.take(Step::Kill);
+    (0..2).for_each(|edge| scene.take(Step::Find(edge)));
+    assert_eq!(scene.net.controller.dhcp().address_of(mac(held.mac.0[5])), Some(address));
+    scene.take(Step::Ask(0));
+    assert_eq!(scene.stations[0].lease.map(|(ip, _)| ip), Some(address), "as it was");
 }
 
 #[test]

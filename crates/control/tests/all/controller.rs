@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// The longest route, in hops.
-const HOPS_MAX: usize = 122;
+pub const HOPS_MAX: usize = 122;
 /// The controller hangs on this port of the first switch.
 const CONTROLLER_PORT: u16 = 200;
 
-fn config() -> ControllerConfig {
+pub fn config() -> ControllerConfig {
     let mac = MacAddr([2, 255, 0, 0, 0, 1]);
     let server = ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) };
     ControllerConfig {

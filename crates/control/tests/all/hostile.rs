@@ -395,6 +395,27 @@ fn meet(scene: &mut Scene) {
 }
 
 #[test]
+fn recorded_hellos_of_other_nodes_make_no_old_frame_of_a_neighbour_valid_again() {
+    let mut imposter = Imposter::new(&KEY.into());
+    assert!(imposter.scene.switch.discovery().neighbour(PORT).is_some());
+    let beat = Message::Heartbeat(Heartbeat { echo: 1, path: None });
+    let recorded = imposter.link.seal_link(Some(SWITCH), &beat);
+    // Its echo is wrong, which says that its seal was accepted.
+    imposter.scene.link(&recorded);
+    imposter.scene.refused(Refusal::Unexpected, 1);
+    for node in 10..30 {
+        let other = Incarnation { node: NodeId(node), number: 1 };
+        let mut other = Sealer::new(&KEY.into(), other, Role::Switch);
+        let hello = other.seal_link(None, &hello());
+        imposter.link_frame(&hello);
+    }
+    imposter.scene.link(&recorded);
+    let refusals = imposter.scene.switch.refusals();
+    assert_eq!((refusals.of(Refusal::Unexpected), refusals.of(Refusal::Replayed)), (1, 1));
+    assert!(imposter.scene.switch.discovery().neighbour(PORT).is_some());
+}
+
+#[test]
 fn forged_congestion_messages_pause_hosts_for_no_longer_than_they_send() {
     let mut scene = Scene::new();
     meet(&mut scene);

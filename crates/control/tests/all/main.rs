@@ -6,6 +6,7 @@ mod controller;
 mod dcbx;
 mod dhcp;
 mod hostile;
+mod owned_switch;
 mod stations;
 mod strangers;
 mod takeover;

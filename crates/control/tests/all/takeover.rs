@@ -71,15 +71,19 @@ impl Ring {
         ring
     }
 
-    /// A switch reports these of its links.
+    /// A switch reports these of its links in the ring.
     fn hello(&mut self, node: u64, ports: &[u16]) {
-        self.version += 1;
         let state = |&port: &u16| {
             let (peer, there) = if port == 1 { (node % 4 + 1, 2) } else { ((node + 2) % 4 + 1, 1) };
             let peer = Peer::Axon { node: NodeId(peer), port: PortNo(there), role: Role::Switch };
             PortState { port: PortNo(port), peer }
         };
-        let ports = ports.iter().map(state).collect();
+        self.says(node, ports.iter().map(state).collect());
+    }
+
+    /// A switch reports its ports.
+    fn says(&mut self, node: u64, ports: Vec<PortState>) {
+        self.version += 1;
         let hello = ControllerHello { version: self.version, nonce: 0, ports };
         let (from, reverse) = (incarnation(node), Hops::from([0, PortNo::CONTROL.0]));
         self.controller.controller_hello(self.now, from, reverse, hello, &mut self.out);
@@ -176,6 +180,32 @@ fn a_link_that_dies_while_routes_wait_is_seen_at_once() {
     ring.hello(1, &[2]);
     let moved = ring.decided(Span::ZERO);
     assert_eq!(moved, [(1, 2, Some(Route::from([2, 2, 2, HOST])))]);
+}
+
+#[test]
+fn a_link_that_dies_while_the_graph_is_in_part_decides_nothing_about_routes_elsewhere() {
+    let mut ring = Ring::new("shortest_path");
+    // Beside the ring, switch 5 is at switch 1, and the link between 2 and 3 is not reported yet.
+    let peer =
+        |node, port| Peer::Axon { node: NodeId(node), port: PortNo(port), role: Role::Switch };
+    let state = |port, peer| PortState { port: PortNo(port), peer };
+    let one = |spur: &[PortState]| [&[state(1, peer(2, 2)), state(2, peer(4, 1))], spur].concat();
+    ring.says(1, one(&[state(3, peer(5, 1))]));
+    ring.says(5, vec![state(1, peer(1, 3))]);
+    for node in [2, 4] {
+        ring.hello(node, &[1, 2]);
+    }
+    ring.hello(3, &[1]);
+    (1..=5).for_each(|node| ring.seen(node, node));
+    let (far, over) = (Route::from([1, HOST]), Route::from([3, HOST]));
+    ring.has(2, 3, &far);
+    ring.has(1, 5, &over);
+    ring.says(1, one(&[]));
+    assert_eq!(ring.decided(Span::ZERO), [], "to switch 5 there is no other path");
+    ring.hello(3, &[1, 2]);
+    let decided = ring.decided(Span::from_secs(1));
+    assert_eq!(decided, [(2, 3, Some(far))], "as it is");
+    assert_eq!(ring.counts(), (1, 0, 0, 1));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::status::{NodeStatus, PortStatus};
 use axon_node::Refusal;
-use axon_node::telemetry::NodeTelemetry;
+use axon_node::telemetry::{EdgeDebts, NodeTelemetry, RefusedSetting};
 use std::fmt::Write;
 
 /// One line for each thing that is wrong; empty if nothing is.
@@ -31,6 +31,7 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                  file says where they may be"
             );
         }
+        dataplane(&mut text, &status.name, &status.node);
         if status.store.is_some_and(|store| store.failing) {
             let name = &status.name;
             let _ = writeln!(
@@ -53,6 +54,39 @@ pub fn alarms(status: &[NodeStatus]) -> String {
     text
 }
 
+/// What a data plane has refused, and what it owes.
+fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
+    let (refused, debts) = match node {
+        NodeTelemetry::Switch(switch) => (&switch.refused_settings[..], switch.debts),
+        NodeTelemetry::Controller(controller) => {
+            (&controller.refused_settings[..], EdgeDebts::default())
+        }
+        NodeTelemetry::Agent(_) => return,
+    };
+    for RefusedSetting { port, setting, error, refusals } in refused {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: the data plane has refused a setting of port {port}, {setting}, \
+             {refusals} times: {error}"
+        );
+    }
+    if debts.stale > 0 {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: the data plane may still have {} routes that were removed; they are \
+             removed again every second",
+            debts.stale
+        );
+    }
+    if debts.lost {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: the data plane owes too many answers and is re-synchronised; until \
+             then the frames of new flows take the slow path"
+        );
+    }
+}
+
 /// The MTU of a port and the one that it needs, if that is more.
 fn too_small(port: &PortStatus) -> Option<(u64, u64)> {
     let pair = port.mtu_bytes.zip(port.mtu_needed_bytes);
@@ -64,6 +98,23 @@ mod tests {
     use super::*;
     use crate::status::Answer;
     use crate::testing;
+
+    #[test]
+    fn an_operator_sees_settings_that_were_refused_and_routes_that_may_not_be_removed() {
+        let mut telemetry = testing::switch(3);
+        telemetry.refused_settings.push(RefusedSetting {
+            port: axon_wire::PortNo(2),
+            setting: axon_node::SettingName::Kind,
+            error: axon_node::SettingError::Unavailable,
+            refusals: 4,
+        });
+        telemetry.debts = EdgeDebts { unanswered: 1, stale: 3, lost: true };
+        let text = alarms(&[testing::status("s1", telemetry)]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 3, "{text}");
+        assert!(lines[0].contains("port 2, port kind, 4 times: the device is not av"), "{text}");
+        assert!(lines[1].contains("3 routes") && lines[2].contains("slow path"), "{text}");
+    }
 
     #[test]
     fn an_operator_sees_an_mtu_that_is_too_small_and_addresses_that_were_refused() {

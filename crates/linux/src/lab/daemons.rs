@@ -21,12 +21,33 @@ use std::time::{Duration, Instant};
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 const STABLE_AFTER: Duration = Duration::from_secs(10);
+/// Lines of a log that an error shows.
+const LINES_MAX: usize = 5;
 
 /// How long to wait before the next incarnation, after the pause before this one.
 fn pause_after(pause: Option<Duration>, lived: Duration) -> Duration {
     match pause {
         Some(pause) if lived < STABLE_AFTER => (pause * 2).min(PAUSE_MAX),
         _ => PAUSE_FIRST,
+    }
+}
+
+/// How a process has ended, in words.
+fn how(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, code) => format!("ended with exit status {code}"),
+        WaitStatus::Signaled(_, signal, _) => format!("was ended by {signal}"),
+        other => format!("changed its state: {other:?}"),
+    }
+}
+
+/// The last lines of a daemon's log, as part of an error.
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.lines().filter(|line| !line.trim().is_empty()).collect();
+    match &lines[lines.len().saturating_sub(LINES_MAX)..] {
+        [] => "its log is empty".to_owned(),
+        [one] => format!("its log: {one}"),
+        several => format!("the end of its log:\n    {}", several.join("\n    ")),
     }
 }
 
@@ -39,6 +60,8 @@ struct Incarnation {
     restarts: u32,
     /// When it starts again, if it has crashed.
     due: Option<Instant>,
+    /// How it ended last, if it has crashed.
+    ended: Option<String>,
 }
 
 pub(super) struct Daemons {
@@ -58,21 +81,22 @@ impl Daemons {
         self.running.len()
     }
 
-    /// The last line in the log of each daemon that has crashed and does not run again: a lab that
-    /// does not come up takes the logs with it.
+    /// How each daemon that has crashed and does not run again has ended, and the last lines of its
+    /// log: a lab that does not come up takes the logs with it.
     pub(super) fn last_words(&self) -> String {
         let crashed = self.incarnations.iter().filter(|(_, incarnation)| incarnation.due.is_some());
-        let words = crashed.map(|(node, _)| {
+        let words = crashed.map(|(node, incarnation)| {
             let log = std::fs::read_to_string(self.lab.log(node)).unwrap_or_default();
-            format!("{node}: {}", log.trim_end().lines().last().unwrap_or("its log is empty"))
+            let ended = incarnation.ended.as_deref().unwrap_or("has ended");
+            format!("the daemon of {node} {ended}; {}", last_lines(&log))
         });
-        words.collect::<Vec<String>>().join("; ")
+        words.collect::<Vec<String>>().join("\n")
     }
 
     /// Starts a node's daemon in the network namespace of the calling process.
     pub(super) fn start(&mut self, node: &str) -> Result<()> {
         let started = Instant::now();
-        let first = Incarnation { started, pause: None, restarts: 0, due: None };
+        let first = Incarnation { started, pause: None, restarts: 0, due: None, ended: None };
         let incarnation = self.incarnations.entry(node.to_owned()).or_insert(first);
         incarnation.started = started;
         // Without room for a log, or for its name, the daemon runs without.
@@ -106,7 +130,11 @@ impl Daemons {
             if matches!(status, WaitStatus::Exited(_, 0)) {
                 continue;
             }
-            log::line(format_args!("the daemon of {node} ended: {status:?}"));
+            let (ended, log) = (how(status), self.lab.log(&node));
+            log::line(format_args!("the daemon of {node} {ended}; its log: {}", log.display()));
+            if let Some(incarnation) = self.incarnations.get_mut(&node) {
+                incarnation.ended = Some(ended);
+            }
             self.crashed(&node);
         }
     }
@@ -160,6 +188,18 @@ impl Daemons {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::signal::Signal;
+
+    #[test]
+    fn how_a_daemon_has_ended_is_said_in_words_and_with_the_end_of_its_log() {
+        let pid = Pid::from_raw(17);
+        assert_eq!(how(WaitStatus::Exited(pid, 1)), "ended with exit status 1");
+        assert_eq!(how(WaitStatus::Signaled(pid, Signal::SIGKILL, false)), "was ended by SIGKILL");
+        assert_eq!(last_lines("\n"), "its log is empty");
+        assert_eq!(last_lines("a\n\n"), "its log: a");
+        let log: String = (0..9).map(|line| format!("{line}\n")).collect();
+        assert_eq!(last_lines(&log), "the end of its log:\n    4\n    5\n    6\n    7\n    8");
+    }
 
     #[test]
     fn who_crashes_again_and_again_waits_longer_and_longer() {

@@ -256,7 +256,7 @@ impl Supervisor {
 /// Refuses a lab one of whose daemons has ended before it was up.
 fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
     if daemons.running() < plan.daemons().count() {
-        bail!("a daemon ended: {}", daemons.last_words());
+        bail!("a daemon did not stay up: {}", daemons.last_words());
     }
     Ok(())
 }

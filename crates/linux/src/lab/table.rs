@@ -4,7 +4,7 @@ use crate::columns::columns;
 use crate::status::{Answer, NodeStatus, Status};
 use axon_node::Drop;
 use axon_node::telemetry::{Counts, NodeTelemetry, Reason};
-use axon_wire::NodeId;
+use axon_wire::{Hops, NodeId};
 use std::collections::BTreeMap;
 
 const HEADINGS: [&str; 10] = [
@@ -80,13 +80,23 @@ fn knowledge(node: &NodeTelemetry) -> [String; 3] {
             [
                 listed(switch.hosts.iter().map(name)),
                 switch.routes.len().to_string(),
-                path.map_or_else(|| "not found".to_owned(), ToString::to_string),
+                path.map_or_else(|| "not found".to_owned(), way),
             ]
         }
         NodeTelemetry::Controller(controller) => {
             [controller.hosts.len().to_string(), controller.routes.to_string(), "itself".to_owned()]
         }
         NodeTelemetry::Agent(_) => [NONE; 3].map(str::to_owned),
+    }
+}
+
+/// The way to the controller: `at p4`, or over how many links it goes from which port.
+fn way(path: &Hops) -> String {
+    // The last hop is the control plane at the end.
+    match (path.first(), path.len().saturating_sub(1)) {
+        (None, _) | (_, 0) => "itself".to_owned(),
+        (Some(port), 1) => format!("at {port}"),
+        (Some(port), links) => format!("by {port}, {links} links"),
     }
 }
 
@@ -115,7 +125,7 @@ mod tests {
     use crate::testing;
     use axon_node::Refusal;
     use axon_node::telemetry::{EdgeHost, EdgeRoute, Neighbour};
-    use axon_wire::{Hops, MacAddr, PortNo};
+    use axon_wire::{MacAddr, PortNo};
     use std::net::Ipv4Addr;
 
     #[test]
@@ -146,11 +156,20 @@ mod tests {
         let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = "s1 1/2 p1:s2 p2:0000000000000009 10.0.0.2 02:00:00:00:00:09 2 p0 cpu 7 \
+        let expected = "s1 1/2 p1:s2 p2:0000000000000009 10.0.0.2 02:00:00:00:00:09 2 at p0 7 \
                         no_route:1 control_replayed:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));
+    }
+
+    #[test]
+    fn the_way_to_the_controller_is_its_first_port_and_its_links() {
+        let path = |ports: &[u16]| {
+            let hops = ports.iter().map(|&port| PortNo(port)).chain([PortNo::CONTROL]);
+            way(&hops.collect())
+        };
+        assert_eq!([path(&[4]), path(&[2, 0, 4])], ["at p4", "by p2, 3 links"]);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use axon_wire::{FrameBuf, Span, Time};
 use node::Rebuilt;
 use ports::Capture;
 use std::fs::{File, Metadata};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -126,7 +126,7 @@ pub fn check_name(file: &Path, name: &str) -> Result<()> {
 /// node cannot be built; or the capture cannot be written, or would overwrite the recording.
 pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     let named = || file.display().to_string();
-    let source = File::open(file).with_context(named)?;
+    let source = open_regular(file).with_context(named)?;
     let into = options.into.as_deref();
     let into_named = || into.unwrap_or(Path::new("")).display().to_string();
     if into.is_some_and(|into| is_same(&source, into)) {
@@ -138,6 +138,17 @@ pub fn replay(file: &Path, options: &ReplayOptions) -> Result<Replayed> {
     let header = reader.header().clone();
     let run = Run { header, node, capture, bytes: Vec::new(), actions: Vec::new() };
     run.all(reader, options.until).with_context(into_named)
+}
+
+/// Opens a regular file; the bytes of anything else, a FIFO for one, may never come.
+fn open_regular(path: &Path) -> std::io::Result<File> {
+    // Without the flag, opening a FIFO that nobody writes to would take for ever.
+    let nonblock = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let file = File::options().read(true).custom_flags(nonblock).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(std::io::Error::other("not a regular file; expected one that `--record` wrote"))
 }
 
 /// Whether `path` leads to this file, by whatever name.

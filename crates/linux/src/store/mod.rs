@@ -1,13 +1,13 @@
 //! The store of a controller: what it keeps for its next incarnation, in a file that survives a
 //! crash at any moment.
 //!
-//! The file is a log (`format.rs`): a change is one record at its end. What is written is out of
-//! reach of a crash of the process at once, before any frame of the same call leaves: so an address
-//! is in the store before its host is sent it. Another thread brings it to the disk (`sync.rs`),
-//! since a disk may take longer than a neighbour waits for a heartbeat. A machine that loses power
-//! may therefore lose the records of the last moments, but none before them, and never half a
-//! record. A log that has grown is written anew, into a second file that takes its place once it is
-//! on the disk.
+//! The file is a log (`format.rs`): a change is one record at its end. A thread writes it
+//! (`writer.rs`). What is written is out of reach of a crash of the process, and the run loop waits
+//! for that before any frame of the same call leaves: so an address is in the store before its host
+//! is sent it. It waits for a few milliseconds at most, and never for the disk: another thread
+//! brings what was written there. A machine that loses power may therefore lose the records of the
+//! last moments, but none before them, and never half a record. A log that has grown is written
+//! anew, into a second file that takes its place once it is on the disk.
 //!
 //! Whoever opens a store holds the lock on the state file that it belongs to
 //! ([`incarnation`](crate::incarnation)).
@@ -16,11 +16,12 @@
 //! - One with bytes that are no record before others that are is damaged: it is set aside, and what
 //!   is whole counts, with an alarm. Whatever the lost record said is learned again.
 //! - One of another fabric, of another version, or that is no store is refused and left alone.
-//! - Where the disk is full, or fails, the controller runs on with an alarm. The store is written
-//!   anew as soon as that works.
+//! - Where the disk is full, fails, or takes less than what changes, the controller runs on with an
+//!   alarm. The store is written anew as soon as that works.
 
 pub mod format;
-mod sync;
+mod log;
+mod writer;
 
 use crate::clock::Clock;
 use crate::incarnation::{beside, is_full, sync_parent};
@@ -28,14 +29,13 @@ use anyhow::{Context, Result, bail};
 use axon_node::{Action, StoreChange, StoreKey, Stored};
 use axon_wire::{Span, Time};
 use format::{Contents, Fault, Record, Refusal};
+use log::Log;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use sync::Syncer;
+use writer::Writer;
 
 /// A log is written anew when it has this many times the bytes of its entries, ...
 const GROWTH_MAX: u64 = 4;
@@ -53,6 +53,10 @@ pub struct StoreStatus {
     pub entries: u64,
     /// Bytes of its file.
     pub file_bytes: u64,
+    /// Bytes of its file that are not known to be on the disk: a loss of power may lose them.
+    pub unsynced_bytes: u64,
+    /// Bytes that wait to be written, because the disk is slow: a crash of the process loses them.
+    pub queued_bytes: u64,
     /// Whether it cannot be written: what is given out now is lost with a crash.
     pub failing: bool,
 }
@@ -61,44 +65,15 @@ pub struct StoreStatus {
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
-    fabric: String,
     clock: Clock,
     /// The payload of each entry.
     entries: BTreeMap<StoreKey, Vec<u8>>,
     /// Bytes of all payloads.
     live_bytes: u64,
-    /// The file; `None` if it could not be opened.
-    log: Option<Log>,
-    /// The log that will take its place, while it is brought to the disk.
-    next: Option<Log>,
-    syncer: Syncer,
+    writer: Writer,
+    /// Whether there was an alarm because it cannot be written.
     failing: bool,
     retried: Time,
-}
-
-/// A file that records are appended to.
-#[derive(Debug)]
-struct Log {
-    file: Arc<File>,
-    bytes: u64,
-}
-
-impl Log {
-    fn append(&mut self, payloads: &[Vec<u8>]) -> io::Result<()> {
-        let mut out = Vec::new();
-        for payload in payloads {
-            let offset = self.bytes + out.len() as u64;
-            format::put(&mut out, offset, payload);
-        }
-        if let Err(error) = (&*self.file).write_all(&out) {
-            // Half a record would end the file for whoever reads it. Making it shorter takes no
-            // room.
-            let _ = self.file.set_len(self.bytes);
-            return Err(error);
-        }
-        self.bytes += out.len() as u64;
-        Ok(())
-    }
 }
 
 impl Store {
@@ -111,42 +86,44 @@ impl Store {
     pub fn open(path: &Path, fabric: &str, clock: &Clock) -> Result<(Store, Vec<Stored>)> {
         let Contents { entries, fault } = found(path, fabric)?;
         let stored = entries.values().filter_map(|payload| stored(payload, clock)).collect();
+        if let Some(Fault::Damaged { at }) = fault {
+            set_aside(path, at, entries.len())?;
+        }
+        let log = written(path, fabric, entries.values().cloned().collect());
+        let log = match log {
+            Err(error) if !is_full(&error) => {
+                return Err(error).with_context(|| format!("cannot write {}", path.display()));
+            }
+            log => log,
+        };
         let mut store = Store {
             path: path.into(),
-            fabric: fabric.into(),
             clock: *clock,
             live_bytes: entries.values().map(|payload| payload.len() as u64).sum(),
             entries,
-            log: None,
-            next: None,
-            syncer: Syncer::start().context("cannot start a thread")?,
+            writer: Writer::start((path.into(), fabric.into()), log)
+                .context("cannot start a thread")?,
             failing: false,
             retried: Time::ZERO,
         };
-        if let Some(Fault::Damaged { at }) = fault {
-            store.set_aside(at)?;
-        }
-        match store.rewrite().and_then(|log| {
-            log.file.sync_all()?;
-            store.replace(log)
-        }) {
-            Err(error) if is_full(&error) => store.fail(&error),
-            written => written.with_context(|| format!("cannot write {}", path.display()))?,
-        }
+        store.alarm();
         Ok((store, stored))
     }
 
     /// How it fares.
     pub fn status(&self) -> StoreStatus {
+        let progress = self.writer.progress();
         StoreStatus {
             entries: self.entries.len() as u64,
-            file_bytes: self.log.as_ref().map_or(0, |log| log.bytes),
-            failing: self.failing,
+            file_bytes: progress.file_bytes,
+            unsynced_bytes: progress.unsynced_bytes,
+            queued_bytes: progress.queued_bytes,
+            failing: progress.failing.is_some(),
         }
     }
 
     /// Keeps what these actions of the controller say. When it returns, a crash of this process
-    /// loses nothing of it, unless the store is failing.
+    /// loses nothing of it, unless the store is failing or has bytes that wait to be written.
     pub fn keep<B>(&mut self, actions: &[Action<B>]) {
         let changes = actions.iter().filter_map(|action| match action {
             Action::Store(change) => Some(&**change),
@@ -161,52 +138,31 @@ impl Store {
         if payloads.is_empty() {
             return;
         }
-        let Some(log) = self.log.as_mut().filter(|_| !self.failing) else { return };
-        if let Err(error) = log.append(&payloads) {
-            return self.fail(&error);
-        }
-        self.syncer.sync(&log.file);
-        if let Some(next) = &mut self.next
-            && next.append(&payloads).is_err()
-        {
-            self.next = None;
-        }
+        self.writer.append(payloads);
     }
 
     /// What is due from time to time: a log that has grown is written anew, and so is one that
     /// could not be written.
     pub fn round(&mut self, now: Time) {
-        if self.syncer.has_failed() && !self.failing {
-            self.fail(&io::Error::other("the disk did not take what was written"));
+        self.alarm();
+        let progress = self.writer.progress();
+        let again = self.failing && now.since(self.retried) >= RETRY;
+        if progress.idle && (again || !self.failing && self.has_grown(progress.file_bytes)) {
+            self.retried = now;
+            self.writer.rewrite(self.entries.values().cloned().collect());
         }
-        if self.failing {
-            if now.since(self.retried) >= RETRY {
-                self.retried = now;
-                let again = self.rewrite().and_then(|log| {
-                    log.file.sync_all()?;
-                    self.replace(log)
-                });
-                self.failing = again.is_err();
-                if !self.failing {
-                    tracing::info!(file = %self.path.display(), "the store is written again");
-                }
-            }
-        } else if let Some(next) = self.next.take_if(|next| self.syncer.is_on_disk(&next.file)) {
-            if let Err(error) = self.replace(next) {
-                self.fail(&error);
-            }
-        } else if let Some(next) = &self.next {
-            // It may have been in the way of another file.
-            self.syncer.sync(&next.file);
-        } else if self.has_grown() {
-            match self.rewrite() {
-                Ok(log) => {
-                    self.syncer.sync(&log.file);
-                    self.next = Some(log);
-                }
-                Err(error) => self.fail(&error),
-            }
+    }
+
+    /// Says that the store cannot be written, or that it is again.
+    fn alarm(&mut self) {
+        let (file, failing) = (self.path.display(), self.writer.progress().failing);
+        if let Some(error) = failing.as_ref().filter(|_| !self.failing) {
+            tracing::error!(%file, error, "ALARM: the store cannot be written; leases given from \
+                now on are forgotten if this process ends");
+        } else if failing.is_none() && self.failing {
+            tracing::info!(%file, "the store is written again");
         }
+        self.failing = failing.is_some();
     }
 
     /// Enters a change; answers with its payload, if it is one.
@@ -239,55 +195,34 @@ impl Store {
         })
     }
 
-    fn has_grown(&self) -> bool {
-        let bytes = self.log.as_ref().map_or(0, |log| log.bytes);
+    fn has_grown(&self, bytes: u64) -> bool {
         // Beside its payload a record has twelve bytes.
         let live = self.live_bytes + 12 * self.entries.len() as u64;
         bytes > live * GROWTH_MAX + SLACK_BYTES
     }
+}
 
-    /// Writes all entries into a file beside the store.
-    fn rewrite(&self) -> io::Result<Log> {
-        let path = beside(&self.path, ".new");
-        let header = format::header(&self.fabric);
-        let mut options = File::options();
-        options.create(true).write(true).truncate(true).mode(0o600);
-        let file = options.open(&path)?;
-        (&file).write_all(&header)?;
-        let mut log = Log { file: Arc::new(file), bytes: header.len() as u64 };
-        log.append(&self.entries.values().cloned().collect::<Vec<_>>())?;
-        Ok(log)
-    }
+/// Writes these payloads as the store, and brings them to the disk.
+fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log> {
+    let log = Log::create(path, fabric, 0, &payloads)?;
+    log.file.sync_all()?;
+    log.take_place(path)?;
+    sync_parent(path)?;
+    Ok(log)
+}
 
-    /// Puts a log that is on the disk in the place of the store.
-    fn replace(&mut self, log: Log) -> io::Result<()> {
-        fs::rename(beside(&self.path, ".new"), &self.path)?;
-        self.log = Some(log);
-        sync_parent(&self.path)
-    }
-
-    fn fail(&mut self, error: &io::Error) {
-        if !self.failing {
-            let file = self.path.display();
-            tracing::error!(%file, %error, "ALARM: the store cannot be written; leases given from \
-                now on are forgotten if this process ends");
-        }
-        (self.failing, self.next) = (true, None);
-    }
-
-    /// Gives a damaged store a second name, so that it can be looked at when a new one has taken
-    /// its place.
-    fn set_aside(&self, at: usize) -> Result<()> {
-        let (path, aside) = (self.path.display(), beside(&self.path, ".damaged"));
-        let linked = match fs::remove_file(&aside) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-            _ => fs::hard_link(&self.path, &aside),
-        };
-        linked.with_context(|| format!("{path} is damaged, and cannot be set aside"))?;
-        tracing::error!(file = %path, at, kept = self.entries.len(), aside = %aside.display(),
-            "ALARM: the store was damaged; what was whole is used, the rest is learned again");
-        Ok(())
-    }
+/// Gives a damaged store a second name, so that it can be looked at when a new one has taken its
+/// place. `kept` entries were whole.
+fn set_aside(store: &Path, at: usize, kept: usize) -> Result<()> {
+    let (path, aside) = (store.display(), beside(store, ".damaged"));
+    let linked = match fs::remove_file(&aside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => fs::hard_link(store, &aside),
+    };
+    linked.with_context(|| format!("{path} is damaged, and cannot be set aside"))?;
+    tracing::error!(file = %path, at, kept, aside = %aside.display(),
+        "ALARM: the store was damaged; what was whole is used, the rest is learned again");
+    Ok(())
 }
 
 /// Reads the file; there may be none.

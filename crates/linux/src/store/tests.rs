@@ -3,7 +3,11 @@
 use super::*;
 use axon_node::{StoredHost, StoredLease, StoredState};
 use axon_wire::{MacAddr, NodeId, PortNo};
+use nix::sys::stat::Mode;
+use std::fs::File;
 use std::net::Ipv4Addr;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 struct Folder(PathBuf);
 
@@ -55,14 +59,32 @@ fn lease(number: u32, until: Time) -> Stored {
 fn put(store: &mut Store, entries: &[Stored]) {
     let changes: Vec<_> = entries.iter().cloned().map(StoreChange::Put).collect();
     store.keep_changes(changes.iter());
+    until(store, |store| store.status().queued_bytes == 0);
+}
+
+/// Waits for the threads of a store.
+fn until(store: &Store, done: impl Fn(&Store) -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !done(store) {
+        assert!(Instant::now() < end, "{:?}", store.status());
+        std::thread::sleep(Duration::from_micros(50));
+    }
 }
 
 /// Goes on until a log that has grown is replaced.
 fn settle(store: &mut Store) {
-    while store.has_grown() {
+    while store.has_grown(store.status().file_bytes) {
         store.round(Time::ZERO);
         std::thread::yield_now();
     }
+}
+
+/// Has a failing store written anew; returns whether that went well.
+fn retry(store: &mut Store, after: Span) -> bool {
+    until(store, |store| store.writer.progress().idle);
+    store.round(Time::ZERO + after);
+    until(store, |store| store.writer.progress().idle);
+    !store.status().failing
 }
 
 #[test]
@@ -171,10 +193,9 @@ fn a_full_disk_stops_nobody_and_the_store_is_written_when_there_is_room() {
     let (mut store, found) = open(&folder).unwrap();
     assert!(found.is_empty() && store.status().failing);
     put(&mut store, &[host(1, 1)]);
-    store.round(Time::ZERO + RETRY);
-    assert!(store.status().failing && !folder.store().exists());
+    assert!(!retry(&mut store, RETRY) && !folder.store().exists());
     fs::remove_file(&new).unwrap();
-    store.round(Time::ZERO + RETRY * 2);
+    assert!(retry(&mut store, RETRY * 2));
     put(&mut store, &[host(2, 2)]);
     assert!(!store.status().failing);
     std::mem::forget(store);
@@ -186,14 +207,64 @@ fn half_a_record_that_a_full_disk_took_is_cut_off() {
     let folder = Folder::new("half");
     let (mut store, _) = open(&folder).unwrap();
     put(&mut store, &[host(1, 1)]);
-    // From now on the file takes nothing: it is open for reading only.
-    let file = File::open(folder.store()).unwrap();
     let bytes = store.status().file_bytes;
-    let writable = store.log.replace(Log { file: Arc::new(file), bytes });
+    drop(store);
+    // This file takes nothing: it is open for reading only.
+    let file = Arc::new(File::open(folder.store()).unwrap());
+    let log = Log { file, bytes, number: 0 };
+    let writer = Writer::start((folder.store(), "ring".into()), Ok(log)).unwrap();
+    let (mut store, found) = open(&folder).unwrap();
+    assert_eq!(found, [host(1, 1)]);
+    store.writer = writer;
     put(&mut store, &[host(2, 2)]);
-    assert!(store.status().failing && writable.is_some());
+    until(&store, |store| store.status().failing);
     assert_eq!(fs::metadata(folder.store()).unwrap().len(), bytes);
-    store.round(Time::ZERO + RETRY);
+    assert!(!store.failing);
+    store.round(Time::ZERO);
+    assert!(retry(&mut store, RETRY));
     std::mem::forget(store);
     assert_eq!(open(&folder).unwrap().1, [host(1, 1), host(2, 2)]);
+}
+
+/// A pipe that nobody reads, where a file was expected, holds up whoever opens it: as a disk does
+/// that does not answer.
+#[test]
+fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() {
+    let folder = Folder::new("hangs");
+    let (mut store, _) = open(&folder).unwrap();
+    let pipe = beside(&folder.store(), ".new");
+    nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let (done, ended) = mpsc::channel();
+    let worked = std::thread::spawn(move || {
+        // The log grows, and cannot be written anew.
+        let mut longest = Duration::ZERO;
+        let mut last = 0;
+        while !store.failing {
+            last += 1;
+            let changes: Vec<_> = (0..200).map(|n| StoreChange::Put(host(n, last))).collect();
+            let begin = Instant::now();
+            store.keep_changes(changes.iter());
+            store.round(Time::ZERO + RETRY);
+            longest = longest.max(begin.elapsed());
+        }
+        let queued = store.status().queued_bytes;
+        done.send((longest, queued)).unwrap();
+        (store, last)
+    });
+    let (longest, queued) = ended.recv_timeout(Duration::from_secs(60)).expect("it hangs as well");
+    println!("a call took {longest:?} at most");
+    assert_eq!(queued, 0, "what did not fit is given up, for it will be written anew");
+    let (mut store, last) = worked.join().unwrap();
+    // The disk goes on: who waits for the pipe has it, and it is no file that could be synced.
+    let reader = File::open(&pipe).unwrap();
+    let mut drained = reader.try_clone().unwrap();
+    let drain = std::thread::spawn(move || io::copy(&mut drained, &mut io::sink()));
+    fs::remove_file(&pipe).unwrap();
+    until(&store, |store| store.writer.progress().idle);
+    assert!(retry(&mut store, RETRY * 3));
+    drain.join().unwrap().unwrap();
+    std::mem::forget(store);
+    let mut found = open(&folder).unwrap().1;
+    found.sort_by_key(Stored::key);
+    assert_eq!(found, (0..200).map(|n| host(n, last)).collect::<Vec<_>>());
 }

@@ -1,6 +1,7 @@
 //! What the control planes of switches and of the controller know and count.
 
 use super::text;
+use crate::settings::{SettingError, SettingName};
 use alloc::vec::Vec;
 use axon_wire::{Hops, MacAddr, NodeId, PortNo};
 use core::net::{IpAddr, Ipv4Addr};
@@ -43,6 +44,32 @@ pub struct EdgeRoute {
     pub placed: bool,
 }
 
+/// A setting of a port that the data plane has refused and that is not made yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedSetting {
+    /// The number of the port, from 0.
+    pub port: PortNo,
+    /// The setting that was refused.
+    pub setting: SettingName,
+    /// Why it was refused the last time. An unavailable device is asked again every second.
+    pub error: SettingError,
+    /// How often it was refused.
+    pub refusals: u64,
+}
+
+/// What the data plane owes its edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeDebts {
+    /// Changes of routes without an answer.
+    pub unanswered: u64,
+    /// Routes that were removed and that the data plane may still have: it has refused to remove
+    /// them, or has not answered in time. They are removed again every second.
+    pub stale: u64,
+    /// Whether it owes more than is remembered. It is re-synchronised every second, and until it
+    /// has its routes, the control plane forwards the frames of new flows.
+    pub lost: bool,
+}
+
 /// A host as the controller knows it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHost {
@@ -82,6 +109,12 @@ pub struct EdgeCounters {
     /// Routes that were removed because a new incarnation of the controller did not decide about
     /// them in time.
     pub routes_unconfirmed: u64,
+    /// Changes of routes that the data plane has refused.
+    pub changes_refused: u64,
+    /// Changes of routes that the data plane did not answer in time.
+    pub changes_unanswered: u64,
+    /// How often the data plane owed more answers than are remembered.
+    pub answers_lost: u64,
     /// Frames that the control plane forwarded by a route of its own.
     pub slow_path: u64,
     /// Control messages that came too late or name a host or port that is not here.
@@ -117,6 +150,8 @@ pub struct ControllerCounters {
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
     pub dhcp_unreachable: u64,
+    /// Hosts, routes and commands of switches that had as many as one switch may have.
+    pub over_bound: u64,
 }
 
 /// What a controller has of its incarnation before: from its store, and from the routes of edges.

@@ -97,24 +97,22 @@ impl<'de, R: Reason> Deserialize<'de> for Counts<R> {
 }
 
 macro_rules! array {
-    ($(#[$doc:meta])* $name:ident, $reason:ty) => {
+    ($(#[$doc:meta])* $name:ident, $reason:ty, $list:expr) => {
         $(#[$doc])*
         pub(crate) mod $name {
             use super::*;
 
-            pub fn serialize<S: Serializer>(
-                counts: &[u64; <$reason>::ALL.len()],
-                to: S,
-            ) -> Result<S::Ok, S::Error> {
-                Counts::<$reason>::of(|reason| counts[reason as usize]).serialize(to)
+            const LEN: usize = $list.len();
+
+            pub fn serialize<S: Serializer>(counts: &[u64; LEN], to: S) -> Result<S::Ok, S::Error> {
+                let pairs = $list.iter().zip(counts).map(|(&reason, &count)| (reason, count));
+                pairs.collect::<Counts<$reason>>().serialize(to)
             }
 
-            pub fn deserialize<'de, D: Deserializer<'de>>(
-                from: D,
-            ) -> Result<[u64; <$reason>::ALL.len()], D::Error> {
+            pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u64; LEN], D::Error> {
                 let counts = Counts::<$reason>::deserialize(from)?;
-                let mut array = [0; <$reason>::ALL.len()];
-                counts.iter().for_each(|(reason, count)| array[reason as usize] = count);
+                let mut array = [0; LEN];
+                array.iter_mut().zip($list).for_each(|(at, reason)| *at = counts.get(*reason));
                 Ok(array)
             }
         }
@@ -123,10 +121,18 @@ macro_rules! array {
 array!(
     /// An array of drops by reason, written as [`Counts`].
     drops,
-    Drop
+    Drop,
+    Drop::ALL
+);
+array!(
+    /// An array of ends in normal operation by reason, written as [`Counts`].
+    ended,
+    Drop,
+    &Drop::ORDINARY
 );
 array!(
     /// An array of punts by reason, written as [`Counts`].
     punts,
-    Punt
+    Punt,
+    Punt::ALL
 );

@@ -15,8 +15,8 @@ pub mod plane;
 pub mod text;
 
 pub use control::{
-    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
-    Restored,
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
+    Neighbour, RefusedSetting, Restored,
 };
 pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};

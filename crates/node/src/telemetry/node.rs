@@ -1,8 +1,8 @@
 //! What a whole node reports of itself.
 
 use super::control::{
-    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
-    Restored,
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
+    Neighbour, RefusedSetting, Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
@@ -60,6 +60,12 @@ pub struct SwitchTelemetry {
     pub refusals: Counts<Refusal>,
     /// What its edge has done.
     pub edge: EdgeCounters,
+    /// What its data plane owes its edge.
+    pub debts: EdgeDebts,
+    /// Settings of ports that its data plane has refused.
+    pub refused_settings: Vec<RefusedSetting>,
+    /// How often its data plane has refused a setting.
+    pub settings_refused: u64,
 }
 
 /// A controller.
@@ -89,6 +95,10 @@ pub struct ControllerTelemetry {
     pub counters: ControllerCounters,
     /// What its DHCP server has done.
     pub dhcp: DhcpCounters,
+    /// Settings of ports that its data plane has refused.
+    pub refused_settings: Vec<RefusedSetting>,
+    /// How often its data plane has refused a setting.
+    pub settings_refused: u64,
 }
 
 /// The agent at a host's edge.

@@ -23,7 +23,7 @@ pub enum Step {
     },
     /// Hand it to the control plane: [`Punt::Addressed`] or [`Punt::Error`].
     Punt(Punt),
-    /// Drop it: [`Drop::Malformed`], [`Drop::NoSuchPort`] or [`Drop::PortUnknown`]. Its bytes
+    /// Drop it: [`Drop::Malformed`], [`Drop::NoSuchPort`] or [`Drop::EgressUnknown`]. Its bytes
     /// are as they came.
     Drop(Drop),
 }
@@ -84,7 +84,7 @@ pub(crate) fn forward_parsed(
     }
     match kind_of(port) {
         None => Step::Drop(Drop::NoSuchPort),
-        Some(PortKind::Unknown) => Step::Drop(Drop::PortUnknown),
+        Some(PortKind::Unknown) => Step::Drop(Drop::EgressUnknown),
         Some(PortKind::Axon) => {
             header.advance(bytes, width, ingress);
             Step::Egress(port)
@@ -186,7 +186,7 @@ mod tests {
             let mut bytes = packet(width, PacketType::Ethernet, Hops::from([3]), Hops::default());
             let before = bytes.clone();
             let step = forward(&mut bytes, width, INGRESS, kind_of);
-            assert_eq!(step, Step::Drop(Drop::PortUnknown));
+            assert_eq!(step, Step::Drop(Drop::EgressUnknown));
             assert_eq!(bytes, before);
             let step = forward(&mut bytes[..6], width, INGRESS, |_| None);
             let expected = if width == HopWidth::Four { Drop::NoSuchPort } else { Drop::Malformed };

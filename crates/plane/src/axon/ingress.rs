@@ -202,7 +202,11 @@ impl<B: Frame> Plane<B> {
         }
         let bytes = meta.frame.bytes_mut();
         match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
-            Ok(_) => self.ports.punt(now, meta, Punt::Miss, out),
+            Ok(header_bytes) => {
+                // A header of one hop is a few bytes long.
+                meta.header_bytes = header_bytes as u16;
+                self.ports.punt(now, meta, Punt::Miss, out);
+            }
             Err(_) => self.ports.discard(meta, Drop::Malformed, out),
         }
     }

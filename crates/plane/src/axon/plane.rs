@@ -161,7 +161,7 @@ impl<B: Frame> Plane<B> {
             None => self.ports.discard(meta, Drop::NoSuchPort, out),
             Some(PortKind::Axon) if !link_local => self.ports.discard(meta, Drop::KindChanged, out),
             Some(PortKind::Unknown) if !link_local => {
-                self.ports.discard(meta, Drop::PortUnknown, out);
+                self.ports.discard(meta, self.unknown_egress(port), out);
             }
             Some(_) => match self.ethernet_fault(meta.frame.bytes()) {
                 Some(reason) => self.ports.discard(meta, reason, out),
@@ -181,6 +181,11 @@ impl<B: Frame> Plane<B> {
     /// header. Routes are left alone.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         self.ports.set_kind(port, kind);
+    }
+
+    /// Why a frame cannot leave by `port`, whose kind is not known.
+    pub(super) fn unknown_egress(&self, port: PortNo) -> Drop {
+        if self.is_up(port) { Drop::EgressUnknown } else { Drop::PortDown }
     }
 
     /// What is plugged into `port`; `None` if there is no such port.

@@ -39,11 +39,23 @@ impl<B: Frame> Plane<B> {
                 return false;
             }
             Step::Drop(reason) => {
-                self.ports.discard(meta.elsewhere(), reason, out);
+                self.step_refused(meta.elsewhere(), reason, out);
                 return false;
             }
         }
         true
+    }
+
+    /// A packet that cannot take its hop; its bytes are as they came. The step knows no carriers: a
+    /// cut link is recognised here, off the way of the packets that leave.
+    #[cold]
+    #[inline(never)]
+    fn step_refused(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
+        let reason = match (reason, self.next_hop(meta.frame.bytes())) {
+            (Drop::EgressUnknown, Some(port)) => self.unknown_egress(port),
+            _ => reason,
+        };
+        self.ports.discard(meta, reason, out);
     }
 
     /// A packet for the control plane, from another node as many as its port may send there.

@@ -252,9 +252,9 @@ impl<B: Frame> Ports<B> {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
         }
-        let FrameMeta { frame, ingress, .. } = meta;
+        let FrameMeta { frame, ingress, header_bytes, .. } = meta;
         self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt { ingress, frame, punt });
+        out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
     /// Ends a frame, counted at its ingress.

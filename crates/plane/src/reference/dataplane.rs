@@ -24,10 +24,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
         port_rate_max: Rate::FASTEST,
         queues_per_port: 1,
         lossless_classes: 0,
-        features: FeatureSet::EMPTY
-            .with(Feature::ProbeTimestamps)
-            .with(Feature::QueueState)
-            .with(Feature::SelfCongestionPause),
+        features: FeatureSet::EMPTY.with(Feature::SelfCongestionPause),
     }
 }
 

@@ -1,18 +1,20 @@
 //! A data plane that refuses, answers late and loses its tables, on purpose.
 //!
-//! In plain English: every tenth install is refused as unavailable. Every third of the others waits
-//! for some milliseconds, and so does every change that comes while one waits, so that changes are
+//! In plain English: every tenth install is refused as unavailable, and so are every third removal
+//! and every fourth setting of a port. Every third of the other installs waits for some
+//! milliseconds, and so does every change that comes while one waits, so that changes are
 //! made in the order they were asked for. After so many installs all tables and settings are gone,
 //! which the data plane says at its next input; what waited then gets no answer.
-//! Every tenth route of a re-synchronisation finds no room either.
+//! Every tenth route of a re-synchronisation finds no room either, and the settings of every fourth
+//! port are left as they are at the start.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
-    PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket, SettingError,
-    Snapshot,
+    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket,
+    SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
 use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
@@ -20,6 +22,10 @@ use core::marker::PhantomData;
 
 /// Of so many installs one is refused.
 const REFUSED_OF: u64 = 10;
+/// Of so many removals one is refused.
+const REMOVAL_REFUSED_OF: u64 = 3;
+/// Of so many settings one is refused.
+const SETTING_REFUSED_OF: u64 = 4;
 /// Of so many installs one is late.
 const LATE_OF: u64 = 3;
 /// How late.
@@ -34,6 +40,11 @@ pub struct Refusing<B, D> {
     /// Installs that were asked for, those of re-synchronisations included.
     installs: u64,
     refused: u64,
+    removals: u64,
+    removals_refused: u64,
+    /// Settings that were asked for, the ports of re-synchronisations included.
+    settings: u64,
+    settings_refused: u64,
     losses: u64,
     /// Changes that are made later, in order, each with its time.
     late: VecDeque<(Time, RouteTicket, RouteChange)>,
@@ -49,6 +60,10 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
             inner,
             installs: 0,
             refused: 0,
+            removals: 0,
+            removals_refused: 0,
+            settings: 0,
+            settings_refused: 0,
             losses: 0,
             late: VecDeque::new(),
             lost_at: None,
@@ -66,6 +81,16 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
         self.refused
     }
 
+    /// Removals that were refused so far.
+    pub const fn removals_refused(&self) -> u64 {
+        self.removals_refused
+    }
+
+    /// Settings that were refused so far, ports left out of a re-synchronisation included.
+    pub const fn settings_refused(&self) -> u64 {
+        self.settings_refused
+    }
+
     /// How often the tables were lost so far.
     pub const fn losses(&self) -> u64 {
         self.losses
@@ -76,6 +101,22 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
         self.installs += 1;
         let refused = self.installs.is_multiple_of(REFUSED_OF);
         self.refused += u64::from(refused);
+        refused
+    }
+
+    /// Counts a removal; says whether it is refused.
+    fn refuses_removal(&mut self) -> bool {
+        self.removals += 1;
+        let refused = self.removals.is_multiple_of(REMOVAL_REFUSED_OF);
+        self.removals_refused += u64::from(refused);
+        refused
+    }
+
+    /// Counts a setting; says whether it is refused.
+    fn refuses_setting(&mut self) -> bool {
+        self.settings += 1;
+        let refused = self.settings.is_multiple_of(SETTING_REFUSED_OF);
+        self.settings_refused += u64::from(refused);
         refused
     }
 
@@ -141,7 +182,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         out: &mut Vec<Action<B>>,
     ) {
         let is_install = matches!(change, RouteChange::Install { .. });
-        if is_install && self.refuses() {
+        if if is_install { self.refuses() } else { self.refuses_removal() } {
             let result = Err(RouteError::Unavailable);
             return out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
         }
@@ -163,6 +204,9 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         setting: PortSetting,
         out: &mut Vec<Action<B>>,
     ) -> Result<(), SettingError> {
+        if self.refuses_setting() {
+            return Err(SettingError::Unavailable);
+        }
         self.inner.set_port(now, port, setting, out)
     }
 
@@ -235,9 +279,15 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         out: &mut Vec<Action<B>>,
     ) -> Result<(), SettingError> {
         let mut taken = wanted.clone();
+        let mut all = Ok(());
         for port in &mut taken.ports {
             port.routes.retain(|_| !self.refuses());
+            if self.refuses_setting() {
+                let routes = core::mem::take(&mut port.routes);
+                *port = PortSnapshot { routes, ..PortSnapshot::default() };
+                all = Err(SettingError::Unavailable);
+            }
         }
-        self.inner.resynchronise(now, &taken, out)
+        self.inner.resynchronise(now, &taken, out).and(all)
     }
 }

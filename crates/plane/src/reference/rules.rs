@@ -25,6 +25,11 @@ pub(super) fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     (frame.len() > bytes_max + tags_bytes).then_some(Drop::Oversized)
 }
 
+/// Why a frame cannot leave by a port of which it is not known what is at its other end.
+pub(super) fn unknown_egress(up: bool) -> Drop {
+    if up { Drop::EgressUnknown } else { Drop::PortDown }
+}
+
 /// Whether a frame ends at the other end of its link: link-local, or MAC control to any address
 /// (IEEE 802.3 clause 31.3).
 pub(super) fn is_link_local(frame: &[u8]) -> bool {

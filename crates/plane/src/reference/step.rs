@@ -24,6 +24,9 @@ pub enum Verdict {
     },
     /// It goes to the control plane, with its new header.
     Punt(Punt),
+    /// It is for a port of which it is not known what is at its other end. It ends here, as it
+    /// came.
+    Unknown(PortNo),
     /// It ends here, as it came.
     Drop(Drop),
 }
@@ -51,7 +54,7 @@ pub fn step(
     let (verdict, goes_as) = match kind_of(next) {
         _ if next == PortNo::CONTROL => (Verdict::Punt(Punt::Addressed), came_as),
         None => return Verdict::Drop(Drop::NoSuchPort),
-        Some(PortKind::Unknown) => return Verdict::Drop(Drop::PortUnknown),
+        Some(PortKind::Unknown) => return Verdict::Unknown(next),
         Some(PortKind::Axon) => (Verdict::Transit(next), came_as),
         Some(PortKind::Host) if came_as == PacketType::Ethernet => {
             return Verdict::Deliver { port: next, header_bytes };

@@ -254,14 +254,14 @@ impl<B: Frame> Reference<B> {
         }
         if axon_wire::probe::is_ether(frame.bytes()) {
             self.stamp(came, (&mut frame, ETHERNET_BYTES), (ProbeUnit::Ingress, ingress));
-            return self.punt(ingress, Punt::EtherProbe, frame, out);
+            return self.punt(ingress, (Punt::EtherProbe, 0), frame, out);
         }
         let width = self.config.hop_width;
         if frame.push_front(width.header_bytes(1)).is_err() {
             return self.end(ingress, Drop::NoHeadroom, frame, out);
         }
         match header::emit(frame.bytes_mut(), width, PacketType::Ethernet, &[], &[ingress]) {
-            Ok(_) => self.punt(ingress, Punt::Miss, frame, out),
+            Ok(bytes) => self.punt(ingress, (Punt::Miss, bytes), frame, out),
             Err(_) => self.end(ingress, Drop::Malformed, frame, out),
         }
     }
@@ -275,7 +275,7 @@ impl<B: Frame> Reference<B> {
         } else if !self.ports[ingress.index()].link_frames.admit(now) {
             self.end(ingress, Drop::PuntLimit, frame, out);
         } else {
-            self.punt(ingress, Punt::LinkLocal, frame, out);
+            self.punt(ingress, (Punt::LinkLocal, 0), frame, out);
         }
     }
 
@@ -306,6 +306,10 @@ impl<B: Frame> Reference<B> {
                 }
             }
             Verdict::Punt(punt) => self.punt_metered(now, ingress, punt, frame, out),
+            Verdict::Unknown(port) => {
+                let reason = rules::unknown_egress(self.ports[port.index()].up);
+                self.end(ingress, reason, frame, out);
+            }
             Verdict::Drop(reason) => self.end(ingress, reason, frame, out),
         }
         false
@@ -322,10 +326,10 @@ impl<B: Frame> Reference<B> {
         let ingress = PortNo::CONTROL;
         self.counters.received(ingress, frame.bytes().len());
         let link_local = rules::is_link_local(frame.bytes());
-        let refused = match self.port(port).map(|port| port.kind) {
+        let refused = match self.port(port).map(|port| (port.kind, port.up)) {
             None => Some(Drop::NoSuchPort),
-            Some(PortKind::Axon) if !link_local => Some(Drop::KindChanged),
-            Some(PortKind::Unknown) if !link_local => Some(Drop::PortUnknown),
+            Some((PortKind::Axon, _)) if !link_local => Some(Drop::KindChanged),
+            Some((PortKind::Unknown, up)) if !link_local => Some(rules::unknown_egress(up)),
             Some(_) => rules::fault(frame.bytes(), self.config.frame_bytes_max),
         };
         let kind = (!link_local).then_some(PortKind::Host);
@@ -439,14 +443,26 @@ impl<B: Frame> Reference<B> {
             _ => port.errors.admit(now),
         });
         match admitted {
-            true => self.punt(ingress, punt, frame, out),
+            true => {
+                let header_bytes = rules::header_bytes(frame.bytes(), self.config.hop_width);
+                self.punt(ingress, (punt, header_bytes), frame, out);
+            }
             false => self.end(ingress, Drop::PuntLimit, frame, out),
         }
     }
 
-    fn punt(&mut self, ingress: PortNo, punt: Punt, frame: B, out: &mut Vec<Action<B>>) {
+    /// A frame goes to the control plane, with the length of its header in bytes.
+    fn punt(
+        &mut self,
+        ingress: PortNo,
+        (punt, header_bytes): (Punt, usize),
+        frame: B,
+        out: &mut Vec<Action<B>>,
+    ) {
         self.counters.port_mut(ingress).punt_one(punt);
-        out.push(Action::Punt { ingress, frame, punt });
+        // At most 65,535, which is what its field in the header can say.
+        let header_bytes = header_bytes as u16;
+        out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
     pub(super) fn end(

@@ -93,13 +93,14 @@ fn a_miss_and_a_broadcast_get_the_default_header() {
         let mut plane = plane(|config| config.hop_width = width);
         for to in [host(9), MacAddr::BROADCAST, MacAddr([0x33, 0x33, 0, 0, 0, 1])] {
             let frame = ethernet(to, 60);
-            let Action::Punt { ingress, frame: punted, punt } = receive(&mut plane, HOST, &frame)
-            else {
+            let action = receive(&mut plane, HOST, &frame);
+            let Action::Punt { ingress, frame: punted, punt, header_bytes } = action else {
                 panic!("not punted")
             };
             let view = HeaderView::parse(punted.bytes(), width).unwrap();
             assert_eq!((ingress, punt, view.forward_count()), (HOST, Punt::Miss, 0));
             assert_eq!(view.packet_type(), PacketType::Ethernet);
+            assert_eq!(usize::from(header_bytes), view.header_bytes(), "nobody parses it again");
             assert_eq!((view.reverse(), view.payload()), (Hops::from([0]), &frame[..]));
         }
     }
@@ -128,7 +129,7 @@ fn bad_frames_are_counted_by_reason() {
         (AXON, to_host(&[0; 13]), Drop::Malformed),
         (AXON, to_host(&[0; 1515]), Drop::Oversized),
         (AXON, via(99), Drop::NoSuchPort),
-        (AXON, via(UNKNOWN.0), Drop::PortUnknown),
+        (AXON, via(UNKNOWN.0), Drop::EgressUnknown),
         (AXON, via(DOWN.0), Drop::PortDown),
         (UNKNOWN, ethernet(host(9), 60), Drop::PortUnknown),
         (UNKNOWN, via(1), Drop::PortUnknown),
@@ -301,7 +302,7 @@ fn a_flooding_host_is_limited_and_cannot_silence_discovery() {
     let hello = link::emit(host(1), b"hello");
     for port in [HOST, AXON, UNKNOWN] {
         let action = receive(&mut plane, port, &hello);
-        let Action::Punt { ingress, frame, punt } = action else { panic!("{action:?}") };
+        let Action::Punt { ingress, frame, punt, .. } = action else { panic!("{action:?}") };
         assert_eq!((ingress, punt, frame.bytes()), (port, Punt::LinkLocal, &hello[..]));
     }
 }
@@ -404,7 +405,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
     let raw = [
         (HOST, None),
         (AXON, Some(Drop::KindChanged)),
-        (UNKNOWN, Some(Drop::PortUnknown)),
+        (UNKNOWN, Some(Drop::EgressUnknown)),
         (DOWN, Some(Drop::PortDown)),
         (PortNo(9), Some(Drop::NoSuchPort)),
     ];
@@ -412,6 +413,23 @@ fn the_control_plane_can_reach_every_port_and_itself() {
         plane.send_raw(T0, port, FrameBuf::new(&ethernet(host(1), 60)), &mut out);
         assert_eq!(reason(out.remove(0)), expected);
     }
+}
+
+#[test]
+fn what_a_cut_link_or_a_silent_neighbour_loses_is_no_ordinary_end() {
+    let mut plane = plane(|_| ());
+    let via = packet(PacketType::Ethernet, &Hops::from([2]), &Hops::default(), &[0; 60]);
+    let lose = |plane: &mut Plane<FrameBuf>| {
+        let mut out = Vec::new();
+        plane.send_raw(T0, PortNo(2), FrameBuf::new(&ethernet(host(1), 60)), &mut out);
+        [reason(receive(plane, AXON, &via)), reason(out.remove(0))]
+    };
+    // The control plane forgets the neighbour, whose carrier stays, and then the link is cut.
+    plane.set_kind(PortNo(2), PortKind::Unknown);
+    assert_eq!(lose(&mut plane), [Some(Drop::EgressUnknown); 2]);
+    plane.link(T0, PortNo(2), false, &mut Vec::new());
+    assert_eq!(lose(&mut plane), [Some(Drop::PortDown); 2]);
+    assert!(![Drop::EgressUnknown, Drop::PortDown].iter().any(|reason| reason.is_ordinary()));
 }
 
 #[test]

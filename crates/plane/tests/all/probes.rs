@@ -151,7 +151,7 @@ fn an_ether_probe_goes_out_of_one_host_port_and_comes_back_by_another() {
     plane.receive(at(700), PortNo(3), frame, at(800), true, &mut out);
     assert!(out.is_empty(), "its tail is missing");
     plane.timeout(at(800), &mut out);
-    let Some(Action::Punt { ingress, frame, punt }) = out.pop() else { panic!("it is punted") };
+    let Some(Action::Punt { ingress, frame, punt, .. }) = out.pop() else { panic!("it is punted") };
     assert_eq!((ingress, punt), (PortNo(3), Punt::EtherProbe));
     let view = ProbeView::parse(&frame.bytes()[14..]).unwrap();
     let expected = [record(ProbeUnit::Egress, 2, 0, 10), record(ProbeUnit::Ingress, 3, 0, 700)];

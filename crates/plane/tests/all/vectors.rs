@@ -218,6 +218,9 @@ fn reference_step(hop_width: &str, ingress: &str, kinds_of: &str, packet: &str) 
             format!("strip {} {}", port_word(port), hex(&packet[header_bytes..]))
         }
         Verdict::Punt(punt) => format!("punt-{} {ingress} {}", punt.name(), hex(&packet)),
+        Verdict::Unknown(_) => {
+            format!("drop-{} - {}", Drop::EgressUnknown.name(), hex(&packet))
+        }
         Verdict::Drop(reason) => format!("drop-{} - {}", reason.name(), hex(&packet)),
     }
 }
@@ -263,7 +266,7 @@ fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str])
         Some(Action::Transmit { port, frame, .. }) => {
             format!("transmit {} {}", port_word(port), hex(frame.bytes()))
         }
-        Some(Action::Punt { ingress, frame, punt }) => {
+        Some(Action::Punt { ingress, frame, punt, .. }) => {
             format!("punt-{} {} {}", punt.name(), port_word(ingress), hex(frame.bytes()))
         }
         Some(Action::Dropped { reason, frame, .. }) => {
@@ -438,8 +441,14 @@ fn every_fate_of_a_packet_stands_in_the_vectors() {
     for punt in Punt::ALL {
         assert!(text.contains(&format!("=> punt-{} ", punt.name())), "no {}", punt.name());
     }
-    let one_frame_suffices =
-        [Drop::Malformed, Drop::Oversized, Drop::NoSuchPort, Drop::PortUnknown, Drop::MacControl];
+    let one_frame_suffices = [
+        Drop::Malformed,
+        Drop::Oversized,
+        Drop::NoSuchPort,
+        Drop::PortUnknown,
+        Drop::EgressUnknown,
+        Drop::MacControl,
+    ];
     for reason in one_frame_suffices {
         assert!(text.contains(&format!("=> drop-{} ", reason.name())), "no {}", reason.name());
     }

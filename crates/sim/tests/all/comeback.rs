@@ -1,10 +1,11 @@
 //! A controller that is killed and comes back: flows go on, and addresses stay whose they are.
 
 use crate::common::{
-    Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, fabric, line, ring,
+    Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, dhcp, fabric, line, ring,
 };
 use axon_fabric::model::FaultKind;
 use axon_node::Drop;
+use axon_sim::apps::RawPlan;
 use axon_sim::{PingId, PingPlan, World};
 use axon_wire::{Span, Time};
 use oorandom::Rand64;
@@ -174,56 +175,127 @@ fn lossless_traffic_loses_nothing_when_the_controller_starts_anew() {
     }
 }
 
-/// Hosts come and go while the controller is killed at random moments. The MACs of all point to the
-/// same address, leases are longer than the test, and there are more addresses than hosts: so each
-/// address is ever of one host, also while that host is away.
-#[test]
-fn no_lease_is_given_twice_in_100_kills_of_the_controller() {
-    let mut kills = 0;
-    for seed in 1..=10 {
+/// A fabric whose hosts' MACs all point to the same address, and how its hosts fare.
+struct Leases {
+    world: World,
+    random: Rand64,
+    /// Hosts whose cable is out.
+    out: [bool; 12],
+    kills: u32,
+    /// Declines that the controller has accepted.
+    declined: u64,
+}
+
+impl Leases {
+    fn new(seed: u64, lease: Span) -> Leases {
         let mut builder: Builder = ring(3, 4, false);
         let dhcp = &mut builder.fabric.dhcp;
-        dhcp.pool_last = std::net::Ipv4Addr::from(u32::from(dhcp.pool_first) + 15);
+        // Each host may decline some.
+        dhcp.pool_last = std::net::Ipv4Addr::from(u32::from(dhcp.pool_first) + 63);
+        dhcp.lease = lease;
         for (index, host) in builder.fabric.hosts.iter_mut().enumerate() {
             host.mac.0[5] = (index as u8 % 3) * 16 + 1;
             host.mac.0[2] = index as u8;
         }
-        let mut world = boot_with(&builder, seed);
-        let mut random = Rand64::new(u128::from(seed));
-        let mut owners: BTreeMap<std::net::Ipv4Addr, usize> = BTreeMap::new();
-        // Hosts whose cable is out.
-        let mut out = [false; 12];
-        for _ in 0..10 {
-            let host = random.rand_range(0..12) as usize;
-            match (out[host], random.rand_range(0..2)) {
-                (false, 0) => world.start_host(host),
-                (false, _) => {
-                    world.inject(FaultKind::HostDown(host));
-                    out[host] = true;
-                }
-                (true, _) => {
-                    world.inject(FaultKind::HostUp(host));
-                    out[host] = false;
-                }
+        let (world, random) = (boot_with(&builder, seed), Rand64::new(u128::from(seed)));
+        Leases { world, random, out: [false; 12], kills: 0, declined: 0 }
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.random.rand_range(0..end)
+    }
+
+    /// A host starts anew, loses its cable or has it again, or declines its address.
+    fn step(&mut self) {
+        let host = self.below(12) as usize;
+        match (self.out[host], self.below(3)) {
+            (false, 0) => self.world.start_host(host),
+            (false, 1) => self.decline(host),
+            (false, _) => {
+                self.world.inject(FaultKind::HostDown(host));
+                self.out[host] = true;
             }
-            world.run_for(Span::from_micros(random.rand_range(0..60_000)));
-            world.inject(FaultKind::ControllerDown);
-            kills += 1;
-            world.run_for(Span::from_micros(random.rand_range(0..200_000)));
-            world.inject(FaultKind::ControllerUp);
-            let end = world.now() + Span::from_micros(random.rand_range(0..400_000));
-            while world.now() < end {
-                world.run_for(Span::from_millis(5));
-                for host in 0..12 {
-                    let Some(address) = world.address(host) else { continue };
-                    let owner = *owners.entry(address).or_insert(host);
-                    assert_eq!(owner, host, "seed {seed}, kill {kills}: {address}");
-                }
+            (true, _) => {
+                self.world.inject(FaultKind::HostUp(host));
+                self.out[host] = false;
             }
         }
-        (0..12).for_each(|host| world.inject(FaultKind::HostUp(host)));
-        let limit = world.now() + Span::from_secs(5);
-        assert!(world.run_until_true(limit, World::all_have_addresses), "seed {seed}");
     }
-    assert_eq!(kills, 100);
+
+    /// A host finds that another uses its address, says so, and begins anew.
+    fn decline(&mut self, host: usize) {
+        let Some(ip) = self.world.address(host) else { return };
+        let (mac, now) = (self.world.fabric().hosts[host].mac, self.world.now());
+        let server = self.world.fabric().dhcp.server.octets();
+        let options =
+            [&[53, 1, 4, 50, 4][..], &ip.octets(), &[54, 4], &server, &[61, 7, 1], &mac.0].concat();
+        let frames = vec![dhcp(mac, 1, 342, &options)];
+        let plan = RawPlan { frames, interval: Span::from_micros(1), count: Some(1) };
+        self.world.host_mut(host).expect("it runs").raw(plan, now);
+        self.world.nudge_host(host);
+        let declined = |world: &World| {
+            world.controller().map_or(0, |node| node.controller().dhcp().counters().declined)
+        };
+        let before = declined(&self.world);
+        self.world.run_for(Span::from_millis(2));
+        self.declined += declined(&self.world) - before;
+        self.world.start_host(host);
+    }
+
+    fn kill(&mut self) {
+        self.world.inject(FaultKind::ControllerDown);
+        self.kills += 1;
+        let micros = self.below(200_000);
+        self.run_for(Span::from_micros(micros));
+        self.world.inject(FaultKind::ControllerUp);
+    }
+
+    /// Runs on; at no moment two hosts have one address.
+    fn run_for(&mut self, span: Span) {
+        let end = self.world.now() + span;
+        while self.world.now() < end {
+            self.world.run_for(Span::from_millis(5).min(end.since(self.world.now())));
+            let mut holders = BTreeMap::new();
+            for host in 0..12 {
+                let Some(address) = self.world.address(host) else { continue };
+                let other = holders.insert(address, host);
+                assert_eq!(other, None, "{address} of host {host}, after {} kills", self.kills);
+            }
+        }
+    }
+}
+
+/// Hosts come and go and decline addresses while the controller is killed at random moments. Leases
+/// are shorter than the time for which some hosts are away, also than that for which a lease from
+/// the store stands: so addresses go to others, but never while one uses them.
+#[test]
+fn no_lease_is_given_twice_in_100_kills_of_the_controller() {
+    let (mut kills, mut declined, mut expired) = (0, 0, 0);
+    for seed in 1..=10 {
+        let mut leases = Leases::new(seed, Span::from_secs(20));
+        for round in 0..10 {
+            leases.step();
+            let micros = leases.below(60_000);
+            leases.run_for(Span::from_micros(micros));
+            leases.kill();
+            let micros = leases.below(400_000);
+            leases.run_for(Span::from_micros(micros));
+            if round == 5 {
+                // Two hosts are away until their leases have run out at the server too.
+                (0..2).for_each(|host| leases.world.inject(FaultKind::HostDown(host)));
+                leases.run_for(Span::from_secs(85));
+                let held = |host: usize| leases.world.address(host).is_some();
+                expired += (0..2).filter(|&host| !held(host)).count();
+                (0..2).for_each(|host| leases.world.inject(FaultKind::HostUp(host)));
+                leases.out[..2].fill(false);
+            }
+        }
+        (0..12).for_each(|host| leases.world.inject(FaultKind::HostUp(host)));
+        let limit = leases.world.now() + Span::from_secs(25);
+        assert!(leases.world.run_until_true(limit, World::all_have_addresses), "seed {seed}");
+        kills += leases.kills;
+        declined += leases.declined;
+    }
+    println!("{kills} kills, {declined} addresses declined, {expired} leases expired");
+    assert!(kills == 100 && declined > 10 && expired > 10, "{kills} {declined} {expired}");
 }

@@ -6,7 +6,7 @@ use crate::common::{
 use axon_fabric::model::{End, FaultKind};
 use axon_node::{PortKind, PortView};
 use axon_sim::{DataplaneKind, PingPlan, SwitchPlane};
-use axon_wire::{Span, Time};
+use axon_wire::{PortNo, Span, Time};
 
 /// Each scenario of this file as a test on each data plane.
 macro_rules! on_each_dataplane {
@@ -82,6 +82,7 @@ fn a_switch_that_restarts_is_taken_up_again(plane: DataplaneKind) {
     assert_whole(&mut world);
     world.inject(FaultKind::SwitchDown(1));
     world.run_for(Span::from_millis(500));
+    common::take_all(&mut world);
     assert_sound(&world);
     assert!(unreached(&mut world, &[(0, 4), (4, 0), (1, 5)], 20).is_empty());
     world.inject(FaultKind::SwitchUp(1));
@@ -138,6 +139,12 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
     assert_eq!(holders(&world), 2);
     world.inject(FaultKind::HostDown(2));
     world.run_for(Span::from_millis(200));
+    if plane == DataplaneKind::Refusing {
+        // Its switch removes the host when it has taken the kind of the port, the others after that.
+        common::take_all(&mut world);
+        world.run_for(Span::from_millis(200));
+        common::take_all(&mut world);
+    }
     assert_eq!(holders(&world), 0, "carrier loss is seen at once");
     assert_sound(&world);
     assert!(unreached(&mut world, &[(0, 1), (1, 0)], 5).is_empty());
@@ -232,12 +239,14 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     let home = end(0, builder.fabric.hosts[0].port.0);
     world.move_host(0, spare[0]);
     world.run_for(Span::from_secs(1));
+    common::take_all(&mut world);
     assert_eq!(kind(&world, 0), Some(PortKind::Host));
     assert_whole(&mut world);
     // It goes back, and a second link between the switches takes its place.
     world.move_host(0, home);
     let link = world.connect(spare[0], spare[1], common::wire());
     world.run_for(Span::from_secs(1));
+    common::take_all(&mut world);
     assert_eq!(kind(&world, 0), Some(PortKind::Axon));
     assert_eq!(kind(&world, 1), Some(PortKind::Axon));
     world.inject(FaultKind::LinkDown(0));
@@ -248,6 +257,7 @@ fn a_port_changes_kind_at_run_time(plane: DataplaneKind) {
     world.engine_mut().disconnect(link);
     world.move_host(0, spare[0]);
     world.run_for(Span::from_secs(1));
+    common::take_all(&mut world);
     assert_eq!(kind(&world, 0), Some(PortKind::Host));
     assert_whole(&mut world);
     assert!(world.now() > Time::ZERO);
@@ -261,6 +271,30 @@ fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
         _ => panic!("another data plane"),
     });
     planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+#[test]
+fn settings_and_removals_that_a_data_plane_refuses_are_made_in_the_end() {
+    let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
+    assert_whole(&mut world);
+    for _ in 0..6 {
+        world.inject(FaultKind::HostDown(2));
+        world.run_for(Span::from_millis(200));
+        world.inject(FaultKind::HostUp(2));
+        world.run_for(Span::from_millis(300));
+    }
+    common::take_all(&mut world);
+    assert_whole(&mut world);
+    for index in 0..3 {
+        let switch = world.switch(index).expect("on");
+        for port in (0..world.fabric().switches[index].ports).map(PortNo) {
+            let kind = switch.plane().kind(port);
+            assert_eq!(kind, Some(switch.discovery().kind(port)), "s{}-{port}", index + 1);
+        }
+        let SwitchPlane::Refusing(plane) = switch.plane() else { panic!("another data plane") };
+        assert!(plane.settings_refused() > 0 && plane.removals_refused() > 0, "s{}", index + 1);
+        assert!(switch.settings_refused() > 0 && switch.edge().counters().changes_refused > 0);
+    }
 }
 
 /// Every pair pings for less time than passes before a refused route is tried again.
@@ -285,7 +319,7 @@ fn no_request_is_lost_while_routes_are_refused_or_late() {
 fn a_data_plane_that_refuses_and_forgets_ends_with_every_pair_served() {
     let mut world = boot_on(&ring(3, 2, true), DataplaneKind::Refusing);
     // Each turn takes all routes of a host away, and they are set anew.
-    for _ in 0..12 {
+    for _ in 0..20 {
         assert_whole(&mut world);
         world.inject(FaultKind::HostDown(2));
         world.run_for(Span::from_millis(200));

@@ -7,7 +7,7 @@ mod samples;
 mod unfinished;
 
 pub use flows::{EntryTimes, FlowReport, Times};
-pub use ports::{DropCount, PortCount, drop_counts, port_counts};
+pub use ports::{EndCount, PortCount, end_counts, port_counts};
 pub use samples::{FlowSamples, PortSamples, Samples};
 
 pub(crate) use pings::{Pings, all_pairs};
@@ -40,9 +40,10 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The times of its entries, over all of their flows.
     pub entries: Vec<EntryTimes>,
-    /// Frames that ended inside nodes, by reason; the ordinary end of control packets
-    /// (`consumed`) included.
+    /// Frames that nodes dropped, by reason.
     pub drops: BTreeMap<&'static str, u64>,
+    /// Frames that ended inside nodes in normal operation, which are no drops, by reason.
+    pub ended: BTreeMap<&'static str, u64>,
     /// Frames that links lost, by reason.
     pub losses: BTreeMap<&'static str, u64>,
     /// Frames that came out of a link with a bit flipped.
@@ -79,9 +80,12 @@ pub struct Report {
     /// What each port of a switch has counted.
     #[serde(skip)]
     pub ports: Vec<PortCount>,
-    /// Where frames ended, by reason.
+    /// Where frames were dropped or lost, by reason.
     #[serde(skip)]
-    pub ends: Vec<DropCount>,
+    pub dropped_at: Vec<EndCount>,
+    /// Where frames ended in normal operation, by reason.
+    #[serde(skip)]
+    pub ended_at: Vec<EndCount>,
     /// What was sampled over time, if that was asked for.
     #[serde(skip)]
     pub samples: Option<Samples>,
@@ -143,7 +147,11 @@ impl Report {
     pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
         let engine = world.engine();
         let ended = engine.accounts().dropped;
-        let drops = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
+        let ends = Drop::ALL.iter().zip(ended).filter(|&(_, count)| count > 0);
+        let (ended, drops): (Vec<_>, Vec<_>) = ends.partition(|(reason, _)| reason.is_ordinary());
+        let named = |ends: Vec<(&Drop, u64)>| {
+            ends.into_iter().map(|(reason, count)| (reason.name(), count)).collect()
+        };
         let mut losses = BTreeMap::new();
         let mut corrupted = 0;
         let ids = (0..engine.links().len()).map(LinkId);
@@ -158,6 +166,7 @@ impl Report {
         let (without_address, cut_off) = world.without_address();
         let mut warnings = world.in_flight_warnings(&flows);
         warnings.extend(cut_off);
+        let (ended_at, dropped_at) = end_counts(world).into_iter().partition(|end| end.is_ordinary);
         Report {
             fabric: world.fabric().name.clone(),
             seed,
@@ -167,7 +176,8 @@ impl Report {
             rounds: Vec::new(),
             flows,
             entries: world.traffic_times(),
-            drops: drops.map(|(reason, count)| (reason.name(), count)).collect(),
+            drops: named(drops),
+            ended: named(ended),
             losses,
             corrupted,
             stale_routes: world.stale_routes().iter().map(ToString::to_string).collect(),
@@ -185,7 +195,8 @@ impl Report {
             trace_error: engine.trace().failure().map(ToString::to_string),
             threads: 1,
             ports: port_counts(world),
-            ends: drop_counts(world),
+            dropped_at,
+            ended_at,
             samples: None,
         }
     }

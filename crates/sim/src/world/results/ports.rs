@@ -27,12 +27,14 @@ pub struct PortCount {
 
 /// Frames that ended at one place for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DropCount {
+pub struct EndCount {
     /// The node in which they ended, the port by which they had come in, or, for what links
     /// lose, the port that had sent them.
     pub place: String,
     /// Why.
     pub reason: &'static str,
+    /// Whether frames end so in normal operation.
+    pub is_ordinary: bool,
     /// Frames that ended there for this reason.
     pub frames: u64,
 }
@@ -73,14 +75,15 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
 /// Where frames ended, by reason: at ports of switches and the controller, in hosts, and on
 /// links. Of a node that was restarted only what its last incarnation has counted is known by port;
 /// the rest is known for the node.
-pub fn drop_counts(world: &World) -> Vec<DropCount> {
+pub fn end_counts(world: &World) -> Vec<EndCount> {
     let engine = world.engine();
     let mut all = Vec::new();
-    let mut add = |place: &str, reason: &'static str, frames: u64| {
+    let mut add = |place: &str, (reason, is_ordinary): (&'static str, bool), frames: u64| {
         if frames > 0 {
-            all.push(DropCount { place: place.to_owned(), reason, frames });
+            all.push(EndCount { place: place.to_owned(), reason, is_ordinary, frames });
         }
     };
+    let of = |reason: &Drop| (reason.name(), reason.is_ordinary());
     for (number, station) in engine.stations().enumerate() {
         let mut left = station.accounts().dropped;
         if let Some(counters) = station.node.counters() {
@@ -88,20 +91,20 @@ pub fn drop_counts(world: &World) -> Vec<DropCount> {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
                     let here = counters.port(end.port).dropped(*reason);
-                    add(&name_of(world, end), reason.name(), here);
+                    add(&name_of(world, end), of(reason), here);
                     *left = left.saturating_sub(here);
                 }
             }
         }
         for (reason, left) in Drop::ALL.iter().zip(left) {
-            add(station.name(), reason.name(), left);
+            add(station.name(), of(reason), left);
         }
     }
     for (index, link) in engine.links().iter().enumerate() {
         for (side, &end) in link.ends.iter().enumerate() {
             let lost = engine.fates(LinkId(index), side).lost;
             for (loss, count) in Loss::ALL.iter().zip(lost) {
-                add(&name_of(world, end), loss.name(), count);
+                add(&name_of(world, end), (loss.name(), false), count);
             }
         }
     }

@@ -1,5 +1,8 @@
 //! What must hold at every moment, whatever is broken and whoever attacks.
 
+use axon_control::controller::bounds::{
+    COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
+};
 use axon_sim::World;
 use std::collections::BTreeMap;
 
@@ -66,6 +69,26 @@ fn bounded(world: &World) -> Result<(), String> {
     let kept = [
         ("hosts", node.controller().hosts().len(), ports_of_all * HOSTS_PER_PORT_MAX),
         ("unacknowledged", node.unacknowledged(), ports_of_all * UNACKNOWLEDGED_PER_PORT_MAX),
+    ];
+    within(&world.fabric().controller.name, &kept)?;
+    let (controller, mut switches) = (node.controller(), 0);
+    for (index, switch) in controller.graph().switches() {
+        let kept = [
+            ("hosts", controller.hosts().claims_of(index), HOSTS_PER_SWITCH_MAX),
+            ("routes", controller.flows().requested_by(index), ROUTES_PER_SWITCH_MAX),
+        ];
+        within(
+            &format!("{} for {}", world.fabric().controller.name, switch.incarnation.node),
+            &kept,
+        )?;
+        switches += 1;
+    }
+    let pending = controller.restored().routes_pending as usize;
+    let kept = [
+        ("routes that wait", pending, switches * ROUTES_PER_SWITCH_MAX),
+        ("commands", node.unacknowledged(), switches * COMMANDS_PER_SWITCH_MAX),
+        // Nobody in the campaign owns a switch.
+        ("refusals by a bound", controller.counters().over_bound as usize, 0),
     ];
     within(&world.fabric().controller.name, &kept)
 }

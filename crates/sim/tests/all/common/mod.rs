@@ -4,6 +4,7 @@ use axon_fabric::model::{
     Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies, RouterKind,
     Switch, Timers, Wire,
 };
+use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
@@ -25,6 +26,33 @@ pub fn fabric(text: &str) -> Fabric {
 pub fn await_addresses(world: &mut World) {
     let limit = Time::ZERO + Span::from_secs(10);
     assert!(world.run_until_true(limit, World::all_have_addresses), "{}", states(world));
+}
+
+/// A DHCP request of so many bytes with these options, as an Ethernet frame.
+pub fn dhcp(mac: MacAddr, transaction: u32, bytes: usize, options: &[u8]) -> Vec<u8> {
+    let mut frame = vec![0; bytes];
+    frame[..6].fill(0xff);
+    frame[6..12].copy_from_slice(&mac.0);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    let ip_bytes = (bytes - 14) as u16;
+    frame[14..18].copy_from_slice(&[0x45, 0, (ip_bytes >> 8) as u8, ip_bytes as u8]);
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[30..34].fill(0xff);
+    let mut sum: u32 =
+        frame[14..34].chunks(2).map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    frame[24..26].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    let udp_bytes = ip_bytes - 20;
+    frame[34..42].copy_from_slice(&[0, 68, 0, 67, (udp_bytes >> 8) as u8, udp_bytes as u8, 0, 0]);
+    frame[42..46].copy_from_slice(&[1, 1, 6, 0]);
+    frame[46..50].copy_from_slice(&transaction.to_be_bytes());
+    frame[70..76].copy_from_slice(&mac.0);
+    frame[278..282].copy_from_slice(&[99, 130, 83, 99]);
+    frame[282..282 + options.len()].copy_from_slice(options);
+    frame[282 + options.len()] = 255;
+    frame
 }
 
 /// 1 Gb/s, 1 us, no loss.
@@ -190,9 +218,27 @@ pub fn boot_with(builder: &Builder, seed: u64) -> World {
 
 /// The same on another data plane.
 pub fn boot_on(builder: &Builder, dataplane: DataplaneKind) -> World {
-    let world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
+    let mut world = begin(builder, Setup { seed: 1, dataplane, ..Setup::default() });
     assert_on(&world, dataplane);
+    take_all(&mut world);
     world
+}
+
+/// Lets data planes that refuse take what they have refused; others have nothing of the kind.
+pub fn take_all(world: &mut World) {
+    let took_all = |world: &World| {
+        let mut switches =
+            (0..world.fabric().switches.len()).filter_map(|index| world.switch(index));
+        let controller = world.controller().is_none_or(|node| node.refused_settings().is_empty());
+        controller
+            && switches.all(|switch| {
+                let debts = switch.edge().debts();
+                switch.refused_settings().is_empty() && debts == EdgeDebts::default()
+            })
+    };
+    let limit = world.now() + Span::from_secs(20);
+    let soon = world.run_until_true(limit, took_all);
+    assert!(soon, "settings or removals that were refused are not made: {}", states(world));
 }
 
 /// Every node that runs must have this data plane.
@@ -247,6 +293,7 @@ pub fn assert_whole(world: &mut World) {
     let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
     let silent = unreached(world, &pairs(&hosts), 30);
     assert!(silent.is_empty(), "no answer: {silent:?}; {}", states(world));
+    take_all(world);
     assert_sound(world);
 }
 
