@@ -139,7 +139,7 @@ fn plane_config(
     }
 }
 
-/// Hops that every fabric allows, if it has as many switches: to a switch eight links away and back.
+/// Hops that every fabric of nine switches or more allows: out over eight links and back.
 const HOPS_MIN: usize = 18;
 
 /// The longest header that a packet of this fabric needs, in bytes.

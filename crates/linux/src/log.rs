@@ -167,6 +167,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn numbers_of_errors_of_the_operating_system_are_left_out() {
+        let error = io::Error::from_raw_os_error(2);
+        let text = format!("a: {error}; b: {error}");
+        let plain = "a: No such file or directory; b: No such file or directory";
+        assert_eq!(without_os_numbers(&text), plain);
+        for other in ["(os error x)", "a (os error 2", "a (os error) b", "a"] {
+            assert_eq!(without_os_numbers(other), other);
+        }
+    }
+
     fn log(file: &Path, bytes_max: u64) -> Log {
         let file = Rotated::open(file.into(), bytes_max, false).unwrap();
         Log { file: Some(file), lost: 0 }

@@ -3,8 +3,8 @@
 //!
 //! Nothing that goes wrong with a recording stops its node, or delays it: a thread writes the file.
 //! A full disk ends the recording, with a line in the log, and so does a slow one; what was written
-//! until then can be replayed. A node that starts on a full disk, as one that has crashed
-//! may, runs without.
+//! until then can be replayed. A node that starts on a full disk, as one that has crashed may, runs
+//! without.
 
 use crate::agent::AgentArguments;
 use crate::record_queue::Queue;
@@ -216,7 +216,7 @@ impl Recording {
         match cut {
             Ok(()) => tracing::error!(
                 node, %file, records,
-                "ALARM: the disk is too slow: the recording ends here, and can be replayed up to here"
+                "ALARM: the disk is too slow: the recording ends, and can be replayed up to here"
             ),
             Err(error) => {
                 tracing::error!(node, %file, records, %error, "ALARM: the recording ends here");

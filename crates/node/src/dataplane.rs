@@ -165,7 +165,8 @@ pub trait Dataplane<B>: Node<B> + PortView {
     fn snapshot(&self) -> Snapshot;
 
     /// Makes `wanted` the whole configuration, whatever stood before. Ports that `wanted` leaves
-    /// out have no routes and are of unknown kind.
+    /// out have no routes and are of unknown kind. Changes of routes that were asked for before and
+    /// are not made yet are not made any more.
     ///
     /// # Errors
     /// The first setting that could not be made; the others have been.

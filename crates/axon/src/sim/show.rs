@@ -157,6 +157,11 @@ fn flows(out: &mut String, report: &Report) {
         let what = if never_started(flow) { "was not started" } else { "received wrong bytes" };
         line!(out, "{} from {} to {} {what}", flow.name, flow.from, flow.to);
     }
+    file_services(out, flows);
+}
+
+/// What file services have done.
+fn file_services(out: &mut String, flows: &[FlowReport]) {
     for flow in flows {
         let Some(files) = &flow.files else { continue };
         line!(

@@ -1,6 +1,6 @@
 //! The places of route tables and the changes that the data plane has not answered.
 //!
-//! In plain English: a change has [`ANSWER_WAIT`] to be answered. One that is not counts as refused,
+//! In plain English: a change has five seconds to be answered. One that is not counts as refused,
 //! and an answer that comes later is ignored. So many changes and refused removals are remembered
 //! as all tables have entries. A data plane that owes more is lost: all of that is forgotten and no
 //! change is requested any more, until the data plane was re-synchronised a second later, which

@@ -138,7 +138,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 self.set_port(now, port, PortSetting::Kind(wanted.kind));
             }
             if has.classes != wanted.classes {
-                let classes = wanted.classes.clone().map(Box::new);
+                let classes = wanted.classes.map(Box::new);
                 self.set_port(now, port, PortSetting::Classes(classes));
             }
             if has.pfc != wanted.pfc
@@ -180,9 +180,9 @@ mod tests {
     use axon_wire::{FrameBuf, Incarnation, MacAddr, NodeId};
 
     const AXON: PortSetting = PortSetting::Kind(PortKind::Axon);
-    const LAST: PortNo = PortNo(3);
+    const LAST: PortNo = PortNo(9);
 
-    /// Four ports of a data plane that refuses every fourth setting.
+    /// Ten ports of a data plane that refuses every tenth setting.
     fn chassis() -> Chassis<FrameBuf, Refusing<FrameBuf, Plane<FrameBuf>>> {
         let mac = MacAddr([2; 6]);
         let config = NodeConfig {
@@ -194,7 +194,7 @@ mod tests {
             dcbx: None,
             server: ServerIdentity { mac, ip: core::net::Ipv4Addr::LOCALHOST },
         };
-        let plane = Refusing::new(Plane::new(PlaneConfig::with_ports(4, mac)));
+        let plane = Refusing::new(Plane::new(PlaneConfig::with_ports(10, mac)));
         Chassis::new(&config, plane, Role::Switch)
     }
 
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_kind_that_is_refused_is_noted_once_and_set_a_second_later() {
         let mut chassis = chassis();
-        (0..4).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
+        (0..10).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
         assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Unknown));
         let (setting, error) = (SettingName::Kind, SettingError::Unavailable);
         assert_eq!(chassis.settings.telemetry(), [refused(error, setting)]);
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn a_setting_that_takes_the_place_of_a_refused_one_is_the_one_that_is_made() {
         let mut chassis = chassis();
-        (0..4).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
+        (0..10).for_each(|port| chassis.set_port(Time::ZERO, PortNo(port), AXON));
         chassis.set_port(Time::ZERO, LAST, PortSetting::Kind(PortKind::Host));
         chassis.set_ports_again(Time::ZERO + PAUSE);
         assert_eq!(chassis.plane.kind(LAST), Some(PortKind::Host));
@@ -251,7 +251,7 @@ mod tests {
     fn what_a_resynchronised_data_plane_has_not_is_asked_for_until_it_has() {
         let mut chassis = chassis();
         let wanted = PortSnapshot { kind: PortKind::Axon, ..PortSnapshot::default() };
-        let wanted = Snapshot { ports: vec![wanted; 4] };
+        let wanted = Snapshot { ports: vec![wanted; 10] };
         // It takes none of it, and of the settings that follow all but the last.
         chassis.settings_resynchronised(Time::ZERO, &wanted);
         assert_eq!(

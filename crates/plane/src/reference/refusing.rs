@@ -1,11 +1,11 @@
 //! A data plane that refuses, answers late and loses its tables, on purpose.
 //!
 //! In plain English: every tenth install is refused as unavailable, and so are every third removal
-//! and every fourth setting of a port. Every third of the other installs waits for some
+//! and every tenth setting of a port. Every third of the other installs waits for some
 //! milliseconds, and so does every change that comes while one waits, so that changes are
 //! made in the order they were asked for. After so many installs all tables and settings are gone,
 //! which the data plane says at its next input; what waited then gets no answer.
-//! Every tenth route of a re-synchronisation finds no room either, and the settings of every fourth
+//! Every tenth route of a re-synchronisation finds no room either, and the settings of every tenth
 //! port are left as they are at the start.
 
 use alloc::collections::VecDeque;
@@ -25,7 +25,7 @@ const REFUSED_OF: u64 = 10;
 /// Of so many removals one is refused.
 const REMOVAL_REFUSED_OF: u64 = 3;
 /// Of so many settings one is refused.
-const SETTING_REFUSED_OF: u64 = 4;
+const SETTING_REFUSED_OF: u64 = 10;
 /// Of so many installs one is late.
 const LATE_OF: u64 = 3;
 /// How late.
@@ -279,6 +279,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         out: &mut Vec<Action<B>>,
     ) -> Result<(), SettingError> {
         let mut taken = wanted.clone();
+        self.late.clear();
         let mut all = Ok(());
         for port in &mut taken.ports {
             port.routes.retain(|_| !self.refuses());

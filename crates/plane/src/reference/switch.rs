@@ -452,16 +452,10 @@ impl<B: Frame> Reference<B> {
     }
 
     /// A frame goes to the control plane, with the length of its header in bytes.
-    fn punt(
-        &mut self,
-        ingress: PortNo,
-        (punt, header_bytes): (Punt, usize),
-        frame: B,
-        out: &mut Vec<Action<B>>,
-    ) {
+    fn punt(&mut self, ingress: PortNo, why: (Punt, usize), frame: B, out: &mut Vec<Action<B>>) {
+        // The field in the header holds 16 bits.
+        let (punt, header_bytes) = (why.0, why.1 as u16);
         self.counters.port_mut(ingress).punt_one(punt);
-        // At most 65,535, which is what its field in the header can say.
-        let header_bytes = header_bytes as u16;
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
