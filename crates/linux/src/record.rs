@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_stands_still_ends_the_recording_and_not_the_node() {
+    fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
         // Nobody reads this pipe: as a disk that takes nothing more.
         let (mut disk, out) = std::io::pipe().unwrap();
         let (done, wait) = std::sync::mpsc::channel();

@@ -389,7 +389,7 @@ pub enum Note {
     /// The data plane owes answers to more changes of routes than are remembered: it is to be
     /// re-synchronised, and until then the control plane forwards the frames of new flows.
     AnswersOwed {
-        /// How many.
+        /// The number of them.
         count: u32,
     },
     /// From a controller: a switch has reported or requested more than one may; the rest is

@@ -43,15 +43,15 @@ impl PortSetting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingName {
-    /// [`PortSetting::Regeneration`].
+    /// The setting [`PortSetting::Regeneration`] of a port.
     Regeneration,
-    /// [`PortSetting::Kind`].
+    /// The setting [`PortSetting::Kind`] of a port.
     Kind,
-    /// [`PortSetting::Classes`].
+    /// The setting [`PortSetting::Classes`] of a port.
     Classes,
-    /// [`PortSetting::Pfc`].
+    /// The setting [`PortSetting::Pfc`] of a port.
     Pfc,
-    /// [`PortSetting::Defence`].
+    /// The setting [`PortSetting::Defence`] of a port.
     Defence,
 }
 

@@ -100,7 +100,7 @@ impl Controller {
     /// Whether hops lead to one of these links, which are gone.
     fn is_over(&self, at: Place, hops: &Hops, lost: &BTreeSet<(SwitchIndex, PortNo)>) -> bool {
         let mut here = at.switch;
-        // A path that goes around in circles is as good as one that ends.
+        // A path that visits a switch twice is as good as one that ends.
         for &egress in hops.iter().take(if lost.is_empty() { 0 } else { self.hops_max }) {
             if lost.contains(&(here, egress)) {
                 return true;

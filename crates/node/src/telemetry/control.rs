@@ -47,9 +47,9 @@ pub struct EdgeRoute {
 /// A setting of a port that the data plane has refused and that is not made yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedSetting {
-    /// The port.
+    /// The number of the port, from 0.
     pub port: PortNo,
-    /// Which setting.
+    /// The setting that was refused.
     pub setting: SettingName,
     /// Why it was refused the last time. An unavailable device is asked again every second.
     pub error: SettingError,

@@ -47,7 +47,7 @@ impl<B: Frame> Plane<B> {
     }
 
     /// A packet that cannot take its hop; its bytes are as they came. The step knows no carriers: a
-    /// cut link is distinguished here, off the way of the packets that leave.
+    /// cut link is recognised here, off the way of the packets that leave.
     #[cold]
     #[inline(never)]
     fn step_refused(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
