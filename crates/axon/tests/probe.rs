@@ -72,8 +72,8 @@ fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore(
         assert_eq!(bad(&axon(arguments), 2), wanted);
     }
     folder.file("real.yaml", format!("{ring}device: ideal\nlinks: {{ latency: 5us }}\n"));
-    // There is no switch of that name, so nothing starts.
-    let output = axon(&["switch", file, "s9", "--insecure-lab-key"]);
+    // Nobody listens there, so nothing is changed.
+    let output = axon(&["rekey", file, &folder.path("none"), "--insecure-lab-key"]);
     let warnings = format!(
         "warning: {file}:3:9: device: ignored in the lab (simulator only)\n\
          warning: {file}:4:19: links.latency: ignored in the lab (simulator only)\n"

@@ -12,11 +12,11 @@
 //! A seal proves no more than its key, so what is sealed under one key must not move the window of
 //! another. Every switch has the key of links, and can seal under it as any node, with the highest
 //! incarnation. So the windows of links are kept for each port: whoever does that harms the links
-//! at its own ports, and no other. A port remembers few senders, and a Hello, which is for whoever is
-//! there, proves no presence: anybody can record those of many nodes and play them. So a sender that
-//! has become the neighbour at a port, by returning the port's challenge, gives way to none that has
-//! not. Answers between switches are sealed under the same key and have
-//! no window at all: the grant in them is what counts.
+//! at its own ports, and no other. A port remembers few senders, and a Hello, which is for whoever
+//! is there, proves no presence: anybody can record those of many nodes and play them. So a sender
+//! that has become the neighbour at a port, by returning the port's challenge, gives way to none
+//! that has not. Answers between switches are sealed under the same key and have no window at all:
+//! the grant in them is what counts.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -8,13 +8,9 @@
 //! The bounds are several times what the largest switch of a fabric needs. All of them together
 //! are some 150 MB for one switch.
 
-use super::Controller;
 use super::topology::SwitchIndex;
-use crate::effect::Effect;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
-use axon_node::Note;
-use axon_wire::{NodeId, Span, Time};
+use axon_wire::{Span, Time};
 
 /// Claims of hosts by one switch: 256 ports with 64 hosts each.
 pub const HOSTS_PER_SWITCH_MAX: usize = 1 << 14;
@@ -35,28 +31,14 @@ pub(super) struct Bounds {
     noted: BTreeMap<SwitchIndex, Time>,
 }
 
-impl Controller {
-    /// Counts what was refused because a switch has as much here as one may, and notes it.
-    pub(super) fn over_bound(&mut self, now: Time, switch: SwitchIndex, out: &mut Vec<Effect>) {
-        self.counters.over_bound += 1;
-        let noted = self.bounds.noted.get(&switch);
-        if noted.is_none_or(|&at| now.since(at) >= NOTE_PAUSE) {
-            self.bounds.noted.insert(switch, now);
-            let node = self.graph.switch(switch).incarnation.node;
-            out.push(Effect::Note(Note::SwitchOverBound { node }));
+impl Bounds {
+    /// Whether an excess of this switch is to be noted: it was not within the last 10 s.
+    pub(super) fn is_news(&mut self, now: Time, switch: SwitchIndex) -> bool {
+        let noted = self.noted.get(&switch);
+        let is_news = noted.is_none_or(|&at| now.since(at) >= NOTE_PAUSE);
+        if is_news {
+            self.noted.insert(switch, now);
         }
-    }
-
-    /// A command was refused: its switch leaves too many unacknowledged.
-    pub fn command_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
-        if let Some(switch) = self.graph.index_of(to) {
-            self.over_bound(now, switch, out);
-        }
-    }
-
-    /// Whether a switch may have `more` routes.
-    pub(super) fn has_room_for_routes(&self, switch: SwitchIndex, more: usize) -> bool {
-        let kept = self.flows.requested_by(switch) + self.take_over.len_of(switch);
-        kept + more <= ROUTES_PER_SWITCH_MAX
+        is_news
     }
 }

@@ -11,6 +11,7 @@ pub mod dhcp;
 pub mod flows;
 pub mod hosts;
 mod lease;
+mod over_bound;
 pub mod packet;
 mod pending;
 mod removal;

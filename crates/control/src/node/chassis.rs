@@ -2,7 +2,7 @@
 
 use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
-use super::settings::Settings;
+use super::refused::RefusedSettings;
 use crate::config::NodeConfig;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
@@ -51,7 +51,7 @@ pub(super) struct Chassis<B, D> {
     pub prober: Prober,
     pub refusals: Refusals,
     /// Settings of ports that the data plane has refused.
-    pub settings: Settings,
+    pub settings: RefusedSettings,
     pub(super) pauses: PauseMeter,
     pub actions: Vec<Action<B>>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
@@ -82,7 +82,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
             prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
-            settings: Settings::default(),
+            settings: RefusedSettings::default(),
             pauses: PauseMeter::default(),
             plane,
             has,

@@ -14,6 +14,7 @@ mod host_limits;
 mod load;
 mod pause_meter;
 mod prober;
+mod refused;
 mod settings;
 mod switch;
 mod telemetry;

@@ -7,70 +7,14 @@
 //! for once more.
 
 use super::chassis::Chassis;
+use super::refused::Refused;
 use crate::effect::Effect;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::telemetry::RefusedSetting;
 use axon_node::{
     Dataplane, Note, PortKind, PortSetting, PortSnapshot, SettingError, SettingName, Snapshot,
 };
-use axon_wire::{Frame, PortNo, Span, Time};
-
-/// The time from a refusal until what was refused is asked for again.
-const PAUSE: Span = Span::from_secs(1);
-
-/// The settings that a data plane has refused: one of each name for each port, at most.
-#[derive(Debug, Default)]
-pub(super) struct Settings {
-    refused: BTreeMap<(PortNo, SettingName), Refused>,
-    again_at: Option<Time>,
-    refusals: u64,
-}
-
-#[derive(Debug)]
-struct Refused {
-    setting: PortSetting,
-    error: SettingError,
-    refusals: u64,
-}
-
-impl Settings {
-    /// When refused settings are asked for again.
-    pub fn deadline(&self) -> Option<Time> {
-        self.again_at
-    }
-
-    /// How often a setting was refused.
-    pub fn refusals(&self) -> u64 {
-        self.refusals
-    }
-
-    /// All that are not made.
-    pub fn telemetry(&self) -> Vec<RefusedSetting> {
-        let refused = self.refused.iter().map(|(&(port, setting), refused)| {
-            let &Refused { error, refusals, .. } = refused;
-            RefusedSetting { port, setting, error, refusals }
-        });
-        refused.collect()
-    }
-
-    fn is_refused(&self, port: PortNo, setting: SettingName) -> bool {
-        self.refused.contains_key(&(port, setting))
-    }
-
-    /// Keeps what was refused; says whether that is new.
-    fn keep(&mut self, now: Time, port: PortNo, setting: PortSetting, error: SettingError) -> bool {
-        self.refusals += 1;
-        let before = self.refused.remove(&(port, setting.name()));
-        let refusals = before.as_ref().map_or(0, |refused| refused.refusals) + 1;
-        self.refused.insert((port, setting.name()), Refused { setting, error, refusals });
-        if error == SettingError::Unavailable {
-            self.again_at = self.again_at.or(Some(now + PAUSE));
-        }
-        before.is_none_or(|refused| refused.error != error)
-    }
-}
+use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// Sets a port, and notes what is in force now. A setting that is refused is kept.
@@ -169,15 +113,17 @@ fn in_force(port: PortNo, setting: &PortSetting) -> Option<Note> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused::PAUSE;
     use super::*;
     use crate::config::{NodeConfig, ServerIdentity, Timers};
     use alloc::vec;
     use axon_node::PortView;
+    use axon_node::telemetry::RefusedSetting;
     use axon_plane::reference::Refusing;
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::message::Role;
     use axon_wire::priority::Priority;
-    use axon_wire::{FrameBuf, Incarnation, MacAddr, NodeId};
+    use axon_wire::{FrameBuf, Incarnation, MacAddr, NodeId, Span};
 
     const AXON: PortSetting = PortSetting::Kind(PortKind::Axon);
     const LAST: PortNo = PortNo(9);

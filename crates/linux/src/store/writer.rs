@@ -1,14 +1,14 @@
 //! The two threads of a store: one writes, the other brings what was written to the disk.
 //!
 //! A disk may take longer than a neighbour waits for a heartbeat, and so may a full page cache. So
-//! the run loop only hands over what is to be written, and waits for no more than [`WAIT_MAX`] until
-//! it is out of reach of a crash of the process. What is not written by then goes on waiting, in a
-//! queue of [`QUEUE_BYTES_MAX`]. If that is full, its contents are given up, and the store is
+//! the run loop only hands over what is to be written, and waits for no more than [`WAIT_MAX`]
+//! until it is out of reach of a crash of the process. What is not written by then goes on waiting,
+//! in a queue of [`QUEUE_BYTES_MAX`]. If that is full, its contents are given up, and the store is
 //! failing until all entries have been written anew.
 //!
-//! A log that is written anew gets the records of its time beside the old one. It takes the place of
-//! the old one when it is on the disk; what it got meanwhile is then brought there too, and so is
-//! the directory.
+//! A log that is written anew gets the records of its time beside the old one. It takes the place
+//! of the old one when it is on the disk; what it got meanwhile is then brought there too, and so
+//! is the directory.
 
 use super::log::Log;
 use crate::incarnation::sync_parent;

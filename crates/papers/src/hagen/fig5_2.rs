@@ -52,8 +52,8 @@ fn measure(blaster: Blaster, pfc: bool, seed: u64) -> Result<Run> {
     Ok(Run { throughput, frames: ground.frames(&stream), lost, dropped: ground.dropped() })
 }
 
-fn run(context: &mut Context) -> Result<Outcome> {
-    let mut outcome = Outcome::default();
+/// Figure 5-2: what is sent and received by number of threads, with PFC off.
+fn by_threads(context: &mut Context, outcome: &mut Outcome) -> Result<()> {
     let mut table = Table::new("threads", &["threads", "sent, MB/s", "received, MB/s"]);
     let (mut sent, mut received) = (Vec::new(), Vec::new());
     for threads in 1..=THREADS_MAX {
@@ -67,6 +67,17 @@ fn run(context: &mut Context) -> Result<Outcome> {
         sent.push((threads as f64, run.throughput.sent));
         received.push((threads as f64, run.throughput.received));
     }
+    outcome.tables.push(table);
+    let series = vec![Series::ours("sent", sent), Series::ours("received", received)];
+    let axes = (Axis::linear("threads", ""), Axis::linear("throughput", "MB/s"));
+    let title = "Blaster with PFC off";
+    outcome.plots.push(Plot::lines("threads", title, axes.0, axes.1, series));
+    Ok(())
+}
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    by_threads(context, &mut outcome)?;
     context.step("PFC off")?;
     let off = measure(Blaster::FULL, false, context.seed)?;
     context.step("PFC on")?;
@@ -79,22 +90,17 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let bound = (PAPER_LOST_PERCENT, 15.0);
     let row = Row::within("PFC off: lost", PAPER_LOST_PERCENT, lost(&off), "%", bound);
     rows.push(row.by_construction());
-    let (on_sent, on_received) = (on.throughput.sent, on.throughput.received);
-    let row = Row::within("PFC on: sent", RECEIVER, on_sent, "MB/s", (RECEIVER, 1.0));
-    rows.push(row.by_construction());
-    let row = Row::within("PFC on: received", RECEIVER, on_received, "MB/s", (RECEIVER, 1.0));
-    rows.push(row.by_construction());
+    let on_both = [("sent", on.throughput.sent), ("received", on.throughput.received)];
+    rows.extend(on_both.map(|(what, ours)| {
+        let name = format!("PFC on: {what}");
+        Row::within(name, RECEIVER, ours, "MB/s", (RECEIVER, 1.0)).by_construction()
+    }));
     let row = Row::within("PFC on: frames lost", 0.0, on.lost as f64, "", (0.0, 0.0));
     rows.push(row.effect());
     rows.push(Row::within("PFC on: frames dropped", 0.0, on.dropped as f64, "", (0.0, 0.0)));
     let gap = "260.9 of 429 GB";
     outcome.remark("PFC off: received", gap, off.throughput.received, "MB/s");
     outcome.remark("PFC on: frames sent", "", on.frames.sent, "");
-    outcome.tables.push(table);
-    let series = vec![Series::ours("sent", sent), Series::ours("received", received)];
-    let axes = (Axis::linear("threads", ""), Axis::linear("throughput", "MB/s"));
-    let title = "Blaster with PFC off";
-    outcome.plots.push(Plot::lines("threads", title, axes.0, axes.1, series));
     let bars = |of: fn(&Run) -> f64| vec![(0.0, of(&off)), (1.0, of(&on))];
     let series = vec![
         Series::theirs("sent, paper", vec![(0.0, full), (1.0, RECEIVER)]),

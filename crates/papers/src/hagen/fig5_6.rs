@@ -224,10 +224,10 @@ fn notes(outcome: &mut Outcome) {
          frames to 1 MiB with 2048, so the bound for the size is a choice of the ring and is not \
          counted as held; windows that all fit the ring have no jump. Figure 5-7 has fluctuations \
          below 4 KiB with PFC off, of which it does not tell the cause. Ours has none there, so \
-         figure 5-7 is not reproduced: nothing is lost as long as all messages of a round fit the receiver's ring, and then PFC \
-         changes nothing. The longest round of short messages is the first, which opens the \
-         connections. That each of the other rings has a jump follows from windows that it cannot \
-         hold.",
+         figure 5-7 is not reproduced: nothing is lost as long as all messages of a round fit the \
+         receiver's ring, and then PFC changes nothing. The longest round of short messages is the \
+         first, which opens the connections. That each of the other rings has a jump follows from \
+         windows that it cannot hold.",
     );
     outcome.note(
         "TCP mends losses by selective acknowledgments, but the last segments of a message have \

@@ -17,8 +17,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             MiB outstanding on one TCP connection with windows of up to 4 MiB; 2,000 of them as in \
             §4.2, reads or writes. A PDU costs either end 10 us, and a host reads 538 MB/s out of \
             a ring of 512 frames. TCP mends losses by selective acknowledgments (most of RFC 6675; \
-            docs/decisions/0011 says what is left out). Then 500 commands with other windows and depths, with a copy at 1,000 \
-            MB/s beside, and without selective acknowledgments. Data over time.",
+            docs/decisions/0011 says what is left out). Then 500 commands with other windows and \
+            depths, with a copy at 1,000 MB/s beside, and without selective acknowledgments. Data \
+            over time.",
     run,
 };
 

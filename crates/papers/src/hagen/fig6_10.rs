@@ -14,9 +14,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     setup: "The queues of figures 6-3, 6-6 and 6-8 at a port whose scheduler charges gap and \
             preamble in cells of 40 bytes, each with the quantum of a maximum frame; eight queues \
             at once; and the first again without cells. Then the queues exchange their sizes while \
-            the port is full, and the time until the index is good again. Fixed weights; DRR-AWC with the paper's \
-            bins and formulas and windows of 5 ms instead of one minute; byte-fair weights with \
-            windows of 2 ms. Throughput over 50 ms, after 10 ms.",
+            the port is full, and the time until the index is good again. Fixed weights; DRR-AWC \
+            with the paper's bins and formulas and windows of 5 ms instead of one minute; \
+            byte-fair weights with windows of 2 ms. Throughput over 50 ms, after 10 ms.",
     run,
 };
 
@@ -151,12 +151,12 @@ fn run(context: &mut Context) -> Result<Outcome> {
         series,
     ));
     outcome.note(
-        "That DRR is unfair and DRR-AWC is not, for queues of one size, follows from the cells that \
-         the port charges and from formulas that were fitted to them: without cells neither of the \
-         paper's figures holds. DRR-AWC averages its weights over frames where bytes would count, so a queue of two sizes \
-         gets too much; and its formulas are fitted to one switch: where a frame is charged gap \
-         and preamble alone they overdo it. The byte-fair variant counts bytes and needs neither \
-         bins nor formulas.",
+        "That DRR is unfair and DRR-AWC is not, for queues of one size, follows from the cells \
+         that the port charges and from formulas that were fitted to them: without cells neither \
+         of the paper's figures holds. DRR-AWC averages its weights over frames where bytes would \
+         count, so a queue of two sizes gets too much; and its formulas are fitted to one switch: \
+         where a frame is charged gap and preamble alone they overdo it. The byte-fair variant \
+         counts bytes and needs neither bins nor formulas.",
     );
     Ok(outcome)
 }

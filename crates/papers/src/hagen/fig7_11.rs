@@ -85,8 +85,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.note(
         "The paper describes this and measures nothing. What it states of targeted PFC, whatever \
          the mechanism: switch A pauses switch B only, switch B stops device A only. Random \
-         sampling, which draws victims too, does not. A stop of switch B holds the frames of device B in it \
-         too; its sender is not stopped.",
+         sampling, which draws victims too, does not. A stop of switch B holds the frames of \
+         device B in it too; its sender is not stopped.",
     );
     Ok(outcome)
 }

@@ -140,7 +140,8 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
     world.inject(FaultKind::HostDown(2));
     world.run_for(Span::from_millis(200));
     if plane == DataplaneKind::Refusing {
-        // Its switch removes the host when it has taken the kind of the port, the others after that.
+        // Its switch removes the host when it has taken the kind of the port, the others after
+        // that.
         common::take_all(&mut world);
         world.run_for(Span::from_millis(200));
         common::take_all(&mut world);
