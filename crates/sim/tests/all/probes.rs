@@ -99,9 +99,9 @@ fn a_probe_that_waits_behind_another_records_for_how_long() {
     let mut world = line(3);
     // Away from heartbeats, which go before probes.
     world.run_for(Span::from_millis(3));
-    // The second leaves s1 at the same instant, and finds the wire taken.
+    // The second leaves s1 a microsecond later, and finds the wire taken.
     let plan = plan_along(world.fabric(), &[0, 1, 2]).unwrap();
-    let plan = ProbePlan { bytes: 1514, count: 2, interval: Span::ZERO, ..plan };
+    let plan = ProbePlan { bytes: 1514, count: 2, interval: Span::from_micros(1), ..plan };
     let report = probe(&mut world, plan);
     let [first, second] = &report.returns[..] else { panic!("both come back: {report:?}") };
     let (ahead, behind) = (first.times().unwrap(), second.times().unwrap());
