@@ -12,7 +12,7 @@ use axon_control::effect::Effect;
 use axon_control::node::ControllerNode;
 use axon_control::seal::Sealer;
 use axon_node::{Action, Input, Node};
-use axon_plane::{Plane, PlaneConfig};
+use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
@@ -216,7 +216,11 @@ struct Whole {
 impl Whole {
     fn build() -> Whole {
         let config = config(RouterKind::default());
-        let plane = Plane::new(PlaneConfig::with_ports(1, config.node.mac));
+        // As for a real controller: all that switches and hosts cause comes in by its one port.
+        let causes = SWITCHES + SWITCHES * HOSTS_PER_SWITCH;
+        let addressed = PuntLimit::for_causes(causes as u32);
+        let plane = PlaneConfig { addressed, ..PlaneConfig::with_ports(1, config.node.mac) };
+        let plane = Plane::new(plane);
         let node = ControllerNode::new(config, plane, Time::ZERO);
         let switches = (0..SWITCHES)
             .map(|switch| Sealer::new(&[0; 32].into(), incarnation(switch), Role::Switch))
