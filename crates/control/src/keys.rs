@@ -5,6 +5,7 @@
 //! the nonce: keys say nothing about each other, nor about the master key, under which no message
 //! is ever sealed.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Secret, SwitchKeys};
@@ -104,14 +105,29 @@ impl Ring {
     }
 
     /// The cipher of a channel; of that to the controller with `peer` at the other end.
-    pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> XChaCha20Poly1305 {
+    pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> Cow<'_, XChaCha20Poly1305> {
         match (channel, &self.control) {
-            (Channel::Link | Channel::Peer, _) => self.link.clone(),
-            (Channel::Control, Control::Own(own)) => own.clone(),
-            (Channel::Control, Control::All { master, known }) => {
-                known.get(&peer).cloned().unwrap_or_else(|| cipher(&control(master, peer)))
-            }
+            (Channel::Link | Channel::Peer, _) => Cow::Borrowed(&self.link),
+            (Channel::Control, Control::Own(own)) => Cow::Borrowed(own),
+            (Channel::Control, Control::All { master, known }) => known
+                .get(&peer)
+                .map_or_else(|| Cow::Owned(cipher(&control(master, peer))), Cow::Borrowed),
         }
+    }
+
+    /// What `open` makes of a message from `peer` on the channel to the controller. If it proves
+    /// genuine, the cipher is kept.
+    pub(crate) fn open_control<T>(
+        &mut self,
+        peer: NodeId,
+        open: impl FnOnce(&XChaCha20Poly1305) -> Option<T>,
+    ) -> Option<T> {
+        let opened = match self.cipher(Channel::Control, peer) {
+            Cow::Borrowed(known) => return open(known),
+            Cow::Owned(derived) => open(&derived)?,
+        };
+        self.remember(peer);
+        Some(opened)
     }
 
     /// Keeps the cipher of a switch whose seal was valid, so that it is not derived again.

@@ -59,16 +59,31 @@ impl Writer {
     }
 }
 
-/// `-` is standard output. A file that exists is emptied, after nobody else may read it any more;
-/// one whose mode cannot be set, as that of another user, is refused. Devices are left as they are.
+/// `-` is standard output. A file that exists is emptied, after nobody else may read it any more. It
+/// must be this user's own and have no second name: whoever prepared a file, a hard link or a
+/// symbolic link here would choose what is overwritten, or read the capture. Devices and pipes are
+/// left as they are.
 fn create_private(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
-    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     if path == Path::new("-") {
         return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     }
     let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-    if file.metadata()?.is_file() {
+    let found = file.metadata()?;
+    if found.is_file() {
+        let refused = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
+        let user = nix::unistd::geteuid().as_raw();
+        if found.uid() != user {
+            return Err(refused(format!("the file is of user {}, not of {user}", found.uid())));
+        }
+        let named = std::fs::symlink_metadata(path)?;
+        if (named.dev(), named.ino()) != (found.dev(), found.ino()) {
+            return Err(refused("a symbolic link to a file; name the file itself".into()));
+        }
+        if found.nlink() > 1 {
+            return Err(refused(format!("the file has {} names; remove it first", found.nlink())));
+        }
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         file.set_len(0)?;
     }
@@ -184,6 +199,33 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!((found.permissions().mode() & 0o777, found.len()), (0o600, 0));
         assert!(create_private(Path::new("/dev/null")).is_ok(), "a device is as it is");
+    }
+
+    #[test]
+    fn a_file_that_somebody_else_prepared_is_refused_and_left_as_it_is() {
+        let name = format!("axon-prepared-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let (secret, soft, hard) = (folder.join("secret"), folder.join("soft"), folder.join("hard"));
+        std::fs::write(&secret, "theirs").unwrap();
+        std::os::unix::fs::symlink(&secret, &soft).unwrap();
+        let by_symbolic_link = create_private(&soft).map_err(|error| error.to_string());
+        std::fs::hard_link(&secret, &hard).unwrap();
+        let by_hard_link = create_private(&hard).map_err(|error| error.to_string());
+        // Only root can give a file away.
+        let given = std::os::unix::fs::chown(&soft, Some(4_321), None).map(|()| {
+            std::fs::remove_file(&hard).unwrap();
+            create_private(&secret).map_err(|error| error.to_string())
+        });
+        let kept = std::fs::read_to_string(&secret).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let symbolic = "a symbolic link to a file; name the file itself";
+        assert_eq!(by_symbolic_link.unwrap_err(), symbolic);
+        assert_eq!(by_hard_link.unwrap_err(), "the file has 2 names; remove it first");
+        if let Ok(of_another_user) = given {
+            assert_eq!(of_another_user.unwrap_err(), "the file is of user 4321, not of 0");
+        }
+        assert_eq!(kept, "theirs");
     }
 
     /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.

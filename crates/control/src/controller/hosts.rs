@@ -129,8 +129,8 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
-    /// Hosts whose entry in the store may have changed.
-    changed: BTreeSet<MacAddr>,
+    /// Hosts whose entry in the store may have changed; some of them more than once.
+    changed: Vec<MacAddr>,
     /// Whether any host came from the store.
     remembers: bool,
     /// How many claims each switch and port has.
@@ -157,7 +157,7 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
-            changed: BTreeSet::new(),
+            changed: Vec::new(),
             remembers: false,
             claims: Counts::default(),
         }
@@ -201,9 +201,13 @@ impl HostTable {
         host.ips.last().copied()
     }
 
-    /// The hosts whose entry in the store may have changed since the last call.
-    pub(super) fn take_changed(&mut self) -> BTreeSet<MacAddr> {
-        core::mem::take(&mut self.changed)
+    /// The hosts whose entry in the store may have changed since the last call, in the order of
+    /// their MACs.
+    pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
+        let mut changed = core::mem::take(&mut self.changed);
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 
     /// The number of hosts.
@@ -250,7 +254,7 @@ impl HostTable {
             let claim = host.claims.remove(at);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, mac, place));
-                self.changed.insert(mac);
+                self.changed.push(mac);
             }
         } else if full {
             return Learned::Full;
@@ -258,7 +262,7 @@ impl HostTable {
             self.claims.add(place.switch, place.port);
         }
         if before != place {
-            self.changed.insert(mac);
+            self.changed.push(mac);
         }
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
@@ -319,7 +323,7 @@ impl HostTable {
         });
         self.slots[index.index()] = Some(host);
         self.by_mac.insert(mac, index);
-        self.changed.insert(mac);
+        self.changed.push(mac);
         if let Some(until) = until {
             self.unconfirmed.insert((until, mac, place));
         }
@@ -390,7 +394,7 @@ impl HostTable {
         let oldest = host.ips.iter().position(|&other| Some(other) != keep).filter(|_| full);
         let surplus = oldest.map(|at| host.ips.remove(at));
         self.by_ip.insert(ip, index);
-        self.changed.insert(host.mac);
+        self.changed.push(host.mac);
         if let Some(oldest) = surplus {
             self.by_ip.remove(&oldest);
         }
@@ -404,7 +408,7 @@ impl HostTable {
         }
         if let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) {
             host.ips.retain(|&other| other != ip);
-            self.changed.insert(host.mac);
+            self.changed.push(host.mac);
         }
     }
 
@@ -428,7 +432,7 @@ impl HostTable {
         }
         host.claims.remove(at);
         self.claims.remove(place.switch, place.port);
-        self.changed.insert(mac);
+        self.changed.push(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
 
@@ -438,7 +442,7 @@ impl HostTable {
             return;
         };
         self.by_mac.remove(&host.mac);
-        self.changed.insert(host.mac);
+        self.changed.push(host.mac);
         if let Some(due) = host.verify_due {
             self.unverified.remove(&(due, host.mac));
         }
