@@ -16,10 +16,10 @@
 //! room from requests, and as many as the tables of a switch hold fit in.
 //!
 //! Commands about routes are never refused: the state of the switch would differ from the
-//! controller's from then on. Instead no route is made, and none taken over, at a switch that leaves
-//! [`COMMANDS_PER_SWITCH_MAX`] commands unacknowledged. A newer command about a route replaces the
-//! one that was not sent, so there are never more than that, and one for each route that is there
-//! already. Queries for hosts carry no state and are refused.
+//! controller's from then on. Instead no route is made, and none taken over, at a switch that
+//! leaves [`COMMANDS_PER_SWITCH_MAX`] commands unacknowledged. A newer command about a route
+//! replaces the one that was not sent, so there are never more than that, and one for each route
+//! that is there already. Queries for hosts carry no state and are refused.
 //!
 //! The bounds are several times what a switch of a fabric needs. All of them together are some
 //! 250 MB for one switch: 34 MB of routes, 170 MB of inherited ones while they are decided about,

@@ -37,8 +37,8 @@ impl Controller {
         }
     }
 
-    /// Whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged. No route
-    /// is made at it meanwhile.
+    /// Enters whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
+    /// No route is made at it meanwhile.
     ///
     /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
