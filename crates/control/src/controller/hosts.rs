@@ -12,8 +12,9 @@
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
 
-use super::bounds::HOSTS_PER_SWITCH_MAX;
+use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
 use super::changed::Changed;
+use super::counts::Counts;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -99,7 +100,7 @@ impl Host {
 pub enum Learned {
     /// The MAC is not one of a host, or a request alone cannot move the host to this place.
     Refused,
-    /// The switch claims as many hosts as one may, and this would be one more.
+    /// The switch or the port claims as many hosts as one may, and this would be one more.
     Full,
     /// The host is at its old place, or new.
     Here(HostIndex),
@@ -133,8 +134,8 @@ pub struct HostTable {
     changed: Changed,
     /// Whether any host came from the store.
     remembers: bool,
-    /// How many claims each switch has.
-    claims: BTreeMap<SwitchIndex, usize>,
+    /// How many claims each switch and port has.
+    claims: Counts,
 }
 
 /// The result of giving an address to a host.
@@ -159,7 +160,7 @@ impl HostTable {
             unverified: BTreeSet::new(),
             changed: Changed::default(),
             remembers: false,
-            claims: BTreeMap::new(),
+            claims: Counts::default(),
         }
     }
 
@@ -242,7 +243,7 @@ impl HostTable {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
         };
-        let full = self.is_full(place.switch);
+        let full = self.is_full(place);
         let Some(host) = self.slots[index.index()].as_mut() else {
             return Learned::Refused;
         };
@@ -256,7 +257,7 @@ impl HostTable {
         } else if full {
             return Learned::Full;
         } else {
-            *self.claims.entry(place.switch).or_default() += 1;
+            self.claims.add(place.switch, place.port);
         }
         if before != place {
             self.changed.push(mac);
@@ -264,7 +265,7 @@ impl HostTable {
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
             let oldest = host.claims.remove(0);
-            uncount(&mut self.claims, oldest.place.switch);
+            self.claims.remove(oldest.place.switch, oldest.place.port);
             if let Some(until) = oldest.until {
                 self.unconfirmed.remove(&(until, mac, oldest.place));
             }
@@ -283,24 +284,29 @@ impl HostTable {
         }
     }
 
-    /// Whether a switch claims as many hosts as one may.
-    fn is_full(&self, switch: SwitchIndex) -> bool {
-        self.claims_of(switch) >= HOSTS_PER_SWITCH_MAX
+    /// Whether a port or its switch claims as many hosts as one may.
+    fn is_full(&self, place: Place) -> bool {
+        self.is_port_full(place) || self.claims_of(place.switch) >= HOSTS_PER_SWITCH_MAX
+    }
+
+    /// Whether a port claims as many hosts as one may.
+    pub(super) fn is_port_full(&self, place: Place) -> bool {
+        self.claims.at(place.switch, place.port) >= HOSTS_PER_PORT_MAX
     }
 
     /// How many hosts a switch claims, at all of its ports.
     pub fn claims_of(&self, switch: SwitchIndex) -> usize {
-        self.claims.get(&switch).copied().unwrap_or_default()
+        self.claims.of(switch)
     }
 
     fn add(&mut self, place: Place, mac: MacAddr, until: Option<Time>) -> Learned {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        if self.is_full(place.switch) {
+        if self.is_full(place) {
             return Learned::Full;
         }
-        *self.claims.entry(place.switch).or_default() += 1;
+        self.claims.add(place.switch, place.port);
         let host = Host {
             mac,
             ips: Vec::new(),
@@ -423,7 +429,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
-        uncount(&mut self.claims, place.switch);
+        self.claims.remove(place.switch, place.port);
         self.changed.push(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
@@ -442,7 +448,7 @@ impl HostTable {
             self.by_ip.remove(ip);
         }
         for claim in &host.claims {
-            uncount(&mut self.claims, claim.place.switch);
+            self.claims.remove(claim.place.switch, claim.place.port);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, host.mac, claim.place));
             }
@@ -472,13 +478,6 @@ impl HostTable {
         let &(until, mac, place) = first?;
         self.unconfirmed.remove(&(until, mac, place));
         Some((place, mac))
-    }
-}
-
-/// A claim of a switch is gone.
-fn uncount(claims: &mut BTreeMap<SwitchIndex, usize>, switch: SwitchIndex) {
-    if let Some(count) = claims.get_mut(&switch) {
-        *count -= 1;
     }
 }
 
