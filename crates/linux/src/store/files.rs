@@ -279,9 +279,10 @@ mod tests {
         // The old log, when another takes its place.
         let mut scene = Scene::new("closed");
         scene.files.log = Some(scene.counted(0, &closed));
+        scene.rewrite();
+        assert_eq!((scene.next_sync(), scene.next_sync()), (Some((1, true)), Some((0, false))));
         scene.shared.lock().sync_log =
             Some(ToSync { log: scene.counted(0, &closed), directory: false });
-        scene.rewrite();
         scene.step(Step::Synced(1, Ok(())));
         assert_eq!(closed_so_far(), [2, 0]);
         // One that could not be brought to the disk, or takes nothing, or is not wanted any more.
