@@ -133,3 +133,54 @@ impl Log {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A file that takes this many bytes of a write and no more, once, and cannot be cut then.
+    #[derive(Debug)]
+    struct FailsOnce(File, AtomicUsize);
+
+    impl Disk for FailsOnce {
+        fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize> {
+            match self.1.load(Ordering::Relaxed) {
+                0 => Disk::write_at(&self.0, bytes, place),
+                1 => Err(ErrorKind::StorageFull.into()),
+                room => {
+                    self.1.store(1, Ordering::Relaxed);
+                    Disk::write_at(&self.0, &bytes[..room], place)
+                }
+            }
+        }
+
+        fn cut(&self, bytes: u64) -> io::Result<()> {
+            match self.1.swap(0, Ordering::Relaxed) {
+                0 => self.0.cut(bytes),
+                _ => Err(ErrorKind::Other.into()),
+            }
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_cut_off_at_once_is_cut_off_before_the_next_record() {
+        let path = std::env::temp_dir().join(format!("axon-frayed-{}", std::process::id()));
+        let options = File::options().create_new(true).read(true).write(true).open(&path);
+        let disk = FailsOnce(options.unwrap(), AtomicUsize::new(50));
+        let mut log = Log::new(Arc::new(disk), 0, 0);
+        // Two whole records of 21 bytes, and a part of the third.
+        assert!(log.append(&[vec![1; 9], vec![2; 9], vec![3; 9]]).is_err());
+        assert_eq!(fs::metadata(&path).unwrap().len(), 50);
+        log.append(&[vec![4; 9]]).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let mut expected = Vec::new();
+        format::put(&mut expected, 0, &[4; 9]);
+        assert_eq!(bytes, expected, "the second record would count as one that was kept");
+    }
+}
