@@ -5,7 +5,9 @@
 //! the nonce: keys say nothing about each other, nor about the master key, under which no message
 //! is ever sealed.
 
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Secret, SwitchKeys};
 use axon_wire::NodeId;
@@ -104,13 +106,34 @@ impl Ring {
     }
 
     /// The cipher of a channel; of that to the controller with `peer` at the other end.
-    pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> XChaCha20Poly1305 {
+    pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> Cow<'_, XChaCha20Poly1305> {
         match (channel, &self.control) {
-            (Channel::Link | Channel::Peer, _) => self.link.clone(),
-            (Channel::Control, Control::Own(own)) => own.clone(),
-            (Channel::Control, Control::All { master, known }) => {
-                known.get(&peer).cloned().unwrap_or_else(|| cipher(&control(master, peer)))
-            }
+            (Channel::Link | Channel::Peer, _) => Cow::Borrowed(&self.link),
+            (Channel::Control, Control::Own(own)) => Cow::Borrowed(own),
+            (Channel::Control, Control::All { master, known }) => known
+                .get(&peer)
+                .map_or_else(|| Cow::Owned(cipher(&control(master, peer))), Cow::Borrowed),
+        }
+    }
+
+    /// What `open` makes of a message from `peer` on the channel to the controller. If it proves
+    /// genuine, the cipher is kept.
+    pub(crate) fn open_control<T>(
+        &mut self,
+        peer: NodeId,
+        open: impl FnOnce(&XChaCha20Poly1305) -> Option<T>,
+    ) -> Option<T> {
+        match &mut self.control {
+            Control::Own(own) => open(own),
+            Control::All { master, known } => match known.entry(peer) {
+                Entry::Occupied(known) => open(known.get()),
+                Entry::Vacant(place) => {
+                    let derived = cipher(&control(master, peer));
+                    let opened = open(&derived)?;
+                    place.insert(derived);
+                    Some(opened)
+                }
+            },
         }
     }
 
@@ -126,6 +149,18 @@ impl Ring {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn only_the_keys_of_switches_that_have_proved_themselves_are_kept() {
+        let mut ring = ring(&Secret::Master([7; 32]), NodeId(1 << 20), Role::Controller);
+        for node in 0..100 {
+            assert_eq!(ring.open_control(NodeId(node), |_| None::<()>), None);
+        }
+        assert_eq!(ring.open_control(NodeId(5), |_| Some(1)), Some(1));
+        let Control::All { known, .. } = &ring.control else { panic!("a controller has all") };
+        assert_eq!(known.keys().collect::<Vec<_>>(), [&NodeId(5)]);
+    }
 
     #[test]
     fn every_key_is_another_one() {

@@ -19,7 +19,7 @@ use axon_node::{Keys, Refusal};
 use axon_wire::envelope::{self, Envelope};
 use axon_wire::message::{ArpReply, ArpTarget, Grant, Message, Role};
 use axon_wire::{Incarnation, NodeId, PortNo};
-use chacha20poly1305::aead::{Aead, Payload};
+use chacha20poly1305::aead::{Aead, AeadInOut, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
 /// Seals and opens the messages of one incarnation of a node.
@@ -59,29 +59,21 @@ impl Sealer {
     /// Seals a message for the other end of a link, or for whoever is there, and returns the
     /// envelope.
     pub fn seal_link(&mut self, to: Option<Incarnation>, message: &Message) -> Vec<u8> {
-        let cipher = self.current.link().clone();
-        self.seal(&cipher, to, message)
+        let sequence = self.next();
+        seal(self.current.link(), (self.incarnation, sequence), to, message)
     }
 
     /// Seals a message that goes by a source route, and returns the envelope.
     pub fn seal_routed(&mut self, to: Incarnation, message: &Message) -> Vec<u8> {
+        let sequence = self.next();
         let cipher = self.current.cipher(Channel::routed(message), to.node);
-        self.seal(&cipher, Some(to), message)
+        seal(&cipher, (self.incarnation, sequence), Some(to), message)
     }
 
-    fn seal(
-        &mut self,
-        cipher: &XChaCha20Poly1305,
-        to: Option<Incarnation>,
-        message: &Message,
-    ) -> Vec<u8> {
+    /// The number of the next message or grant.
+    fn next(&mut self) -> u64 {
         self.sequence += 1;
-        let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
-        let (aad, plain) = (associated(to), message.encode());
-        let sealed = cipher
-            .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
-            .expect("a control message is far shorter than the cipher's limit");
-        Envelope { from: self.incarnation, sequence: self.sequence, sealed: &sealed }.emit()
+        self.sequence
     }
 
     /// Opens an envelope from the other end of the link at `port`, for this incarnation or for any
@@ -114,28 +106,35 @@ impl Sealer {
     /// The reason for the refusal.
     pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
-        let (node, to) = (envelope.from.node, Some(self.incarnation));
-        for channel in [Channel::Control, Channel::Peer] {
-            let opened =
-                self.rings().find_map(|ring| decrypt(&ring.cipher(channel, node), &envelope, to));
-            let Some(plain) = opened else { continue };
-            self.refuse_echo(envelope.from)?;
-            if channel == Channel::Control {
-                self.received.control(envelope.from, envelope.sequence)?;
-                self.remember(node);
+        let to = Some(self.incarnation);
+        let (channel, plain) = match self.open_control(&envelope, to) {
+            Some(plain) => (Channel::Control, plain),
+            None => {
+                let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, to));
+                (Channel::Peer, opened.ok_or(Refusal::BadSeal)?)
             }
-            let opened = open(&envelope, &plain, true)?;
-            let due = Channel::routed(&opened.message);
-            return if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) };
+        };
+        self.refuse_echo(envelope.from)?;
+        if channel == Channel::Control {
+            self.received.control(envelope.from, envelope.sequence)?;
         }
-        Err(Refusal::BadSeal)
+        let opened = open(&envelope, &plain, true)?;
+        let due = Channel::routed(&opened.message);
+        if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) }
     }
 
-    /// Keeps the ciphers of a switch whose seal was valid.
-    fn remember(&mut self, node: NodeId) {
-        for ring in [Some(&mut self.current), self.other.as_mut()].into_iter().flatten() {
-            ring.remember(node);
+    /// The message of an envelope that is sealed under the key between its sender and the
+    /// controller.
+    fn open_control(&mut self, envelope: &Envelope, to: Option<Incarnation>) -> Option<Vec<u8>> {
+        let node = envelope.from.node;
+        let open = |ring: &mut Ring| ring.open_control(node, |key| decrypt(key, envelope, to));
+        if let Some(plain) = open(&mut self.current) {
+            return Some(plain);
         }
+        let plain = open(self.other.as_mut()?)?;
+        // The answer is sealed under the current one.
+        self.current.remember(node);
+        Some(plain)
     }
 
     /// A node that receives its own messages is at both ends of a link, or they are played back.
@@ -146,15 +145,14 @@ impl Sealer {
     /// Makes the proof, for the source switch, that the answer of a target switch is the
     /// controller's word.
     pub fn grant(&mut self, target: &mut ArpTarget) {
-        self.sequence += 1;
-        let nonce = XNonce::from(envelope::nonce(self.incarnation, self.sequence));
+        let sequence = self.next();
+        let nonce = XNonce::from(envelope::nonce(self.incarnation, sequence));
         let cipher = self.current.cipher(Channel::Control, target.source_switch.node);
-        let aad = provable(target.reply());
-        let sealed = cipher
-            .encrypt(&nonce, Payload { msg: &[], aad: &aad })
+        let tag = cipher
+            .encrypt_inout_detached(&nonce, &provable(target.reply()), (&mut [][..]).into())
             .expect("an answer is far shorter than the cipher's limit");
-        target.grant.sequence = self.sequence;
-        target.grant.tag.copy_from_slice(&sealed);
+        target.grant.sequence = sequence;
+        target.grant.tag.copy_from_slice(&tag);
     }
 
     /// Accepts an answer, once, if it is the word of this incarnation of the controller, for this
@@ -182,6 +180,21 @@ impl Sealer {
     fn rings(&self) -> impl Iterator<Item = &Ring> {
         core::iter::once(&self.current).chain(&self.other)
     }
+}
+
+/// Seals a message under a key and returns the envelope.
+fn seal(
+    cipher: &XChaCha20Poly1305,
+    (from, sequence): (Incarnation, u64),
+    to: Option<Incarnation>,
+    message: &Message,
+) -> Vec<u8> {
+    let nonce = XNonce::from(envelope::nonce(from, sequence));
+    let (aad, plain) = (associated(to), message.encode());
+    let sealed = cipher
+        .encrypt(&nonce, Payload { msg: &plain, aad: &aad })
+        .expect("a control message is far shorter than the cipher's limit");
+    Envelope { from, sequence, sealed: &sealed }.emit()
 }
 
 /// The associated data that binds a message to its receiver.
@@ -357,7 +370,8 @@ mod tests {
             assert_eq!(bob.open_routed(&posing.seal_routed(victim, &control(1))), BAD);
             // Nor under the key that they share.
             let cipher = posing.current.link().clone();
-            let bytes = posing.seal(&cipher, Some(victim), &control(1));
+            let bytes =
+                seal(&cipher, (posing.incarnation, posing.next()), Some(victim), &control(1));
             assert_eq!(bob.open_routed(&bytes), Err(Refusal::Unauthorised));
             let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
             let mut posing = Sealer::new(&keys, incarnation(2, u64::MAX), role);

@@ -13,6 +13,7 @@
 //! unless a report confirms it, so a late request leaves nothing behind.
 
 use super::bounds::HOSTS_PER_SWITCH_MAX;
+use super::changed::Changed;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -129,7 +130,7 @@ pub struct HostTable {
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
     /// Hosts whose entry in the store may have changed.
-    changed: BTreeSet<MacAddr>,
+    changed: Changed,
     /// Whether any host came from the store.
     remembers: bool,
     /// How many claims each switch has.
@@ -156,7 +157,7 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
-            changed: BTreeSet::new(),
+            changed: Changed::default(),
             remembers: false,
             claims: BTreeMap::new(),
         }
@@ -200,9 +201,10 @@ impl HostTable {
         host.ips.last().copied()
     }
 
-    /// The hosts whose entry in the store may have changed since the last call.
-    pub(super) fn take_changed(&mut self) -> BTreeSet<MacAddr> {
-        core::mem::take(&mut self.changed)
+    /// The hosts whose entry in the store may have changed since the last call, in the order of
+    /// their MACs.
+    pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
+        self.changed.take()
     }
 
     /// The number of hosts.
@@ -249,7 +251,7 @@ impl HostTable {
             let claim = host.claims.remove(at);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, mac, place));
-                self.changed.insert(mac);
+                self.changed.push(mac);
             }
         } else if full {
             return Learned::Full;
@@ -257,7 +259,7 @@ impl HostTable {
             *self.claims.entry(place.switch).or_default() += 1;
         }
         if before != place {
-            self.changed.insert(mac);
+            self.changed.push(mac);
         }
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
@@ -313,7 +315,7 @@ impl HostTable {
         });
         self.slots[index.index()] = Some(host);
         self.by_mac.insert(mac, index);
-        self.changed.insert(mac);
+        self.changed.push(mac);
         if let Some(until) = until {
             self.unconfirmed.insert((until, mac, place));
         }
@@ -384,7 +386,7 @@ impl HostTable {
         let oldest = host.ips.iter().position(|&other| Some(other) != keep).filter(|_| full);
         let surplus = oldest.map(|at| host.ips.remove(at));
         self.by_ip.insert(ip, index);
-        self.changed.insert(host.mac);
+        self.changed.push(host.mac);
         if let Some(oldest) = surplus {
             self.by_ip.remove(&oldest);
         }
@@ -398,7 +400,7 @@ impl HostTable {
         }
         if let Some(host) = self.slots.get_mut(index.index()).and_then(Option::as_mut) {
             host.ips.retain(|&other| other != ip);
-            self.changed.insert(host.mac);
+            self.changed.push(host.mac);
         }
     }
 
@@ -422,7 +424,7 @@ impl HostTable {
         }
         host.claims.remove(at);
         uncount(&mut self.claims, place.switch);
-        self.changed.insert(mac);
+        self.changed.push(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
 
@@ -432,7 +434,7 @@ impl HostTable {
             return;
         };
         self.by_mac.remove(&host.mac);
-        self.changed.insert(host.mac);
+        self.changed.push(host.mac);
         if let Some(due) = host.verify_due {
             self.unverified.remove(&(due, host.mac));
         }

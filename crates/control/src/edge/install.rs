@@ -11,7 +11,7 @@ use super::flows::{Flows, Placement};
 use super::places::{Key, of_port};
 use super::placing::{PAUSE, Requested};
 use crate::effect::Effect;
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{Note, RouteAnswer, RouteError, Snapshot};
 use axon_wire::{MacAddr, PortNo, Route, Time};
@@ -117,17 +117,17 @@ impl Flows {
         let was_lost = self.placing.is_lost();
         self.placing.settle();
         let mut again = Vec::new();
-        for (number, port) in (0..).zip(&has.ports) {
-            let keys = port.routes.iter().map(|(mac, _)| (PortNo(number), *mac));
-            let too_much: Vec<Key> = keys.filter(|key| !self.is_placed(*key)).collect();
-            too_much.into_iter().for_each(|key| self.placing.take_out(cx, key));
-        }
-        let there = |(port, mac): Key, route: &Route| {
-            let port = has.ports.get(port.index());
-            port.is_some_and(|port| port.routes.iter().any(|had| had.0 == mac && had.1 == *route))
-        };
+        let there: BTreeMap<Key, &Route> = (0..)
+            .zip(&has.ports)
+            .flat_map(|(number, port)| {
+                port.routes.iter().map(move |(mac, route)| ((PortNo(number), *mac), route))
+            })
+            .collect();
+        let too_much: Vec<Key> =
+            there.keys().copied().filter(|&key| !self.is_placed(key)).collect();
+        too_much.into_iter().for_each(|key| self.placing.take_out(cx, key));
         for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
-            if there(key, &flow.route) {
+            if there.get(&key).is_some_and(|had| **had == flow.route) {
                 flow.placement = Placement::Installed;
                 continue;
             }
@@ -153,7 +153,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::edge::placing::Placing;
-    use alloc::collections::{BTreeMap, VecDeque};
+    use alloc::collections::VecDeque;
     use axon_node::telemetry::EdgeDebts;
     use axon_node::{PortSnapshot, RouteChange, RouteTicket};
     use axon_wire::{Route, Span};
