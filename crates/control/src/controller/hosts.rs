@@ -13,6 +13,7 @@
 //! unless a report confirms it, so a late request leaves nothing behind.
 
 use super::bounds::HOSTS_PER_SWITCH_MAX;
+use super::changed::Changed;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -128,8 +129,8 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
-    /// Hosts whose entry in the store may have changed; some of them more than once.
-    changed: Vec<MacAddr>,
+    /// Hosts whose entry in the store may have changed.
+    changed: Changed,
     /// Whether any host came from the store.
     remembers: bool,
     /// How many claims each switch has.
@@ -156,7 +157,7 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
-            changed: Vec::new(),
+            changed: Changed::default(),
             remembers: false,
             claims: BTreeMap::new(),
         }
@@ -203,10 +204,7 @@ impl HostTable {
     /// The hosts whose entry in the store may have changed since the last call, in the order of
     /// their MACs.
     pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
-        let mut changed = core::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
-        changed
+        self.changed.take()
     }
 
     /// The number of hosts.

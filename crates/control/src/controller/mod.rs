@@ -7,6 +7,7 @@
 mod ageing;
 mod allocation;
 pub mod bounds;
+mod changed;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
