@@ -381,9 +381,9 @@ pub enum Note {
     SettingRefused {
         /// The port.
         port: PortNo,
-        /// Which setting.
+        /// The name of the setting, without its value.
         setting: SettingName,
-        /// Why.
+        /// What the data plane has answered to the whole setting.
         error: SettingError,
     },
     /// The data plane owes answers to more changes of routes than are remembered: it is to be

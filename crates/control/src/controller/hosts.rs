@@ -13,6 +13,7 @@
 //! unless a report confirms it, so a late request leaves nothing behind.
 
 use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
+use super::changed::Changed;
 use super::counts::Counts;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -129,8 +130,8 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
-    /// Hosts whose entry in the store may have changed; some of them more than once.
-    changed: Vec<MacAddr>,
+    /// Hosts whose entry in the store may have changed.
+    changed: Changed,
     /// Whether any host came from the store.
     remembers: bool,
     /// How many claims each switch and port has.
@@ -157,7 +158,7 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
-            changed: Vec::new(),
+            changed: Changed::default(),
             remembers: false,
             claims: Counts::default(),
         }
@@ -204,10 +205,7 @@ impl HostTable {
     /// The hosts whose entry in the store may have changed since the last call, in the order of
     /// their MACs.
     pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
-        let mut changed = core::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
-        changed
+        self.changed.take()
     }
 
     /// The number of hosts.

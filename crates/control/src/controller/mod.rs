@@ -7,6 +7,7 @@
 mod ageing;
 mod allocation;
 pub mod bounds;
+mod changed;
 mod counts;
 pub mod dhcp;
 pub mod flows;
