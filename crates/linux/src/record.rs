@@ -228,7 +228,7 @@ impl Recording {
             Ok(()) => {
                 tracing::error!(
                     node, %file, records,
-                    "ALARM: the disk is too slow: the recording ends, and can be replayed up to here"
+                    "ALARM: the disk is too slow: the recording ends; a replay comes up to here"
                 );
                 self.leave();
             }

@@ -1,7 +1,7 @@
 //! The work of the thread that writes a store.
 
 use super::log::Log;
-use super::writer::{Job, Rewriting, Shared, State, Step, ToSync};
+use super::state::{Job, Rewriting, Shared, State, Step, ToSync};
 use std::io;
 
 /// How often a log that was written anew is brought to the disk before it takes its place, at most:

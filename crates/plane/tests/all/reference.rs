@@ -364,11 +364,8 @@ fn both_tell_the_length_of_the_header_of_every_packet_for_the_control_plane() {
             (Punt::LinkLocal, PortKind::Axon, link::emit(MAC, b"hello")),
         ];
         for (why, kind, bytes) in cases {
-            let software = handed_over(
-                &mut Plane::<FrameBuf>::new(config(width)),
-                (width, kind.clone()),
-                &bytes,
-            );
+            let software =
+                handed_over(&mut Plane::<FrameBuf>::new(config(width)), (width, kind), &bytes);
             let mut reference = Reference::<FrameBuf>::new(config(width));
             assert_eq!(handed_over(&mut reference, (width, kind), &bytes), software);
             let (punt, told, parsed) = software;
