@@ -140,15 +140,15 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "The thesis draws both figures without numbers and does not say how many Axons are in its \
          line; its text says that the difference at 64 B is inconsequential and significant at \
          1514 B, with and without load. At 1514 B that holds in every line. At 64 B it holds in a \
-         line of two and is not reproduced in longer ones: there a small frame that \
-         follows a large one out of the first switch waits for it again wherever frames are \
-         stored, so that cut-through gains with the load at both sizes. The requests are load \
-         themselves: 13 % of the link with large frames where frames are stored and 18 % with \
-         cut-through, whose answers come sooner, so that from 90 % on the first link is full in \
-         both modes and its queue is most of the round trip. At 100 % the first queue is full, \
-         and the request's own buffer, one of two that alternate, keeps its wait short. With \
-         answers as large as requests, which the thesis does not have, the gain at 1514 B is \
-         larger: the remarks have it.",
+         line of two and is not reproduced in longer ones: there a small frame that follows a \
+         large one out of the first switch waits for it again wherever frames are stored, so that \
+         cut-through gains with the load at both sizes. The requests are load themselves: 13 % of \
+         the link with large frames where frames are stored and 18 % with cut-through, whose \
+         answers come sooner, so that from 90 % on the first link is full in both modes and its \
+         queue is most of the round trip. At 100 % the first queue is full, and the request's own \
+         buffer, one of two that alternate, keeps its wait short. With answers as large as \
+         requests, which the thesis does not have, the gain at 1514 B is larger: the remarks have \
+         it.",
     );
     Ok(outcome)
 }

@@ -147,9 +147,10 @@ fn why(point: &Point) -> [String; 2] {
     let (question, worst) = (question_bytes(point), worst_bytes(point));
     let links = format!(
         "The worst link carries {worst:.0} bytes for each question, where the bound for Ethernet \
-         has {ETHERNET_BYTES}: two sealed messages with routes, which are longer on larger tori. On the average link a message is {:.0} bytes a hop, by {question:.0} bytes \
-         over some {hops:.0} hops, and not {ETHERNET_BYTES}: with those the {:.1} Mb/s of questions \
-         would be {:.1}.",
+         has {ETHERNET_BYTES}: two sealed messages with routes, which are longer on larger tori. \
+         On the average link a message is {:.0} bytes a hop, by {question:.0} bytes over some \
+         {hops:.0} hops, and not {ETHERNET_BYTES}: with those the {:.1} Mb/s of questions would be \
+         {:.1}.",
         question / hops,
         asked.load.mean,
         asked.load.mean * ETHERNET_BYTES * hops / question,

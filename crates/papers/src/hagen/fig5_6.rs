@@ -17,9 +17,10 @@ pub const EXPERIMENT: Experiment = Experiment {
     setup: "Eight processes in one ring over four hosts, process n on host n modulo 4; in a round \
             each sends a message to both of its neighbours and waits for theirs, over TCP with \
             windows of up to 1 MiB. A host takes 10 us to process a frame and reads 538 MB/s out \
-            of a ring of 512 frames. Messages of 0 to 4 MiB (64 bytes more each, for MPI's own header); mean time of 10 to 100 rounds, after one that opens the connections. Then, with PFC off, rings of 128 to 2048 \
-            frames and windows of 64 KiB to 1 MiB: the first size that takes twice as long as with \
-            PFC on.",
+            of a ring of 512 frames. Messages of 0 to 4 MiB (64 bytes more each, for MPI's own \
+            header); mean time of 10 to 100 rounds, after one that opens the connections. Then, \
+            with PFC off, rings of 128 to 2048 frames and windows of 64 KiB to 1 MiB: the first \
+            size that takes twice as long as with PFC on.",
     run,
 };
 
@@ -224,8 +225,8 @@ fn notes(outcome: &mut Outcome) {
          counted as held; windows that all fit the ring have no jump. Figure 5-7 has fluctuations \
          below 4 KiB with PFC off, of which it does not tell the cause. Ours has none there, so \
          figure 5-7 is not reproduced: nothing is lost as long as all messages of a round fit the \
-         receiver's ring, and then PFC changes nothing. That each of the other rings has a jump follows from \
-         windows that it cannot hold.",
+         receiver's ring, and then PFC changes nothing. That each of the other rings has a jump \
+         follows from windows that it cannot hold.",
     );
     outcome.note(
         "TCP mends losses by selective acknowledgments, but the last segments of a message have \

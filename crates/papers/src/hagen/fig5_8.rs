@@ -240,8 +240,8 @@ fn judge(
     outcome.remark(format!("{name}, PFC off: sent again for each drop"), "", per_drop, "segments");
 }
 
-/// Why ours differs; from what reads and writes came to with PFC off, and from the MB/s of both with
-/// a copy beside.
+/// Why ours differs; from what reads and writes came to with PFC off, and from the MB/s of both
+/// with a copy beside.
 fn notes(off: &[(&str, Run)], copied: &[f64]) -> Vec<String> {
     let listed = |of: &dyn Fn(&Run) -> String| {
         let each = off.iter().map(|(name, run)| format!("{name}s {}", of(run)));
@@ -261,9 +261,9 @@ fn notes(off: &[(&str, Run)], copied: &[f64]) -> Vec<String> {
              Without selective acknowledgments ours waits for its retransmission timeout, 1 s here \
              and 200 ms in Linux, every few megabytes: a gain of a hundred that says more of TCP \
              than of PFC. With them losses are mended while the ring is read, except that no \
-             command ended for as long as a timeout takes: {}. Several segments are sent again \
-             for each that was dropped, since a receiver remembers 32 gaps and drops what comes \
-             behind them (docs/decisions/0011).",
+             command ended for as long as a timeout takes: {}. Several segments are sent again for \
+             each that was dropped, since a receiver remembers 32 gaps and drops what comes behind \
+             them (docs/decisions/0011).",
             listed(&|run| format!("{} times", run.timeouts))
         ),
         format!(

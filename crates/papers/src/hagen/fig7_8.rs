@@ -20,8 +20,8 @@ pub const EXPERIMENT: Experiment = Experiment {
             aggressor the same from 1 to 3 ms, and line rate from 4 ms on. Whom the target \
             watermark (33 frames) stops: nobody (7-8), a source drawn at random (7-9), those with \
             more than an even part of the queue (7-10), and those above their max-min share \
-            (ours). Throughput in bins of 49.2 us over 8 ms; whom a mechanism stops is judged from 4 \
-            to 24 ms, as in table 7.1, with random sampling as the mean of ten seeds.",
+            (ours). Throughput in bins of 49.2 us over 8 ms; whom a mechanism stops is judged from \
+            4 to 24 ms, as in table 7.1, with random sampling as the mean of ten seeds.",
     run,
 };
 
@@ -96,10 +96,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
          queue that grows to the high watermark when one was wrong; so the second kind draws again \
          only after 33 frames more, when the draw before has shown. That number was chosen for \
          what it shows, so its row is by construction, and figure 7-9 is judged by the algorithm \
-         that the paper prints. With one draw each time the \
-         queue comes to the mark it is worse than no targeting: once both victims are stopped, the \
-         aggressor alone just fills the link, and the queue never sinks to the low watermark that \
-         would let them go on.",
+         that the paper prints. With one draw each time the queue comes to the mark it is worse \
+         than no targeting: once both victims are stopped, the aggressor alone just fills the \
+         link, and the queue never sinks to the low watermark that would let them go on.",
     );
     Ok(outcome)
 }

@@ -187,8 +187,8 @@ fn widths(full: &[Came]) -> String {
         false => ": no single width of ours has them all",
     };
     format!(
-        "Of the paper's three figures {} are within a factor of {FACTOR} in bins of 49.2 us and \
-         {} in bins of 12.3 us{neither}.",
+        "Of the paper's three figures {} are within a factor of {FACTOR} in bins of 49.2 us and {} \
+         in bins of 12.3 us{neither}.",
         held[0], held[1]
     )
 }

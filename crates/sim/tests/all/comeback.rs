@@ -4,7 +4,7 @@ use crate::common::{
     Builder, HEARTBEAT, assert_sound, assert_whole, boot, boot_with, dhcp, fabric, line, ring,
 };
 use axon_fabric::model::FaultKind;
-use axon_node::Drop;
+use axon_node::{Dataplane, Drop};
 use axon_sim::apps::RawPlan;
 use axon_sim::{PingId, PingPlan, World};
 use axon_wire::{PortNo, Span, Time};
