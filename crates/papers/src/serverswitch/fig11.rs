@@ -220,7 +220,9 @@ const NOTES: [&str; 2] = [
     "The paper counts queries, one for each frame that its source marks; ours are the frames that \
      the congestion point samples, of those that wait for the link: one that need not wait is not \
      looked at. 801 queries a second are one for every 150 KB at 961 Mb/s, so the paper's most may \
-     be the source's marks at the rate of its link, before there was a queue.",
+     be the source's marks at the rate of its link, before there was a queue. At 600 Mb/s, the \
+     mean of the five rates, that would be 500 a second and not 173: so its source marks less \
+     often then, by a rule that is not given.",
 ];
 
 #[cfg(test)]
