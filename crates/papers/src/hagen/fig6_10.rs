@@ -88,8 +88,8 @@ fn adapts_in(cases: &[Case], (weights, window): (Weights, Span), least: f64, see
 
 /// The first window from which on all indices are over `least`; none if the last is not.
 fn settled(indices: &[f64], least: f64) -> Option<usize> {
-    let after = indices.iter().rposition(|index| !(*index > least)).map_or(0, |last| last + 1);
-    (after < indices.len()).then_some(after)
+    let good = indices.iter().rev().take_while(|index| **index > least).count();
+    (good > 0).then(|| indices.len() - good)
 }
 
 fn indices(cost: FrameCost, sizes: &[&[u32]], seed: u64) -> [f64; 3] {
