@@ -162,8 +162,7 @@ mod tests {
             let log = Log::create(&path, "ring", 0, &[]).unwrap();
             log.take_place(&path).unwrap();
             let rewriting = Some(Rewriting { number: 1, is_tail: false });
-            let mut state = State::default();
-            state.rewriting = rewriting;
+            let mut state = State { rewriting, ..State::default() };
             let files = Files::new(Ok(log), &mut state);
             Scene { folder, shared: Arc::new(Shared::new(path, "ring".into(), state)), files }
         }

@@ -6,8 +6,8 @@
 //! for that before any frame of the same call leaves: so an address is in the store before its host
 //! is sent it. It waits for a few milliseconds of a round at most, and never for the disk: another
 //! thread brings what was written there. A machine that loses power may therefore lose the records
-//! of the last moments, but none before them, and never half a record. A log that has grown is written
-//! anew, into a second file that takes its place once it is on the disk.
+//! of the last moments, but none before them, and never half a record. A log that has grown is
+//! written anew, into a second file that takes its place once it is on the disk.
 //!
 //! Whoever opens a store holds the lock on the state file that it belongs to
 //! ([`incarnation`](crate::incarnation)).

@@ -368,9 +368,9 @@ fn both_tell_the_length_of_the_header_of_every_packet_for_the_control_plane() {
                 handed_over(&mut Plane::<FrameBuf>::new(config(width)), (width, kind), &bytes);
             let mut reference = Reference::<FrameBuf>::new(config(width));
             assert_eq!(handed_over(&mut reference, (width, kind), &bytes), software);
-            let (punt, told, parsed) = software;
-            assert_eq!((punt, told), (why, parsed), "{width:?}");
-            assert_eq!(told == 0, why == Punt::LinkLocal, "{width:?}: {why:?}");
+            let (punt, reported, parsed) = software;
+            assert_eq!((punt, reported), (why, parsed), "{width:?}");
+            assert_eq!(reported == 0, why == Punt::LinkLocal, "{width:?}: {why:?}");
         }
     }
 }
