@@ -3,7 +3,7 @@
 //! A switch speaks for itself, and its owner can report hosts, routes and ports that do not exist,
 //! as fast as its links carry them. So everything that grows with reports is counted for the switch
 //! whose reports or requests made it. What exceeds the bound is refused and counted
-//! (`over_bound`), and a note names the switch. No other switch has less room for it.
+//! (`over_bound`), and a note names the switch.
 //!
 //! A host can make an honest switch report and request what it likes, for one port. So each port
 //! has a bound of its own, and a note names the port: it leaves room for those of the others.
@@ -11,6 +11,10 @@
 //! Both routes that a request makes, there and back, are counted for the port where the requesting
 //! host is, although the route back is in the table of another switch. Otherwise a host with many
 //! source addresses would use up the room of those whom it sends to.
+//!
+//! But a host answers whoever speaks to it, and a switch that makes up hosts can make others request
+//! routes to them. So no more than three quarters of an account are for hosts at any one other
+//! switch. Beyond that the note names that switch.
 //!
 //! Routes of an earlier incarnation of the controller have an account of their own. They take no
 //! room from requests, and as many as the tables of a switch hold fit in.
@@ -41,6 +45,11 @@ pub const ROUTES_PER_SWITCH_MAX: usize = 1 << 17;
 /// holds 4,096 routes, and 64 hosts that each exchange frames with 64 other ports have as many
 /// back.
 pub const ROUTES_PER_PORT_MAX: usize = ROUTES_PER_SWITCH_MAX / 16;
+/// Of these, routes to and from hosts at one other switch: three quarters. That switch can make up
+/// hosts that others are to answer, and never say that a route has gone.
+pub const ROUTES_PER_PORT_AND_PEER_MAX: usize = ROUTES_PER_PORT_MAX / 4 * 3;
+/// The same for all ports of a switch together.
+pub const ROUTES_PER_SWITCH_AND_PEER_MAX: usize = ROUTES_PER_SWITCH_MAX / 4 * 3;
 /// Routes of an earlier incarnation of the controller that one switch has reported: 64 full tables
 /// of 4,096 routes. What a larger switch has besides stays in its tables without a decision, until
 /// its time is over and frames request it anew.

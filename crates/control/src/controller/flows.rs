@@ -13,6 +13,7 @@ use super::hosts::{HostIndex, Place};
 use super::router::Step;
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, PortNo};
 
@@ -47,8 +48,8 @@ pub struct Route {
 /// Whose share a route is counted in, see [`super::bounds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// A request of a host at this port made it.
-    Requested(Place),
+    /// A request of a host at this port made it, for a host at a port of that switch.
+    Requested(Place, SwitchIndex),
     /// The switch of this port has it from an earlier incarnation of the controller.
     Inherited(Place),
 }
@@ -118,6 +119,10 @@ pub struct Flows {
     over: Vec<Vec<Vec<Crossing>>>,
     /// Routes by the port whose hosts' requests made them.
     requested: Counts,
+    /// The same, by the port and the switch that the hosts at the other end are at.
+    with: BTreeMap<(Place, SwitchIndex), usize>,
+    /// The same, by the switch of that port and the one of the other end.
+    between: BTreeMap<(SwitchIndex, SwitchIndex), usize>,
     /// Routes that were taken over, by their own port.
     inherited: Counts,
 }
@@ -146,6 +151,13 @@ impl Flows {
     /// How many routes the requests of the hosts at one port have made.
     pub fn requested_at(&self, place: Place) -> usize {
         self.requested.at(place.switch, place.port)
+    }
+
+    /// How many of these are for hosts at one other switch: those of the port, those of its switch.
+    pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
+        let of_port = self.with.get(&(place, other)).copied().unwrap_or_default();
+        let of_switch = self.between.get(&(place.switch, other)).copied().unwrap_or_default();
+        (of_port, of_switch)
     }
 
     /// How many routes of a switch were taken over from an earlier incarnation of the controller.
@@ -205,7 +217,11 @@ impl Flows {
         let route = Route { at, destination, number, exit, layer, users, links, account };
         self.routes[index.index()] = Some(route);
         match account {
-            Account::Requested(by) => self.requested.add(by.switch, by.port),
+            Account::Requested(by, other) => {
+                self.requested.add(by.switch, by.port);
+                *self.with.entry((by, other)).or_default() += 1;
+                *self.between.entry((by.switch, other)).or_default() += 1;
+            }
             Account::Inherited(by) => self.inherited.add(by.switch, by.port),
         }
         grown(&mut self.towards, destination.index()).insert(at, index);
@@ -268,7 +284,11 @@ impl Flows {
         self.free.push(index);
         self.count -= 1;
         match route.account {
-            Account::Requested(by) => self.requested.remove(by.switch, by.port),
+            Account::Requested(by, other) => {
+                self.requested.remove(by.switch, by.port);
+                uncount(&mut self.with, (by, other));
+                uncount(&mut self.between, (by.switch, other));
+            }
             Account::Inherited(by) => self.inherited.remove(by.switch, by.port),
         }
         Some(route)
@@ -315,6 +335,16 @@ fn grown<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
         list.resize_with(at + 1, T::default);
     }
     &mut list[at]
+}
+
+/// One less of what was counted; nothing is kept of what is gone.
+fn uncount<K: Ord>(counts: &mut BTreeMap<K, usize>, of: K) {
+    if let Entry::Occupied(mut count) = counts.entry(of) {
+        *count.get_mut() -= 1;
+        if *count.get() == 0 {
+            count.remove();
+        }
+    }
 }
 
 #[cfg(test)]

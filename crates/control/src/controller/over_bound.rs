@@ -1,7 +1,10 @@
 //! What becomes of reports and requests that exceed the bounds of their switch or port.
 
 use super::Controller;
-use super::bounds::{INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX, Scope};
+use super::bounds::{
+    INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX,
+    ROUTES_PER_SWITCH_AND_PEER_MAX, ROUTES_PER_SWITCH_MAX, Scope,
+};
 use super::hosts::Place;
 use super::topology::SwitchIndex;
 use crate::effect::Effect;
@@ -50,11 +53,22 @@ impl Controller {
         }
     }
 
-    /// Why a request from `by` must not make routes at these ports, if there is a reason. Both
-    /// count for the requesting port.
-    pub(super) fn excess_of(&self, by: Place, made_at: &[Place]) -> Option<Excess> {
+    /// Why a request from `by`, for a host at switch `other`, must not make routes at these ports,
+    /// if there is a reason. Both count for the requesting port.
+    pub(super) fn excess_of(
+        &self,
+        by: Place,
+        other: SwitchIndex,
+        made_at: &[Place],
+    ) -> Option<Excess> {
         if made_at.is_empty() {
             return None;
+        }
+        let (of_port, of_switch) = self.flows.requested_with(by, other);
+        let is_too_much = of_port + made_at.len() > ROUTES_PER_PORT_AND_PEER_MAX
+            || of_switch + made_at.len() > ROUTES_PER_SWITCH_AND_PEER_MAX;
+        if is_too_much && other != by.switch {
+            return Some((other, None));
         }
         if self.flows.requested_at(by) + made_at.len() > ROUTES_PER_PORT_MAX {
             return Some((by.switch, Some(by.port)));

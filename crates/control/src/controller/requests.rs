@@ -57,7 +57,7 @@ impl Controller {
             [Some(_), None] => &[there],
             [None, None] => &[place, there],
         };
-        if let Some(excess) = self.excess_of(place, made_at) {
+        if let Some(excess) = self.excess_of(place, there.switch, made_at) {
             return self.over_bound(now, excess, out);
         }
         let asked = match m.target {
@@ -88,7 +88,7 @@ impl Controller {
         let target_ip = asked.or_else(|| host.ips.last().copied());
         let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
-        let account = Account::Requested(place);
+        let account = Account::Requested(place, there.switch);
         let forward = self.found_or_made(found[0], place, target, (source, account))?;
         let backward = self.found_or_made(found[1], there, source, (target, account))?;
         let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);

@@ -4,8 +4,8 @@
 use crate::controller::{HOPS_MAX, config};
 use axon_control::controller::Controller;
 use axon_control::controller::bounds::{
-    HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_MAX,
-    ROUTES_PER_SWITCH_MAX,
+    HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX,
+    ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX,
 };
 use axon_control::effect::Effect;
 use axon_node::{Note, StoreChange, Stored};
@@ -175,7 +175,7 @@ fn routes_that_one_switch_requests_leave_room_for_those_of_others() {
     let mut scene = Scene::new();
     let (sources, targets) = (2_200, 60);
     for target in 0..targets {
-        scene.seen(2, HOST, 3_000 + target);
+        scene.seen(2 + u64::from(target % 2), HOST, 3_000 + target);
     }
     let mut answered = 0;
     for source in 0..sources {
@@ -268,7 +268,8 @@ fn routes_back_to_the_many_addresses_of_one_port_leave_room_for_its_switch_and_f
     // One route there to each target, and one back from each of their ports to every source.
     let (sources, targets) = (1_000, 20);
     for target in 0..targets {
-        scene.seen(2, 100 + target as u16, 3_000 + target);
+        // Half of them at each other switch, with which no port uses up its account.
+        scene.seen(2 + u64::from(target % 2), 100 + target as u16, 3_000 + target);
     }
     let mut answered = 0;
     for source in 0..sources {
@@ -294,4 +295,23 @@ fn routes_back_to_the_many_addresses_of_one_port_leave_room_for_its_switch_and_f
     // Routes that are gone make room.
     scene.item(OWNED, Item::HostGone { port: PortNo(HOST), mac: mac(1_000_000) });
     assert!(scene.ask(OWNED, 1_000_001, 33));
+}
+
+#[test]
+fn hosts_that_a_switch_makes_up_and_others_answer_leave_those_room_for_the_rest() {
+    let mut scene = Scene::new();
+    // Each of them "sends" to host 2, whose answer has to find a route. None is ever removed: the
+    // switch that they are at does not say that they have gone.
+    let made_up = 5_000;
+    let mut answered = 0;
+    for host in 0..made_up {
+        scene.seen(OWNED, 100 + host as u16, 1_000_000 + host);
+        answered += usize::from(scene.asks((2, HOST), 2, 1_000_000 + host));
+    }
+    assert_eq!(2 * answered, ROUTES_PER_PORT_AND_PEER_MAX, "a route there and one back for each");
+    let refused = (made_up as usize - answered) as u64;
+    assert_eq!(scene.refused(), (refused, vec![WHOLE]), "the note names who made them up");
+    scene.seen(3, HOST, 7);
+    assert!(scene.ask(2, 2, 7) && scene.ask(2, 2, 3) && scene.ask(2, 2, 22));
+    scene.others_are_served(500);
 }
