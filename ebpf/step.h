@@ -138,7 +138,7 @@ static __always_inline __u64 last_word(__u64 word, __u32 span)
 {
     __u64 mask = ~0ULL << (64 - span);
     __u64 ingress = PORT & ((1u << HOP_BITS) - 1);
-    return (word & ~mask) | ((word << HOP_BITS) & mask) | ingress << (64 - span);
+    return (word & ~mask) | (((word & mask) << HOP_BITS) & mask) | ingress << (64 - span);
 }
 
 /* The first word has the end of the reverse count in front of hops of 4 bits. */

@@ -215,6 +215,8 @@ static __always_inline int from_host(struct __sk_buff *skb)
         return to_node(skb, OF_HOSTS, 0);
     struct body *body = (struct body *)words;
     __u32 number = body->egress, pushed = body->length;
+    /* One register, so that the bounds checked below are those of what is used. */
+    barrier_var(pushed);
     __u64 port = port_of(number);
     if (!device_of(port))
         return to_node(skb, OF_HOSTS, 0);
@@ -238,7 +240,7 @@ static __always_inline int from_unknown(struct __sk_buff *skb)
     return to_node(skb, is_link ? OF_LINKS : OF_HOSTS, 0);
 }
 
-SEC("tc")
+SEC("classifier")
 int axon_tc(struct __sk_buff *skb)
 {
     __u32 kind = kind_of(port_of(PORT));

@@ -66,6 +66,8 @@ static __always_inline int from_host(struct xdp_md *frame)
         return to_node();
     struct body *body = (struct body *)words;
     __u32 number = body->egress, pushed = body->length;
+    /* One register, so that the bounds checked below are those of what is used. */
+    barrier_var(pushed);
     __u64 port = port_of(number);
     if (!device_of(port))
         return to_node();

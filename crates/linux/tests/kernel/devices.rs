@@ -1,0 +1,3 @@
+//! Devices.
+pub fn node() {}
+pub fn xdp() {}
