@@ -60,10 +60,16 @@ static __always_inline int is_link_local(const __u8 *frame)
            frame[4] == 0 && frame[5] < 0x10;
 }
 
-static __always_inline int leave(struct __sk_buff *skb, __u32 number, __u64 port, __u32 in_bytes,
-                                 __u32 out_bytes)
+/* How many frames a packet will be; the kernel forgets that when it is shortened. */
+static __always_inline __u32 frames_in(struct __sk_buff *skb)
 {
-    count(number, skb->gso_segs ? skb->gso_segs : 1, in_bytes, out_bytes);
+    return skb->gso_segs ? skb->gso_segs : 1;
+}
+
+static __always_inline int leave(struct __sk_buff *skb, __u32 number, __u64 port, __u32 frames,
+                                 __u32 in_bytes, __u32 out_bytes)
+{
+    count(number, frames, in_bytes, out_bytes);
     skb->priority = HANDLE_OF_QDISC | (PORT + 1);
     return bpf_redirect(device_of(port), 0);
 }
@@ -131,7 +137,7 @@ static __always_inline int shorten(struct __sk_buff *skb, __u32 bytes, __u32 lef
 static __always_inline int strip(struct __sk_buff *skb, const struct header *header, __u32 number,
                                  __u64 port, int is_tagged)
 {
-    __u32 length = skb->len, bytes = header->bytes;
+    __u32 length = skb->len, bytes = header->bytes, frames = frames_in(skb);
     __u16 type;
     if (header->type != TYPE_ETHERNET || length < bytes + SHORTEST_IP)
         return to_node(skb, OF_FABRIC, is_tagged);
@@ -141,7 +147,7 @@ static __always_inline int strip(struct __sk_buff *skb, const struct header *hea
         return to_node(skb, OF_FABRIC, is_tagged);
     if (!shorten(skb, bytes, left, is_tagged))
         return lost();
-    return leave(skb, number, port, length, left);
+    return leave(skb, number, port, frames, length, left);
 }
 
 /* Types whose super-packets the kernel treats by rules of their own, and may drop: FCoE (they would
@@ -196,7 +202,15 @@ static __always_inline int transit(struct __sk_buff *skb)
     if (is_tagged ? !unmark(skb, 0)
                   : skb->gso_size && is_special(skb->protocol) && !make_plain(skb))
         return lost();
-    return leave(skb, number, port, length, length);
+    return leave(skb, number, port, frames_in(skb), length, length);
+}
+
+/* A super-packet that a guest or a packet socket made: each device on its way would examine it, by
+ * headers that it does not know, and drop it.
+ */
+static __always_inline int is_untrusted(struct __sk_buff *skb)
+{
+    return skb->gso_size && !skb->gso_segs;
 }
 
 static __always_inline int from_host(struct __sk_buff *skb)
@@ -221,15 +235,16 @@ static __always_inline int from_host(struct __sk_buff *skb)
     if (!device_of(port))
         return to_node(skb, OF_HOSTS, 0);
     if (kind_of(port) == PORT_HOST)
-        return leave(skb, number, port, length, length);
-    if (kind_of(port) != PORT_AXON || pushed < HEADER_BYTES_MIN || pushed > HEADER_BYTES_MAX)
+        return leave(skb, number, port, frames_in(skb), length, length);
+    if (kind_of(port) != PORT_AXON || pushed < HEADER_BYTES_MIN || pushed > HEADER_BYTES_MAX ||
+        is_untrusted(skb))
         return to_node(skb, OF_HOSTS, 0);
     if (is_tagged ? !tag_with_port(skb) || !unmark(skb, pushed)
                   : bpf_skb_change_head(skb, pushed, 0))
         return lost();
     if (bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
         return lost();
-    return leave(skb, number, port, length, length + pushed);
+    return leave(skb, number, port, frames_in(skb), length, length + pushed);
 }
 
 /* Until the peer of a port is known, its frames are the node's. */

@@ -82,7 +82,7 @@ pub struct AttachedPort {
 impl AttachedPort {
     /// The name of its pin.
     fn name(&self) -> String {
-        format!("link-{}-{}-{}", self.port, self.ifindex, self.attachment.name())
+        format!("link-{}-{}-{}", self.port.0, self.ifindex, self.attachment.name())
     }
 
     fn of_name(name: &str) -> Option<AttachedPort> {

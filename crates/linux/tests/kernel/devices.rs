@@ -1,3 +1,134 @@
-//! Devices.
-pub fn node() {}
-pub fn xdp() {}
+//! What the programs leave to the node, on real devices.
+
+use crate::chain::{attach, next, pair};
+use crate::step::hex;
+use crate::{bpf, kernel, settings};
+use axon_linux::kernel::{Attachment, NodeQueue, Plane};
+use axon_linux::packet::PacketPort;
+use axon_linux::port::Port;
+use axon_node::PortKind;
+use axon_wire::header::{self, PacketType};
+use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
+
+const HOSTS: PortNo = PortNo(1);
+const AXON: PortNo = PortNo(2);
+const UNKNOWN: PortNo = PortNo(3);
+const HOST: [u8; 6] = [2, 0, 0, 0, 0, 9];
+
+/// A frame to `destination`, whose type and first bytes are these.
+fn frame(destination: [u8; 6], rest: &[u8]) -> Vec<u8> {
+    let mut bytes = [&destination[..], &[2, 0, 0, 0, 0, 1], rest].concat();
+    bytes.resize(64, 0x5a);
+    bytes
+}
+
+fn packet(kind: PacketType, forward: &[u16], reverse: &[u16]) -> Vec<u8> {
+    let port = |&hop: &u16| if hop == 255 { PortNo::CONTROL } else { PortNo(hop) };
+    let ports = |hops: &[u16]| hops.iter().map(port).collect::<Vec<_>>();
+    let mut bytes = vec![0x5a; 80];
+    header::emit(&mut bytes, HopWidth::Eight, kind, &ports(forward), &ports(reverse)).unwrap();
+    bytes
+}
+
+/// Each of three queues gets what is for it, as it was on the wire, with the port in a tag.
+pub fn node() {
+    if bpf().is_none() {
+        return;
+    }
+    let mut kernel = kernel("switch", settings(Plane::Tc, HopWidth::Eight, 4));
+    let kinds = [(HOSTS, PortKind::Host), (AXON, PortKind::Axon), (UNKNOWN, PortKind::Unknown)];
+    let mut outside: Vec<PacketPort> = Vec::new();
+    for (port, kind) in kinds {
+        let (inner, outer) = (format!("in{}", port.0), format!("out{}", port.0));
+        pair(&inner, &outer);
+        assert_eq!(attach(&mut kernel, port, &inner, kind), Attachment::Tc);
+        outside.push(PacketPort::open(&outer, false).unwrap());
+    }
+    let queues = [NodeQueue::Fabric, NodeQueue::Links, NodeQueue::Hosts];
+    let mut nodes: Vec<PacketPort> = Vec::new();
+    for queue in queues {
+        let (inner, outer) = (format!("kernel{}", queue as u8), format!("node{}", queue as u8));
+        pair(&inner, &outer);
+        nodes.push(PacketPort::open(&outer, false).unwrap());
+    }
+    let link_local = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+    let tagged = [0x81, 0, 0, 0x64, 0x81, 0, 0x20, 0x65, 0x88, 0xb7];
+    let cases: [(PortNo, NodeQueue, Vec<u8>); 12] = [
+        (HOSTS, NodeQueue::Hosts, frame(HOST, &[0x88, 0xb7])),
+        (HOSTS, NodeQueue::Hosts, frame(HOST, &tagged)),
+        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &[0x08, 0x06])),
+        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &tagged)),
+        (HOSTS, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
+        // A host that sends what looks like a packet of the fabric.
+        (HOSTS, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
+        (AXON, NodeQueue::Fabric, frame(link_local, &[0x88, 0xb5])),
+        (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255], &[1, 2])),
+        (AXON, NodeQueue::Fabric, packet(PacketType::Probe, &[1], &[])),
+        // With hops that read as two tags.
+        (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255; 6], &[129, 0, 1, 2, 129, 0, 3])),
+        (UNKNOWN, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
+        (UNKNOWN, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
+    ];
+    let send = |outside: &mut [PacketPort], port: PortNo, frame: &[u8]| {
+        outside[port.index() - 1].transmit(&[FrameBuf::new(frame)]).unwrap();
+    };
+    send(&mut outside, HOSTS, &cases[0].2);
+    let lost = || kernel.traffic(HOSTS).unwrap().lost_packets;
+    assert_eq!(lost(), 1, "there is no node yet");
+    for queue in queues {
+        let device = format!("kernel{}", queue as u8);
+        let ifindex = nix::net::if_::if_nametoindex(&device[..]).unwrap();
+        kernel.set_node(queue, ifindex).unwrap();
+    }
+    for (port, queue, frame) in &cases {
+        send(&mut outside, *port, frame);
+        let came = next(&mut nodes[*queue as usize], || format!("{port} {}", hex(frame)));
+        let tag = [&[0x81, 0], &port.0.to_be_bytes()[..]].concat();
+        let expected = [&frame[..12], &tag, &frame[12..]].concat();
+        assert_eq!(hex(&came), hex(&expected), "{port} {queue:?}");
+    }
+    for (port, _) in kinds {
+        let left = cases.iter().filter(|case| case.0 == port).count() as u64;
+        assert_eq!(kernel.traffic(port).unwrap().node_packets, left, "{port}");
+    }
+    // And with a route it is the kernel's.
+    kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
+    send(&mut outside, HOSTS, &cases[1].2);
+    let came = next(&mut outside[AXON.index() - 1], || "a tagged frame".into());
+    let expected = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &cases[1].2[..]].concat();
+    assert_eq!(hex(&came), hex(&expected));
+    assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
+}
+
+/// A chain of one switch, whose XDP programs push and strip, and pass up what is the node's.
+pub fn xdp() {
+    if bpf().is_none() {
+        return;
+    }
+    let mut kernel = kernel("switch", settings(Plane::Xdp, HopWidth::Eight, 4));
+    for (port, kind) in [(HOSTS, PortKind::Host), (AXON, PortKind::Axon)] {
+        let (inner, outer) = (format!("in{}", port.0), format!("out{}", port.0));
+        pair(&inner, &outer);
+        // The far end of a link takes redirected frames only if it has a program or GRO.
+        let gro = ["-K", &outer, "gro", "on"];
+        let set = std::process::Command::new("ethtool").args(gro).status().unwrap();
+        assert!(set.success());
+        assert_eq!(attach(&mut kernel, port, &inner, kind), Attachment::XdpNative);
+    }
+    let mut inside = PacketPort::open("in1", false).unwrap();
+    let [mut host, mut axon] =
+        ["out1", "out2"].map(|device| PacketPort::open(device, false).unwrap());
+    let miss = frame(HOST, &[0x88, 0xb7]);
+    host.transmit(&[FrameBuf::new(&miss)]).unwrap();
+    assert_eq!(hex(&next(&mut inside, || "a miss".into())), hex(&miss));
+    kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
+    host.transmit(&[FrameBuf::new(&miss)]).unwrap();
+    let pushed = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &miss[..]].concat();
+    assert_eq!(hex(&next(&mut axon, || "pushed".into())), hex(&pushed));
+    let back = [&[0x10, 0, 0x80, 1, 0, 0x10, 1, 7], &miss[..]].concat();
+    axon.transmit(&[FrameBuf::new(&back)]).unwrap();
+    assert_eq!(hex(&next(&mut host, || "stripped".into())), hex(&miss));
+    let (hosts, fabric) = (kernel.traffic(HOSTS).unwrap(), kernel.traffic(AXON).unwrap());
+    assert_eq!((hosts.in_frames, hosts.out_frames, hosts.node_packets), (1, 1, 1));
+    assert_eq!((fabric.in_bytes, fabric.out_bytes), (72, 72));
+}
