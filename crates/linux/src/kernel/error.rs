@@ -1,12 +1,12 @@
 //! Why the kernel does not carry the frames.
 
+use axon_node::RouteError;
 use aya::maps::MapError;
 use aya::pin::PinError;
 use aya::programs::ProgramError;
 use aya::programs::links::LinkError;
 use aya::sys::SyscallError;
 use aya::{EbpfError, programs::tc::TcError};
-use axon_node::RouteError;
 use std::io;
 use std::path::PathBuf;
 

@@ -1,11 +1,11 @@
 //! The tables of the kernel's data plane, typed. `ebpf/step.h` has them for the programs.
 
 use super::KernelError;
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use axon_node::{PortKind, RouteError};
 use axon_plane::routes;
 use axon_wire::header::{self, HeaderView};
 use axon_wire::{HopWidth, Hops, MacAddr, PortNo, Route};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
 use std::collections::BTreeMap;
 
 /// The longest header that the programs attach: 54 hops of 8 bits, 27 of 16, 109 of 4.
@@ -203,7 +203,9 @@ impl Tables {
     ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
         self.routes.iter().map(|element| {
             let (flow, value) = element?;
-            let bad = || KernelError::system("a route of the tables", std::io::ErrorKind::InvalidData.into());
+            let bad = || {
+                KernelError::system("a route of the tables", std::io::ErrorKind::InvalidData.into())
+            };
             let route = route_of(flow, &value, self.width).ok_or_else(bad)?;
             Ok((port_of(flow), destination_of(flow), route))
         })

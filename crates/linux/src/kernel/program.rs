@@ -1,6 +1,7 @@
 //! The programs: loaded with the constants of one port, and attached to its device.
 
 use super::{KernelError, KernelSettings, Plane};
+use axon_wire::PortNo;
 use aya::maps::Map;
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
@@ -9,7 +10,6 @@ use aya::programs::{
     XdpMode,
 };
 use aya::{Ebpf, EbpfLoader};
-use axon_wire::PortNo;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -100,11 +100,7 @@ pub enum Verdict {
 }
 
 /// The parsed object with its tables, which are those pinned in `folder` or become so.
-fn open(
-    settings: &KernelSettings,
-    port: PortNo,
-    folder: &Path,
-) -> Result<Ebpf, KernelError> {
+fn open(settings: &KernelSettings, port: PortNo, folder: &Path) -> Result<Ebpf, KernelError> {
     let plane = settings.plane;
     let (number, bits) = (port.0, settings.hop_width.bits() as u8);
     let most = |bytes: usize| u16::try_from(bytes).unwrap_or(u16::MAX);
@@ -180,8 +176,12 @@ impl LoadedProgram {
         out: &mut [u8],
         repeat: u32,
     ) -> Result<TestRunOutcome, KernelError> {
-        let options =
-            TestRunOptions { data_in: Some(frame), data_out: Some(out), repeat, ..Default::default() };
+        let options = TestRunOptions {
+            data_in: Some(frame),
+            data_out: Some(out),
+            repeat,
+            ..Default::default()
+        };
         let (result, verdicts) = match program_of(&mut self.ebpf, self.plane) {
             Program::Xdp(program) => (program.test_run(options)?, [4, 2, 1]),
             Program::SchedClassifier(program) => (program.test_run(options)?, [7, 0, 2]),
@@ -210,9 +210,7 @@ impl LoadedProgram {
     pub(super) fn replace(&mut self, pinned: PinnedLink) -> Result<bool, KernelError> {
         let link = FdLink::from(pinned);
         let replaced = match program_of(&mut self.ebpf, self.plane) {
-            Program::Xdp(program) => {
-                program.attach_to_link(link.try_into()?).map(|_| ())
-            }
+            Program::Xdp(program) => program.attach_to_link(link.try_into()?).map(|_| ()),
             Program::SchedClassifier(program) => {
                 program.attach_to_link(link.try_into()?).map(|_| ())
             }

@@ -113,10 +113,12 @@ impl Chain {
             pair(&name(switch - 1, RIGHT), &name(switch, LEFT));
         }
         let made = (0..switches).map(|switch| {
-            let settings = KernelSettings { routes_per_port_max: 70_000, ..settings(Plane::Tc, width, 2) };
+            let settings =
+                KernelSettings { routes_per_port_max: 70_000, ..settings(Plane::Tc, width, 2) };
             let mut kernel = kernel(&format!("switch{switch}"), settings);
             for port in [LEFT, RIGHT] {
-                let is_host = (switch, port) == (0, LEFT) || (switch + 1, port) == (switches, RIGHT);
+                let is_host =
+                    (switch, port) == (0, LEFT) || (switch + 1, port) == (switches, RIGHT);
                 let kind = if is_host { PortKind::Host } else { PortKind::Axon };
                 assert_eq!(attach(&mut kernel, port, &name(switch, port), kind), Attachment::Tc);
             }
@@ -327,15 +329,19 @@ pub fn tags() {
 
 /// The next frame at a port, with the tag that the kernel took out.
 pub fn next(port: &mut PacketPort, context: impl Fn() -> String) -> Vec<u8> {
+    receive(port, 1, context).remove(0)
+}
+
+/// The next `count` frames at a port, and no more.
+pub fn receive(port: &mut PacketPort, count: usize, context: impl Fn() -> String) -> Vec<Vec<u8>> {
     let (mut pool, mut frames) = (Pool::default(), Vec::new());
-    loop {
+    while frames.len() < count {
         port.receive(&mut pool, &mut frames).unwrap();
-        assert!(frames.len() < 2, "one at a time");
-        if let Some(frame) = frames.pop() {
-            return frame.bytes().to_vec();
-        }
-        assert!(comes(&port.fd()), "nothing came: {}", context());
+        let more = frames.len() >= count || comes(&port.fd());
+        assert!(more, "{} of {count} came: {}", frames.len(), context());
     }
+    assert_eq!(frames.len(), count, "{}", context());
+    frames.iter().map(|frame| frame.bytes().to_vec()).collect()
 }
 
 /// Routes to and fro, as long as the programs attach them, with hops that go over several words.

@@ -65,7 +65,11 @@ pub fn node() {
         (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255], &[1, 2])),
         (AXON, NodeQueue::Fabric, packet(PacketType::Probe, &[1], &[])),
         // With hops that read as two tags.
-        (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255; 6], &[129, 0, 1, 2, 129, 0, 3])),
+        (
+            AXON,
+            NodeQueue::Fabric,
+            packet(PacketType::Control, &[255; 6], &[129, 0, 1, 2, 129, 0, 3]),
+        ),
         (UNKNOWN, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
         (UNKNOWN, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
     ];

@@ -1,6 +1,6 @@
 //! What stays when a process ends, and what does not.
 
-use crate::chain::{attach, next, pair};
+use crate::chain::{attach, next, pair, receive};
 use crate::step::hex;
 use crate::{BPF, alone, bpf, kernel, settings};
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
@@ -140,9 +140,7 @@ pub fn adopted() {
             let frames: Vec<FrameBuf> = (0..9).map(|_| FrameBuf::new(&frame())).collect();
             outside.host.transmit(&frames).unwrap();
             assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::Tc);
-            for _ in 0..9 {
-                next(&mut outside.link, || "a frame was lost".into());
-            }
+            receive(&mut outside.link, 9, || "a frame was lost".into());
         }
         assert_eq!(kernel.attached().unwrap(), attached);
         kernel.set_route(HOSTS, HOST, &Route::from([2, 8])).unwrap();
@@ -280,7 +278,9 @@ pub fn refused() {
     let full = kernel.set_route(HOSTS, MacAddr([2; 6]), &Route::from([2]));
     assert_eq!(said(full), "the route table of the port is full");
     kernel.set_route(AXON, MacAddr([2; 6]), &Route::from([2])).unwrap();
-    assert!(kernel.remove_route(HOSTS, HOST).unwrap() && !kernel.remove_route(HOSTS, HOST).unwrap());
+    assert!(
+        kernel.remove_route(HOSTS, HOST).unwrap() && !kernel.remove_route(HOSTS, HOST).unwrap()
+    );
     kernel.set_route(HOSTS, MacAddr([2; 6]), &Route::from([2])).unwrap();
     let long: Route = (0..55).map(PortNo).collect();
     let long = kernel.set_route(HOSTS, MacAddr([2; 6]), &long);

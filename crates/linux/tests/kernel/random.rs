@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const FRAMES: u32 = 1_000_000;
 const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
 const ROUTES: u32 = 200;
+const RUNS_WHILE_CHANGED: u32 = 300_000;
 
 fn seed() -> u64 {
     std::env::var("SEED").map_or(13, |seed| seed.parse().expect("a number"))
@@ -157,9 +158,8 @@ fn random_transit(
             }
             (None, Some(_)) => panic!("forwarded: {}", context()),
             (expected, None) => {
-                let within = expected.is_some_and(|(_, left)| {
-                    is_within_limits(&frame, &left, settings)
-                });
+                let within =
+                    expected.is_some_and(|(_, left)| is_within_limits(&frame, &left, settings));
                 assert!(!within, "left to the node: {}", context());
                 tally.left(ingress, settings.plane);
             }
@@ -168,7 +168,10 @@ fn random_transit(
 }
 
 /// A plane with these ports, all up.
-fn plane(settings: &axon_linux::kernel::KernelSettings, kinds: &[PortKind]) -> axon_plane::Plane<FrameBuf> {
+fn plane(
+    settings: &axon_linux::kernel::KernelSettings,
+    kinds: &[PortKind],
+) -> axon_plane::Plane<FrameBuf> {
     let mut plane = axon_plane::Plane::new(PlaneConfig {
         hop_width: settings.hop_width,
         frame_bytes_max: settings.frame_bytes_max,
@@ -296,15 +299,11 @@ fn frames_of(data_plane: Plane) -> Tally {
         let last = kinds.iter().rposition(|kind| *kind == PortKind::Axon).unwrap();
         for ingress in [PortNo(0), PortNo(2), PortNo(last as u16)] {
             let mut program = kernel.load(ingress).unwrap();
-            random_transit(
-                &kernel, &mut program, ingress, &kinds, &mut rand, share, &mut tally,
-            );
+            random_transit(&kernel, &mut program, ingress, &kinds, &mut rand, share, &mut tally);
         }
         let ingress = PortNo(4);
         let mut program = kernel.load(ingress).unwrap();
-        random_hosts(
-            &mut kernel, &mut program, ingress, &kinds, &mut rand, share, &mut tally,
-        );
+        random_hosts(&mut kernel, &mut program, ingress, &kinds, &mut rand, share, &mut tally);
         for port in (0..kinds.len() as u16).map(PortNo) {
             let expected = tally.traffic.get(&port.0).copied().unwrap_or_default();
             assert_eq!(kernel.traffic(port).unwrap(), expected, "{settings:?} {port}");
@@ -320,7 +319,8 @@ pub fn frames() {
     if bpf().is_none() {
         return;
     }
-    let [tc, xdp] = [Plane::Tc, Plane::Xdp].map(|plane| std::thread::spawn(move || frames_of(plane)));
+    let [tc, xdp] =
+        [Plane::Tc, Plane::Xdp].map(|plane| std::thread::spawn(move || frames_of(plane)));
     for (plane, frames) in [(Plane::Tc, tc), (Plane::Xdp, xdp)] {
         let Tally { valid, decided, left, .. } = frames.join().expect("the frames are as expected");
         let share = 100.0 * f64::from(decided) / f64::from(valid);
@@ -333,10 +333,48 @@ pub fn frames() {
     }
 }
 
-/// One core changes routes as fast as it can, two routes by turns in the same memory; a program on
-/// another must see each frame's own route, the old or the new, or none.
+/// One thread changes routes as fast as it can, so that the kernel uses the memory of one for the
+/// other; a program on another core sees a route of the frame's own flow, or none.
 pub fn changed_routes() {
     if bpf().is_none() {
         return;
     }
+    let mut kernel = kernel("switch", settings(Plane::Xdp, HopWidth::Eight, 4));
+    kernel.set_port(PortNo(0), LOOPBACK, PortKind::Host).unwrap();
+    kernel.set_port(PortNo(1), LOOPBACK, PortKind::Axon).unwrap();
+    let mut program = kernel.load(PortNo(0)).unwrap();
+    let hosts = [MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2])];
+    let route =
+        |hop: u16| -> Route { (0..50).map(|at| PortNo(if at == 0 { 1 } else { hop })).collect() };
+    let frame = [&hosts[0].0[..], &[0x5a; 60]].concat();
+    let own: Vec<Vec<u8>> = [1, 2]
+        .map(|hop| {
+            kernel.set_route(PortNo(0), hosts[0], &route(hop)).unwrap();
+            run(&mut program, Plane::Xdp, &frame).unwrap()
+        })
+        .into();
+    let end = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !end.load(Ordering::Relaxed) {
+                for (host, hop) in [(0, 1), (1, 3), (0, 2), (1, 4)] {
+                    kernel.remove_route(PortNo(0), hosts[host]).unwrap();
+                    kernel.set_route(PortNo(0), hosts[host], &route(hop)).unwrap();
+                }
+            }
+        });
+        let (mut seen, mut other) = ([0u32; 3], None);
+        for _ in 0..RUNS_WHILE_CHANGED {
+            let out = run(&mut program, Plane::Xdp, &frame);
+            match out.map(|out| own.iter().position(|own| *own == out).ok_or(out)) {
+                None => seen[2] += 1,
+                Some(Ok(index)) => seen[index] += 1,
+                Some(Err(out)) => other = Some(out),
+            }
+        }
+        end.store(true, Ordering::Relaxed);
+        assert!(other.is_none(), "half seen: {}", hex(&other.unwrap()));
+        println!("{} and {} of its two routes, {} left to the node", seen[0], seen[1], seen[2]);
+        assert!(seen[0] > 0 && seen[1] > 0);
+    });
 }
