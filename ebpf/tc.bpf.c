@@ -150,13 +150,13 @@ static __always_inline int strip(struct __sk_buff *skb, const struct header *hea
     return leave(skb, number, port, frames, length, left);
 }
 
-/* Types whose super-packets the kernel treats by rules of their own, and may drop: FCoE (they would
- * need its CRC), MPLS, and IPv6 with a header that is none.
+/* Types whose super-packets the kernel treats by rules of their own: it drops those of FCoE where a
+ * device cannot make its CRC, and those of MPLS where a device knows of no MPLS.
  */
 static __always_inline int is_special(__u32 type)
 {
-    return type == bpf_htons(ETH_P_FCOE) || type == bpf_htons(ETH_P_IPV6) ||
-           type == bpf_htons(ETH_P_MPLS_UC) || type == bpf_htons(ETH_P_MPLS_MC);
+    return type == bpf_htons(ETH_P_FCOE) || type == bpf_htons(ETH_P_MPLS_UC) ||
+           type == bpf_htons(ETH_P_MPLS_MC);
 }
 
 /* Has the kernel read a super-packet as IPv4, whatever its bytes 12 and 13 are. */

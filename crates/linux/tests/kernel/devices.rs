@@ -1,9 +1,9 @@
 //! What the programs leave to the node, on real devices.
 
-use crate::chain::{attach, next, pair};
+use crate::chain::{Host, attach, next, pair};
 use crate::step::hex;
 use crate::{bpf, kernel, settings};
-use axon_linux::kernel::{Attachment, NodeQueue, Plane};
+use axon_linux::kernel::{Attachment, Kernel, NodeQueue, Plane};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::Port;
 use axon_node::PortKind;
@@ -95,6 +95,7 @@ pub fn node() {
         let left = cases.iter().filter(|case| case.0 == port).count() as u64;
         assert_eq!(kernel.traffic(port).unwrap().node_packets, left, "{port}");
     }
+    untrusted(&mut kernel);
     // And with a route it is the kernel's.
     kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
     send(&mut outside, HOSTS, &cases[1].2);
@@ -102,6 +103,34 @@ pub fn node() {
     let expected = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &cases[1].2[..]].concat();
     assert_eq!(hex(&came), hex(&expected));
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
+}
+
+/// Datagrams that a packet socket hands over as one, as a guest does: no device on their way would
+/// take them behind a header, so they are the node's, which gets them in frames or whole.
+fn untrusted(kernel: &mut Kernel) {
+    let destination = [2, 0, 0, 0, 0, 8];
+    kernel.set_route(HOSTS, MacAddr(destination), &Route::from([2, 7])).unwrap();
+    let (length, cut) = (3000u16, 1400u16);
+    let mut packet = vec![0; 10 + 42 + usize::from(length)];
+    // virtio: a checksum to complete from byte 34, at 6 in there; UDP; 42 bytes before the payload.
+    packet[..2].copy_from_slice(&[1, 5]);
+    for (at, word) in [(2, 42), (4, cut), (6, 34), (8, 6)] {
+        packet[at..at + 2].copy_from_slice(&word.to_ne_bytes());
+    }
+    let frame = &mut packet[10..];
+    frame[..6].copy_from_slice(&destination);
+    frame[12..16].copy_from_slice(&[0x08, 0, 0x45, 0]);
+    frame[16..18].copy_from_slice(&(28 + length).to_be_bytes());
+    frame[22..24].copy_from_slice(&[64, 17]);
+    frame[38..40].copy_from_slice(&(8 + length).to_be_bytes());
+    let before = kernel.traffic(HOSTS).unwrap();
+    let (host, node) = (Host::open("out1"), Host::open("node2"));
+    host.send(&packet);
+    let came = node.receive(|| "a super-packet".into());
+    assert_eq!(came[10..16], destination);
+    let after = kernel.traffic(HOSTS).unwrap();
+    assert_eq!(after.node_packets, before.node_packets + 1);
+    assert_eq!(after.in_frames, before.in_frames);
 }
 
 /// A chain of one switch, whose XDP programs push and strip, and pass up what is the node's.

@@ -3,6 +3,7 @@
 //!
 //! Each test is in a process of its own, with network and mount namespaces of its own.
 
+#[allow(dead_code, reason = "each test file uses its own part")]
 #[path = "../alone/mod.rs"]
 mod alone;
 mod chain;
@@ -26,9 +27,10 @@ fn main() -> ExitCode {
     if let Some(code) = pins::child() {
         return code;
     }
-    let tests: [(&str, fn()); 12] = [
+    let tests: [(&str, fn()); 13] = [
         ("the_programs_take_the_step_as_in_the_vectors", step::vectors),
         ("the_programs_forward_a_million_random_frames_as_the_plane_does", random::frames),
+        ("a_value_mixed_of_two_routes_is_none", random::mixed_routes),
         ("a_route_that_is_changed_is_never_half_seen", random::changed_routes),
         ("every_value_of_bytes_12_and_13_passes_push_transit_and_strip", chain::every_value),
         ("tags_of_hosts_and_what_reads_as_tags_pass_unchanged", chain::tags),

@@ -1,14 +1,16 @@
 //! Random frames, seeded, through the programs and through `axon_plane`.
 
 use crate::step::{LOOPBACK, SHORTEST, hex, is_within_limits, run, transit};
-use crate::{bpf, kernel, settings};
+use crate::{BPF, bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelError, LoadedProgram, Plane, Traffic};
 use axon_node::{Action, Dataplane, Input, Node, PortKind, PortSetting};
 use axon_plane::PlaneConfig;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
+use aya::maps::{HashMap, Map, MapData};
 use oorandom::Rand32;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Frames through each data plane.
@@ -333,6 +335,45 @@ pub fn frames() {
     }
 }
 
+/// The routes as the programs see them.
+fn raw_routes(folder: &str) -> HashMap<MapData, [u8; 8], [u64; 10]> {
+    let folder = std::fs::read_dir(Path::new(BPF).join(folder)).unwrap().next().unwrap().unwrap();
+    let pinned = MapData::from_pin(folder.path().join("routes")).unwrap();
+    HashMap::try_from(Map::from_map_data(pinned).unwrap()).unwrap()
+}
+
+/// A value that has some words of one route and some of another is none: its frames are the node's.
+pub fn mixed_routes() {
+    if bpf().is_none() {
+        return;
+    }
+    for (plane, name) in [(Plane::Tc, "tc"), (Plane::Xdp, "xdp")] {
+        let mut kernel = kernel(name, settings(plane, HopWidth::Eight, 4));
+        kernel.set_port(PortNo(0), LOOPBACK, PortKind::Host).unwrap();
+        kernel.set_port(PortNo(1), LOOPBACK, PortKind::Axon).unwrap();
+        let mut program = kernel.load(PortNo(0)).unwrap();
+        let mut raw = raw_routes(name);
+        let host = MacAddr([2, 0, 0, 0, 0, 1]);
+        let frame = [&host.0[..], &[0x5a; 60]].concat();
+        let [one, two] = [2u16, 3].map(|hop| {
+            let route: Route =
+                (0..50).map(|at| PortNo(if at == 0 { 1 } else { hop + at })).collect();
+            kernel.set_route(PortNo(0), host, &route).unwrap();
+            assert!(run(&mut program, plane, &frame).is_some());
+            raw.iter().next().unwrap().unwrap()
+        });
+        for mask in 0..1u32 << 9 {
+            let pick = |word: usize| if mask >> word & 1 == 0 { one.1[word] } else { two.1[word] };
+            let value: [u64; 10] = std::array::from_fn(|word| pick(word.min(8)));
+            raw.insert(one.0, value, 0).unwrap();
+            let forwarded = run(&mut program, plane, &frame).is_some();
+            let whole = (0..9).all(|word| value[word] == one.1[word])
+                || (0..9).all(|word| value[word] == two.1[word]);
+            assert_eq!(forwarded, whole, "{plane:?} {mask:b}");
+        }
+    }
+}
+
 /// One thread changes routes as fast as it can, so that the kernel uses the memory of one for the
 /// other; a program on another core sees a route of the frame's own flow, or none.
 pub fn changed_routes() {
@@ -357,9 +398,12 @@ pub fn changed_routes() {
     std::thread::scope(|scope| {
         scope.spawn(|| {
             while !end.load(Ordering::Relaxed) {
-                for (host, hop) in [(0, 1), (1, 3), (0, 2), (1, 4)] {
-                    kernel.remove_route(PortNo(0), hosts[host]).unwrap();
-                    kernel.set_route(PortNo(0), hosts[host], &route(hop)).unwrap();
+                for hop in [1, 2] {
+                    for host in hosts {
+                        kernel.remove_route(PortNo(0), host).unwrap();
+                    }
+                    kernel.set_route(PortNo(0), hosts[0], &route(hop)).unwrap();
+                    kernel.set_route(PortNo(0), hosts[1], &route(hop + 2)).unwrap();
                 }
             }
         });
