@@ -205,8 +205,8 @@ static __always_inline int transit(struct __sk_buff *skb)
     return leave(skb, number, port, frames_in(skb), length, length);
 }
 
-/* A super-packet that a guest or a packet socket made: each device on its way would examine it, by
- * headers that it does not know, and drop it.
+/* A super-packet that comes straight from a guest (TAP, a virtual NIC): the kernel does not trust its
+ * header, and would have each device on the way examine what it cannot read there.
  */
 static __always_inline int is_untrusted(struct __sk_buff *skb)
 {

@@ -1,5 +1,6 @@
 //! What the programs leave to the node, on real devices.
 
+use crate::alone::{ip, needs};
 use crate::chain::{Host, attach, next, pair};
 use crate::step::hex;
 use crate::{bpf, kernel, settings};
@@ -9,7 +10,11 @@ use axon_linux::port::Port;
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 
+const GUEST: PortNo = PortNo(0);
 const HOSTS: PortNo = PortNo(1);
 const AXON: PortNo = PortNo(2);
 const UNKNOWN: PortNo = PortNo(3);
@@ -95,7 +100,9 @@ pub fn node() {
         let left = cases.iter().filter(|case| case.0 == port).count() as u64;
         assert_eq!(kernel.traffic(port).unwrap().node_packets, left, "{port}");
     }
-    untrusted(&mut kernel);
+    if needs::device("/dev/net/tun") {
+        untrusted(&mut kernel, &mut outside[AXON.index() - 1]);
+    }
     // And with a route it is the kernel's.
     kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
     send(&mut outside, HOSTS, &cases[1].2);
@@ -105,11 +112,30 @@ pub fn node() {
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
 }
 
-/// Datagrams that a packet socket hands over as one, as a guest does: no device on their way would
-/// take them behind a header, so they are the node's, which gets them in frames or whole.
-fn untrusted(kernel: &mut Kernel) {
+/// A TAP device whose guest hands over packets behind a virtio header.
+fn guest(name: &str) -> File {
+    let file = File::options().read(true).write(true).open("/dev/net/tun").unwrap();
+    // SAFETY: `ifreq` is plain data for which all zeros is a value.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    let flags = libc::IFF_TAP | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
+    request.ifr_ifru.ifru_flags = flags as i16;
+    // SAFETY: TUNSETIFF reads and writes one ifreq, which `request` is.
+    let set = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &raw mut request) };
+    assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+    ip(&format!("link set {name} up"));
+    file
+}
+
+/// Datagrams that a guest hands over as one: no device on their way would take them behind a
+/// header, so they are the node's. Its frames are the kernel's.
+fn untrusted(kernel: &mut Kernel, link: &mut PacketPort) {
+    let mut guest = guest("guest");
+    attach(kernel, GUEST, "guest", PortKind::Host);
     let destination = [2, 0, 0, 0, 0, 8];
-    kernel.set_route(HOSTS, MacAddr(destination), &Route::from([2, 7])).unwrap();
+    kernel.set_route(GUEST, MacAddr(destination), &Route::from([2, 7])).unwrap();
     let (length, cut) = (3000u16, 1400u16);
     let mut packet = vec![0; 10 + 42 + usize::from(length)];
     // virtio: a checksum to complete from byte 34, at 6 in there; UDP; 42 bytes before the payload.
@@ -123,14 +149,17 @@ fn untrusted(kernel: &mut Kernel) {
     frame[16..18].copy_from_slice(&(28 + length).to_be_bytes());
     frame[22..24].copy_from_slice(&[64, 17]);
     frame[38..40].copy_from_slice(&(8 + length).to_be_bytes());
-    let before = kernel.traffic(HOSTS).unwrap();
-    let (host, node) = (Host::open("out1"), Host::open("node2"));
-    host.send(&packet);
+    let node = Host::open("node2");
+    guest.write_all(&packet).unwrap();
     let came = node.receive(|| "a super-packet".into());
     assert_eq!(came[10..16], destination);
-    let after = kernel.traffic(HOSTS).unwrap();
-    assert_eq!(after.node_packets, before.node_packets + 1);
-    assert_eq!(after.in_frames, before.in_frames);
+    let traffic = kernel.traffic(GUEST).unwrap();
+    assert_eq!((traffic.in_frames, traffic.node_packets), (0, 1));
+    let plain = [&[0; 10], &packet[10..110]].concat();
+    guest.write_all(&plain).unwrap();
+    let came = next(link, || "a frame of a guest".into());
+    assert_eq!(came[8..], plain[10..]);
+    assert_eq!(kernel.traffic(GUEST).unwrap().in_frames, 1);
 }
 
 /// A chain of one switch, whose XDP programs push and strip, and pass up what is the node's.
