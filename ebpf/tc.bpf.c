@@ -3,7 +3,7 @@
 #include <linux/pkt_cls.h>
 #include "step.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Apache-2.0";
 
 /* The kernel shortens what it takes for IP, and leaves at least an IP header. */
 #define SHORTEST_IP 34

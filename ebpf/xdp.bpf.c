@@ -1,7 +1,7 @@
 // The XDP data plane: frames one by one, no queues, the highest packet rate.
 #include "step.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Apache-2.0";
 
 /* What the kernel does not decide goes up the stack, to the packet socket of the node. */
 static __noinline int to_node(void)

@@ -23,7 +23,7 @@ use axon_wire::{HopWidth, MacAddr, PortNo, Route};
 use aya::programs::links::PinnedLink;
 use maps::Tables;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use program::of_folder;
+use program::{Loader, of_folder};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -100,6 +100,7 @@ pub struct Kernel {
     settings: KernelSettings,
     /// Where the pins are: a folder by the name of the settings.
     folder: PathBuf,
+    loader: Loader,
     tables: Tables,
 }
 
@@ -129,9 +130,10 @@ impl Kernel {
         }
         let folder = folder.join(name);
         fs::create_dir_all(&folder).map_err(of_folder(&folder))?;
-        let take = program::tables(&settings, &folder)?;
-        let tables = Tables::new(take, settings.hop_width, settings.routes_per_port_max)?;
-        Ok(Kernel { settings, folder, tables })
+        let mut loader = Loader::new(&settings, &folder);
+        let (width, routes_per_port_max) = (settings.hop_width, settings.routes_per_port_max);
+        let tables = Tables::new(loader.tables()?, width, routes_per_port_max)?;
+        Ok(Kernel { settings, folder, loader, tables })
     }
 
     /// Removes whatever data plane is pinned in `folder`, and the folder: programs leave their
@@ -244,9 +246,9 @@ impl Kernel {
     ///
     /// # Errors
     /// No permission, or the verifier refused it.
-    pub fn load(&self, port: PortNo) -> Result<LoadedProgram, KernelError> {
+    pub fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
         self.tables.port(port)?;
-        program::load(&self.settings, port, &self.folder)
+        self.loader.load(port)
     }
 
     /// Attaches the program of `port` to `device`, a device of the calling thread's network

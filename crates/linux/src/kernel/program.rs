@@ -1,7 +1,7 @@
 //! The programs: loaded with the constants of one port, and attached to its device.
 
 use super::{KernelError, KernelSettings, Plane};
-use axon_wire::PortNo;
+use axon_wire::{HopWidth, PortNo};
 use aya::maps::Map;
 use aya::programs::links::{FdLink, PinnedLink};
 use aya::programs::tc::TcAttachOptions;
@@ -99,65 +99,90 @@ pub enum Verdict {
     Other(u32),
 }
 
-/// The parsed object with its tables, which are those pinned in `folder` or become so.
-fn open(settings: &KernelSettings, port: PortNo, folder: &Path) -> Result<Ebpf, KernelError> {
-    let plane = settings.plane;
-    let (number, bits) = (port.0, settings.hop_width.bits() as u8);
-    let most = |bytes: usize| u16::try_from(bytes).unwrap_or(u16::MAX);
-    let route_bytes_max = most(settings.route_bytes_max);
-    let frame_bytes_max = most(settings.frame_bytes_max);
-    let ports = u32::from(settings.ports);
-    let routes = ports.saturating_mul(settings.routes_per_port_max as u32).max(1);
-    let mut loader = EbpfLoader::new();
-    loader
-        .btf(None)
-        .override_global("PORT", &number, true)
-        .override_global("HOP_BITS", &bits, true)
-        .override_global("ROUTE_BYTES_MAX", &route_bytes_max, true)
-        .override_global("FRAME_BYTES_MAX", &frame_bytes_max, true)
-        .map_max_entries("ports", ports)
-        .map_max_entries("traffic", ports)
-        .map_max_entries("routes", routes);
-    for table in plane.tables() {
-        loader.map_pin_path(table, folder.join(table));
+/// All numbers of 16 bits: what a loader borrows constants from for as long as it is there.
+static NUMBERS: [u16; 1 << 16] = {
+    let mut numbers = [0; 1 << 16];
+    let mut number = 0;
+    while number < numbers.len() {
+        numbers[number] = number as u16;
+        number += 1;
     }
-    Ok(loader.load(plane.object())?)
+    numbers
+};
+
+const fn constant(number: usize) -> &'static u16 {
+    let largest = NUMBERS.len() - 1;
+    &NUMBERS[if number < largest { number } else { largest }]
 }
 
-/// The tables of this data plane, by name; they are pinned in `folder` from now on.
-pub(super) fn tables(
-    settings: &KernelSettings,
-    folder: &Path,
-) -> Result<impl FnMut(&str) -> Option<Map>, KernelError> {
-    let mut ebpf = open(settings, PortNo(0), folder)?;
-    Ok(move |name: &str| ebpf.take_map(name))
+/// Loads the programs of one data plane. It is kept, since making one reads all types of the
+/// kernel, which takes longer than loading a program.
+pub(super) struct Loader {
+    loader: EbpfLoader<'static>,
+    plane: Plane,
 }
 
-/// Loads the program of `port`.
-pub(super) fn load(
-    settings: &KernelSettings,
-    port: PortNo,
-    folder: &Path,
-) -> Result<LoadedProgram, KernelError> {
-    let plane = settings.plane;
-    let mut ebpf = open(settings, port, folder)?;
-    let loaded = match program_of(&mut ebpf, plane) {
-        Program::Xdp(program) => program.load(),
-        Program::SchedClassifier(program) => program.load(),
-        _ => Err(ProgramError::UnexpectedProgramType),
-    };
-    match loaded {
-        Ok(()) => Ok(LoadedProgram { ebpf, plane }),
-        Err(ProgramError::LoadError { io_error, verifier_log }) => {
-            let log = verifier_log.to_string();
-            // Without a log nobody has verified anything.
-            if log.is_empty() && io_error.raw_os_error() == Some(libc::EPERM) {
-                return Err(KernelError::NotPermitted);
-            }
-            Err(KernelError::Refused { program: plane.program(), log, source: io_error })
+impl Loader {
+    /// For a switch whose tables are pinned in `folder`, or will be.
+    pub(super) fn new(settings: &KernelSettings, folder: &Path) -> Loader {
+        let ports = u32::from(settings.ports);
+        let routes = ports.saturating_mul(settings.routes_per_port_max as u32).max(1);
+        let bits: &'static u8 = match settings.hop_width {
+            HopWidth::Four => &4,
+            HopWidth::Eight => &8,
+            HopWidth::Sixteen => &16,
+        };
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(None)
+            .override_global("HOP_BITS", bits, true)
+            .override_global("ROUTE_BYTES_MAX", constant(settings.route_bytes_max), true)
+            .override_global("FRAME_BYTES_MAX", constant(settings.frame_bytes_max), true)
+            .map_max_entries("ports", ports)
+            .map_max_entries("traffic", ports)
+            .map_max_entries("routes", routes);
+        for table in settings.plane.tables() {
+            loader.map_pin_path(table, folder.join(table));
         }
-        Err(error) => Err(error.into()),
+        Loader { loader, plane: settings.plane }
     }
+
+    fn open(&mut self, port: PortNo) -> Result<Ebpf, KernelError> {
+        self.loader.override_global("PORT", constant(port.index()), true);
+        Ok(self.loader.load(self.plane.object())?)
+    }
+
+    /// The tables of this data plane, by name; they are pinned from now on.
+    pub(super) fn tables(&mut self) -> Result<impl FnMut(&str) -> Option<Map>, KernelError> {
+        let mut ebpf = self.open(PortNo(0))?;
+        Ok(move |name: &str| ebpf.take_map(name))
+    }
+
+    /// Loads the program of `port`.
+    pub(super) fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
+        let plane = self.plane;
+        let mut ebpf = self.open(port)?;
+        let loaded = match program_of(&mut ebpf, plane) {
+            Program::Xdp(program) => program.load(),
+            Program::SchedClassifier(program) => program.load(),
+            _ => Err(ProgramError::UnexpectedProgramType),
+        };
+        match loaded {
+            Ok(()) => Ok(LoadedProgram { ebpf, plane }),
+            Err(ProgramError::LoadError { io_error, verifier_log }) => {
+                Err(refused(plane.program(), verifier_log.to_string(), io_error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A program that the kernel did not load; without a log nobody has verified anything.
+fn refused(program: &'static str, log: String, source: io::Error) -> KernelError {
+    if log.is_empty() && source.raw_os_error() == Some(libc::EPERM) {
+        return KernelError::NotPermitted;
+    }
+    KernelError::Refused { program, log, source }
 }
 
 fn program_of(ebpf: &mut Ebpf, plane: Plane) -> &mut Program {
