@@ -8,6 +8,8 @@ char LICENSE[] SEC("license") = "Apache-2.0";
 /* The kernel shortens what it takes for IP, and leaves at least an IP header. */
 #define SHORTEST_IP 34
 #define SHORTEST_IPV6 54
+/* And takes out no more than this. */
+#define SHORTEN_BYTES_MAX 0xfff
 /* A UDP datagram in an IPv4 packet: the fewest bytes before what GSO cuts. */
 #define SHORTEST_BEFORE_GSO 42
 /* The major number of the HTB qdisc whose classes are ingress ports. */
@@ -139,7 +141,7 @@ static __always_inline int strip(struct __sk_buff *skb, const struct header *hea
 {
     __u32 length = skb->len, bytes = header->bytes, frames = frames_in(skb);
     __u16 type;
-    if (header->type != TYPE_ETHERNET || length < bytes + SHORTEST_IP)
+    if (header->type != TYPE_ETHERNET || length < bytes + SHORTEST_IP || bytes > SHORTEN_BYTES_MAX)
         return to_node(skb, OF_FABRIC, is_tagged);
     __u32 left = length - bytes;
     if (bpf_skb_load_bytes(skb, bytes + 2 * ETH_ALEN, &type, sizeof(type)) ||
@@ -239,8 +241,9 @@ static __always_inline int from_host(struct __sk_buff *skb)
     if (kind_of(port) != PORT_AXON || pushed < HEADER_BYTES_MIN || pushed > HEADER_BYTES_MAX ||
         is_untrusted(skb))
         return to_node(skb, OF_HOSTS, 0);
-    if (is_tagged ? !tag_with_port(skb) || !unmark(skb, pushed)
-                  : bpf_skb_change_head(skb, pushed, 0))
+    if (!is_tagged && bpf_skb_change_head(skb, pushed, 0))
+        return to_node(skb, OF_HOSTS, 0);
+    if (is_tagged && (!tag_with_port(skb) || !unmark(skb, pushed)))
         return lost();
     if (bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
         return lost();

@@ -45,7 +45,7 @@ pub struct KernelSettings {
     pub hop_width: HopWidth,
     /// How many ports the switch has, 1 to [`HopWidth::ports_max`].
     pub ports: u16,
-    /// Routes that one port may have.
+    /// Routes that one port may have; all ports together have at most 1,048,576.
     pub routes_per_port_max: usize,
     /// The longest header on a link between switches, in bytes; up to 65,535.
     pub route_bytes_max: usize,

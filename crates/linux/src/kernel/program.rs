@@ -99,6 +99,9 @@ pub enum Verdict {
     Other(u32),
 }
 
+/// Routes of one switch at most: the kernel keeps 16 bytes for each that there may be.
+const ROUTES_MAX: u32 = 1 << 20;
+
 /// All numbers of 16 bits: what a loader borrows constants from for as long as it is there.
 static NUMBERS: [u16; 1 << 16] = {
     let mut numbers = [0; 1 << 16];
@@ -126,7 +129,7 @@ impl Loader {
     /// For a switch whose tables are pinned in `folder`, or will be.
     pub(super) fn new(settings: &KernelSettings, folder: &Path) -> Loader {
         let ports = u32::from(settings.ports);
-        let routes = ports.saturating_mul(settings.routes_per_port_max as u32).max(1);
+        let routes = ports.saturating_mul(settings.routes_per_port_max as u32);
         let bits: &'static u8 = match settings.hop_width {
             HopWidth::Four => &4,
             HopWidth::Eight => &8,
@@ -140,7 +143,7 @@ impl Loader {
             .override_global("FRAME_BYTES_MAX", constant(settings.frame_bytes_max), true)
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
-            .map_max_entries("routes", routes);
+            .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
         for table in settings.plane.tables() {
             loader.map_pin_path(table, folder.join(table));
         }

@@ -190,6 +190,9 @@ pub fn xdp() {
     let back = [&[0x10, 0, 0x80, 1, 0, 0x10, 1, 7], &miss[..]].concat();
     axon.transmit(&[FrameBuf::new(&back)]).unwrap();
     assert_eq!(hex(&next(&mut host, || "stripped".into())), hex(&miss));
+    // A bridge is a device whose driver has no XDP.
+    ip("link add name slow type bridge");
+    assert_eq!(attach(&mut kernel, UNKNOWN, "slow", PortKind::Unknown), Attachment::XdpGeneric);
     let (hosts, fabric) = (kernel.traffic(HOSTS).unwrap(), kernel.traffic(AXON).unwrap());
     assert_eq!((hosts.in_frames, hosts.out_frames, hosts.node_packets), (1, 1, 1));
     assert_eq!((fabric.in_bytes, fabric.out_bytes), (72, 72));
