@@ -12,6 +12,7 @@ pub mod flow_control;
 pub mod incarnation;
 pub mod inspect;
 mod iproute;
+pub mod kernel;
 pub mod lab;
 pub mod link_watch;
 pub mod log;
