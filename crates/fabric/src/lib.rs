@@ -11,6 +11,7 @@ pub mod assemble;
 mod build;
 pub mod capture;
 pub mod cycle;
+mod dataplane;
 pub mod dcb;
 pub mod device;
 mod error;
