@@ -41,7 +41,7 @@ mod wire;
 pub use build::build;
 pub use error::{LoadError, Problem};
 pub use fabric_text::FabricText;
-pub use load::{FILE_BYTES_MAX, load, load_with_warnings, parse, parse_with_warnings};
+pub use load::{FILE_BYTES_MAX, load, load_with_warnings, parse, parse_with_warnings, placed};
 pub use real::load_real;
 pub use schema::json_schema;
 pub use secret::{LAB_KEY, has_lab_key, key_text};

@@ -11,8 +11,11 @@
 //! to the node (`ebpf/README.md`).
 
 mod error;
+mod inherited;
 mod maps;
+pub mod plane;
 mod program;
+pub mod tables;
 
 pub use error::KernelError;
 pub use maps::{HEADER_BYTES_MAX, NodeQueue, Traffic};
