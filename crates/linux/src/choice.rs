@@ -14,8 +14,9 @@ use axon_fabric::needs::{Runtime, needs_of};
 use axon_node::Capabilities;
 use serde::{Deserialize, Serialize};
 
-/// What this machine allows of what the kernel's data planes need.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What this machine allows of what the kernel's data planes need. One of which nothing is known
+/// allows nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Root outside of user namespaces: it may load programs and attach them.
     pub root: bool,
@@ -76,7 +77,7 @@ impl Carrier {
 
 /// The data plane of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct DataplaneChoice {
     /// What carries the frames.
     pub carrier: Carrier,
     /// Why this one, in a sentence.
@@ -88,7 +89,7 @@ pub struct Choice {
 /// # Errors
 /// The file names one that lacks what the file needs, or that this machine does not allow; the key
 /// is the one that names it.
-pub fn choose(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<Choice, Problem> {
+pub fn choose(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<DataplaneChoice, Problem> {
     let (asked, key) = fabric.dataplane(switch);
     let carrier = match asked {
         DataplaneName::Auto => return automatic(fabric, switch, machine),
@@ -111,19 +112,19 @@ pub fn choose(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<Choic
     if let Some(lacks) = plane.and_then(|plane| machine.lacks(plane)) {
         return refused(format!("no data plane `{asked}`: {lacks}"), "full, or auto".into());
     }
-    Ok(Choice { carrier, why: format!("asked for by `{key}`") })
+    Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
 }
 
 /// The data plane of each switch on this machine, by its index.
 ///
 /// # Errors
 /// As [`choose`].
-pub fn choices(fabric: &Fabric, machine: &Machine) -> Result<Vec<Choice>, Problem> {
+pub fn choices(fabric: &Fabric, machine: &Machine) -> Result<Vec<DataplaneChoice>, Problem> {
     (0..fabric.switches.len()).map(|switch| choose(fabric, switch, machine)).collect()
 }
 
 /// The fastest that fits.
-fn automatic(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<Choice, Problem> {
+fn automatic(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<DataplaneChoice, Problem> {
     let missing = lacking(fabric, switch, Carrier::Tc);
     let (carrier, why) = if !missing.is_empty() {
         (Carrier::Full, format!("tc lacks {}", missing.join(", ")))
@@ -133,7 +134,7 @@ fn automatic(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<Choice
         (Carrier::Tc, "the fastest that has all that the file needs".into())
     };
     match lacking(fabric, switch, carrier) {
-        missing if missing.is_empty() => Ok(Choice { carrier, why }),
+        missing if missing.is_empty() => Ok(DataplaneChoice { carrier, why }),
         missing => {
             let what = format!("the data plane `full` lacks {}", missing.join(", "));
             let expected = "a file that needs less".into();

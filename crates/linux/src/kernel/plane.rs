@@ -428,3 +428,6 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         self.software.next_hop(packet)
     }
 }
+
+#[cfg(test)]
+mod tests;
