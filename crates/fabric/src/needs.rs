@@ -77,7 +77,7 @@ fn port_rate_max(
     of: &impl Fn(usize) -> bool,
 ) -> Option<Need<Rate>> {
     let host_ports = fabric.hosts.iter().map(|host| (host.wire.rate, host.switch, host.port));
-    let ends = |link: &Link| [link.a, link.b].map(|end| (link.wire.rate, end.switch, end.port));
+    let ends = |link: &Link| [link.b, link.a].map(|end| (link.wire.rate, end.switch, end.port));
     let links = fabric.links.iter().flat_map(ends);
     let controller = &fabric.controller;
     let controller_port = (controller.wire.rate, controller.at.switch, controller.at.port);
@@ -240,7 +240,7 @@ mod tests {
             assert_eq!(asked, [(Feature::Shaping, key.to_owned())]);
         }
         assert_eq!(asked(&fabric(""), Runtime::Ports), []);
-        let listed = "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: []\n    \
+        let listed = "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: {h1: s1}\n    \
                       links: [{between: [s1, s2], rate: 1Mbps}]\n";
         let listed = crate::parse("a.yaml".as_ref(), listed).unwrap();
         assert_eq!(listed.rate_key.as_deref(), Some("topology.listed.links[0].rate"));

@@ -27,8 +27,19 @@ pub(super) struct Inherited {
     routes: BTreeSet<Key>,
     /// Ifindex and kind.
     ports: BTreeMap<PortNo, (u32, PortKind)>,
-    /// When the last of them are to be gone, and the next few; while there is a controller.
-    until: Option<(Time, Time)>,
+    /// Their end, while there is a controller.
+    end: Option<End>,
+}
+
+/// How inherited routes come to their end.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// When the last of them are to be gone.
+    last: Time,
+    /// When the next few go.
+    next: Time,
+    /// How many there were at first.
+    total: u64,
 }
 
 impl Inherited {
@@ -48,7 +59,7 @@ impl Inherited {
                 ports.insert(port, (ifindex, kind));
             }
         }
-        Ok(Inherited { routes, ports, until: None })
+        Ok(Inherited { routes, ports, end: None })
     }
 
     /// How many routes are left.
@@ -85,31 +96,34 @@ impl Inherited {
     /// The switch has a path to its controller, or none any more.
     pub fn reached(&mut self, now: Time, controller: bool) {
         let waits = !self.routes.is_empty() || !self.ports.is_empty();
-        self.until = match (controller, self.until) {
-            (true, None) if waits => Some((now + Self::MAX, now + Self::STEP)),
-            (true, until) => until,
+        let total = self.routes.len() as u64;
+        self.end = match (controller, self.end) {
+            (true, None) if waits => {
+                Some(End { last: now + Self::MAX, next: now + Self::STEP, total })
+            }
+            (true, end) => end,
             (false, _) => None,
         };
     }
 
     /// When some are to go.
     pub fn deadline(&self) -> Option<Time> {
-        self.until.map(|(_, next)| next)
+        self.end.map(|end| end.next)
     }
 
     /// The routes that are to go now; `None` if it is not time. Each is one of them until
     /// [`Inherited::decided`].
     pub fn due(&mut self, now: Time) -> Option<Vec<Key>> {
-        let (last, next) = self.until.filter(|(_, next)| *next <= now)?;
-        self.until = Some((last, next.max(now) + Self::STEP));
-        let steps = last.since(now).ticks() / Self::STEP.ticks() + 1;
-        let count = (self.routes.len() as u64).div_ceil(steps);
-        Some(self.routes.iter().take(count as usize).copied().collect())
+        let end = self.end.as_mut().filter(|end| end.next <= now)?;
+        end.next = now + Self::STEP;
+        let stay = end.total * end.last.since(now).ticks() / Self::MAX.ticks();
+        let count = self.routes.len().saturating_sub(stay as usize);
+        Some(self.routes.iter().take(count).copied().collect())
     }
 
     /// Whether the time of all is over at `now`. If so the ports are no longer any of them.
     pub fn is_over(&mut self, now: Time) -> bool {
-        let is_over = self.until.is_some_and(|(last, _)| last <= now) && self.routes.is_empty();
+        let is_over = self.end.is_some_and(|end| end.last <= now) && self.routes.is_empty();
         if is_over {
             *self = Inherited::default();
         }

@@ -212,7 +212,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
         let is_over = self.inherited.is_over(now);
         if is_over || self.again_at.is_some_and(|at| at <= now) {
             self.again_at = None;
-            if self.equalise(now).is_err() {
+            if self.equalise::<B>(now).is_err() {
                 self.again_at = Some(now + PAUSE);
             }
         }
@@ -265,7 +265,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Node<B> for KernelPlane<P, T> {
         if !self.asked.is_empty() {
             self.answer(now, &mut out[from..]);
         }
-        self.timers(now);
+        self.timers::<B>(now);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -409,7 +409,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         self.asked.clear();
         self.waiting.clear();
         self.inherited = Inherited::default();
-        if self.equalise(now).is_err() {
+        if self.equalise::<B>(now).is_err() {
             self.again_at = Some(now + PAUSE);
         }
         set
