@@ -36,7 +36,7 @@ pub struct Arguments {
 /// The file is no capture, or a result cannot be written.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let Arguments { file, json, csv, plot } = arguments;
-    crate::cli::file::check_there(file, "a pcap or pcapng file")?;
+    crate::cli::file::check_no_directory(file, "a pcap or pcapng file")?;
     let report = cam::analyse(file)?;
     let named = [("--json", json), ("--csv", csv), ("--plot", plot)];
     let named = named.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?)));

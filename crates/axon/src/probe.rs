@@ -25,7 +25,7 @@ const READY: Span = Span::from_secs(60);
 #[command(after_help = "Exit status: 0 all probes came back with all records; 1 a probe is lost \
     or a record is missing; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
-    /// The fabric file to simulate
+    /// The fabric file to simulate; `-` is standard input
     #[arg(required_unless_present = "live", conflicts_with = "live")]
     file: Option<PathBuf>,
     #[command(flatten)]

@@ -69,6 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Box::new(std::io::stdin().lock())
     } else {
         let wanted = "a trace that `axon sim --trace` wrote, or - for standard input";
+        crate::cli::file::check_no_directory(&arguments.file, wanted)?;
         let file = File::open(&arguments.file);
         let file =
             file.map_err(|error| crate::cli::file::unread(&arguments.file, &error, wanted))?;

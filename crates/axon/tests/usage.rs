@@ -28,12 +28,31 @@ fn a_wrong_form_is_answered_with_the_right_one() {
         ("link s1 s2 down", "link s1,s2 down"),
         ("link --lab x s1 s2 up", "link --lab x s1,s2 up"),
         ("link s1 s2", "link s1,s2 down"),
+        ("link --lab x s1 s2", "link --lab x s1,s2 down"),
     ] {
         let output = axon(&words.split(' ').collect::<Vec<_>>());
         let said = bad(&output, 2);
         assert!(said.ends_with(&format!("\nPerhaps: `axon {right}`\n")), "{words}: {said}");
     }
-    for words in ["status --nope 2", "status nope", "link", "nope", "sim a b"] {
+    let spaced = axon(&["status", "--lab", "a b", "--watch", "2"]);
+    let said = bad(&spaced, 2);
+    assert!(said.ends_with("\nPerhaps: `axon status --lab 'a b' --watch=2`\n"), "{said}");
+    for words in [
+        "status --nope 2",
+        "status nope",
+        "link",
+        "nope",
+        "sim a b",
+        "link s1,s2 dwn",
+        "link s1-p1 upp",
+        "link s1-p1 s2",
+        "link s1,s2 s3",
+        "link s1,s2 down x",
+        "link s1 s2,s3 down",
+        "link s1-p1 s2-p1 down",
+        "link s1 s2 s3",
+        "link down s1",
+    ] {
         let output = axon(&words.split(' ').collect::<Vec<_>>());
         let said = bad(&output, 2);
         assert!(!said.contains("Perhaps") && said.contains("--help"), "{words}: {said}");
@@ -75,6 +94,18 @@ fn a_file_that_is_not_there_is_answered_alike_in_every_command() {
 }
 
 #[test]
+fn a_folder_is_no_trace_and_no_capture() {
+    let folder = Folder::new("usage-folder");
+    let path = folder.path("");
+    for command in ["trace", "cam"] {
+        let output = axon(&[command, &path]);
+        let said = bad(&output, 2);
+        let head = format!("{path}: it is a directory; expected a ");
+        assert!(said.starts_with(&head) && said.lines().count() == 1, "{command}: {said}");
+    }
+}
+
+#[test]
 fn a_tab_that_indents_is_named_with_its_line_and_column() {
     let folder = Folder::new("usage-tab");
     for (text, at) in [
@@ -92,6 +123,26 @@ fn a_tab_that_indents_is_named_with_its_line_and_column() {
             "{said}"
         );
     }
+    // Where the YAML is right, what is wrong in it is said, tabs or not.
+    for (text, error) in [
+        (
+            "name: a\ntopology: {ring: {swiches: 3,\n\thosts_per_switch: 1}}\n",
+            "2:19: topology.ring.swiches: unknown key `swiches`; expected one of switches, ",
+        ),
+        ("name: a\nnope: 1\n\t\n", "2:1: nope: unknown key `nope`; expected one of name, "),
+        ("name: a\nnope: 1\n\t# none\n", "2:1: nope: unknown key `nope`; expected one of name, "),
+        // Here it is wrong further down.
+        ("name: a\nnope: 1\n\t\nb: [\n", "2:1: nope: unknown key `nope`; expected one of name, "),
+        (
+            "name: a\nnope: 1\n\t# none\nb: [\n",
+            "2:1: nope: unknown key `nope`; expected one of name, ",
+        ),
+    ] {
+        let file = folder.file("a.yaml", text);
+        let output = axon(&["check", &file]);
+        let said = bad(&output, 1);
+        assert!(said.starts_with(&format!("{file}:{error}")), "{said}");
+    }
     let file = folder.file("a.yaml", "name:\ta\ntopology: {ring:\t{switches: 3}}\n");
     good(&axon(&["check", &file]));
 }
@@ -103,6 +154,21 @@ fn a_fabric_file_may_come_from_standard_input() {
     let output = fed(&["check", "-"], "name: a\nnope: 1\n");
     let said = bad(&output, 1);
     assert!(said.starts_with("standard input:2:1: "), "{said}");
+    for command in ["check", "sim", "prove", "probe"] {
+        let help = axon(&[command, "--help"]);
+        assert!(good(&help).contains("; `-` is standard input"), "{command}");
+    }
+    for arguments in
+        [&["up", "-"][..], &["switch", "-", "s1"], &["controller", "-"], &["rekey", "-"]]
+    {
+        let output = axon(arguments);
+        let said = bad(&output, 2);
+        assert_eq!(
+            said,
+            "-: a daemon reads its fabric file by name, not from standard input; expected a path\n",
+            "{arguments:?}"
+        );
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use axon_node::keys::{KEY_BYTES, Key};
 use axon_node::{Secret, SwitchKeys};
 use axon_wire::NodeId;
@@ -122,12 +123,18 @@ impl Ring {
         peer: NodeId,
         open: impl FnOnce(&XChaCha20Poly1305) -> Option<T>,
     ) -> Option<T> {
-        let opened = match self.cipher(Channel::Control, peer) {
-            Cow::Borrowed(known) => return open(known),
-            Cow::Owned(derived) => open(&derived)?,
-        };
-        self.remember(peer);
-        Some(opened)
+        match &mut self.control {
+            Control::Own(own) => open(own),
+            Control::All { master, known } => match known.entry(peer) {
+                Entry::Occupied(known) => open(known.get()),
+                Entry::Vacant(place) => {
+                    let derived = cipher(&control(master, peer));
+                    let opened = open(&derived)?;
+                    place.insert(derived);
+                    Some(opened)
+                }
+            },
+        }
     }
 
     /// Keeps the cipher of a switch whose seal was valid, so that it is not derived again.
@@ -142,6 +149,18 @@ impl Ring {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn only_the_keys_of_switches_that_have_proved_themselves_are_kept() {
+        let mut ring = ring(&Secret::Master([7; 32]), NodeId(1 << 20), Role::Controller);
+        for node in 0..100 {
+            assert_eq!(ring.open_control(NodeId(node), |_| None::<()>), None);
+        }
+        assert_eq!(ring.open_control(NodeId(5), |_| Some(1)), Some(1));
+        let Control::All { known, .. } = &ring.control else { panic!("a controller has all") };
+        assert_eq!(known.keys().collect::<Vec<_>>(), [&NodeId(5)]);
+    }
 
     #[test]
     fn every_key_is_another_one() {

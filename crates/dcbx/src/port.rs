@@ -217,7 +217,7 @@ impl DcbPort {
         defences.neighbours(&congestion::advertised(self.agent.neighbours(), notes));
         // The node applies this before it handles another frame.
         defences.in_force();
-        tlvs.push(defences.says().emit());
+        tlvs.push(defences.advertises().emit());
     }
 
     /// Chooses the form of DCBX, given those that the neighbours send.

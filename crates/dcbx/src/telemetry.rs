@@ -20,7 +20,7 @@ impl DcbPort {
         let operational = self.operational();
         let counters = self.agent().counters();
         let defences = self.defences().into_iter().flat_map(|defences| {
-            let inside = defences.says().values.iter();
+            let inside = defences.advertises().values.iter();
             inside.map(|priority| Defence { priority, mode: defences.mode(priority).name().into() })
         });
         DcbxTelemetry {

@@ -19,6 +19,8 @@ pub(crate) struct Keys {
     by_position: BTreeMap<Position, String>,
     /// Keys with an old name. Everywhere else they stand with their new one.
     old: Vec<OldKey>,
+    /// Whether the walk ended at an error of syntax.
+    is_cut: bool,
 }
 
 /// A key with a name that was replaced.
@@ -46,7 +48,10 @@ impl Keys {
         let mut keys = Keys::default();
         let mut open: Vec<Open> = Vec::new();
         for item in Parser::new_from_str(text) {
-            let Ok((event, span)) = item else { break };
+            let Ok((event, span)) = item else {
+                keys.is_cut = true;
+                break;
+            };
             let at = (span.start.line() as u64, span.start.col() as u64 + 1);
             match event {
                 Event::Scalar(name, ..) if name_key(&mut open, &name, at, &mut keys) => {}
@@ -77,6 +82,11 @@ impl Keys {
     fn note(&mut self, path: String, at: Position) {
         self.by_position.entry(at).or_insert_with(|| path.clone());
         self.by_path.insert(path, at);
+    }
+
+    /// Whether something in the text is no YAML, whatever its keys mean.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// The keys with an old name, in the order of the text.

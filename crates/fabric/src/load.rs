@@ -168,7 +168,8 @@ fn read_graph(path: &Path, file: &mut File) -> Result<(), Problem> {
 fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadError {
     let position = error.location().map_or((1, 1), |at| (at.line().max(1), at.column().max(1)));
     let key = keys.at(position);
-    if let Some(tab) = tab_indent(text, position.0) {
+    // Where all of the text is YAML, tabs are not what is wrong with it.
+    if let (true, Some(tab)) = (keys.is_cut(), tab_indent(text, position.0)) {
         let problem = Problem::new(key, "a tab indents this line", "spaces, in any number");
         return LoadError { file: path.into(), position: Some(tab), problem };
     }
@@ -231,14 +232,16 @@ fn explain((path, text): (&Path, &str), keys: &Keys, error: &YamlError) -> LoadE
     LoadError { file: path.into(), position: Some(position), problem }
 }
 
-/// Line and column of a tab that indents `line` or the one after it. YAML wants spaces there, and
-/// its reader complains of what it makes of the tab, there or on the line before.
+/// Line and column of a tab that indents `line` or the one after it, unless nothing but a comment
+/// follows. YAML wants spaces there, and its reader complains of what it makes of the tab, there or
+/// on the line before.
 fn tab_indent(text: &str, line: u64) -> Option<(u64, u64)> {
     let lines = (1..).zip(text.lines()).filter(|(number, _)| (line..=line + 1).contains(number));
     let tab = |(number, of): (u64, &str)| {
-        let indent = of.bytes().take_while(|byte| matches!(byte, b' ' | b'\t'));
-        let column = (1..).zip(indent).find(|&(_, byte)| byte == b'\t')?.0;
-        Some((number, column))
+        let rest = of.trim_start_matches([' ', '\t']);
+        let indent = of[..of.len() - rest.len()].find('\t')?;
+        let has_content = !rest.is_empty() && !rest.starts_with('#');
+        has_content.then_some((number, indent as u64 + 1))
     };
     lines.filter_map(tab).next()
 }

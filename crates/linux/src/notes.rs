@@ -77,7 +77,11 @@ impl NoteLog {
                     "ALARM: the data plane does not answer; re-synchronised"
                 );
             }
-            Note::SwitchOverBound { node: switch } => {
+            Note::SwitchOverBound { node: switch, port: Some(port) } => {
+                tracing::warn!(node, %switch, %port, "ALARM: the hosts at a port of a switch are \
+                    more, or request more routes, than those at one port may; the rest is refused");
+            }
+            Note::SwitchOverBound { node: switch, port: None } => {
                 tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
                     routes than one may, or acknowledges no commands; the rest is refused");
             }

@@ -117,6 +117,8 @@ impl RecordSetup {
 #[derive(Default)]
 pub(crate) struct Recording {
     open: Option<Open>,
+    /// One that has ended by itself. Its thread may not have written all of it yet.
+    ended: Option<Open>,
 }
 
 struct Open {
@@ -136,7 +138,7 @@ impl Recording {
             return Ok(Recording::default());
         };
         match Open::new(setup) {
-            Ok(open) => Ok(Recording { open: Some(open) }),
+            Ok(open) => Ok(Recording { open: Some(open), ended: None }),
             Err(error) if is_for_want_of_room(&error) => {
                 let (node, file) = (&setup.header.name, setup.file.display());
                 tracing::error!(node, %file, %error, "ALARM: no recording");
@@ -171,8 +173,7 @@ impl Recording {
                 let (file, bytes) = (open.file.display(), open.writer.bytes());
                 let node = &open.node;
                 tracing::warn!(node, %file, bytes, "size bound reached: the recording ends");
-                // Its thread writes what is queued and ends.
-                self.open = None;
+                self.leave();
             }
             Err(error) => self.fail(&error),
         }
@@ -197,30 +198,41 @@ impl Recording {
         }
     }
 
-    /// Ends the recording, because its node is stopped.
+    /// Ends the recording, because its node is stopped. One that has ended before is waited for.
     pub(crate) fn finish(&mut self) {
-        let finish = |open: &mut Open| {
-            open.writer.finish(EndReason::Stopped).and_then(|()| open.writer.out_mut().end())
-        };
-        match self.open.as_mut().map_or(Ok(()), finish) {
-            Ok(()) => self.open = None,
-            Err(error) => self.fail(&error),
+        if let Some(open) = &mut self.open {
+            match open.writer.finish(EndReason::Stopped) {
+                Ok(()) => self.leave(),
+                Err(error) => self.fail(&error),
+            }
         }
+        let Some(mut ended) = self.ended.take() else { return };
+        if let Err(error) = ended.writer.out_mut().end() {
+            let (node, file) = (&ended.node, ended.file.display());
+            tracing::error!(node, %file, %error, "ALARM: the recording is cut short");
+        }
+    }
+
+    /// Nothing more is recorded: its thread writes what is queued and ends.
+    fn leave(&mut self) {
+        self.ended = self.open.take();
+        self.ended.iter_mut().for_each(|ended| ended.writer.out_mut().close());
     }
 
     /// Too much waits for the disk: the recording ends with what was queued, and says so.
     fn fall_behind(&mut self) {
-        let Some(mut open) = self.open.take() else { return };
+        let Some(open) = &mut self.open else { return };
         let cut = open.writer.cut(EndReason::Behind);
         let (node, file, records) = (&open.node, open.file.display(), open.writer.records());
         match cut {
-            Ok(()) => tracing::error!(
-                node, %file, records,
-                "ALARM: the disk is too slow: the recording ends, and can be replayed up to here"
-            ),
-            Err(error) => {
-                tracing::error!(node, %file, records, %error, "ALARM: the recording ends here");
+            Ok(()) => {
+                tracing::error!(
+                    node, %file, records,
+                    "ALARM: the disk is too slow: the recording ends; a replay comes up to here"
+                );
+                self.leave();
             }
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -339,34 +351,29 @@ mod tests {
         assert!(recorded("/dev/null", 10).is_err(), "not even the header");
     }
 
-    #[test]
-    fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
-        // Nobody reads this pipe: as a disk that takes nothing more.
-        let (mut disk, out) = std::io::pipe().unwrap();
-        let (done, wait) = std::sync::mpsc::channel();
-        let node = std::thread::spawn(move || {
-            let out = File::from(std::os::fd::OwnedFd::from(out));
-            let mut writer = Writer::new(Queue::Direct(out), &header(Vec::new()), 1 << 30).unwrap();
-            writer.out_mut().start().unwrap();
-            let open = Open { node: "s1".into(), file: "a pipe".into(), writer };
-            let mut recording = Recording { open: Some(open) };
-            let frame = FrameBuf::new(&[7; 9_000]);
-            let mut inputs = 0;
-            while recording.open.is_some() && inputs < 100_000 {
-                let frame = frame.clone();
-                let now = Time::from_nanos(inputs);
-                let port = axon_wire::PortNo(0);
-                recording.input(now, &Input::Frame { port, frame, complete_at: now, intact: true });
-                recording.answer(&[]);
-                inputs += 1;
-            }
-            done.send(inputs).unwrap();
-        });
-        let inputs = wait.recv_timeout(std::time::Duration::from_secs(60));
-        let inputs = inputs.expect("the node goes on although its disk does not");
-        node.join().unwrap();
-        assert!(inputs < 100_000, "its recording has ended");
-        // The disk comes to: all that was queued is there, and says why it ends.
+    /// Records frames of 9000 bytes into `out`, until the recording ends by itself; returns how
+    /// many.
+    fn record_until_it_ends(out: std::io::PipeWriter, bytes_max: u64) -> (Recording, u64) {
+        let out = File::from(std::os::fd::OwnedFd::from(out));
+        let mut writer = Writer::new(Queue::Direct(out), &header(Vec::new()), bytes_max).unwrap();
+        writer.out_mut().start().unwrap();
+        let open = Open { node: "s1".into(), file: "a pipe".into(), writer };
+        let mut recording = Recording { open: Some(open), ended: None };
+        let frame = FrameBuf::new(&[7; 9_000]);
+        let mut inputs = 0;
+        while recording.open.is_some() && inputs < 100_000 {
+            let frame = frame.clone();
+            let now = Time::from_nanos(inputs);
+            let port = axon_wire::PortNo(0);
+            recording.input(now, &Input::Frame { port, frame, complete_at: now, intact: true });
+            recording.answer(&[]);
+            inputs += 1;
+        }
+        (recording, inputs)
+    }
+
+    /// Reads all, and returns how many records there are.
+    fn read(mut disk: std::io::PipeReader, ending: EndReason) -> u64 {
         let mut bytes = Vec::new();
         io::Read::read_to_end(&mut disk, &mut bytes).unwrap();
         let mut reader = recording::Reader::new(&bytes[..]).unwrap();
@@ -374,8 +381,45 @@ mod tests {
         while reader.next_record::<FrameBuf>().unwrap().is_some() {
             records += 1;
         }
-        assert_eq!(reader.ending(), Some(recording::Ending::Whole(EndReason::Behind)));
+        assert_eq!(reader.ending(), Some(recording::Ending::Whole(ending)));
+        records
+    }
+
+    #[test]
+    fn a_disk_that_takes_nothing_ends_the_recording_and_not_the_node() {
+        // Nobody reads this pipe: as a disk that takes nothing more.
+        let (disk, out) = std::io::pipe().unwrap();
+        let (done, wait) = std::sync::mpsc::channel();
+        let node = std::thread::spawn(move || {
+            done.send(record_until_it_ends(out, 1 << 30).1).unwrap();
+        });
+        let inputs = wait.recv_timeout(std::time::Duration::from_secs(60));
+        let inputs = inputs.expect("the node goes on although its disk does not");
+        node.join().unwrap();
+        assert!(inputs < 100_000, "its recording has ended");
+        // The disk comes to: all that was queued is there, and says why it ends.
+        let records = read(disk, EndReason::Behind);
         assert!(records * 9_000 > 15 << 20 && records < inputs, "{records} of {inputs}");
+    }
+
+    #[test]
+    fn a_node_that_stops_waits_for_a_recording_that_has_ended_before() {
+        for (bytes_max, ending) in [(300_000, EndReason::SizeBound), (1 << 30, EndReason::Behind)] {
+            let (disk, out) = std::io::pipe().unwrap();
+            let (done, wait) = std::sync::mpsc::channel();
+            let node = std::thread::spawn(move || {
+                let (mut recording, _) = record_until_it_ends(out, bytes_max);
+                done.send("ended").unwrap();
+                recording.finish();
+                done.send("stopped").unwrap();
+            });
+            assert_eq!(wait.recv().unwrap(), "ended");
+            let early = wait.recv_timeout(std::time::Duration::from_millis(50));
+            assert!(early.is_err(), "{ending:?}: its disk has not taken all of it yet");
+            assert!(read(disk, ending) > 20);
+            assert_eq!(wait.recv().unwrap(), "stopped");
+            node.join().unwrap();
+        }
     }
 
     #[test]

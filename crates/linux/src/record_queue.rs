@@ -78,13 +78,20 @@ impl Queue {
         }
     }
 
-    /// Waits until all is written, for some seconds at most.
+    /// Takes nothing more: its thread ends when it has written what is queued.
+    pub(crate) fn close(&mut self) {
+        if let Queue::Threaded(threaded) = self {
+            threaded.pieces = None;
+        }
+    }
+
+    /// Waits until all is written, for some seconds at most, and takes nothing more.
     ///
     /// # Errors
     /// What the file system said, or that it has not ended in time.
     pub(crate) fn end(&mut self) -> io::Result<()> {
+        self.close();
         let Queue::Threaded(threaded) = self else { return Ok(()) };
-        threaded.pieces = None;
         // Nothing is ever sent: it comes back when the other end is gone.
         if threaded.ended.recv_timeout(END_WAIT) == Err(std::sync::mpsc::RecvTimeoutError::Timeout)
         {

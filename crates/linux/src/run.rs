@@ -41,6 +41,8 @@ const LATE: Span = Span::from_millis(1);
 /// How often a port that has carrier and could not be opened is tried again. The kernel may
 /// have been short of memory, and says nothing when it no longer is.
 const RETRY: Span = Span::from_secs(1);
+/// How long a stop waits for a store whose disk is slow.
+const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// Options of a runtime.
 #[derive(Clone, Debug, Default)]
@@ -158,13 +160,16 @@ impl<N: Inspect> Runtime<N> {
         Ok(())
     }
 
-    /// One round; waits no longer than to `until`. Returns false after SIGTERM or SIGINT.
+    /// One round; waits no longer than to `until`. Returns false after SIGTERM or SIGINT, when what
+    /// the node said is in its store and its files, or their disks are too slow for that.
     ///
     /// # Errors
     /// As [`Runtime::run`].
     pub fn round(&mut self, until: Time) -> io::Result<bool> {
         let ready = self.wait(until)?;
         if ready.stop {
+            // The store first: whoever stops the node may not wait for all of these.
+            self.store.take().map(|store| store.close(STOP_WAIT));
             self.recording.finish();
             self.capture.finish(&self.name);
             return Ok(false);
@@ -481,5 +486,56 @@ impl<N: Inspect> Runtime<N> {
             store: self.store.as_ref().map(Store::status),
             node: self.node.telemetry(now),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::tests::{host, slow};
+    use axon_node::telemetry::NodeTelemetry;
+    use axon_node::{Node, StoreChange};
+
+    /// Keeps a host when it is woken.
+    struct Keeper {
+        is_done: bool,
+    }
+
+    impl Node<FrameBuf> for Keeper {
+        fn handle(&mut self, _: Time, _: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+            self.is_done = true;
+            out.push(Action::Store(Box::new(StoreChange::Put(host(2, 2)))));
+        }
+
+        fn deadline(&self) -> Option<Time> {
+            (!self.is_done).then_some(Time::ZERO)
+        }
+    }
+
+    impl Inspect for Keeper {
+        fn port_kind(&self, _: PortNo) -> PortKind {
+            PortKind::Host
+        }
+
+        fn telemetry(&self, _: Time) -> NodeTelemetry {
+            unreachable!("nobody reads its status")
+        }
+    }
+
+    #[test]
+    fn a_controller_that_is_stopped_waits_for_its_store() {
+        let folder = std::env::temp_dir().join(format!("axon-stopped-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let (path, clock) = (folder.join("store"), Clock::start());
+        let node = Keeper { is_done: false };
+        let mut runtime = Runtime::open(node, clock, RunOptions::default()).unwrap();
+        // More than a round waits for it.
+        runtime.keep_in(slow(&path, Duration::from_millis(300), &Default::default()));
+        assert!(runtime.round(Time::MAX).unwrap());
+        // To this thread, which holds it back.
+        nix::sys::signal::raise(Signal::SIGTERM).unwrap();
+        assert!(!runtime.round(Time::MAX).unwrap());
+        assert_eq!(Store::open(&path, "ring", &clock).unwrap().1, [host(1, 1), host(2, 2)]);
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -381,9 +381,9 @@ pub enum Note {
     SettingRefused {
         /// The port.
         port: PortNo,
-        /// Which setting.
+        /// The name of the setting, without its value.
         setting: SettingName,
-        /// Why.
+        /// What the data plane has answered to the whole setting.
         error: SettingError,
     },
     /// The data plane owes answers to more changes of routes than are remembered: it is to be
@@ -392,11 +392,13 @@ pub enum Note {
         /// The number of them.
         count: u32,
     },
-    /// From a controller: a switch has reported or requested more than one may; the rest is
-    /// refused.
+    /// From a controller: a switch, or the hosts at one port of it, have reported or requested more
+    /// than one may; the rest is refused.
     SwitchOverBound {
         /// The switch.
         node: NodeId,
+        /// The port whose bound is exceeded; `None` if it is that of the whole switch.
+        port: Option<PortNo>,
     },
 }
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[group(id = "capture", multiple = true)]
 pub struct Arguments {
-    /// Capture all frames at the ports into this pcapng file; one that exists is overwritten
+    /// Capture all frames at the ports into this pcapng file; one that exists is overwritten if it
+    /// is yours alone
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Keep at most this many bytes of each frame; 65535 by default

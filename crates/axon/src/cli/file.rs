@@ -1,6 +1,6 @@
 //! Reads a fabric file for a verb of the CLI, and prints the warnings about it.
 
-use anyhow::{Error, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use axon_fabric::model::Fabric;
 use axon_fabric::{FILE_BYTES_MAX, LoadError, Problem};
 use std::fs::File;
@@ -41,6 +41,16 @@ pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
         false => Ok(()),
     });
     opened.map_err(|error| unread(path, &error, wanted))
+}
+
+/// The same, and refuses a directory.
+///
+/// # Errors
+/// As [`unread`].
+pub fn check_no_directory(path: &Path, wanted: &str) -> Result<()> {
+    check_there(path, wanted)?;
+    ensure!(!path.is_dir(), "{}: it is a directory; expected {wanted}", path.display());
+    Ok(())
 }
 
 /// The whole of standard input, as much as a fabric file may have.

@@ -21,10 +21,20 @@ pub struct Dangers {
 /// # Errors
 /// The file is wrong, or its network runs in the simulator only.
 pub fn load(file: &Path) -> Result<Fabric> {
-    let (fabric, mut warnings) = axon_fabric::load_real(file)?;
+    let (fabric, mut warnings) = read(file)?;
     warnings.extend(exposed_key_file(&fabric));
     warn(&warnings);
     Ok(fabric)
+}
+
+/// Reads a fabric file by its name, which is what processes that are started with it get.
+fn read(file: &Path) -> Result<(Fabric, Vec<String>)> {
+    if file == Path::new("-") {
+        bail!(
+            "-: a daemon reads its fabric file by name, not from standard input; expected a path"
+        );
+    }
+    Ok(axon_fabric::load_real(file)?)
 }
 
 fn warn(warnings: &[String]) {
@@ -56,7 +66,7 @@ pub fn load_for_daemon(
     dangers: &Dangers,
     check: impl FnOnce(&Fabric) -> Result<()>,
 ) -> Result<Fabric> {
-    let (fabric, mut warnings) = axon_fabric::load_real(file)?;
+    let (fabric, mut warnings) = read(file)?;
     if let Some(what) = exposed_key_file(&fabric) {
         bail!(what);
     }

@@ -2,6 +2,7 @@
 //! it, with the right form where a wrong one is common.
 
 use crate::cli::say;
+use axon_fabric::assemble::split_port;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error};
 use std::io::{self, ErrorKind, Write};
@@ -35,13 +36,18 @@ fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> 
         _ => None,
     };
     let command = words.iter().find_map(|word| cli.find_subcommand(word))?;
+    let mut meant = words.to_vec();
     if let ("link", Some(second)) = (command.get_name(), text(ContextKind::InvalidValue)) {
-        let at = words.iter().rposition(|word| word == second).filter(|&at| at >= 2)?;
-        return Some(format!("link {},{second} down", words[at - 1]));
+        if error.get(ContextKind::SuggestedValue).is_some() {
+            return None;
+        }
+        let at = words.iter().rposition(|word| word == second)?;
+        join_ends(&mut meant, at.checked_sub(1)?)?;
+        meant.insert(at, "down".to_owned());
+        return Some(shell_line(&meant));
     }
     let wrong = text(ContextKind::InvalidArg)?;
     let at = words.iter().rposition(|word| word == wrong)?;
-    let mut meant = words.to_vec();
     if let Some(option) = at.checked_sub(1).and_then(|before| words[before].strip_prefix("--")) {
         // An option whose value is joined to it, as its other form has none.
         let known = command.get_arguments().find(|known| known.get_long() == Some(option))?;
@@ -50,12 +56,45 @@ fn right_form(error: &Error, words: &[String], cli: &Command) -> Option<String> 
         }
         meant[at - 1] = format!("--{option}={wrong}");
         meant.remove(at);
-    } else if command.get_name() == "link" && at >= 2 {
-        // The ends of a link are one word.
-        meant[at - 2] = format!("{},{}", words[at - 2], words[at - 1]);
-        meant.remove(at - 1);
+    } else if command.get_name() == "link" && is_state(wrong) {
+        join_ends(&mut meant, at.checked_sub(2)?)?;
     } else {
         return None;
     }
-    Some(meant.join(" "))
+    Some(shell_line(&meant))
+}
+
+/// Makes one word of the two ends of a link, of which the first is the word `first`; `None` where
+/// these are not two nodes.
+fn join_ends(words: &mut Vec<String>, first: usize) -> Option<()> {
+    let is_node = |word: &String| {
+        !word.starts_with('-')
+            && !word.contains(',')
+            && !is_state(word)
+            && split_port(word).is_none()
+    };
+    let before = words.get(first.checked_sub(1)?)?;
+    // The value of an option is no end of a link.
+    let is_value = before.starts_with('-') && !before.contains('=');
+    if is_value || !words.get(first..first + 2)?.iter().all(is_node) {
+        return None;
+    }
+    let second = words.remove(first + 1);
+    words[first] += &format!(",{second}");
+    Some(())
+}
+
+/// Whether a word is a state of a link.
+fn is_state(word: &str) -> bool {
+    ["up", "down"].contains(&word)
+}
+
+/// Words as a shell reads them.
+fn shell_line(words: &[String]) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=,./:@+%".contains(&byte);
+    let quoted = words.iter().map(|word| match !word.is_empty() && word.bytes().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    });
+    quoted.collect::<Vec<String>>().join(" ")
 }

@@ -34,7 +34,7 @@ const PAIRS_MAX: usize = 1_000_000;
     be written, or wrong usage"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// The fabric file; `-` is standard input
     file: PathBuf,
     /// Write the result as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]

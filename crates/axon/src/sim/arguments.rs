@@ -16,7 +16,7 @@ use std::path::PathBuf;
     written, or wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
-    /// The fabric file
+    /// The fabric file; `-` is standard input
     pub file: PathBuf,
     /// Seed of all random choices; the file's by default
     #[arg(long, value_name = "N")]

@@ -4,6 +4,8 @@
 //! switches. Both have the port's name. Times are in nanoseconds.
 
 use super::frame::{Direction, FRAME_BYTES_MAX, LinkType, NAME_BYTES_MAX};
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
@@ -54,35 +56,46 @@ impl Writer {
     /// # Errors
     /// What the file system says.
     pub fn create(options: &CaptureOptions) -> io::Result<Writer> {
-        let file = BufWriter::new(create_private(&options.path)?);
+        let file = BufWriter::new(create_or_empty_own(&options.path)?);
         Writer::new(file, options.snap_bytes, options.file_bytes_max)
     }
 }
 
-/// `-` is standard output. A file that exists is emptied, after nobody else may read it any more. It
-/// must be this user's own and have no second name: whoever prepared a file, a hard link or a
-/// symbolic link here would choose what is overwritten, or read the capture. Devices and pipes are
-/// left as they are.
-fn create_private(path: &Path) -> io::Result<File> {
+/// Opens a file that only its owner may read, and empties it. `-` is standard output.
+///
+/// One that exists must be this user's own, and have no second name and no symbolic link as its
+/// name: whoever prepared such a file would choose what is overwritten, or could read the capture.
+/// Devices and pipes are left as they are.
+fn create_or_empty_own(path: &Path) -> io::Result<File> {
     use std::os::fd::AsFd;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     if path == Path::new("-") {
         return Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?));
     }
-    let file = File::options().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    // A new file is never made through a link.
+    match File::options().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    let open = |flags: OFlag| File::options().write(true).custom_flags(flags.bits()).open(path);
+    let (file, is_link) = match open(OFlag::O_NOFOLLOW) {
+        Err(error) if error.raw_os_error() == Some(Errno::ELOOP as i32) => {
+            (open(OFlag::empty())?, true)
+        }
+        opened => (opened?, false),
+    };
     let found = file.metadata()?;
     if found.is_file() {
-        let refused = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
         let user = nix::unistd::geteuid().as_raw();
-        if found.uid() != user {
-            return Err(refused(format!("the file is of user {}, not of {user}", found.uid())));
-        }
-        let named = std::fs::symlink_metadata(path)?;
-        if (named.dev(), named.ino()) != (found.dev(), found.ino()) {
-            return Err(refused("a symbolic link to a file; name the file itself".into()));
-        }
-        if found.nlink() > 1 {
-            return Err(refused(format!("the file has {} names; remove it first", found.nlink())));
+        let refusal = match (is_link, found.uid(), found.nlink()) {
+            (true, ..) => Some("is named by a symbolic link"),
+            (_, owner, _) if owner != user => Some("belongs to another user"),
+            (.., names) if names > 1 => Some("has more than one name (hard links)"),
+            _ => None,
+        };
+        if let Some(refusal) = refusal {
+            let text = format!("the file exists and {refusal}; remove it or name another");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, text));
         }
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
         file.set_len(0)?;
@@ -194,38 +207,59 @@ mod tests {
         let path = std::env::temp_dir().join(format!("axon-private-{}.pcapng", std::process::id()));
         std::fs::write(&path, [7; 1_000]).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
-        let file = create_private(&path).unwrap();
+        let file = create_or_empty_own(&path).unwrap();
         let found = file.metadata().unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!((found.permissions().mode() & 0o777, found.len()), (0o600, 0));
-        assert!(create_private(Path::new("/dev/null")).is_ok(), "a device is as it is");
+        assert!(create_or_empty_own(Path::new("/dev/null")).is_ok(), "a device is as it is");
+    }
+
+    /// A folder of its own for one test.
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("axon-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        folder
+    }
+
+    fn refusal(path: &Path) -> String {
+        create_or_empty_own(path).map_or_else(|error| error.to_string(), |_| "none".into())
     }
 
     #[test]
     fn a_file_that_somebody_else_prepared_is_refused_and_left_as_it_is() {
-        let name = format!("axon-prepared-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir(&folder).unwrap();
-        let (secret, soft, hard) = (folder.join("secret"), folder.join("soft"), folder.join("hard"));
+        let folder = folder("prepared");
+        let (secret, soft, hard) =
+            (folder.join("secret"), folder.join("soft"), folder.join("hard"));
+        let (dangling, target) = (folder.join("dangling"), folder.join("target"));
         std::fs::write(&secret, "theirs").unwrap();
         std::os::unix::fs::symlink(&secret, &soft).unwrap();
-        let by_symbolic_link = create_private(&soft).map_err(|error| error.to_string());
+        std::os::unix::fs::symlink(&target, &dangling).unwrap();
+        let (by_link, by_dangling) = (refusal(&soft), create_or_empty_own(&dangling).is_err());
         std::fs::hard_link(&secret, &hard).unwrap();
-        let by_hard_link = create_private(&hard).map_err(|error| error.to_string());
-        // Only root can give a file away.
-        let given = std::os::unix::fs::chown(&soft, Some(4_321), None).map(|()| {
-            std::fs::remove_file(&hard).unwrap();
-            create_private(&secret).map_err(|error| error.to_string())
-        });
-        let kept = std::fs::read_to_string(&secret).unwrap();
+        let by_hard_link = refusal(&hard);
+        let (kept, made) = (std::fs::read_to_string(&secret).unwrap(), target.exists());
         std::fs::remove_dir_all(&folder).unwrap();
-        let symbolic = "a symbolic link to a file; name the file itself";
-        assert_eq!(by_symbolic_link.unwrap_err(), symbolic);
-        assert_eq!(by_hard_link.unwrap_err(), "the file has 2 names; remove it first");
-        if let Ok(of_another_user) = given {
-            assert_eq!(of_another_user.unwrap_err(), "the file is of user 4321, not of 0");
+        let way_out = "; remove it or name another";
+        assert_eq!(by_link, format!("the file exists and is named by a symbolic link{way_out}"));
+        let names = "has more than one name (hard links)";
+        assert_eq!(by_hard_link, format!("the file exists and {names}{way_out}"));
+        assert_eq!((kept.as_str(), by_dangling, made), ("theirs", true, false));
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused_also_by_root() {
+        if !nix::unistd::geteuid().is_root() {
+            println!("skipped: only root can give a file away");
+            return;
         }
-        assert_eq!(kept, "theirs");
+        let folder = folder("theirs");
+        let theirs = folder.join("theirs");
+        std::fs::write(&theirs, "theirs").unwrap();
+        std::os::unix::fs::chown(&theirs, Some(4_321), None).unwrap();
+        let refused = refusal(&theirs);
+        std::fs::remove_dir_all(&folder).unwrap();
+        let expected = "the file exists and belongs to another user; remove it or name another";
+        assert_eq!(refused, expected);
     }
 
     /// The file by the standard (draft-ietf-opsawg-pcapng §4.1 to §4.3), written out by hand.

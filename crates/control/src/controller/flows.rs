@@ -8,6 +8,7 @@
 //! in those lists: adding and removing a route costs its length, and a failed link names the
 //! routes it hits without a search.
 
+use super::counts::Counts;
 use super::hosts::{HostIndex, Place};
 use super::router::Step;
 use super::topology::SwitchIndex;
@@ -40,8 +41,16 @@ pub struct Route {
     pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
-    /// The switch whose request or report made it.
-    requested_by: SwitchIndex,
+    account: Account,
+}
+
+/// Whose share a route is counted in, see [`super::bounds`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Account {
+    /// A request of a host at this port made it.
+    Requested(Place),
+    /// The switch of this port has it from an earlier incarnation of the controller.
+    Inherited(Place),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -107,8 +116,10 @@ pub struct Flows {
     used_by: Vec<BTreeMap<HostIndex, RouteIndex>>,
     /// By switch, then by egress port.
     over: Vec<Vec<Vec<Crossing>>>,
-    /// By switch, how many routes it has requested.
-    requested: Vec<usize>,
+    /// Routes by the port whose hosts' requests made them.
+    requested: Counts,
+    /// Routes that were taken over, by their own port.
+    inherited: Counts,
 }
 
 impl Flows {
@@ -129,7 +140,17 @@ impl Flows {
 
     /// How many routes the requests of a switch have made, here and at other switches.
     pub fn requested_by(&self, switch: SwitchIndex) -> usize {
-        self.requested.get(switch.index()).copied().unwrap_or_default()
+        self.requested.of(switch)
+    }
+
+    /// How many routes the requests of the hosts at one port have made.
+    pub fn requested_at(&self, place: Place) -> usize {
+        self.requested.at(place.switch, place.port)
+    }
+
+    /// How many routes of a switch were taken over from an earlier incarnation of the controller.
+    pub fn inherited_by(&self, switch: SwitchIndex) -> usize {
+        self.inherited.of(switch)
     }
 
     /// The route with this index, if there is one.
@@ -166,15 +187,14 @@ impl Flows {
         link.into_iter().flatten().map(|crossing| crossing.route)
     }
 
-    /// Adds a route that is not there yet, without users. It counts for its own switch, see
-    /// [`Flows::request`].
+    /// Adds a route that is not there yet, without users, and counts it in an account.
     pub fn insert(
         &mut self,
         at: Place,
         destination: HostIndex,
         (path, layer): (&[Step], Layer),
         exit: PortNo,
-        number: u64,
+        (number, account): (u64, Account),
     ) -> RouteIndex {
         let index = self.free.pop().unwrap_or_else(|| {
             self.routes.push(None);
@@ -182,22 +202,15 @@ impl Flows {
         });
         let links = self.link(index, path);
         let users = Vec::with_capacity(1);
-        let requested_by = at.switch;
-        let route = Route { at, destination, number, exit, layer, users, links, requested_by };
+        let route = Route { at, destination, number, exit, layer, users, links, account };
         self.routes[index.index()] = Some(route);
-        *grown(&mut self.requested, requested_by.index()) += 1;
+        match account {
+            Account::Requested(by) => self.requested.add(by.switch, by.port),
+            Account::Inherited(by) => self.inherited.add(by.switch, by.port),
+        }
         grown(&mut self.towards, destination.index()).insert(at, index);
         self.count += 1;
         index
-    }
-
-    /// Counts a route for the switch that has requested it.
-    pub fn request(&mut self, index: RouteIndex, by: SwitchIndex) {
-        if let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) {
-            self.requested[route.requested_by.index()] -= 1;
-            route.requested_by = by;
-            *grown(&mut self.requested, by.index()) += 1;
-        }
     }
 
     /// Counts a host among the users of a route.
@@ -254,7 +267,10 @@ impl Flows {
         }
         self.free.push(index);
         self.count -= 1;
-        self.requested[route.requested_by.index()] -= 1;
+        match route.account {
+            Account::Requested(by) => self.requested.remove(by.switch, by.port),
+            Account::Inherited(by) => self.inherited.remove(by.switch, by.port),
+        }
         Some(route)
     }
 
@@ -309,6 +325,8 @@ mod tests {
         Place { switch: SwitchIndex(switch), port: PortNo(port) }
     }
 
+    const OWN: Account = Account::Inherited(Place { switch: SwitchIndex(0), port: PortNo(9) });
+
     fn step(switch: u32, port: u16) -> Step {
         Step { switch: SwitchIndex(switch), egress: PortNo(port) }
     }
@@ -323,9 +341,10 @@ mod tests {
     fn links_know_their_routes_through_every_change() {
         let mut flows = Flows::default();
         let path = [step(0, 1), step(1, 1)];
-        let a = flows.insert(at(0, 9), HostIndex(1), (&path, Layer::ZERO), PortNo(5), 1);
-        let b = flows.insert(at(0, 8), HostIndex(1), (&path, Layer::ZERO), PortNo(5), 2);
-        let c = flows.insert(at(1, 8), HostIndex(1), (&[step(1, 1)], Layer::ZERO), PortNo(5), 3);
+        let a = flows.insert(at(0, 9), HostIndex(1), (&path, Layer::ZERO), PortNo(5), (1, OWN));
+        let b = flows.insert(at(0, 8), HostIndex(1), (&path, Layer::ZERO), PortNo(5), (2, OWN));
+        let c =
+            flows.insert(at(1, 8), HostIndex(1), (&[step(1, 1)], Layer::ZERO), PortNo(5), (3, OWN));
         assert_eq!(over(&flows, 1, 1), [a, b, c]);
         let layer = Layer::new(3).unwrap();
         flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
@@ -342,7 +361,7 @@ mod tests {
     #[test]
     fn a_route_goes_with_the_last_of_its_users() {
         let mut flows = Flows::default();
-        let route = flows.insert(at(0, 9), HostIndex(1), (&[], Layer::ZERO), PortNo(5), 1);
+        let route = flows.insert(at(0, 9), HostIndex(1), (&[], Layer::ZERO), PortNo(5), (1, OWN));
         flows.add_user(route, HostIndex(2));
         flows.add_user(route, HostIndex(3));
         flows.add_user(route, HostIndex(3));

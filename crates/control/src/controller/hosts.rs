@@ -12,7 +12,9 @@
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
 
-use super::bounds::HOSTS_PER_SWITCH_MAX;
+use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
+use super::changed::Changed;
+use super::counts::Counts;
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -98,7 +100,7 @@ impl Host {
 pub enum Learned {
     /// The MAC is not one of a host, or a request alone cannot move the host to this place.
     Refused,
-    /// The switch claims as many hosts as one may, and this would be one more.
+    /// The switch or the port claims as many hosts as one may, and this would be one more.
     Full,
     /// The host is at its old place, or new.
     Here(HostIndex),
@@ -128,12 +130,12 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
-    /// Hosts whose entry in the store may have changed; some of them more than once.
-    changed: Vec<MacAddr>,
+    /// Hosts whose entry in the store may have changed.
+    changed: Changed,
     /// Whether any host came from the store.
     remembers: bool,
-    /// How many claims each switch has.
-    claims: BTreeMap<SwitchIndex, usize>,
+    /// How many claims each switch and port has.
+    claims: Counts,
 }
 
 /// The result of giving an address to a host.
@@ -156,9 +158,9 @@ impl HostTable {
             free: Vec::new(),
             unconfirmed: BTreeSet::new(),
             unverified: BTreeSet::new(),
-            changed: Vec::new(),
+            changed: Changed::default(),
             remembers: false,
-            claims: BTreeMap::new(),
+            claims: Counts::default(),
         }
     }
 
@@ -203,10 +205,7 @@ impl HostTable {
     /// The hosts whose entry in the store may have changed since the last call, in the order of
     /// their MACs.
     pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
-        let mut changed = core::mem::take(&mut self.changed);
-        changed.sort_unstable();
-        changed.dedup();
-        changed
+        self.changed.take()
     }
 
     /// The number of hosts.
@@ -244,7 +243,7 @@ impl HostTable {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
         };
-        let full = self.is_full(place.switch);
+        let full = self.is_full(place);
         let Some(host) = self.slots[index.index()].as_mut() else {
             return Learned::Refused;
         };
@@ -258,7 +257,7 @@ impl HostTable {
         } else if full {
             return Learned::Full;
         } else {
-            *self.claims.entry(place.switch).or_default() += 1;
+            self.claims.add(place.switch, place.port);
         }
         if before != place {
             self.changed.push(mac);
@@ -266,7 +265,7 @@ impl HostTable {
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
             let oldest = host.claims.remove(0);
-            uncount(&mut self.claims, oldest.place.switch);
+            self.claims.remove(oldest.place.switch, oldest.place.port);
             if let Some(until) = oldest.until {
                 self.unconfirmed.remove(&(until, mac, oldest.place));
             }
@@ -285,24 +284,29 @@ impl HostTable {
         }
     }
 
-    /// Whether a switch claims as many hosts as one may.
-    fn is_full(&self, switch: SwitchIndex) -> bool {
-        self.claims_of(switch) >= HOSTS_PER_SWITCH_MAX
+    /// Whether a port or its switch claims as many hosts as one may.
+    fn is_full(&self, place: Place) -> bool {
+        self.is_port_full(place) || self.claims_of(place.switch) >= HOSTS_PER_SWITCH_MAX
+    }
+
+    /// Whether a port claims as many hosts as one may.
+    pub(super) fn is_port_full(&self, place: Place) -> bool {
+        self.claims.at(place.switch, place.port) >= HOSTS_PER_PORT_MAX
     }
 
     /// How many hosts a switch claims, at all of its ports.
     pub fn claims_of(&self, switch: SwitchIndex) -> usize {
-        self.claims.get(&switch).copied().unwrap_or_default()
+        self.claims.of(switch)
     }
 
     fn add(&mut self, place: Place, mac: MacAddr, until: Option<Time>) -> Learned {
         if !mac.is_unicast() || mac == self.server.0 {
             return Learned::Refused;
         }
-        if self.is_full(place.switch) {
+        if self.is_full(place) {
             return Learned::Full;
         }
-        *self.claims.entry(place.switch).or_default() += 1;
+        self.claims.add(place.switch, place.port);
         let host = Host {
             mac,
             ips: Vec::new(),
@@ -425,7 +429,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
-        uncount(&mut self.claims, place.switch);
+        self.claims.remove(place.switch, place.port);
         self.changed.push(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
@@ -444,7 +448,7 @@ impl HostTable {
             self.by_ip.remove(ip);
         }
         for claim in &host.claims {
-            uncount(&mut self.claims, claim.place.switch);
+            self.claims.remove(claim.place.switch, claim.place.port);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, host.mac, claim.place));
             }
@@ -474,13 +478,6 @@ impl HostTable {
         let &(until, mac, place) = first?;
         self.unconfirmed.remove(&(until, mac, place));
         Some((place, mac))
-    }
-}
-
-/// A claim of a switch is gone.
-fn uncount(claims: &mut BTreeMap<SwitchIndex, usize>, switch: SwitchIndex) {
-    if let Some(count) = claims.get_mut(&switch) {
-        *count -= 1;
     }
 }
 

@@ -7,6 +7,8 @@
 mod ageing;
 mod allocation;
 pub mod bounds;
+mod changed;
+mod counts;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
@@ -15,6 +17,7 @@ mod over_bound;
 pub mod packet;
 mod pending;
 mod removal;
+mod requests;
 mod reroute;
 mod round;
 pub mod router;
@@ -29,10 +32,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::telemetry::{ControllerCounters, Restored};
-use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, ControllerHelloAck, Grant, HostFrame, Item, Message,
-    Stamp, Target,
-};
+use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message, Stamp};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use bounds::Bounds;
 use core::net::IpAddr;
@@ -186,137 +186,6 @@ impl Controller {
         self.changed(now, &change, out);
     }
 
-    /// Phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in both
-    /// directions and registered, and the request goes on to the target switch. An existing route
-    /// is used as it is, so repeated requests change nothing. A request that cannot be fulfilled
-    /// is counted and dropped; the switch repeats it.
-    pub fn arp_request(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        m: ArpRequest,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(switch) = self.admit(now, from, out) else {
-            return;
-        };
-        let place = Place { switch, port: m.port };
-        let source = match self.hosts.request(now, place, m.source_mac) {
-            Learned::Here(source) => source,
-            Learned::Full => return self.over_bound(now, switch, out),
-            Learned::Refused | Learned::Moved(_) => {
-                self.counters.arp_misplaced += 1;
-                return;
-            }
-        };
-        if let Some(ip) = m.source_ip {
-            self.own(now, source, ip, out);
-        }
-        let target = match m.target {
-            Target::Ip(ip) => self.hosts.by_ip(ip),
-            Target::Mac(mac) => self.hosts.by_mac(mac),
-        };
-        let Some(target) = target else {
-            self.counters.arp_unknown_target += 1;
-            return;
-        };
-        if target == source {
-            self.counters.arp_self += 1;
-            return;
-        }
-        if self.flows.find(place, target).is_none() && !self.has_room_for_routes(switch, 2) {
-            return self.over_bound(now, switch, out);
-        }
-        let asked = match m.target {
-            Target::Ip(ip) => Some(ip),
-            Target::Mac(_) => None,
-        };
-        let answered = self.answer(&m, from, source, target, asked, out).is_some();
-        self.plan_round(now);
-        if answered {
-            self.counters.arp_answered += 1;
-        } else {
-            self.counters.arp_unreachable += 1;
-        }
-    }
-
-    fn answer(
-        &mut self,
-        m: &ArpRequest,
-        from: Incarnation,
-        source: HostIndex,
-        target: HostIndex,
-        asked: Option<IpAddr>,
-        out: &mut Vec<Effect>,
-    ) -> Option<()> {
-        let place = self.hosts.get(source)?.place();
-        let host = self.hosts.get(target)?;
-        let (there, target_mac) = (host.place(), host.mac);
-        let target_ip = asked.or_else(|| host.ips.last().copied());
-        let to = self.graph.switch(there.switch).incarnation;
-        let hops = self.path_to(to.node)?;
-        let forward = self.route(place, target, (source, place.switch))?;
-        let backward = self.route(there, source, (target, place.switch))?;
-        let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);
-        let message = Message::ArpTarget(ArpTarget {
-            id: m.id,
-            source_switch: from,
-            source_port: m.port,
-            source_mac: m.source_mac,
-            source_ip: m.source_ip,
-            target_port: there.port,
-            target_mac,
-            target_ip,
-            // Both routes are as of now, so the later of their stamps is true of both.
-            stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.to_install(),
-            to_target: forward.to_install(),
-            answer_by: backward.hops_to(PortNo::CONTROL),
-            // The node makes it when it seals the message.
-            grant: Grant::default(),
-        });
-        out.push(Effect::Routed { hops, to, message });
-        Some(())
-    }
-
-    /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.
-    pub fn dhcp_relay(
-        &mut self,
-        now: Time,
-        from: Incarnation,
-        m: HostFrame,
-        out: &mut Vec<Effect>,
-    ) {
-        let Some(switch) = self.admit(now, from, out) else {
-            return;
-        };
-        let place = Place { switch, port: m.port };
-        let Some(request) = self.dhcp.read(&m.frame) else { return };
-        let learned = self.hosts.request(now, place, request.mac);
-        if learned == Learned::Full {
-            return self.over_bound(now, switch, out);
-        }
-        let here = matches!(learned, Learned::Here(_));
-        let done = self.dhcp.serve(now, place, here, &request);
-        if let Learned::Here(host) = learned {
-            if let Some(ip) = done.released {
-                self.hosts.disown(host, IpAddr::V4(ip));
-                self.cut_off(host, out);
-            }
-            if let Some(ip) = done.leased {
-                self.own(now, host, IpAddr::V4(ip), out);
-            }
-        }
-        self.settle(now, out);
-        let Some(frame) = done.reply else { return };
-        let Some(hops) = self.path_to(from.node) else {
-            self.counters.dhcp_unreachable += 1;
-            return;
-        };
-        let message = Message::HostFrame(HostFrame { port: m.port, frame });
-        out.push(Effect::Routed { hops, to: from, message });
-    }
-
     /// An item of a switch's reliable stream.
     pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         let Some(switch) = self.admit(now, from, out) else {
@@ -324,9 +193,10 @@ impl Controller {
         };
         match item {
             Item::HostSeen { port, mac, ip } => {
-                let learned = self.hosts.report(Place { switch, port }, mac);
+                let at = Place { switch, port };
+                let learned = self.hosts.report(at, mac);
                 if learned == Learned::Full {
-                    return self.over_bound(now, switch, out);
+                    return self.too_many_hosts(now, at, out);
                 }
                 let (Learned::Here(host) | Learned::Moved(host)) = learned else {
                     return;

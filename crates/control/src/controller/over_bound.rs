@@ -1,33 +1,76 @@
-//! What becomes of reports and requests of a switch that exceed its bounds.
+//! What becomes of reports and requests that exceed the bounds of their switch or port.
 
 use super::Controller;
-use super::bounds::ROUTES_PER_SWITCH_MAX;
+use super::bounds::{INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX, Scope};
+use super::hosts::Place;
 use super::topology::SwitchIndex;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::Note;
-use axon_wire::{NodeId, Time};
+use axon_wire::{NodeId, PortNo, Time};
+
+/// The switch whose bound, or whose port's bound, would be exceeded.
+pub(super) type Excess = (SwitchIndex, Option<PortNo>);
 
 impl Controller {
-    /// Counts what was refused because a switch has as much here as one may, and notes it.
-    pub(super) fn over_bound(&mut self, now: Time, switch: SwitchIndex, out: &mut Vec<Effect>) {
+    /// Counts what was refused because a switch or a port has as much here as one may, and notes
+    /// it.
+    pub(super) fn over_bound(&mut self, now: Time, (switch, port): Excess, out: &mut Vec<Effect>) {
         self.counters.over_bound += 1;
-        if self.bounds.is_news(now, switch) {
+        let scope = if port.is_some() { Scope::Port } else { Scope::Switch };
+        if self.bounds.is_news(now, switch, scope) {
             let node = self.graph.switch(switch).incarnation.node;
-            out.push(Effect::Note(Note::SwitchOverBound { node }));
+            out.push(Effect::Note(Note::SwitchOverBound { node, port }));
         }
     }
 
-    /// A command was refused: its switch leaves too many unacknowledged.
-    pub fn command_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
+    /// A host was refused because its port, or the switch, claims as many as one may.
+    pub(super) fn too_many_hosts(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
+        let port = self.hosts.is_port_full(at).then_some(at.port);
+        self.over_bound(now, (at.switch, port), out);
+    }
+
+    /// A query for a host was refused: its switch leaves too many commands unacknowledged.
+    pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
         if let Some(switch) = self.graph.index_of(to) {
-            self.over_bound(now, switch, out);
+            self.over_bound(now, (switch, None), out);
         }
     }
 
-    /// Whether a switch may have `more` routes.
-    pub(super) fn has_room_for_routes(&self, switch: SwitchIndex, more: usize) -> bool {
-        let kept = self.flows.requested_by(switch) + self.take_over.len_of(switch);
-        kept + more <= ROUTES_PER_SWITCH_MAX
+    /// Enters whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
+    /// No route is made at it meanwhile.
+    ///
+    /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
+    pub fn backlog(&mut self, of: NodeId, is_full: bool) {
+        if let Some(switch) = self.graph.index_of(of) {
+            match is_full {
+                true => self.bounds.backlogged.insert(switch),
+                false => self.bounds.backlogged.remove(&switch),
+            };
+        }
+    }
+
+    /// Why a request from `by` must not make routes at these ports, if there is a reason. Both
+    /// count for the requesting port.
+    pub(super) fn excess_of(&self, by: Place, made_at: &[Place]) -> Option<Excess> {
+        if made_at.is_empty() {
+            return None;
+        }
+        if self.flows.requested_at(by) + made_at.len() > ROUTES_PER_PORT_MAX {
+            return Some((by.switch, Some(by.port)));
+        }
+        if self.flows.requested_by(by.switch) + made_at.len() > ROUTES_PER_SWITCH_MAX {
+            return Some((by.switch, None));
+        }
+        let backlogged = &self.bounds.backlogged;
+        let mut switches = made_at.iter().map(|at| at.switch);
+        let full = switches.find(|at| !backlogged.is_empty() && backlogged.contains(at))?;
+        Some((full, None))
+    }
+
+    /// Whether one more route that a switch reports may wait for a decision.
+    pub(super) fn has_room_for_inherited(&self, switch: SwitchIndex) -> bool {
+        let kept = self.flows.inherited_by(switch) + self.take_over.len_of(switch);
+        kept < INHERITED_PER_SWITCH_MAX && !self.bounds.backlogged.contains(&switch)
     }
 }

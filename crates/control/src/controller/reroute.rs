@@ -20,7 +20,7 @@
 //! new path is the slower one.
 
 use super::Controller;
-use super::flows::{Route, RouteIndex};
+use super::flows::{Account, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::round::Round;
 use super::router::{Flow, flow_hash};
@@ -65,14 +65,25 @@ impl Controller {
     }
 
     /// The route from a port to a host, with one more user. It is made if there is none, and counts
-    /// for the switch that requests it.
+    /// in this account.
     pub(super) fn route(
         &mut self,
         at: Place,
         destination: HostIndex,
-        (user, by): (HostIndex, SwitchIndex),
+        by: (HostIndex, Account),
     ) -> Option<RouteIndex> {
-        let route = match self.flows.find(at, destination) {
+        self.found_or_made(self.flows.find(at, destination), at, destination, by)
+    }
+
+    /// The same, if it is known whether there is one.
+    pub(super) fn found_or_made(
+        &mut self,
+        found: Option<RouteIndex>,
+        at: Place,
+        destination: HostIndex,
+        (user, account): (HostIndex, Account),
+    ) -> Option<RouteIndex> {
+        let route = match found {
             Some(route) => route,
             None => {
                 let exit = self.find_path(at, destination)?;
@@ -80,9 +91,7 @@ impl Controller {
                 self.router.placed(&self.path);
                 self.round_wanted = true;
                 let path = (&self.path[..], self.layer);
-                let route = self.flows.insert(at, destination, path, exit.port, number);
-                self.flows.request(route, by);
-                route
+                self.flows.insert(at, destination, path, exit.port, (number, account))
             }
         };
         self.flows.add_user(route, user);

@@ -11,12 +11,18 @@
 //! 4. Where there is none, or no such host, the route is removed when its time is over. The next
 //!    frames of its hosts miss, and their switch asks for it until there is a path.
 //!
+//! What a switch reports beyond [`INHERITED_PER_SWITCH_MAX`] is not decided about: it stays in the
+//! tables of the switch until its time there is over, and frames request it anew.
+//!
+//! [`INHERITED_PER_SWITCH_MAX`]: super::bounds::INHERITED_PER_SWITCH_MAX
+//!
 //! Nothing is decided before the graph has been quiet for three heartbeats. A router with a rule of
 //! its own (see `router::UpDown`) would make it for a part of the graph, and refuse routes that
 //! follow the rule of the whole. Routes over a link that has just died are an exception: they carry
 //! nothing any more, so they get another path at once.
 
 use super::Controller;
+use super::flows::Account;
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;
 use super::router::Step;
@@ -53,9 +59,8 @@ impl Controller {
             return;
         }
         let before = self.take_over.get(at, destination).map(|waits| waits.until);
-        if before.is_none() && !self.has_room_for_routes(at.switch, 1) {
-            self.over_bound(now, at.switch, out);
-            return self.refuse_route(at, destination, out);
+        if before.is_none() && !self.has_room_for_inherited(at.switch) {
+            return self.over_bound(now, (at.switch, None), out);
         }
         // A route that is reported again has no more time than it had.
         let until = before.unwrap_or(now + self.take_over.patience);
@@ -136,12 +141,13 @@ impl Controller {
                     self.router.placed(&self.path);
                     self.round_wanted = true;
                     let path = (&self.path[..], route.layer);
-                    self.flows.insert(at, destination, path, to.port, number);
+                    let account = Account::Inherited(at);
+                    self.flows.insert(at, destination, path, to.port, (number, account));
                 }
                 _ => {}
             }
         }
-        let Some(index) = self.route(at, destination, (user, at.switch)) else {
+        let Some(index) = self.route(at, destination, (user, Account::Inherited(at))) else {
             return false;
         };
         users.iter().for_each(|&user| self.flows.add_user(index, user));

@@ -18,7 +18,7 @@ use axon_node::{
     Action, Awaited, Dataplane, Drop, Input, Node, Note, PortSetting, PortSnapshot, Refusal,
     Snapshot, Stored,
 };
-use axon_wire::message::{ControllerPath, Message, Role};
+use axon_wire::message::{ControllerPath, Item, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 
 /// A whole controller, on any data plane.
@@ -31,6 +31,8 @@ pub struct ControllerNode<B, D> {
     /// When streams want to send again; holds exactly their deadlines.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
+    /// The number of unacknowledged commands at which a switch gets no new routes.
+    commands_max: usize,
 }
 
 impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
@@ -59,6 +61,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             busy: BTreeSet::new(),
             resends: BTreeSet::new(),
             timers: config.node.timers,
+            commands_max: COMMANDS_PER_SWITCH_MAX,
         }
     }
 
@@ -203,6 +206,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         if let Message::ControllerHello(hello) = message {
             if self.streams.get(&from.node).is_none_or(|stream| stream.peer() != from) {
                 self.forget_stream(from.node);
+                self.controller.backlog(from.node, false);
                 self.streams.insert(from.node, Stream::new(from, self.timers.retry));
             }
             let effects = &mut self.chassis.effects;
@@ -221,7 +225,12 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 if let Some(at) = stream.deadline() {
                     self.resends.remove(&(at, from.node));
                 }
-                for item in stream.receive(now, segment) {
+                let was_full = stream.unacknowledged() >= self.commands_max;
+                let items = stream.receive(now, segment);
+                if was_full && stream.unacknowledged() < self.commands_max {
+                    self.controller.backlog(from.node, false);
+                }
+                for item in items {
                     self.controller.item(now, from, item, effects);
                 }
                 if let Some(at) = stream.deadline() {
@@ -250,17 +259,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 }
                 chassis.send_routed(now, &hops, to, &message);
             }
-            Effect::Command { to, item } => {
-                let stream = self.streams.get_mut(&to);
-                if let Some(stream) = stream {
-                    if stream.has_room_for(&item, COMMANDS_PER_SWITCH_MAX) {
-                        stream.push(item);
-                        self.busy.insert(to);
-                    } else {
-                        self.controller.command_refused(now, to, &mut self.chassis.effects);
-                    }
-                }
-            }
+            Effect::Command { to, item } => self.command(now, to, item),
             Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
             Effect::Store(change) => out.push(Action::Store(Box::new(change))),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
@@ -278,6 +277,24 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Abandon { .. }
             | Effect::Resynchronise
             | Effect::Route { .. } => {}
+        }
+    }
+
+    /// Puts a command on the stream to its switch. A query for a host is refused if too many are
+    /// unacknowledged, and no other one: the controller adds nothing that it would have to command
+    /// as long as there are (see [`bounds`](crate::controller::bounds)).
+    fn command(&mut self, now: Time, to: NodeId, item: Item) {
+        let Some(stream) = self.streams.get_mut(&to) else {
+            return;
+        };
+        let is_query = matches!(item, Item::AskHost { .. });
+        if is_query && !stream.has_room_for(&item, self.commands_max) {
+            return self.controller.query_refused(now, to, &mut self.chassis.effects);
+        }
+        stream.push(item);
+        self.busy.insert(to);
+        if stream.unacknowledged() >= self.commands_max {
+            self.controller.backlog(to, true);
         }
     }
 
@@ -308,5 +325,209 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for ControllerNode<B, D> {
     #[inline]
     fn awaited(&mut self) -> Awaited {
         self.chassis.plane.awaited()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{DhcpConfig, NodeConfig, ServerIdentity};
+    use crate::controller::router::RouterKind;
+    use axon_plane::{Plane, PlaneConfig};
+    use axon_wire::message::{ArpRequest, ControllerHello, Peer, PortState, Segment, Target};
+    use axon_wire::{FrameBuf, MacAddr, Span};
+    use core::net::Ipv4Addr;
+
+    /// Unacknowledged commands at which a switch gets no new routes.
+    const COMMANDS: usize = 4;
+
+    fn mac(host: u16) -> MacAddr {
+        let [a, b] = host.to_be_bytes();
+        MacAddr([2, 0, 0, 0, a, b])
+    }
+
+    fn incarnation(node: u64, number: u64) -> Incarnation {
+        Incarnation { node: NodeId(node), number }
+    }
+
+    /// A controller and switches 1 and 2, whose port 0 leads to the other. Switch 1 acknowledges
+    /// nothing unless it is asked to.
+    struct Scene {
+        node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
+        now: Time,
+        notes: Vec<Note>,
+        /// The number of the next item of each switch.
+        next: [u64; 2],
+        /// The number of the next item that switch 1 expects.
+        expected: u64,
+    }
+
+    impl Scene {
+        fn new() -> Scene {
+            let server = mac(0xfffe);
+            let config = ControllerConfig {
+                node: NodeConfig {
+                    incarnation: incarnation(9, 1),
+                    mac: server,
+                    keys: [0; 32].into(),
+                    seed: 1,
+                    timers: Timers::default(),
+                    dcbx: None,
+                    server: ServerIdentity { mac: server, ip: Ipv4Addr::new(10, 0, 0, 254) },
+                },
+                dhcp: DhcpConfig {
+                    prefix_len: 24,
+                    pool_first: Ipv4Addr::new(10, 0, 0, 100),
+                    pool_last: Ipv4Addr::new(10, 0, 0, 120),
+                    lease: Span::from_secs(3600),
+                    leases_per_port_max: 16,
+                    reservations: BTreeMap::new(),
+                    router: None,
+                    dns: Vec::new(),
+                },
+                router: RouterKind::default(),
+                layers: 1,
+            };
+            let plane = Plane::new(PlaneConfig::with_ports(1, server));
+            let mut node = ControllerNode::new(config, plane, Time::ZERO);
+            node.commands_max = COMMANDS;
+            let (next, expected) = ([0; 2], 0);
+            let mut scene = Scene { node, now: Time::ZERO, notes: Vec::new(), next, expected };
+            scene.hello(1, 1);
+            scene.hello(2, 1);
+            scene
+        }
+
+        fn message(&mut self, from: Incarnation, message: Message) {
+            let (reverse, mut out) = (Hops::from([0, PortNo::CONTROL.0]), Vec::new());
+            let opened = Opened { from, message, addressed: true };
+            assert_eq!(self.node.message(self.now, reverse, opened), Ok(()));
+            self.node.settle(self.now, &mut out);
+            let note = |action: Action<FrameBuf>| match action {
+                Action::Note(note) => Some(note),
+                _ => None,
+            };
+            self.notes.extend(out.into_iter().filter_map(note));
+        }
+
+        fn hello(&mut self, node: u64, number: u64) {
+            let peer = Peer::Axon { node: NodeId(3 - node), port: PortNo(0), role: Role::Switch };
+            let ports = [PortState { port: PortNo(0), peer }].into();
+            let hello = ControllerHello { version: 1, nonce: 0, ports };
+            self.message(incarnation(node, number), Message::ControllerHello(hello));
+        }
+
+        fn item(&mut self, node: u64, item: Item) {
+            let next = &mut self.next[node as usize - 1];
+            let segment = Segment { first: *next, ack: 0, items: [item].into() };
+            *next += 1;
+            self.message(incarnation(node, 1), Message::Segment(segment));
+        }
+
+        /// A host is at port 1 of a switch.
+        fn seen(&mut self, node: u64, host: u16) {
+            let ip = Some(Ipv4Addr::from(0x0a01_0000 + u32::from(host)).into());
+            self.item(node, Item::HostSeen { port: PortNo(1), mac: mac(host), ip });
+        }
+
+        fn gone(&mut self, node: u64, host: u16) {
+            self.item(node, Item::HostGone { port: PortNo(1), mac: mac(host) });
+        }
+
+        /// Whether a request of a host for another one is answered.
+        fn ask(&mut self, node: u64, host: u16, target: u16) -> bool {
+            let answered = self.node.controller().counters().arp_answered;
+            let (port, source_mac, target) = (PortNo(1), mac(host), Target::Mac(mac(target)));
+            let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target };
+            self.message(incarnation(node, 1), Message::ArpRequest(request));
+            self.node.controller().counters().arp_answered > answered
+        }
+
+        /// Switch 1 acknowledges all commands, as they come; returns them.
+        fn acknowledge(&mut self) -> Vec<Item> {
+            let mut commands = Vec::new();
+            while self.node.streams[&NodeId(1)].unacknowledged() > 0 {
+                // The time to send them again is over.
+                self.now += Span::from_secs(10);
+                let stream = self.node.streams.get_mut(&NodeId(1)).unwrap();
+                let segment = stream.poll(self.now).unwrap();
+                assert_eq!(segment.first, self.expected);
+                self.expected += segment.items.len() as u64;
+                commands.extend(segment.items);
+                let (first, ack, items) = (self.next[0], self.expected, Vec::new());
+                let segment = Message::Segment(Segment { first, ack, items });
+                self.message(incarnation(1, 1), segment);
+            }
+            commands
+        }
+
+        fn unacknowledged(&self) -> usize {
+            self.node.streams[&NodeId(1)].unacknowledged()
+        }
+
+        fn over_bound(&self) -> u64 {
+            self.node.controller().counters().over_bound
+        }
+    }
+
+    #[test]
+    fn a_switch_that_acknowledges_late_gets_every_removal_and_no_new_route_until_then() {
+        let mut scene = Scene::new();
+        scene.seen(1, 100);
+        for host in 0..10 {
+            scene.seen(2, host);
+            assert!(scene.ask(2, host, 100));
+        }
+        // Each had a route from switch 1, which is to remove it.
+        (0..10).for_each(|host| scene.gone(2, host));
+        assert_eq!((scene.unacknowledged(), scene.over_bound()), (10, 0), "more than {COMMANDS}");
+        // Nothing is made there that would have to be removed, whoever requests it.
+        scene.seen(2, 20);
+        assert!(!scene.ask(2, 20, 100) && !scene.ask(1, 100, 20));
+        let hops = Hops::from([0, 1]);
+        let route = axon_wire::Route { hops, ..axon_wire::Route::from([0]) };
+        let stamp = axon_wire::message::Stamp { epoch: 0, number: 1 };
+        let (port, destination) = (PortNo(1), mac(20));
+        scene.item(1, Item::SetRoute { port, destination, stamp, route });
+        assert_eq!(scene.over_bound(), 3);
+        let note = Note::SwitchOverBound { node: NodeId(1), port: None };
+        assert_eq!(scene.notes.iter().filter(|&other| *other == note).count(), 1);
+        // Elsewhere all is as ever.
+        scene.seen(2, 21);
+        assert!(scene.ask(2, 20, 21));
+        let removed = |item| match item {
+            Item::RemoveRoute { destination, .. } => destination,
+            other => panic!("{other:?}"),
+        };
+        let removed: Vec<_> = scene.acknowledge().into_iter().map(removed).collect();
+        assert_eq!(removed, (0..10).map(mac).collect::<Vec<_>>());
+        assert!(scene.ask(2, 20, 100) && scene.ask(1, 100, 21));
+        assert_eq!(scene.over_bound(), 3);
+    }
+
+    #[test]
+    fn a_switch_that_acknowledges_nothing_causes_no_more_commands_than_its_bound_and_its_routes() {
+        let mut scene = Scene::new();
+        scene.seen(1, 100);
+        for host in 0..100 {
+            scene.seen(2, host);
+            scene.ask(2, host, 100);
+            scene.gone(2, host);
+            // It may be asked where its host is, over and over.
+            scene.seen(2, 100);
+            scene.gone(2, 100);
+            scene.now += Span::from_secs(2);
+        }
+        assert!((COMMANDS..=COMMANDS + 1).contains(&scene.unacknowledged()));
+        assert!(scene.over_bound() >= 90);
+        // A new incarnation of the switch has an empty table, and nothing to acknowledge.
+        scene.hello(1, 2);
+        scene.seen(2, 101);
+        let refused = scene.over_bound();
+        let seen = Item::HostSeen { port: PortNo(1), mac: mac(102), ip: None };
+        let segment = Segment { first: 0, ack: 0, items: [seen].into() };
+        scene.message(incarnation(1, 2), Message::Segment(segment));
+        assert!(scene.ask(2, 101, 102));
+        assert_eq!(scene.over_bound(), refused);
     }
 }

@@ -1,9 +1,12 @@
-//! A switch whose owner fills the controller with what it reports and requests: the others have as
-//! much room as before.
+//! A switch whose owner fills the controller with what it reports and requests, and a host that
+//! does so by its port: the others have as much room as before.
 
 use crate::controller::{HOPS_MAX, config};
 use axon_control::controller::Controller;
-use axon_control::controller::bounds::{HOSTS_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX};
+use axon_control::controller::bounds::{
+    HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_PORT_MAX,
+    ROUTES_PER_SWITCH_MAX,
+};
 use axon_control::effect::Effect;
 use axon_node::{Note, StoreChange, Stored};
 use axon_wire::message::{
@@ -16,6 +19,8 @@ use std::net::{IpAddr, Ipv4Addr};
 const HOST: u16 = 9;
 /// Switch 1 is the owned one; 2 and 3 are at its ports 2 and 3, and beside each other.
 const OWNED: u64 = 1;
+/// What a note names if the owned switch as a whole exceeds a bound.
+const WHOLE: (NodeId, Option<PortNo>) = (NodeId(OWNED), None);
 
 struct Scene {
     controller: Controller,
@@ -74,20 +79,53 @@ impl Scene {
     /// Whether a request of one host for another, at these switches, is answered.
     fn ask(&mut self, node: u64, host: u32, target: u32) -> bool {
         self.out.clear();
+        self.asks((node, HOST), host, target)
+    }
+
+    /// The same for a host at this port; the effects so far stay.
+    fn asks(&mut self, (node, port): (u64, u16), host: u32, target: u32) -> bool {
+        let begin = self.out.len();
         let target = Target::Mac(mac(target));
-        let (port, source_mac) = (PortNo(HOST), mac(host));
+        let (port, source_mac) = (PortNo(port), mac(host));
         let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target };
         self.controller.arp_request(self.now, incarnation(node), request, &mut self.out);
         let answer = |effect: &Effect| {
             matches!(effect, Effect::Routed { message: Message::ArpTarget(_), .. })
         };
-        self.out.iter().any(answer)
+        self.out[begin..].iter().any(answer)
     }
 
-    /// How many things were refused, and which switches notes have named since the last call.
-    fn refused(&mut self) -> (u64, Vec<NodeId>) {
+    /// A switch reports a route of an earlier incarnation of the controller.
+    fn inherits(&mut self, (node, port): (u64, u16), to: u32, hops: &[u16]) {
+        let (port, destination) = (PortNo(port), mac(to));
+        let hops = Hops(hops.iter().copied().map(PortNo).collect());
+        let stamp = Stamp { epoch: 2, number: 1 };
+        let route = Route { hops, ..Route::from([0]) };
+        self.item(node, Item::SetRoute { port, destination, stamp, route });
+    }
+
+    /// Time passes for as long as something is due in the first second.
+    fn wait(&mut self) {
+        let end = Time::ZERO + Span::from_secs(1);
+        while let Some(next) = self.controller.deadline().filter(|next| *next <= end) {
+            self.now = self.now.max(next);
+            self.controller.timeout(self.now, &mut self.out);
+        }
+    }
+
+    /// How many routes the controller has removed at switches since the effects were cleared.
+    fn removed(&self) -> usize {
+        let removal = |effect: &&Effect| {
+            matches!(effect, Effect::Command { item: Item::RemoveRoute { .. }, .. })
+        };
+        self.out.iter().filter(removal).count()
+    }
+
+    /// How many things were refused, and which switches and ports notes have named since the last
+    /// call.
+    fn refused(&mut self) -> (u64, Vec<(NodeId, Option<PortNo>)>) {
         let note = |effect: &Effect| match effect {
-            Effect::Note(Note::SwitchOverBound { node }) => Some(*node),
+            Effect::Note(Note::SwitchOverBound { node, port }) => Some((*node, *port)),
             _ => None,
         };
         let noted = self.out.drain(..).collect::<Vec<_>>();
@@ -110,7 +148,7 @@ fn hosts_that_one_switch_makes_up_leave_room_for_those_of_others() {
         scene.seen(OWNED, host as u16, 1_000_000 + host);
     }
     assert_eq!(scene.controller.hosts().len(), HOSTS_PER_SWITCH_MAX + 4);
-    assert_eq!(scene.refused(), (5_000, vec![NodeId(OWNED)]), "one note for all of them");
+    assert_eq!(scene.refused(), (5_000, vec![WHOLE]), "one note for all of them");
     // What it keeps in the store has the same bound.
     scene.controller.keep(&mut scene.out);
     let is_host =
@@ -129,7 +167,7 @@ fn hosts_that_one_switch_makes_up_leave_room_for_those_of_others() {
     assert_eq!(scene.controller.counters().over_bound, 5_002);
     scene.now += Span::from_secs(60);
     scene.seen(OWNED, HOST, 8);
-    assert_eq!(scene.refused(), (5_003, vec![NodeId(OWNED)]));
+    assert_eq!(scene.refused(), (5_003, vec![WHOLE]));
 }
 
 #[test]
@@ -139,21 +177,14 @@ fn routes_that_one_switch_requests_leave_room_for_those_of_others() {
     for target in 0..targets {
         scene.seen(2, HOST, 3_000 + target);
     }
-    for source in 0..sources {
-        scene.seen(OWNED, HOST, 1_000_000 + source);
-    }
     let mut answered = 0;
     for source in 0..sources {
         // Each at a port of its own.
         scene.out.clear();
-        scene.seen(OWNED, 100 + source as u16, 1_000_000 + source);
+        let at = (OWNED, 100 + source as u16);
+        scene.seen(at.0, at.1, 1_000_000 + source);
         for target in 0..targets {
-            let target = Target::Mac(mac(3_000 + target));
-            let (port, source_mac) = (PortNo(100 + source as u16), mac(1_000_000 + source));
-            let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target };
-            let before = scene.controller.counters().arp_answered;
-            scene.controller.arp_request(scene.now, incarnation(OWNED), request, &mut scene.out);
-            answered += scene.controller.counters().arp_answered - before;
+            answered += u64::from(scene.asks(at, 1_000_000 + source, 3_000 + target));
         }
     }
     let routes = scene.controller.flows().len();
@@ -162,7 +193,6 @@ fn routes_that_one_switch_requests_leave_room_for_those_of_others() {
     scene.others_are_served(500);
     assert!(scene.ask(2, 3_000, 33), "also those that the owned switch has asked for");
     // Routes that are gone make room.
-    scene.item(OWNED, Item::HostGone { port: PortNo(HOST), mac: mac(1_000_000) });
     scene.item(OWNED, Item::HostGone { port: PortNo(100), mac: mac(1_000_000) });
     scene.seen(OWNED, HOST, 7);
     assert!(scene.ask(OWNED, 7, 3));
@@ -171,29 +201,97 @@ fn routes_that_one_switch_requests_leave_room_for_those_of_others() {
 #[test]
 fn routes_that_one_switch_says_it_has_leave_room_for_those_of_others() {
     let mut scene = Scene::new();
-    let inherited = |node: u64, port: u16, to: u32, hops: &[u16]| {
-        let (port, destination) = (PortNo(port), mac(to));
-        let hops = Hops(hops.iter().copied().map(PortNo).collect());
-        let stamp = Stamp { epoch: 2, number: 1 };
-        let route = Route { hops, ..Route::from([0]) };
-        (node, Item::SetRoute { port, destination, stamp, route })
-    };
-    let flood = ROUTES_PER_SWITCH_MAX as u32 + 5_000;
+    let flood = INHERITED_PER_SWITCH_MAX as u32 + 5_000;
     for to in 0..flood {
-        let (node, item) = inherited(OWNED, to as u16, 1_000_000 + to, &[2, HOST]);
-        scene.item(node, item);
+        scene.inherits((OWNED, to as u16), 1_000_000 + to, &[2, HOST]);
     }
-    assert_eq!(scene.controller.restored().routes_pending, ROUTES_PER_SWITCH_MAX as u64);
-    assert_eq!(scene.refused(), (5_000, vec![NodeId(OWNED)]));
-    let (node, item) = inherited(2, HOST, 3, &[3, HOST]);
-    scene.item(node, item);
-    assert_eq!(scene.controller.restored().routes_pending, ROUTES_PER_SWITCH_MAX as u64 + 1);
+    let most = INHERITED_PER_SWITCH_MAX as u64;
+    assert_eq!(scene.controller.restored().routes_pending, most);
+    assert_eq!(scene.removed(), 0, "the surplus stays where it is");
+    assert_eq!(scene.refused(), (5_000, vec![WHOLE]));
+    scene.inherits((2, HOST), 3, &[3, HOST]);
+    assert_eq!(scene.controller.restored().routes_pending, most + 1);
     scene.others_are_served(500);
-    while let Some(next) =
-        scene.controller.deadline().filter(|next| *next <= Time::ZERO + Span::from_secs(1))
-    {
-        scene.now = scene.now.max(next);
-        scene.controller.timeout(scene.now, &mut scene.out);
-    }
+    scene.seen(OWNED, HOST, 7);
+    assert!(scene.ask(OWNED, 7, 3), "nor do they take room from requests");
+    scene.wait();
     assert_eq!(scene.controller.restored().routes_kept, 1, "that of switch 2");
+}
+
+#[test]
+fn a_switch_whose_tables_are_full_keeps_its_routes_and_its_room_when_the_controller_comes_back() {
+    let mut scene = Scene::new();
+    // 40 ports, each with a full table; four ports of switch 2 have the destinations.
+    let (ports, table) = (40, 4_096);
+    let at = |to: u32| 100 + (to / HOSTS_PER_PORT_MAX as u32) as u16;
+    for to in 0..table {
+        scene.seen(2, at(to), 3_000 + to);
+    }
+    for port in 0..ports {
+        scene.seen(OWNED, 200 + port, 9_000 + u32::from(port));
+        for to in 0..table {
+            scene.inherits((OWNED, 200 + port), 3_000 + to, &[2, at(to)]);
+        }
+    }
+    scene.wait();
+    let restored = scene.controller.restored();
+    let all = u64::from(ports) * u64::from(table);
+    assert!(all > ROUTES_PER_SWITCH_MAX as u64);
+    let counts = [restored.routes_kept, restored.routes_moved, restored.routes_removed];
+    assert_eq!((counts, restored.routes_pending), ([all, 0, 0], 0));
+    assert!(scene.asks((OWNED, 200), 9_000, 3), "and there is room for new ones");
+    assert_eq!(scene.refused(), (0, Vec::new()));
+}
+
+#[test]
+fn hosts_that_one_port_makes_up_leave_room_for_those_of_its_switch() {
+    let mut scene = Scene::new();
+    let flood = HOSTS_PER_PORT_MAX as u32 + 300;
+    for host in 0..flood {
+        scene.seen(OWNED, HOST, 1_000_000 + host);
+    }
+    let port = (NodeId(OWNED), Some(PortNo(HOST)));
+    assert_eq!(scene.refused(), (300, vec![port]), "the note names the port");
+    assert_eq!(scene.controller.hosts().len(), HOSTS_PER_PORT_MAX + 4);
+    assert!(!scene.ask(OWNED, 9_999_999, 2), "nor by request");
+    assert_eq!(scene.controller.counters().over_bound, 301);
+    scene.seen(OWNED, HOST + 1, 7);
+    assert!(scene.asks((OWNED, HOST + 1), 7, 3) && scene.ask(OWNED, 1_000_000, 3));
+    scene.item(OWNED, Item::HostGone { port: PortNo(HOST), mac: mac(1_000_001) });
+    scene.seen(OWNED, HOST, 8);
+    assert_eq!(scene.controller.counters().over_bound, 301, "it may have others in their place");
+}
+
+#[test]
+fn routes_back_to_the_many_addresses_of_one_port_leave_room_for_its_switch_and_for_others() {
+    let mut scene = Scene::new();
+    // One route there to each target, and one back from each of their ports to every source.
+    let (sources, targets) = (1_000, 20);
+    for target in 0..targets {
+        scene.seen(2, 100 + target as u16, 3_000 + target);
+    }
+    let mut answered = 0;
+    for source in 0..sources {
+        scene.seen(OWNED, HOST, 1_000_000 + source);
+        for target in 0..targets {
+            answered += u64::from(scene.asks((OWNED, HOST), 1_000_000 + source, 3_000 + target));
+        }
+    }
+    let routes = scene.controller.flows().len();
+    assert_eq!(routes, ROUTES_PER_PORT_MAX, "no more than the bound of its port");
+    let asked = u64::from(sources * targets);
+    assert_eq!(scene.refused(), (asked - answered, vec![(NodeId(OWNED), Some(PortNo(HOST)))]));
+    // They are not counted where they are, but where the requests came from.
+    let index = |node| scene.controller.graph().index_of(NodeId(node)).unwrap();
+    let flows = scene.controller.flows();
+    assert_eq!([1, 2].map(|node| flows.requested_by(index(node))), [routes, 0]);
+    assert!(scene.ask(OWNED, 1_000_000, 3_000), "what stands is answered");
+    assert!(!scene.ask(OWNED, 1_000_000 + sources - 1, 33));
+    scene.seen(OWNED, HOST + 1, 7);
+    assert!(scene.asks((OWNED, HOST + 1), 7, 3), "the other ports of its switch have room");
+    scene.others_are_served(500);
+    assert!(scene.asks((2, 100), 3_000, 33), "and so have the ports that it sent to");
+    // Routes that are gone make room.
+    scene.item(OWNED, Item::HostGone { port: PortNo(HOST), mac: mac(1_000_000) });
+    assert!(scene.ask(OWNED, 1_000_001, 33));
 }

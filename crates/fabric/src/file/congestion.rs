@@ -59,7 +59,8 @@ pub enum Rounding {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Defence {
-    /// It says itself whether it is inside, by LLDP, and is outside until it does; needs dcbx.
+    /// It advertises by LLDP whether it is inside the domain, and is outside until it does; needs
+    /// dcbx.
     Auto,
     /// It knows nothing of congestion notification; the domain is not defended against it.
     Disabled,

@@ -2,23 +2,59 @@
 
 use super::format;
 use crate::incarnation::beside;
+use std::fmt::Debug;
 use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+
+/// What a log needs of its file.
+pub(super) trait Disk: Debug + Send + Sync {
+    /// Writes some of these bytes at this place of the file; returns how many.
+    fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize>;
+
+    /// Makes the file this long.
+    fn cut(&self, bytes: u64) -> io::Result<()>;
+
+    /// Returns when all that was written is on the disk.
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Disk for File {
+    fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize> {
+        FileExt::write_at(self, bytes, place)
+    }
+
+    fn cut(&self, bytes: u64) -> io::Result<()> {
+        self.set_len(bytes)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_all()
+    }
+}
 
 /// A file that records are appended to.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    pub(super) file: Arc<File>,
+    disk: Arc<dyn Disk>,
+    /// Bytes of its header and its whole records.
     pub(super) bytes: u64,
     /// Which rewrite of the store it is.
     pub(super) number: u64,
+    /// Whether there may be bytes after its last whole record.
+    frayed: bool,
 }
 
 impl Log {
-    /// Writes a log with these payloads into a file beside the store.
+    /// The log in this file, which has so many bytes.
+    pub(super) fn new(disk: Arc<dyn Disk>, bytes: u64, number: u64) -> Log {
+        Log { disk, bytes, number, frayed: false }
+    }
+
+    /// Writes a log with these payloads into a file beside the store. A file that did not take
+    /// them is removed.
     pub(super) fn create(
         path: &Path,
         fabric: &str,
@@ -28,11 +64,20 @@ impl Log {
         let mut options = File::options();
         options.create(true).write(true).truncate(true).mode(0o600);
         let file = options.open(beside(path, ".new"))?;
-        let header = format::header(fabric);
-        (&file).write_all(&header)?;
-        let mut log = Log { file: Arc::new(file), bytes: header.len() as u64, number };
-        log.append(payloads)?;
-        Ok(log)
+        let mut log = Log::new(Arc::new(file), 0, number);
+        let written = log.write(&format::header(fabric)).and_then(|()| log.append(payloads));
+        if written.is_err() {
+            Log::remove(path);
+        }
+        written.map(|()| log)
+    }
+
+    /// Removes the file beside the store, so that it takes no room. A device or a pipe stays.
+    pub(super) fn remove(path: &Path) {
+        let new = beside(path, ".new");
+        if fs::metadata(&new).is_ok_and(|found| found.is_file()) {
+            let _ = fs::remove_file(&new);
+        }
     }
 
     /// Puts a log that is on the disk in the place of the store. The name is on the disk once the
@@ -41,20 +86,101 @@ impl Log {
         fs::rename(beside(path, ".new"), path)
     }
 
-    /// Writes records at its end.
+    /// Brings it to the disk.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.disk.sync()
+    }
+
+    /// Writes records at its end: all of them, or none.
     pub(super) fn append(&mut self, payloads: &[Vec<u8>]) -> io::Result<()> {
         let mut out = Vec::new();
         for payload in payloads {
             let offset = self.bytes + out.len() as u64;
             format::put(&mut out, offset, payload);
         }
-        if let Err(error) = (&*self.file).write_all(&out) {
+        self.write(&out)
+    }
+
+    fn write(&mut self, out: &[u8]) -> io::Result<()> {
+        if self.frayed {
+            self.disk.cut(self.bytes)?;
+            self.frayed = false;
+        }
+        if let Err(error) = self.write_all(out) {
             // Half a record would end the file for whoever reads it. Making it shorter takes no
             // room.
-            let _ = self.file.set_len(self.bytes);
+            self.frayed = self.disk.cut(self.bytes).is_err();
             return Err(error);
         }
         self.bytes += out.len() as u64;
         Ok(())
+    }
+
+    /// Writes at the end of the last whole record, wherever an earlier write has ended.
+    fn write_all(&self, mut out: &[u8]) -> io::Result<()> {
+        let mut place = self.bytes;
+        while !out.is_empty() {
+            match self.disk.write_at(out, place) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(bytes) => {
+                    out = &out[bytes..];
+                    place += bytes as u64;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// A file that takes this many bytes of a write and no more, once, and cannot be cut then.
+    #[derive(Debug)]
+    struct FailsOnce(File, AtomicUsize);
+
+    impl Disk for FailsOnce {
+        fn write_at(&self, bytes: &[u8], place: u64) -> io::Result<usize> {
+            match self.1.load(Ordering::Relaxed) {
+                0 => Disk::write_at(&self.0, bytes, place),
+                1 => Err(ErrorKind::StorageFull.into()),
+                room => {
+                    self.1.store(1, Ordering::Relaxed);
+                    Disk::write_at(&self.0, &bytes[..room], place)
+                }
+            }
+        }
+
+        fn cut(&self, bytes: u64) -> io::Result<()> {
+            match self.1.swap(0, Ordering::Relaxed) {
+                0 => self.0.cut(bytes),
+                _ => Err(ErrorKind::Other.into()),
+            }
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_could_not_be_cut_off_at_once_is_cut_off_before_the_next_record() {
+        let path = std::env::temp_dir().join(format!("axon-frayed-{}", std::process::id()));
+        let options = File::options().create_new(true).read(true).write(true).open(&path);
+        let disk = FailsOnce(options.unwrap(), AtomicUsize::new(50));
+        let mut log = Log::new(Arc::new(disk), 0, 0);
+        // Two whole records of 21 bytes, and a part of the third.
+        assert!(log.append(&[vec![1; 9], vec![2; 9], vec![3; 9]]).is_err());
+        assert_eq!(fs::metadata(&path).unwrap().len(), 50);
+        log.append(&[vec![4; 9]]).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let mut expected = Vec::new();
+        format::put(&mut expected, 0, &[4; 9]);
+        assert_eq!(bytes, expected, "the second record would count as one that was kept");
     }
 }

@@ -4,10 +4,10 @@
 //! The file is a log (`format.rs`): a change is one record at its end. A thread writes it
 //! (`writer.rs`). What is written is out of reach of a crash of the process, and the run loop waits
 //! for that before any frame of the same call leaves: so an address is in the store before its host
-//! is sent it. It waits for a few milliseconds at most, and never for the disk: another thread
-//! brings what was written there. A machine that loses power may therefore lose the records of the
-//! last moments, but none before them, and never half a record. A log that has grown is written
-//! anew, into a second file that takes its place once it is on the disk.
+//! is sent it. It waits for a few milliseconds of a round at most, and never for the disk: another
+//! thread brings what was written there. A machine that loses power may therefore lose the records
+//! of the last moments, but none before them, and never half a record. A log that has grown is
+//! written anew, into a second file that takes its place once it is on the disk.
 //!
 //! Whoever opens a store holds the lock on the state file that it belongs to
 //! ([`incarnation`](crate::incarnation)).
@@ -19,8 +19,11 @@
 //! - Where the disk is full, fails, or takes less than what changes, the controller runs on with an
 //!   alarm. The store is written anew as soon as that works.
 
+mod allowance;
+mod files;
 pub mod format;
 mod log;
+mod state;
 mod writer;
 
 use crate::clock::Clock;
@@ -35,7 +38,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
-use writer::Writer;
+use std::time::{Duration, Instant};
+use writer::{Progress, Writer};
 
 /// A log is written anew when it has this many times the bytes of its entries, ...
 const GROWTH_MAX: u64 = 4;
@@ -73,6 +77,8 @@ pub struct Store {
     writer: Writer,
     /// Whether there was an alarm because it cannot be written.
     failing: bool,
+    /// Whether there was one because it cannot be written anew.
+    refused: bool,
     retried: Time,
 }
 
@@ -104,9 +110,10 @@ impl Store {
             writer: Writer::start((path.into(), fabric.into()), log)
                 .context("cannot start a thread")?,
             failing: false,
+            refused: false,
             retried: Time::ZERO,
         };
-        store.alarm();
+        store.alarm(&store.writer.progress());
         Ok((store, stored))
     }
 
@@ -141,28 +148,60 @@ impl Store {
         self.writer.append(payloads);
     }
 
-    /// What is due from time to time: a log that has grown is written anew, and so is one that
-    /// could not be written.
+    /// To be called once a round: a log that has grown is written anew, and so is one that could
+    /// not be written.
     pub fn round(&mut self, now: Time) {
-        self.alarm();
+        self.writer.allowance.renew();
         let progress = self.writer.progress();
-        let again = self.failing && now.since(self.retried) >= RETRY;
-        if progress.idle && (again || !self.failing && self.has_grown(progress.file_bytes)) {
+        self.alarm(&progress);
+        let wanted = self.failing || self.has_grown(progress.file_bytes);
+        let is_first = !self.failing && !self.refused;
+        if wanted && progress.idle && (is_first || now.since(self.retried) >= RETRY) {
             self.retried = now;
-            self.writer.rewrite(self.entries.values().cloned().collect());
+            self.rewrite();
         }
     }
 
-    /// Says that the store cannot be written, or that it is again.
-    fn alarm(&mut self) {
-        let (file, failing) = (self.path.display(), self.writer.progress().failing);
-        if let Some(error) = failing.as_ref().filter(|_| !self.failing) {
+    /// Waits until all that was kept is written, for `wait` at most; a store that is failing is
+    /// tried once more. Returns how the store fares then, and writes to the log what is lost.
+    pub fn close(mut self, wait: Duration) -> StoreStatus {
+        let end = Instant::now() + wait;
+        self.writer.finish(wait);
+        let progress = self.writer.progress();
+        if progress.failing.is_some() && progress.idle {
+            self.rewrite();
+            self.writer.finish(end.saturating_duration_since(Instant::now()));
+        }
+        let (status, file) = (self.status(), self.path.display());
+        let (lost_bytes, error) = (status.queued_bytes, self.writer.progress().failing);
+        if let Some(error) = error {
+            tracing::error!(%file, lost_bytes, error, "ALARM: the store ends without the leases \
+                and hosts of the last moments");
+        } else if lost_bytes > 0 {
+            tracing::error!(%file, lost_bytes, "ALARM: the disk is too slow: the store ends \
+                without the leases and hosts of the last moments");
+        }
+        status
+    }
+
+    fn rewrite(&mut self) {
+        self.writer.rewrite(self.entries.values().cloned().collect());
+    }
+
+    /// Says that the store cannot be written, or written anew, or that it is again.
+    fn alarm(&mut self, progress: &Progress) {
+        let (file, failing) = (self.path.display(), progress.failing.is_some());
+        if let Some(error) = progress.failing.as_ref().filter(|_| !self.failing) {
             tracing::error!(%file, error, "ALARM: the store cannot be written; leases given from \
                 now on are forgotten if this process ends");
-        } else if failing.is_none() && self.failing {
+        } else if !failing && self.failing {
             tracing::info!(%file, "the store is written again");
         }
-        self.failing = failing.is_some();
+        let refused = progress.refused.as_ref().filter(|_| !failing);
+        if let Some(error) = refused.filter(|_| !self.refused) {
+            tracing::error!(%file, error, "ALARM: the store cannot be written anew, and grows");
+        }
+        (self.failing, self.refused) = (failing, progress.refused.is_some());
     }
 
     /// Enters a change; answers with its payload, if it is one.
@@ -205,7 +244,7 @@ impl Store {
 /// Writes these payloads as the store, and brings them to the disk.
 fn written(path: &Path, fabric: &str, payloads: Vec<Vec<u8>>) -> io::Result<Log> {
     let log = Log::create(path, fabric, 0, &payloads)?;
-    log.file.sync_all()?;
+    log.sync()?;
     log.take_place(path)?;
     sync_parent(path)?;
     Ok(log)
@@ -270,4 +309,4 @@ fn stored(payload: &[u8], clock: &Clock) -> Option<Stored> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -150,7 +150,7 @@ pub struct ControllerCounters {
     pub item_misplaced: u64,
     /// DHCP replies with no path to their switch.
     pub dhcp_unreachable: u64,
-    /// Hosts, routes and commands of switches that had as many as one switch may have.
+    /// Hosts, routes and queries refused because their switch or port had as many as one may have.
     pub over_bound: u64,
 }
 

@@ -62,6 +62,11 @@ fn run(context: &mut Context) -> Result<Outcome> {
          file's `arp` traffic. It asks for servers more than for others, and where those stand \
          moves with the placement.",
     );
+    outcome.note(
+        "That ARP exceeds heartbeats on the torus too, at every size, is explained by the links' \
+         counters in the notes of axon/fig6a: a heartbeat crosses one link, a question is three \
+         messages across the whole torus.",
+    );
     Ok(outcome)
 }
 

@@ -36,6 +36,10 @@ pub const BIN: Span = Span::from_ticks(10 * QUARTER.ticks());
 /// Two and a half such frames, 12.3 us: bins of a steady stream differ, though it does not.
 pub const NARROW_BIN: Span = Span::from_ticks(10 * FRAME_TIME.ticks());
 
+/// From when to when the aggressor sends at line rate in what is judged, ms.
+pub const BUSY_MS: (u64, u64) = (4, 24);
+const SEEDS: u64 = 10;
+
 /// Which frames are lossless in these worlds.
 pub fn priority() -> Priority {
     Priority::from_low_bits(3)
@@ -91,6 +95,18 @@ pub fn choices(seed: u64) -> [(&'static str, Option<Choice>); 5] {
         ("fair bandwidth", Some(Choice::FairBandwidth)),
         ("max-min (ours)", Some(Choice::MaxMin)),
     ]
+}
+
+/// Whether that is a reading of the text that was chosen for what it shows: random sampling that
+/// does not draw with every frame, as the algorithm of appendix A does.
+pub fn is_chosen(choice: Option<Choice>) -> bool {
+    matches!(choice, Some(Choice::Sampled { interval, .. }) if interval > Bytes(0))
+}
+
+/// The seeds of the runs: ten where something is drawn, and one where nothing is.
+pub fn seeds(choice: Option<Choice>, seed: u64) -> std::ops::Range<u64> {
+    let is_drawn = matches!(choice, Some(Choice::Sampled { .. }));
+    seed..seed + if is_drawn { SEEDS } else { 1 }
 }
 
 /// A moment of a world, in ms.

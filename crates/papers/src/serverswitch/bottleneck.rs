@@ -38,6 +38,8 @@ pub struct Seen {
     pub longest: u64,
     /// The shortest queue, in bytes; none if nothing has happened there.
     pub shortest: Option<u64>,
+    /// Frames sampled, those that made no CNM included.
+    pub samples: u64,
     /// CNMs sent.
     pub cnms: u64,
     /// Frames lost.
@@ -84,7 +86,7 @@ impl Bottleneck {
         let link = connect(PORTS[1], 2);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let plane = plane(rp.max_rate, set_point, pool);
-        let switch = Switch { plane, last: Time::ZERO, cnms: 0, seen: seen.clone() };
+        let switch = Switch { plane, last: Time::ZERO, cnms: 0, samples: 0, seen: seen.clone() };
         engine.power_on(0, StationNode::Other(Box::new(switch)));
         engine.power_on(2, StationNode::Other(Box::new(Sink(seen.clone()))));
         let source = Source::new(RateLimiter::new(rp, Bytes(0), seed)?);
@@ -178,6 +180,7 @@ struct Switch {
     plane: Plane<FrameBuf>,
     last: Time,
     cnms: u64,
+    samples: u64,
     seen: Arc<Mutex<Seen>>,
 }
 
@@ -190,6 +193,7 @@ impl Node<FrameBuf> for Switch {
         self.plane.handle(now, input, out);
         let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
         let cnms = self.plane.counters().port(PORTS[1]).cnms;
+        let samples = self.plane.congestion_samples(PORTS[1]);
         let left = self.plane.queued_bytes(PORTS[1]).0;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.area += area;
@@ -197,6 +201,7 @@ impl Node<FrameBuf> for Switch {
         seen.shortest = Some(seen.shortest.map_or(left, |shortest| shortest.min(left)));
         seen.lost += out[start..].iter().filter(lost).count() as u64;
         seen.cnms += cnms - std::mem::replace(&mut self.cnms, cnms);
+        seen.samples += samples - std::mem::replace(&mut self.samples, samples);
     }
 
     fn deadline(&self) -> Option<Time> {

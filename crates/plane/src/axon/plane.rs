@@ -266,6 +266,11 @@ impl<B: Frame> Plane<B> {
         self.ports.count_drop(ingress, reason);
     }
 
+    /// How many frames the congestion points of `port` have sampled, since they were configured.
+    pub fn congestion_samples(&self, port: PortNo) -> u64 {
+        self.ports.congestion_samples(port)
+    }
+
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
         self.ports.queued_bytes(port)

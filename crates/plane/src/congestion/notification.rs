@@ -153,6 +153,11 @@ impl Watch {
         Ok(watch)
     }
 
+    /// How many frames the congestion points of all classes have sampled.
+    pub(crate) fn samples(&self) -> u64 {
+        self.points.iter().flatten().map(CongestionPoint::samples).sum()
+    }
+
     /// Whether any class is watched.
     pub(crate) fn is_any(&self) -> bool {
         self.points.iter().any(Option::is_some) || self.markers.iter().any(Option::is_some)

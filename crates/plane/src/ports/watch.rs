@@ -38,6 +38,12 @@ impl<B: Frame> Ports<B> {
         Some(outcome)
     }
 
+    /// How many frames the congestion points of `port` have sampled.
+    pub(crate) fn congestion_samples(&self, port: PortNo) -> u64 {
+        let state = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
+        state.map_or(0, |state| state.watch.samples())
+    }
+
     /// Changes how the domain is defended against the hosts of `port`, by priority: the treatments
     /// of [`Defences`](crate::congestion::qcn::Defences) when LLDP has changed them. Nothing
     /// happens without DCB or without such a port.

@@ -182,7 +182,8 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         out: &mut Vec<Action<B>>,
     ) {
         let is_install = matches!(change, RouteChange::Install { .. });
-        if if is_install { self.refuses() } else { self.refuses_removal() } {
+        let is_refused = if is_install { self.refuses() } else { self.refuses_removal() };
+        if is_refused {
             let result = Err(RouteError::Unavailable);
             return out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
         }

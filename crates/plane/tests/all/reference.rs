@@ -2,14 +2,17 @@
 //! the wires are idle.
 
 use axon_node::{
-    Action, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting, QueueState, RouteChange,
-    RouteError, RouteTicket, Snapshot,
+    Action, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting, Punt, QueueState,
+    RouteChange, RouteError, RouteTicket, Snapshot,
 };
 use axon_plane::reference::{Reference, Refusing};
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::probe::{ProbeHead, ProbeOptions};
-use axon_wire::{Bytes, Frame, FrameBuf, Hops, Layer, MacAddr, NodeId, PortNo, Route, Span, Time};
+use axon_wire::{
+    Bytes, Frame, FrameBuf, HeaderView, Hops, Layer, MacAddr, NodeId, PortNo, Route, Span, Time,
+    link,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -319,6 +322,55 @@ proptest! {
             let expected = apply(&mut software, now, &operation);
             prop_assert_eq!(&apply(&mut reference, now, &operation), &expected, "{:?}", operation);
             prop_assert_eq!(state(&reference, width), state(&software, width));
+        }
+    }
+}
+
+/// What a data plane hands over of a frame that comes in by port 1: why, and the length of the
+/// header of the packet, as handed over and as the packet's own bytes tell.
+fn handed_over<D: Dataplane<FrameBuf>>(
+    plane: &mut D,
+    (width, kind): (HopWidth, PortKind),
+    bytes: &[u8],
+) -> (Punt, usize, usize) {
+    let port = PortNo(1);
+    apply(plane, at(0), &Operation::Kind(port, kind));
+    apply(plane, at(0), &Operation::Link(port, true));
+    let frame = Operation::Frame { port, bytes: bytes.to_vec(), headroom: 64, intact: true };
+    let seen = apply(plane, at(0), &frame);
+    let [Seen::Other(Action::Punt { frame, punt, header_bytes, .. })] = &seen[..] else {
+        panic!("{width:?}: {seen:?}")
+    };
+    let parsed = HeaderView::parse(frame.bytes(), width).map_or(0, |view| view.header_bytes());
+    (*punt, usize::from(*header_bytes), parsed)
+}
+
+#[test]
+fn both_tell_the_length_of_the_header_of_every_packet_for_the_control_plane() {
+    for width in [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen] {
+        let packet = |forward: &Hops| {
+            let reverse = Hops::from([3, 1, 4]);
+            let mut bytes = vec![0; width.header_bytes(forward.len() + reverse.len())];
+            header::emit(&mut bytes, width, PacketType::Control, forward, &reverse).unwrap();
+            bytes.extend([0x11; 60]);
+            bytes
+        };
+        let mut ethernet = vec![2; 60];
+        ethernet[12..14].copy_from_slice(&[8, 0]);
+        let cases = [
+            (Punt::Miss, PortKind::Host, ethernet),
+            (Punt::Addressed, PortKind::Axon, packet(&Hops::to_control())),
+            (Punt::Error, PortKind::Axon, packet(&Hops::default())),
+            (Punt::LinkLocal, PortKind::Axon, link::emit(MAC, b"hello")),
+        ];
+        for (why, kind, bytes) in cases {
+            let software =
+                handed_over(&mut Plane::<FrameBuf>::new(config(width)), (width, kind), &bytes);
+            let mut reference = Reference::<FrameBuf>::new(config(width));
+            assert_eq!(handed_over(&mut reference, (width, kind), &bytes), software);
+            let (punt, reported, parsed) = software;
+            assert_eq!((punt, reported), (why, parsed), "{width:?}");
+            assert_eq!(reported == 0, why == Punt::LinkLocal, "{width:?}: {why:?}");
         }
     }
 }

@@ -265,6 +265,7 @@ impl World {
                     options: options(tcp),
                     steps,
                     rounds: *rounds,
+                    unmeasured: 0,
                 };
                 self.with_host(host, |host, _| host.collective(plan, start))
             });

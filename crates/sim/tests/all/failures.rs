@@ -5,7 +5,7 @@ use crate::common::{
 };
 use axon_fabric::model::{End, FaultKind};
 use axon_node::{PortKind, PortView};
-use axon_sim::{DataplaneKind, PingPlan, SwitchPlane};
+use axon_sim::{DataplaneKind, PingPlan, SwitchPlane, World};
 use axon_wire::{PortNo, Span, Time};
 
 /// Each scenario of this file as a test on each data plane.
@@ -272,6 +272,30 @@ fn went_wrong(world: &axon_sim::World) -> (u64, u64) {
         _ => panic!("another data plane"),
     });
     planes.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+}
+
+/// A hub with links to every switch of a ring of 44: no two are more than two links apart. Without
+/// the hub they are up to 22, and the root of the routes is one of them.
+#[test]
+fn the_ring_that_a_dead_hub_leaves_carries_everybody() {
+    let mut links: Vec<String> = (2..=45).map(|rim| format!("[s1, s{rim}]")).collect();
+    links.extend((2..45).map(|rim| format!("[s{rim}, s{}]", rim + 1)));
+    links.push("[s45, s2]".into());
+    let switches: Vec<String> = (1..=45).map(|number| format!("s{number}")).collect();
+    let text = format!(
+        "name: wheel\ncontroller: {{at: s2}}\ntimers: {{heartbeat: 20ms}}\ntopology:\n  \
+         listed:\n    switches: [{}]\n    hosts: {{h1: s12, h2: s34, h3: s2}}\n    links: [{}]\n",
+        switches.join(", "),
+        links.join(", "),
+    );
+    let mut world = World::new(&common::fabric(&text), 1);
+    common::await_addresses(&mut world);
+    let pairs = [(0, 1), (1, 0), (0, 2), (2, 1)];
+    assert_eq!(unreached(&mut world, &pairs, 3), []);
+    world.inject(FaultKind::SwitchDown(0));
+    world.run_for(Span::from_secs(2));
+    assert_eq!(unreached(&mut world, &pairs, 3), []);
+    assert_sound(&world);
 }
 
 #[test]

@@ -306,17 +306,17 @@ fn apart(all: [u64; 3]) -> u64 {
 
 #[test]
 fn equal_frames_of_three_inputs_alternate_exactly() {
-    // As long as a turn: 1600 bytes on the wire.
+    // As long as the quantum: 1600 bytes on the wire.
     shares([1576; 3], 3000, |count, _| assert!(apart(count) <= 1, "{count:?}"));
 }
 
 #[test]
-fn unequal_frames_share_the_wire_to_within_a_turn_and_a_frame() {
-    const TURN: u64 = 1600;
+fn unequal_frames_share_the_wire_to_within_a_quantum_and_a_frame() {
+    const QUANTUM: u64 = 1600;
     for lengths in [[64, 1514, 9000], [60, 61, 62], [300, 1576, 700]] {
         let longest = lengths.iter().max().unwrap() + OVERHEAD;
         shares(lengths, 30_000, |_, bytes| {
-            assert!(apart(bytes) <= TURN + longest, "{lengths:?}: {bytes:?}");
+            assert!(apart(bytes) <= QUANTUM + longest, "{lengths:?}: {bytes:?}");
         });
     }
 }

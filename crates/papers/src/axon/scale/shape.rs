@@ -56,7 +56,7 @@ impl Shape {
         let k = (2..).find(|k: &usize| k.pow(3) >= hosts).unwrap_or(2);
         let topology = match self {
             Shape::Torus => {
-                let (rows, cols) = rings(few);
+                let (rows, cols) = rings(hosts);
                 Topology::Torus(Torus { rows, cols, hosts_per_switch: None, hosts: placed })
             }
             Shape::FatTree => {
@@ -87,9 +87,10 @@ fn random(switches: usize, average_degree: usize, hosts: Option<Placed>, seed: u
     })
 }
 
-/// Rows and columns for about `switches` switches: rings of 100 if there are enough for ten,
-/// nearly square below.
-fn rings(switches: usize) -> (usize, usize) {
+/// Rows and columns of the torus for so many hosts: rings of 100 if there are switches enough for
+/// ten, nearly square below.
+pub fn rings(hosts: usize) -> (usize, usize) {
+    let switches = hosts.div_ceil(HOSTS_PER_SWITCH);
     if switches >= 1000 {
         return (switches.div_ceil(100), 100);
     }
@@ -97,9 +98,24 @@ fn rings(switches: usize) -> (usize, usize) {
     (rows, switches.div_ceil(rows).max(2))
 }
 
+/// Links between two switches of that torus, drawn at random, by a shortest way: the mean.
+pub fn torus_hops((rows, cols): (usize, usize)) -> f64 {
+    let ring = |count: usize| (count * count / 4) as f64 / count as f64;
+    ring(rows) + ring(cols)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ways_across_a_torus_are_a_quarter_of_both_rings() {
+        assert_eq!(torus_hops(rings(50_000)), 37.5);
+        assert_eq!(torus_hops(rings(1_000)), 5.0);
+        assert_eq!(rings(5_000), (22, 23));
+        // Of five: 0, 1, 2, 2, 1.
+        assert_eq!(torus_hops((5, 1)), 1.2);
+    }
 
     #[test]
     fn the_largest_is_the_papers() {

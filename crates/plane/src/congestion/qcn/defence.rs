@@ -169,7 +169,7 @@ impl DefenceConfig {
     }
 
     /// The CNPVs and the ready priorities that all of the neighbours advertise.
-    fn heard(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
+    fn received(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
         match (neighbours, self.several) {
             ([], _) | ([_, _, ..], Several::AsNone) => CongestionNotification::default(),
             ([first, rest @ ..], _) => {
@@ -184,17 +184,17 @@ impl DefenceConfig {
 
 /// The defence of one port, all priorities together.
 ///
-/// A priority that follows LLDP begins in edge mode and says so: CNPV, not ready. When the
-/// neighbour says that the priority is a CNPV with him too, the port goes to interior and
-/// stops remapping; once that [is in force](Self::in_force) it says ready. When the neighbour
-/// says ready as well, the port goes to interior ready and leaves the CN-TAGs on. A neighbour
+/// A priority that follows LLDP begins in edge mode and is advertised so: CNPV, not ready. When the
+/// neighbour advertises the priority as a CNPV too, the port goes to interior and stops
+/// remapping; once that [is in force](Self::in_force) it advertises ready. When the neighbour
+/// advertises ready as well, the port goes to interior ready and leaves the CN-TAGs on. A neighbour
 /// that is no longer ready takes it back to interior, one that no longer has the priority or
-/// is gone to edge. A disabled priority is not spoken of. A fixed mode stays, and says of
-/// itself what the same mode would say had it been found by LLDP.
+/// is gone to edge. A disabled priority is not advertised. A fixed mode stays, and advertises
+/// what the same mode would advertise had it been found by LLDP.
 #[derive(Clone, Debug)]
 pub struct Defences {
     config: DefenceConfig,
-    heard: CongestionNotification,
+    received: CongestionNotification,
     modes: [DefenceMode; PRIORITIES],
     /// Interior priorities that are known to be remapped no more.
     ready: PrioritySet,
@@ -210,7 +210,7 @@ impl Defences {
         let modes = [DefenceMode::Disabled; PRIORITIES];
         let mut port = Defences {
             config,
-            heard: CongestionNotification::default(),
+            received: CongestionNotification::default(),
             modes,
             ready: PrioritySet::EMPTY,
         };
@@ -219,10 +219,10 @@ impl Defences {
     }
 
     /// What LLDP knows of the neighbours has become this: one entry for each neighbour, an
-    /// empty one for a neighbour that sends no such TLV. Says which priorities change their
+    /// empty one for a neighbour that sends no such TLV. Answers which priorities change their
     /// [treatment](Self::treatment).
-    pub fn neighbours(&mut self, said: &[CongestionNotification]) -> PrioritySet {
-        self.heard = self.config.heard(said);
+    pub fn neighbours(&mut self, advertised: &[CongestionNotification]) -> PrioritySet {
+        self.received = self.config.received(advertised);
         self.settle()
     }
 
@@ -252,8 +252,8 @@ impl Defences {
         Treatment { input, strip_tag }
     }
 
-    /// What the port says of itself in LLDP.
-    pub fn says(&self) -> CongestionNotification {
+    /// What the port advertises in LLDP.
+    pub fn advertises(&self) -> CongestionNotification {
         let mut cnpvs = PrioritySet::EMPTY;
         for priority in Priority::ALL {
             if self.mode(priority) != DefenceMode::Disabled {
@@ -286,7 +286,7 @@ impl Defences {
         if let Choice::Admin(mode, _) = self.config.choice(priority) {
             return mode;
         }
-        match (self.heard.values.contains(priority), self.heard.ready.contains(priority)) {
+        match (self.received.values.contains(priority), self.received.ready.contains(priority)) {
             (false, _) => DefenceMode::Edge,
             (true, false) => DefenceMode::Interior,
             (true, true) => DefenceMode::InteriorReady,
@@ -322,19 +322,19 @@ mod tests {
     fn two_ports_that_receive_each_other_become_interior_and_then_ready() {
         let (mut a, mut b) = (Defences::new(config(8)).unwrap(), Defences::new(config(8)).unwrap());
         let three = priority(3);
-        assert_eq!((a.mode(three), a.says()), (DefenceMode::Edge, said(8, 0)));
+        assert_eq!((a.mode(three), a.advertises()), (DefenceMode::Edge, said(8, 0)));
         a.in_force();
-        assert_eq!(a.says(), said(8, 0), "an edge is never ready");
-        assert_eq!(a.neighbours(&[b.says()]), PrioritySet::from_bits(8));
-        assert_eq!((a.mode(three), a.says()), (DefenceMode::Interior, said(8, 0)));
+        assert_eq!(a.advertises(), said(8, 0), "an edge is never ready");
+        assert_eq!(a.neighbours(&[b.advertises()]), PrioritySet::from_bits(8));
+        assert_eq!((a.mode(three), a.advertises()), (DefenceMode::Interior, said(8, 0)));
         a.in_force();
-        assert_eq!(a.says(), said(8, 8), "ready once the remapping has ended");
-        b.neighbours(&[a.says()]);
+        assert_eq!(a.advertises(), said(8, 8), "ready once the remapping has ended");
+        b.neighbours(&[a.advertises()]);
         assert_eq!(b.mode(three), DefenceMode::InteriorReady);
         b.in_force();
-        a.neighbours(&[b.says()]);
+        a.neighbours(&[b.advertises()]);
         assert_eq!(a.mode(three), DefenceMode::InteriorReady);
-        assert_eq!(a.neighbours(&[b.says()]), PrioritySet::EMPTY, "nothing new");
+        assert_eq!(a.neighbours(&[b.advertises()]), PrioritySet::EMPTY, "nothing new");
     }
 
     #[test]
@@ -344,12 +344,15 @@ mod tests {
         port.in_force();
         port.neighbours(&[said(8, 0)]);
         assert_eq!(port.mode(priority(3)), DefenceMode::Interior);
-        assert_eq!(port.says(), said(8, 8), "we are still ready");
+        assert_eq!(port.advertises(), said(8, 8), "we are still ready");
         for gone in [&[said(0, 8)][..], &[]] {
             port.neighbours(&[said(8, 8)]);
             port.in_force();
             port.neighbours(gone);
-            assert_eq!((port.mode(priority(3)), port.says()), (DefenceMode::Edge, said(8, 0)));
+            assert_eq!(
+                (port.mode(priority(3)), port.advertises()),
+                (DefenceMode::Edge, said(8, 0))
+            );
         }
     }
 
@@ -397,7 +400,7 @@ mod tests {
         assert_eq!(port.mode(priority(3)), DefenceMode::Disabled);
         assert_eq!(port.mode(priority(4)), DefenceMode::Interior);
         assert_eq!(port.mode(priority(5)), DefenceMode::InteriorReady);
-        assert_eq!(port.says().values, PrioritySet::from_bits(0x30));
+        assert_eq!(port.advertises().values, PrioritySet::from_bits(0x30));
     }
 
     #[test]
@@ -432,13 +435,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_heard_foreign_frames_leave_the_domain_and_only_the_ready_keep_tags(
+        fn whatever_is_received_foreign_frames_leave_the_domain_and_only_the_ready_keep_tags(
             cnpvs in 0u8..255,
-            heard in
+            received in
                 prop::collection::vec((any::<u8>(), any::<u8>(), 0usize..3, any::<bool>()), 1..9),
         ) {
             let mut port = Defences::new(config(cnpvs)).unwrap();
-            for (theirs, ready, count, in_force) in heard {
+            for (theirs, ready, count, in_force) in received {
                 port.neighbours(&[said(theirs, ready); 2][..count.min(2)]);
                 if in_force {
                     port.in_force();
@@ -453,9 +456,9 @@ mod tests {
                     if let InputPriority::Moved(to) = treatment.input {
                         prop_assert_eq!(cnpvs >> to.value() & 1, 0);
                     }
-                    let says = port.says();
-                    prop_assert_eq!(says.values.bits(), cnpvs);
-                    prop_assert!(!says.ready.contains(priority) || ours && inside);
+                    let ours_now = port.advertises();
+                    prop_assert_eq!(ours_now.values.bits(), cnpvs);
+                    prop_assert!(!ours_now.ready.contains(priority) || ours && inside);
                 }
             }
         }

@@ -183,6 +183,7 @@ pub struct CongestionPoint {
     to_mark: u64,
     queue_old: Bytes,
     random: Random,
+    samples: u64,
     cnms: u64,
 }
 
@@ -195,7 +196,7 @@ impl CongestionPoint {
         config.check()?;
         let mut random = Random::new(seed);
         let to_mark = jittered(config.interval(0).0, &mut random);
-        Ok(CongestionPoint { config, to_mark, queue_old: Bytes(0), random, cnms: 0 })
+        Ok(CongestionPoint { config, to_mark, queue_old: Bytes(0), random, samples: 0, cnms: 0 })
     }
 
     /// A frame of `frame` bytes has joined the queue, which holds `queue` bytes with it.
@@ -216,6 +217,7 @@ impl CongestionPoint {
     }
 
     fn sample(&mut self, queue: Bytes) -> Option<Feedback> {
+        self.samples = self.samples.saturating_add(1);
         let qntz_fb = self.config.quantized(queue, self.queue_old);
         let offset = self.config.format.offset(self.config.set_point, queue);
         let delta = self.config.format.delta(queue, self.queue_old);
@@ -226,6 +228,11 @@ impl CongestionPoint {
         }
         self.cnms = self.cnms.saturating_add(1);
         Some(Feedback { qntz_fb, offset, delta })
+    }
+
+    /// How many frames were sampled, those included of which no CNM came.
+    pub fn samples(&self) -> u64 {
+        self.samples
     }
 
     /// `cpTransmittedCnms`: how often a CNM was asked for.
@@ -314,6 +321,7 @@ mod tests {
                     gaps.push(core::mem::take(&mut since));
                 }
             }
+            assert_eq!(point.samples(), gaps.len() as u64, "each is counted, with a CNM or not");
             // The first sample sees growth from nothing, the others a queue that stands.
             let range = interval * 85 / 100..=interval * 115 / 100 + 100;
             assert!(gaps[2..].iter().all(|gap| range.contains(gap)), "{queue}: {gaps:?}");

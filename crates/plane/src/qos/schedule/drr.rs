@@ -20,12 +20,12 @@ use axon_wire::priority::PRIORITIES;
 /// appended. Eight classes fit a bitmap, in which the next one is found in an instruction or
 /// two; so they are served in the order of their numbers, whenever they filled.
 ///
-/// Quanta may be smaller than a frame: that interleaves classes more finely. Many turns then
+/// Quanta may be smaller than a frame: that interleaves classes more finely. Many rounds then
 /// pass before any class may send; they are not gone through one by one, but as many as leave
 /// everybody without a frame are given at once.
 ///
-/// A paused class is passed over. It keeps of its deficit what a class may keep between turns,
-/// less than a frame; so after the pause it sends no more than in any turn.
+/// A paused class is passed over. It keeps of its deficit what a class may keep between rounds,
+/// less than a frame; so after the pause it sends no more than in any round.
 #[derive(Clone, Debug)]
 pub(super) struct Drr {
     quanta: [u32; PRIORITIES],
@@ -125,7 +125,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// What the paper writes, one turn at a time, on queues of frame costs.
+    /// What the paper writes, one class at a time, on queues of frame costs.
     struct Slow {
         queues: [VecDeque<u32>; PRIORITIES],
         quanta: [u32; PRIORITIES],
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn the_example_of_the_paper_comes_out() {
-        // Costs 200, 750, 20 with a quantum of 500: 200 in the first turn; 750 and 20 in the
+        // Costs 200, 750, 20 with a quantum of 500: 200 in the first round; 750 and 20 in the
         // second with a deficit of 800.
         let mut drr = Drr::new([500; PRIORITIES]);
         let mut queues = [const { VecDeque::new() }; PRIORITIES];
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_paused_in_its_turn_sends_no_more_than_a_turn_after_the_pause() {
+    fn a_class_paused_in_a_round_sends_no_more_than_in_a_round_after_the_pause() {
         let mut drr = Drr::new([1000; PRIORITIES]);
         let [first, second] = [TrafficClass::ALL[0], TrafficClass::ALL[1]];
         let both = ClassSet::from_bits(3);
@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn a_deficit_that_is_just_enough_lets_a_frame_go() {
-        // Both need three turns for a frame, so class 0 goes first, and then they alternate;
-        // with a turn too many class 0 would keep 500 and soon be a frame ahead.
+        // Both need three rounds for a frame, so class 0 goes first, and then they alternate;
+        // with a round too many class 0 would keep 500 and soon be a frame ahead.
         let mut drr = Drr::new([500; PRIORITIES]);
         let both = ClassSet::from_bits(3);
         for frame in 0..20 {
@@ -264,8 +264,8 @@ mod tests {
     }
 
     proptest! {
-        /// Frame by frame the same order as the algorithm of the paper, whose single turns are
-        /// gone through.
+        /// Frame by frame the same order as the algorithm of the paper, whose rounds are gone
+        /// through one by one.
         #[test]
         fn the_order_is_that_of_the_published_algorithm(
             quanta in prop::array::uniform8(1..4000u32),

@@ -43,6 +43,8 @@ pub struct CollectivePlan {
     pub steps: Vec<Step>,
     /// How many rounds.
     pub rounds: u64,
+    /// Rounds before those that are neither timed nor counted: the first opens connections.
+    pub unmeasured: u64,
 }
 
 impl CollectivePlan {
@@ -240,9 +242,13 @@ impl App for Collective {
         let (wrote, acknowledged) = self.write(now, stack);
         if self.step == self.plan.steps.len() && acknowledged {
             let began = self.began.take().unwrap_or(now);
+            self.step = 0;
+            if self.plan.unmeasured > 0 {
+                self.plan.unmeasured -= 1;
+                return true;
+            }
             self.stats.times.add(now.since(began));
             self.stats.completed += 1;
-            self.step = 0;
             if self.stats.completed >= self.plan.rounds {
                 self.stats.done = Some(now);
                 self.close(stack);

@@ -19,7 +19,7 @@ pub struct RequestPlan {
     pub targets: Vec<Ipv4Addr>,
     /// At which port.
     pub port: u16,
-    /// How.
+    /// The protocol of requests and answers.
     pub transport: Transport,
     /// Bytes of a request, at least 1.
     pub request: u32,

@@ -34,7 +34,11 @@ impl LldpState {
         let config = DefenceConfig { cnpvs, ..DefenceConfig::default() };
         let defences = Defences::new(config).expect("a domain with an outside");
         let mut state = LldpState { agent, defences, tx: VecDeque::new() };
-        state.agent.set_local(Time::ZERO, vec![state.defences.says().emit()], &mut Vec::new());
+        state.agent.set_local(
+            Time::ZERO,
+            vec![state.defences.advertises().emit()],
+            &mut Vec::new(),
+        );
         state
     }
 
@@ -78,7 +82,7 @@ impl LldpState {
             let received = congestion::advertised(self.agent.neighbours(), &mut Vec::new());
             self.defences.neighbours(&received);
             self.defences.in_force();
-            self.agent.set_local(now, vec![self.defences.says().emit()], &mut requests);
+            self.agent.set_local(now, vec![self.defences.advertises().emit()], &mut requests);
         }
         for request in requests {
             if let LldpRequest::Send(frame) = request {

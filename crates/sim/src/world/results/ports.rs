@@ -31,7 +31,7 @@ pub struct EndCount {
     /// The node in which they ended, the port by which they had come in, or, for what links
     /// lose, the port that had sent them.
     pub place: String,
-    /// Why.
+    /// The name of a reason of a node (`axon_node::Drop`) or of a link (`links::Loss`).
     pub reason: &'static str,
     /// Whether frames end so in normal operation.
     pub is_ordinary: bool,

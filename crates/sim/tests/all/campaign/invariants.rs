@@ -1,7 +1,7 @@
 //! What must hold at every moment, whatever is broken and whoever attacks.
 
 use axon_control::controller::bounds::{
-    COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
+    COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
 };
 use axon_sim::World;
 use std::collections::BTreeMap;
@@ -76,6 +76,7 @@ fn bounded(world: &World) -> Result<(), String> {
         let kept = [
             ("hosts", controller.hosts().claims_of(index), HOSTS_PER_SWITCH_MAX),
             ("routes", controller.flows().requested_by(index), ROUTES_PER_SWITCH_MAX),
+            ("inherited", controller.flows().inherited_by(index), INHERITED_PER_SWITCH_MAX),
         ];
         within(
             &format!("{} for {}", world.fabric().controller.name, switch.incarnation.node),
@@ -85,7 +86,7 @@ fn bounded(world: &World) -> Result<(), String> {
     }
     let pending = controller.restored().routes_pending as usize;
     let kept = [
-        ("routes that wait", pending, switches * ROUTES_PER_SWITCH_MAX),
+        ("routes that wait", pending, switches * INHERITED_PER_SWITCH_MAX),
         ("commands", node.unacknowledged(), switches * COMMANDS_PER_SWITCH_MAX),
         // Nobody in the campaign owns a switch.
         ("refusals by a bound", controller.counters().over_bound as usize, 0),

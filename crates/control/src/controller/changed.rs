@@ -1,0 +1,50 @@
+//! Which hosts have changed since somebody last asked.
+
+use alloc::vec::Vec;
+use axon_wire::MacAddr;
+
+/// MAC addresses of hosts, each at least once. There are at most about twice as many entries as
+/// hosts.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changed(Vec<MacAddr>);
+
+impl Changed {
+    /// Adds a host.
+    pub(super) fn push(&mut self, mac: MacAddr) {
+        if self.0.len() == self.0.capacity() {
+            // Before the list grows, its repetitions make room; the room for as many more is what
+            // makes the sorting cheap.
+            self.sort();
+            self.0.reserve(self.0.len() + 16);
+        }
+        self.0.push(mac);
+    }
+
+    /// The hosts since the last call, in the order of their MACs, each once.
+    pub(super) fn take(&mut self) -> Vec<MacAddr> {
+        self.sort();
+        core::mem::take(&mut self.0)
+    }
+
+    fn sort(&mut self) {
+        self.0.sort_unstable();
+        self.0.dedup();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_nobody_takes_grows_with_the_hosts_and_not_with_their_changes() {
+        let mut changed = Changed::default();
+        let mac = |host: u8| MacAddr([2, 0, 0, 0, 0, host]);
+        for change in 0..100_000u32 {
+            changed.push(mac((change % 100) as u8));
+        }
+        assert!(changed.0.capacity() < 1_000, "{}", changed.0.capacity());
+        assert_eq!(changed.take(), (0..100).map(mac).collect::<Vec<_>>());
+        assert_eq!(changed.take(), []);
+    }
+}

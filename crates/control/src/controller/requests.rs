@@ -1,0 +1,153 @@
+//! Requests of hosts, which their switches pass on: for routes (Axon-ARP) and addresses (DHCP).
+//! Each is a datagram that is repeated until it is answered.
+
+use super::Controller;
+use super::flows::{Account, RouteIndex};
+use super::hosts::{Host, HostIndex, Learned, Place};
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
+use axon_wire::{Incarnation, PortNo, Time};
+use core::net::IpAddr;
+
+impl Controller {
+    /// Phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in both
+    /// directions and registered, and the request goes on to the target switch. An existing route
+    /// is used as it is, so repeated requests change nothing. A request that cannot be fulfilled
+    /// is counted and dropped; the switch repeats it.
+    pub fn arp_request(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpRequest,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(switch) = self.admit(now, from, out) else {
+            return;
+        };
+        let place = Place { switch, port: m.port };
+        let source = match self.hosts.request(now, place, m.source_mac) {
+            Learned::Here(source) => source,
+            Learned::Full => return self.too_many_hosts(now, place, out),
+            Learned::Refused | Learned::Moved(_) => {
+                self.counters.arp_misplaced += 1;
+                return;
+            }
+        };
+        if let Some(ip) = m.source_ip {
+            self.own(now, source, ip, out);
+        }
+        let target = match m.target {
+            Target::Ip(ip) => self.hosts.by_ip(ip),
+            Target::Mac(mac) => self.hosts.by_mac(mac),
+        };
+        let Some(target) = target else {
+            self.counters.arp_unknown_target += 1;
+            return;
+        };
+        if target == source {
+            self.counters.arp_self += 1;
+            return;
+        }
+        let there = self.hosts.get(target).map_or(place, Host::place);
+        let found = [self.flows.find(place, target), self.flows.find(there, source)];
+        let made_at = match found {
+            [Some(_), Some(_)] => &[][..],
+            [None, Some(_)] => &[place],
+            [Some(_), None] => &[there],
+            [None, None] => &[place, there],
+        };
+        if let Some(excess) = self.excess_of(place, made_at) {
+            return self.over_bound(now, excess, out);
+        }
+        let asked = match m.target {
+            Target::Ip(ip) => Some(ip),
+            Target::Mac(_) => None,
+        };
+        let answered = self.answer(&m, from, (source, target), (found, asked), out).is_some();
+        self.plan_round(now);
+        if answered {
+            self.counters.arp_answered += 1;
+        } else {
+            self.counters.arp_unreachable += 1;
+        }
+    }
+
+    /// Answers a request with the routes there and back; those that were not found are made.
+    fn answer(
+        &mut self,
+        m: &ArpRequest,
+        from: Incarnation,
+        (source, target): (HostIndex, HostIndex),
+        (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        let place = self.hosts.get(source)?.place();
+        let host = self.hosts.get(target)?;
+        let (there, target_mac) = (host.place(), host.mac);
+        let target_ip = asked.or_else(|| host.ips.last().copied());
+        let to = self.graph.switch(there.switch).incarnation;
+        let hops = self.path_to(to.node)?;
+        let account = Account::Requested(place);
+        let forward = self.found_or_made(found[0], place, target, (source, account))?;
+        let backward = self.found_or_made(found[1], there, source, (target, account))?;
+        let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);
+        let message = Message::ArpTarget(ArpTarget {
+            id: m.id,
+            source_switch: from,
+            source_port: m.port,
+            source_mac: m.source_mac,
+            source_ip: m.source_ip,
+            target_port: there.port,
+            target_mac,
+            target_ip,
+            // Both routes are as of now, so the later of their stamps is true of both.
+            stamp: self.stamp(forward.number.max(backward.number)),
+            to_source: backward.to_install(),
+            to_target: forward.to_install(),
+            answer_by: backward.hops_to(PortNo::CONTROL),
+            // The node makes it when it seals the message.
+            grant: Grant::default(),
+        });
+        out.push(Effect::Routed { hops, to, message });
+        Some(())
+    }
+
+    /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.
+    pub fn dhcp_relay(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: HostFrame,
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(switch) = self.admit(now, from, out) else {
+            return;
+        };
+        let place = Place { switch, port: m.port };
+        let Some(request) = self.dhcp.read(&m.frame) else { return };
+        let learned = self.hosts.request(now, place, request.mac);
+        if learned == Learned::Full {
+            return self.too_many_hosts(now, place, out);
+        }
+        let here = matches!(learned, Learned::Here(_));
+        let done = self.dhcp.serve(now, place, here, &request);
+        if let Learned::Here(host) = learned {
+            if let Some(ip) = done.released {
+                self.hosts.disown(host, IpAddr::V4(ip));
+                self.cut_off(host, out);
+            }
+            if let Some(ip) = done.leased {
+                self.own(now, host, IpAddr::V4(ip), out);
+            }
+        }
+        self.settle(now, out);
+        let Some(frame) = done.reply else { return };
+        let Some(hops) = self.path_to(from.node) else {
+            self.counters.dhcp_unreachable += 1;
+            return;
+        };
+        let message = Message::HostFrame(HostFrame { port: m.port, frame });
+        out.push(Effect::Routed { hops, to: from, message });
+    }
+}
