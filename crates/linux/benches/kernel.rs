@@ -1,12 +1,12 @@
 //! What a hop costs in the kernel's programs: `cargo bench -p axon-linux`, as root.
 //!
-//! Each job is run by BPF_PROG_RUN on a frame of about 100 bytes. With tc a call runs it 7 times, and
-//! leaves the frame as the program made it: so packets have 8 hops, or 8 headers one in the other,
-//! and what was pushed has a route of its own. With XDP that would make the kernel wait for all
-//! readers at each call, and measure cold caches; there it is once, and the clock weighs more. The
-//! median of many calls counts. Compare with `nothing`, which has the clock in it, and with
-//! `redirect`, which looks at nothing. A device, a driver and its queues cost several times as much,
-//! and are not in here.
+//! Each job is run by BPF_PROG_RUN on a frame of about 100 bytes. With tc a call runs it 7 times,
+//! and leaves the frame as the program made it: so packets have 8 hops, or 7 headers one in the
+//! other, and what was pushed has a route of its own. With XDP that would make the kernel wait for
+//! all readers at each call, and measure cold caches; there it is once, and the clock weighs more.
+//! The median of many calls counts. Compare with `nothing`, which has the clock in it, and with
+//! `redirect`, which looks at nothing. A device, a driver and its queues cost several times as
+//! much, and are not in here.
 
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
 use axon_node::PortKind;
