@@ -8,7 +8,7 @@ use aya::programs::links::LinkError;
 use aya::sys::SyscallError;
 use aya::{EbpfError, programs::tc::TcError};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why something could not be done with the kernel's data plane. Its tables are as before.
 #[derive(Debug, thiserror::Error)]
@@ -23,10 +23,14 @@ pub enum KernelError {
         feature: &'static str,
     },
     /// Programs and tables can be kept in a BPF file system only.
-    #[error("{} is not in a BPF file system: mount one, with `mount -t bpf bpf DIRECTORY`", .0.display())]
+    #[error(
+        "{} is not in a BPF file system: mount one, with `mount -t bpf bpf DIRECTORY`", .0.display()
+    )]
     NotBpfFileSystem(PathBuf),
     /// The folder is that of another data plane, or of another version of the programs.
-    #[error("{} holds the tables of another data plane ({found}): remove them first", folder.display())]
+    #[error(
+        "{} holds the tables of another data plane ({found}): remove them first", folder.display()
+    )]
     OtherPlane {
         /// The folder that was to be opened.
         folder: PathBuf,
@@ -104,6 +108,11 @@ impl KernelError {
             _ => None,
         }
     }
+}
+
+/// A failed call about a file of the folder.
+pub(super) fn of_folder(folder: &Path) -> impl Fn(io::Error) -> KernelError + '_ {
+    |error| KernelError::system(folder.display().to_string(), error)
 }
 
 impl From<SyscallError> for KernelError {

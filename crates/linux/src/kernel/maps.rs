@@ -1,6 +1,6 @@
 //! The tables of the kernel's data plane, typed. `ebpf/step.h` has them for the programs.
 
-use super::KernelError;
+use super::error::KernelError;
 use axon_node::{PortKind, RouteError};
 use axon_plane::routes;
 use axon_wire::header::{self, HeaderView};

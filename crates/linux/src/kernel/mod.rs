@@ -15,61 +15,23 @@ mod inherited;
 mod maps;
 pub mod plane;
 mod program;
+mod settings;
 pub mod tables;
 
 pub use error::KernelError;
 pub use maps::{HEADER_BYTES_MAX, NodeQueue, Traffic};
 pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
+pub use settings::{KernelSettings, Plane};
 
 use axon_node::{PortKind, RouteError};
-use axon_wire::{HopWidth, MacAddr, PortNo, Route};
+use axon_wire::{MacAddr, PortNo, Route};
 use aya::programs::links::PinnedLink;
+use error::of_folder;
 use maps::Tables;
 use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
-use program::{Loader, of_folder};
+use program::{Loader, object};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// Which program carries the frames.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Plane {
-    /// At tc ingress: super-packets pass whole, egress queues are those of the devices.
-    Tc,
-    /// In drivers: frames one by one, without queues.
-    Xdp,
-}
-
-/// What the programs of a switch are made for; a folder keeps tables of one such choice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelSettings {
-    /// The programs.
-    pub plane: Plane,
-    /// Of the fabric.
-    pub hop_width: HopWidth,
-    /// How many ports the switch has, 1 to [`HopWidth::ports_max`].
-    pub ports: u16,
-    /// Routes that one port may have; all ports together have at most 1,048,576.
-    pub routes_per_port_max: usize,
-    /// The longest header on a link between switches, in bytes; up to 65,535.
-    pub route_bytes_max: usize,
-    /// The longest frame of a host, from its addresses to its last byte, without a tag.
-    pub frame_bytes_max: usize,
-}
-
-impl KernelSettings {
-    /// Their name, as that of a folder: what is pinned there is for these settings and for these
-    /// very programs.
-    fn name(&self) -> String {
-        let version = xxhash_rust::xxh3::xxh3_64(self.plane.object());
-        let KernelSettings { ports, routes_per_port_max, route_bytes_max, .. } = self;
-        let (plane, bits) = (format!("{:?}", self.plane).to_lowercase(), self.hop_width.bits());
-        let frame_bytes_max = self.frame_bytes_max;
-        format!(
-            "{plane}-hops{bits}-ports{ports}-routes{routes_per_port_max}-\
-             header{route_bytes_max}-frame{frame_bytes_max}-{version:016x}"
-        )
-    }
-}
 
 /// The program of a port on its device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,7 +89,7 @@ impl Kernel {
         if is.filesystem_type() != BPF_FS_MAGIC {
             return Err(KernelError::NotBpfFileSystem(folder.into()));
         }
-        let name = settings.name();
+        let name = settings.name(object(settings.plane));
         if let Some(found) = names(folder)?.into_iter().find(|found| *found != name) {
             return Err(KernelError::OtherPlane { folder: folder.into(), found });
         }
@@ -319,6 +281,7 @@ fn names(folder: &Path) -> Result<Vec<String>, KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::HopWidth;
 
     #[test]
     fn the_name_of_a_pin_says_what_it_holds() {

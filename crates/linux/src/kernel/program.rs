@@ -1,6 +1,7 @@
 //! The programs: loaded with the constants of one port, and attached to its device.
 
-use super::{KernelError, KernelSettings, Plane};
+use super::error::KernelError;
+use super::settings::{KernelSettings, Plane};
 use axon_wire::{HopWidth, PortNo};
 use aya::maps::Map;
 use aya::programs::links::{FdLink, PinnedLink};
@@ -45,26 +46,25 @@ impl Attachment {
     }
 }
 
-impl Plane {
-    pub(super) const fn object(self) -> &'static [u8] {
-        match self {
-            Plane::Tc => TC,
-            Plane::Xdp => XDP,
-        }
+/// The object that has the program of this data plane.
+pub(super) const fn object(plane: Plane) -> &'static [u8] {
+    match plane {
+        Plane::Tc => TC,
+        Plane::Xdp => XDP,
     }
+}
 
-    const fn program(self) -> &'static str {
-        match self {
-            Plane::Tc => "axon_tc",
-            Plane::Xdp => "axon_xdp",
-        }
+const fn name(plane: Plane) -> &'static str {
+    match plane {
+        Plane::Tc => "axon_tc",
+        Plane::Xdp => "axon_xdp",
     }
+}
 
-    const fn tables(self) -> &'static [&'static str] {
-        match self {
-            Plane::Tc => &["ports", "routes", "traffic", "node"],
-            Plane::Xdp => &["ports", "routes", "traffic"],
-        }
+const fn tables(plane: Plane) -> &'static [&'static str] {
+    match plane {
+        Plane::Tc => &["ports", "routes", "traffic", "node"],
+        Plane::Xdp => &["ports", "routes", "traffic"],
     }
 }
 
@@ -144,7 +144,7 @@ impl Loader {
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
             .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
-        for table in settings.plane.tables() {
+        for table in tables(settings.plane) {
             loader.map_pin_path(table, folder.join(table));
         }
         Loader { loader, plane: settings.plane }
@@ -152,7 +152,7 @@ impl Loader {
 
     fn open(&mut self, port: PortNo) -> Result<Ebpf, KernelError> {
         self.loader.override_global("PORT", constant(port.index()), true);
-        Ok(self.loader.load(self.plane.object())?)
+        Ok(self.loader.load(object(self.plane))?)
     }
 
     /// The tables of this data plane, by name; they are pinned from now on.
@@ -173,7 +173,7 @@ impl Loader {
         match loaded {
             Ok(()) => Ok(LoadedProgram { ebpf, plane }),
             Err(ProgramError::LoadError { io_error, verifier_log }) => {
-                Err(refused(plane.program(), verifier_log.to_string(), io_error))
+                Err(refused(name(plane), verifier_log.to_string(), io_error))
             }
             Err(error) => Err(error.into()),
         }
@@ -189,7 +189,7 @@ fn refused(program: &'static str, log: String, source: io::Error) -> KernelError
 }
 
 fn program_of(ebpf: &mut Ebpf, plane: Plane) -> &mut Program {
-    ebpf.program_mut(plane.program()).expect("the object has its program")
+    ebpf.program_mut(name(plane)).expect("the object has its program")
 }
 
 impl LoadedProgram {
@@ -293,9 +293,4 @@ fn attach_xdp(program: &mut Xdp, device: &str) -> Result<(FdLink, Attachment), K
         feature: "links for XDP, which Linux has from 5.9 on",
     })?;
     Ok((link, attachment))
-}
-
-/// A failed call about a file of the folder.
-pub(super) fn of_folder(folder: &Path) -> impl Fn(io::Error) -> KernelError + '_ {
-    |error| KernelError::system(folder.display().to_string(), error)
 }

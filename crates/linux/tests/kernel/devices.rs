@@ -35,6 +35,32 @@ fn packet(kind: PacketType, forward: &[u16], reverse: &[u16]) -> Vec<u8> {
     bytes
 }
 
+/// Where frames come in, the queue that gets them, and the frames.
+fn cases() -> Vec<(PortNo, NodeQueue, Vec<u8>)> {
+    let link_local = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
+    let tagged = [0x81, 0, 0, 0x64, 0x81, 0, 0x20, 0x65, 0x88, 0xb7];
+    vec![
+        (HOSTS, NodeQueue::Hosts, frame(HOST, &[0x88, 0xb7])),
+        (HOSTS, NodeQueue::Hosts, frame(HOST, &tagged)),
+        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &[0x08, 0x06])),
+        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &tagged)),
+        (HOSTS, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
+        // A host that sends what looks like a packet of the fabric.
+        (HOSTS, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
+        (AXON, NodeQueue::Fabric, frame(link_local, &[0x88, 0xb5])),
+        (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255], &[1, 2])),
+        (AXON, NodeQueue::Fabric, packet(PacketType::Probe, &[1], &[])),
+        // With hops that read as two tags.
+        (
+            AXON,
+            NodeQueue::Fabric,
+            packet(PacketType::Control, &[255; 6], &[129, 0, 1, 2, 129, 0, 3]),
+        ),
+        (UNKNOWN, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
+        (UNKNOWN, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
+    ]
+}
+
 /// Each of three queues gets what is for it, as it was on the wire, with the port in a tag.
 pub fn node() {
     if bpf().is_none() {
@@ -56,28 +82,7 @@ pub fn node() {
         pair(&inner, &outer);
         nodes.push(PacketPort::open(&outer, false).unwrap());
     }
-    let link_local = [0x01, 0x80, 0xc2, 0, 0, 0x0e];
-    let tagged = [0x81, 0, 0, 0x64, 0x81, 0, 0x20, 0x65, 0x88, 0xb7];
-    let cases: [(PortNo, NodeQueue, Vec<u8>); 12] = [
-        (HOSTS, NodeQueue::Hosts, frame(HOST, &[0x88, 0xb7])),
-        (HOSTS, NodeQueue::Hosts, frame(HOST, &tagged)),
-        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &[0x08, 0x06])),
-        (HOSTS, NodeQueue::Hosts, frame([0xff; 6], &tagged)),
-        (HOSTS, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
-        // A host that sends what looks like a packet of the fabric.
-        (HOSTS, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
-        (AXON, NodeQueue::Fabric, frame(link_local, &[0x88, 0xb5])),
-        (AXON, NodeQueue::Fabric, packet(PacketType::Control, &[255], &[1, 2])),
-        (AXON, NodeQueue::Fabric, packet(PacketType::Probe, &[1], &[])),
-        // With hops that read as two tags.
-        (
-            AXON,
-            NodeQueue::Fabric,
-            packet(PacketType::Control, &[255; 6], &[129, 0, 1, 2, 129, 0, 3]),
-        ),
-        (UNKNOWN, NodeQueue::Links, frame(link_local, &[0x88, 0xb5])),
-        (UNKNOWN, NodeQueue::Hosts, packet(PacketType::Ethernet, &[2, 1], &[])),
-    ];
+    let cases = cases();
     let send = |outside: &mut [PacketPort], port: PortNo, frame: &[u8]| {
         outside[port.index() - 1].transmit(&[FrameBuf::new(frame)]).unwrap();
     };

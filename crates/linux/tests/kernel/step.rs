@@ -85,7 +85,7 @@ fn bytes(word: &str) -> Vec<u8> {
     (0..word.len()).step_by(2).map(byte).collect()
 }
 
-/// The golden packets are short: each is run as it is where it can be, and with a payload behind it.
+/// The golden packets are short: each is run as it is where it can be, and with a payload.
 pub fn vectors() {
     if bpf().is_none() {
         return;
