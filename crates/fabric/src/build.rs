@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind, Switch,
-    Timers, Wire,
+    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind,
+    Switch, Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;

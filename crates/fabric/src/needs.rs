@@ -231,8 +231,10 @@ mod tests {
     #[test]
     fn shaping_is_asked_for_where_the_file_sets_a_rate_and_by_that_key() {
         let rates = [
-            ("overrides: [{switches: [s1], dataplane: full}, {between: [s1, s2], rate: 1Mbps}]",
-             "overrides[1].rate"),
+            (
+                "overrides: [{switches: [s1], dataplane: full}, {between: [s1, s2], rate: 1Mbps}]",
+                "overrides[1].rate",
+            ),
             ("links: {rate: 1Gbps}\noverrides: [{between: [s1, s2], rate: 1Mbps}]", "links.rate"),
         ];
         for (more, key) in rates {

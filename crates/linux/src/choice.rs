@@ -14,6 +14,10 @@ use axon_fabric::needs::{Runtime, needs_of};
 use axon_node::Capabilities;
 use serde::{Deserialize, Serialize};
 
+/// What a user namespace lacks.
+const NOT_PERMITTED: &str =
+    "BPF programs are not permitted here: that takes root outside of user namespaces";
+
 /// What this machine allows of what the kernel's data planes need. One of which nothing is known
 /// allows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,9 +42,7 @@ impl Machine {
     const fn lacks(&self, plane: Plane) -> Option<&'static str> {
         match plane {
             _ if !self.bpf => Some("BPF programs are not available here"),
-            _ if !self.root => {
-                Some("BPF programs are not permitted here: that takes root outside of user namespaces")
-            }
+            _ if !self.root => Some(NOT_PERMITTED),
             Plane::Tc if !self.tcx => {
                 Some("the kernel has no links for programs at tc (TCX, Linux 6.6)")
             }
@@ -89,7 +91,11 @@ pub struct DataplaneChoice {
 /// # Errors
 /// The file names one that lacks what the file needs, or that this machine does not allow; the key
 /// is the one that names it.
-pub fn choose(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<DataplaneChoice, Problem> {
+pub fn choose(
+    fabric: &Fabric,
+    switch: usize,
+    machine: &Machine,
+) -> Result<DataplaneChoice, Problem> {
     let (asked, key) = fabric.dataplane(switch);
     let carrier = match asked {
         DataplaneName::Auto => return automatic(fabric, switch, machine),
@@ -97,9 +103,7 @@ pub fn choose(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<Datap
         DataplaneName::Xdp => Carrier::Xdp,
         DataplaneName::Full => Carrier::Full,
     };
-    let refused = |what: String, expected: String| {
-        Err(Problem { key: key.into(), what, expected })
-    };
+    let refused = |what: String, expected: String| Err(Problem { key: key.into(), what, expected });
     let (has, plane) = capabilities_of(fabric, carrier);
     let missing = has.missing(&needs_of(fabric, switch, Runtime::Ports));
     if !missing.is_empty() {
@@ -124,7 +128,11 @@ pub fn choices(fabric: &Fabric, machine: &Machine) -> Result<Vec<DataplaneChoice
 }
 
 /// The fastest that fits.
-fn automatic(fabric: &Fabric, switch: usize, machine: &Machine) -> Result<DataplaneChoice, Problem> {
+fn automatic(
+    fabric: &Fabric,
+    switch: usize,
+    machine: &Machine,
+) -> Result<DataplaneChoice, Problem> {
     let missing = lacking(fabric, switch, Carrier::Tc);
     let (carrier, why) = if !missing.is_empty() {
         (Carrier::Full, format!("tc lacks {}", missing.join(", ")))
@@ -190,7 +198,8 @@ mod tests {
             ("auto", DCB, Machine::WITHOUT_BPF, Full, "tc lacks"),
         ];
         for (asked, more, machine, carrier, why) in table {
-            let key = if asked.is_empty() { String::new() } else { format!("dataplane: {asked}\n") };
+            let key =
+                if asked.is_empty() { String::new() } else { format!("dataplane: {asked}\n") };
             let choice = choose(&fabric(&format!("{key}{more}")), 1, &machine).unwrap();
             assert_eq!(choice.carrier, carrier, "{asked} {more} {machine:?}: {choice:?}");
             assert!(choice.why.contains(why), "{asked} {more} {machine:?}: {choice:?}");
@@ -202,20 +211,37 @@ mod tests {
         let able = Machine::ABLE;
         let only_root = Machine { root: false, ..able };
         let table = [
-            ("dataplane: tc", DCB, able, "dataplane: the data plane `tc` lacks traffic classes \
-             (asked for by `dcb.classes`); expected full"),
-            ("dataplane: xdp", RATE, able, "dataplane: the data plane `xdp` lacks shaping to the \
-             rate of a link (asked for by `links.rate`); expected tc"),
-            ("dataplane: tc", NONE, only_root, "dataplane: no data plane `tc`: BPF programs are \
+            (
+                "dataplane: tc",
+                DCB,
+                able,
+                "dataplane: the data plane `tc` lacks traffic classes \
+             (asked for by `dcb.classes`); expected full",
+            ),
+            (
+                "dataplane: xdp",
+                RATE,
+                able,
+                "dataplane: the data plane `xdp` lacks shaping to the \
+             rate of a link (asked for by `links.rate`); expected tc",
+            ),
+            (
+                "dataplane: tc",
+                NONE,
+                only_root,
+                "dataplane: no data plane `tc`: BPF programs are \
              not permitted here: that takes root outside of user namespaces; expected full, or \
-             auto"),
+             auto",
+            ),
         ];
         for (key, more, machine, says) in table {
             let refused = choose(&fabric(&format!("{key}\n{more}")), 1, &machine).unwrap_err();
             assert_eq!(refused.to_string(), says);
         }
-        let mixed = fabric("overrides: [{switches: [s2], dataplane: xdp}, {between: [s1, s3], \
-                            rate: 1Mbps}]");
+        let mixed = fabric(
+            "overrides: [{switches: [s2], dataplane: xdp}, {between: [s1, s3], \
+                            rate: 1Mbps}]",
+        );
         assert_eq!(choose(&mixed, 0, &able).unwrap().carrier, Carrier::Tc);
         let key = choose(&mixed, 1, &able).unwrap_err().key;
         assert_eq!(key, "overrides[0].dataplane");

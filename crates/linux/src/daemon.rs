@@ -29,12 +29,7 @@ const NAMES_MAX: usize = 8;
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
-pub fn check_switch(
-    fabric: &Fabric,
-    name: &str,
-    taps: &[String],
-    machine: &Machine,
-) -> Result<()> {
+pub fn check_switch(fabric: &Fabric, name: &str, taps: &[String], machine: &Machine) -> Result<()> {
     let (index, _) = checked_switch(fabric, name, taps)?;
     choose(fabric, index, machine)?;
     Ok(())

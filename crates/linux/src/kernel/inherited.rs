@@ -12,8 +12,8 @@
 //! sets the kind, its carrier is lost, or it turns out to be another device. Then its own routes
 //! stay only if it is what it was.
 
-use super::tables::Tables;
 use super::KernelError;
+use super::tables::Tables;
 use axon_node::PortKind;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};

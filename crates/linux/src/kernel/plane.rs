@@ -180,7 +180,9 @@ impl<P, T: Tables> KernelPlane<P, T> {
         let snapshot = self.software.snapshot();
         let ports = (0..).map(PortNo).zip(snapshot.ports);
         let mut wanted: BTreeMap<Key, Route> = ports
-            .flat_map(|(port, is)| is.routes.into_iter().map(move |(to, route)| ((port, to), route)))
+            .flat_map(|(port, is)| {
+                is.routes.into_iter().map(move |(to, route)| ((port, to), route))
+            })
             .collect();
         for (port, destination, route) in self.tables.routes()? {
             let key = (port, destination);

@@ -56,7 +56,8 @@ pub fn up(
         let file = fabric;
         let fabric = axon_fabric::load(file)?;
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
-        choices(&fabric, &Machine::WITHOUT_BPF).map_err(|error| axon_fabric::placed(file, error))?;
+        choices(&fabric, &Machine::WITHOUT_BPF)
+            .map_err(|error| axon_fabric::placed(file, error))?;
         (fabric.name.clone(), Plan::of(&fabric, options.bare))
     };
     let state = StateDir::of(&name)?;

@@ -36,7 +36,7 @@ fn dataplanes(status: &[NodeStatus]) -> String {
     let mut alike: BTreeMap<(Carrier, &str), Vec<&str>> = BTreeMap::new();
     for status in status.iter().filter_map(NodeStatus::status) {
         if let Some(DataplaneChoice { carrier, why }) = &status.dataplane {
-            alike.entry((*carrier, why)).or_default().push(&status.name);
+            alike.entry((*carrier, why.as_str())).or_default().push(&status.name);
         }
     }
     let line = |((carrier, why), names): ((Carrier, &str), Vec<&str>)| {

@@ -257,9 +257,8 @@ fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
     tables.traffic = Traffic { in_frames: 5, in_bytes: 500, ..Traffic::default() };
     let mut bench = Bench::new(tables);
     bench.install(key(0, 9), &[1]).unwrap();
-    let mut used = |plane: &mut KernelPlane<_, _>| {
-        Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9))
-    };
+    let mut used =
+        |plane: &mut KernelPlane<_, _>| Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9));
     assert!(!used(&mut bench.plane));
     bench.plane.tables.used.insert(key(0, 9));
     assert!(used(&mut bench.plane) && !used(&mut bench.plane));
