@@ -257,7 +257,7 @@ fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
     tables.traffic = Traffic { in_frames: 5, in_bytes: 500, ..Traffic::default() };
     let mut bench = Bench::new(tables);
     bench.install(key(0, 9), &[1]).unwrap();
-    let mut used =
+    let used =
         |plane: &mut KernelPlane<_, _>| Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9));
     assert!(!used(&mut bench.plane));
     bench.plane.tables.used.insert(key(0, 9));
@@ -306,9 +306,9 @@ fn traffic_of_the_process_before_goes_on_until_the_switch_has_met_its_controller
     bench.install(key(0, 9), &[1, 2]).unwrap();
     bench.remove(key(1, 8)).unwrap();
     assert_eq!(bench.plane.inherited_routes(), 2, "the node has decided about the others");
-    bench.pass(Inherited::MAX * 6 / 10);
+    bench.pass(Span::from_millis(2_100));
     assert_eq!(bench.plane.inherited_routes(), 1, "one after another");
-    bench.pass(Inherited::MAX * 4 / 10);
+    bench.pass(Inherited::MAX);
     assert_eq!(bench.plane.inherited_routes(), 0);
     assert_eq!(bench.plane.tables.routes, BTreeMap::from([(key(0, 9), [1, 2].into())]));
     let unknown = bench.plane.tables.ports[&PortNo(1)];
