@@ -230,15 +230,16 @@ mod tests {
 
     #[test]
     fn shaping_is_asked_for_where_the_file_sets_a_rate_and_by_that_key() {
+        let one = "{between: [s1, s2], rate: 1Mbps}";
         let rates = [
             (
-                "overrides: [{switches: [s1], dataplane: full}, {between: [s1, s2], rate: 1Mbps}]",
+                format!("overrides: [{{switches: [s1], dataplane: full}}, {one}]"),
                 "overrides[1].rate",
             ),
-            ("links: {rate: 1Gbps}\noverrides: [{between: [s1, s2], rate: 1Mbps}]", "links.rate"),
+            (format!("links: {{rate: 1Gbps}}\noverrides: [{one}]"), "links.rate"),
         ];
         for (more, key) in rates {
-            let asked = asked(&fabric(more), Runtime::Ports);
+            let asked = asked(&fabric(&more), Runtime::Ports);
             assert_eq!(asked, [(Feature::Shaping, key.to_owned())]);
         }
         assert_eq!(asked(&fabric(""), Runtime::Ports), []);

@@ -1,7 +1,7 @@
 //! What the tables hold from the process before: traffic flows on by it while the next one learns
 //! what it needs.
 //!
-//! In plain English: nobody tells the controller of these routes, and it forgets those of a switch
+//! In plain English: the controller does not know of these routes, and it forgets those of a switch
 //! that has started anew. So no decision will ever correct them, and a host that has moved would
 //! miss its frames for as long as they stand. While the switch has no path to its controller they
 //! stay, as all routes of a switch do that is cut off. Once it has one they go one after another,
