@@ -243,8 +243,8 @@ mod tests {
             assert_eq!(asked, [(Feature::Shaping, key.to_owned())]);
         }
         assert_eq!(asked(&fabric(""), Runtime::Ports), []);
-        let listed = "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: {h1: s1}\n    \
-                      links: [{between: [s1, s2], rate: 1Mbps}]\n";
+        let listed = "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    \
+                      hosts: {h1: s1}\n    links: [{between: [s1, s2], rate: 1Mbps}]\n";
         let listed = crate::parse("a.yaml".as_ref(), listed).unwrap();
         assert_eq!(listed.rate_key.as_deref(), Some("topology.listed.links[0].rate"));
     }
