@@ -24,6 +24,7 @@ lint: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 
 test: lint ## format, lints, docs, all tests, a short fuzz run
+	$(MAKE) --no-print-directory -C ebpf check
 	cargo test --locked --workspace
 	tools/fuzz $(or $(FUZZ_SECONDS),10) quick
 

@@ -4,6 +4,7 @@ use crate::cli::daemon::DaemonArguments;
 use crate::cli::real;
 use anyhow::Result;
 use axon_fabric::model::Fabric;
+use axon_linux::choice::Machine;
 use axon_linux::daemon::{self, DaemonOptions};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +35,9 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let check = |fabric: &Fabric| daemon::check_switch(fabric, &arguments.name, &arguments.tap);
+    let check = |fabric: &Fabric| {
+        daemon::check_switch(fabric, &arguments.name, &arguments.tap, &Machine::default())
+    };
     let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     let options = DaemonOptions {
         state: arguments.state.clone(),

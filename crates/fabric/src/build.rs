@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind, Switch,
-    Timers, Wire,
+    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind,
+    Switch, Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;
@@ -19,7 +19,7 @@ use crate::units::{SpanText, span_text};
 use crate::wire::{changed, check_wire};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
-use axon_wire::{HopWidth, PortNo, Span};
+use axon_wire::{HopWidth, PortNo, Rate, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The controller's name.
@@ -54,6 +54,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         key_file: file.key_file.clone(),
         network: network(file.network),
         device: crate::device::resolve(&file.device)?,
+        dataplanes: Dataplanes::default(),
+        rate_key: rate_key(file, &plan),
         switches: numbered.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
@@ -75,6 +77,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         faults_after_start: Vec::new(),
         traffic: Vec::new(),
     };
+    fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
     set_router(&mut fabric, file)?;
     if let Some(dcb) = &file.dcb {
         dcb::resolve_dcbx(dcb, &mut fabric)?;
@@ -101,12 +104,23 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
 /// What links are like where the file says nothing else.
 fn default_wire(file: &File) -> Wire {
     Wire {
-        rate: file.links.rate.0,
+        rate: file.links.rate.map_or(Rate::gbps(1), |rate| rate.0),
         latency: file.links.latency.0,
         loss_ppm: file.links.loss_ppm,
         bit_errors_per_1e15: file.links.bit_error_rate.0,
         queue: file.links.queue.0,
     }
+}
+
+/// The first key that sets the rate of a link: of all, of one in the topology, or of an override.
+fn rate_key(file: &File, plan: &Plan) -> Option<String> {
+    let all = file.links.rate.map(|_| "links.rate".to_owned());
+    let hosts = plan.hosts.iter().map(|host| (&host.key, &host.wire));
+    let wires = hosts.chain(plan.links.iter().map(|link| (&link.key, &link.wire)));
+    let mut one = wires.filter(|(_, wire)| wire.rate.is_some());
+    let overrides = file.overrides.iter().position(|one| one.rate.is_some());
+    all.or_else(|| one.next().map(|(key, _)| format!("{key}.rate")))
+        .or_else(|| overrides.map(|number| format!("overrides[{number}].rate")))
 }
 
 fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {

@@ -26,9 +26,11 @@ pub(crate) fn apply_overrides(
     let index = Index::of(fabric);
     let mut found = Vec::new();
     for (number, asked) in overrides.iter().enumerate() {
-        found.push(index.cable(&format!("overrides[{number}].between"), &asked.between)?);
+        let Some(between) = &asked.between else { continue };
+        let cable = index.cable(&format!("overrides[{number}].between"), between)?;
+        found.push((number, asked, cable));
     }
-    for (number, (asked, cable)) in overrides.iter().zip(found).enumerate() {
+    for (number, asked, cable) in found {
         let wire = fabric.wire_mut(cable);
         let file::Override { rate, latency, loss_ppm, bit_error_rate, .. } = asked;
         *wire = changed(*wire, wire_change(rate, latency, loss_ppm, bit_error_rate));

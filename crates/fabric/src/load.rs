@@ -80,6 +80,14 @@ fn read(path: &Path) -> Result<String, Problem> {
     text.map_err(|_| Problem::new("", "it is no text in UTF-8", expected))
 }
 
+/// Places a problem that a runtime has with the fabric of the file at `path`: the line and the
+/// column of its key, where the file can still be read.
+pub fn placed(path: &Path, problem: Problem) -> LoadError {
+    let text = text(path).ok();
+    let position = text.map(|text| Keys::of(&text).position(&problem.key));
+    LoadError { file: path.into(), position, problem }
+}
+
 fn unplaced(path: &Path, problem: Problem) -> LoadError {
     LoadError { file: path.into(), position: None, problem }
 }

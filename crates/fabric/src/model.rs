@@ -2,9 +2,10 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+pub use crate::dataplane::Dataplanes;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
-pub use crate::file::AxonPorts;
+pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
@@ -35,6 +36,10 @@ pub struct Fabric {
     pub network: Network,
     /// What a frame goes through inside each switch, in the simulator.
     pub device: Device,
+    /// What carries the frames of switches with real ports.
+    pub dataplanes: Dataplanes,
+    /// The first key of the file that sets the rate of a link, if one does.
+    pub rate_key: Option<String>,
     /// The switches, in order: `s1`, `s2`, ...
     pub switches: Vec<Switch>,
     /// The hosts, in order: `h1`, `h2`, ...

@@ -1,7 +1,7 @@
 //! What a fabric needs of the data plane of its switches, and whether one will do.
 
 use crate::dcb::Dcb;
-use crate::model::{End, Fabric, FaultKind, Network, OnFull};
+use crate::model::{End, Fabric, FaultKind, Link, Network, OnFull};
 use crate::names::port_name;
 use axon_node::{Capabilities, Feature, Need, Needs};
 use axon_wire::{PortNo, Priority, Rate};
@@ -42,32 +42,47 @@ fn way_out(instead: &Option<&str>) -> String {
 /// What the most demanding switch of a fabric needs in this runtime. Other networks than Axon need
 /// nothing: their switches bring data planes of their own.
 pub fn needs(fabric: &Fabric, runtime: Runtime) -> Needs {
+    needs_where(fabric, runtime, |_| true)
+}
+
+/// What one switch needs, by its index; as [`needs`].
+pub fn needs_of(fabric: &Fabric, switch: usize, runtime: Runtime) -> Needs {
+    needs_where(fabric, runtime, |index| index == switch)
+}
+
+fn needs_where(fabric: &Fabric, runtime: Runtime, of: impl Fn(usize) -> bool) -> Needs {
     if fabric.network != Network::Axon {
         return Needs::default();
     }
     let dcb = fabric.dcb.as_deref();
-    let ports = fabric.switches.iter().map(|switch| switch.ports).max();
+    let switches = fabric.switches.iter().enumerate().filter(|(index, _)| of(*index));
+    let ports = switches.map(|(_, switch)| switch.ports).max();
     Needs {
         ports: ports.map(|amount| Need { amount, key: "topology".into() }),
         frame_bytes_max: Some(Need { amount: fabric.frame_bytes_max(), key: "mtu".into() }),
-        port_rate_max: port_rate_max(fabric, runtime),
+        port_rate_max: port_rate_max(fabric, runtime, &of),
         queues_per_port: dcb.map(|dcb| Need {
             amount: dcb.schedule.classes.len() as u8,
             key: "dcb.classes".into(),
         }),
         lossless_classes: dcb.and_then(lossless_classes),
-        features: features(fabric, runtime),
+        features: features(fabric, runtime, &of),
     }
 }
 
 /// The fastest link. In the simulator, a fault may make one faster.
-fn port_rate_max(fabric: &Fabric, runtime: Runtime) -> Option<Need<Rate>> {
+fn port_rate_max(
+    fabric: &Fabric,
+    runtime: Runtime,
+    of: &impl Fn(usize) -> bool,
+) -> Option<Need<Rate>> {
     let host_ports = fabric.hosts.iter().map(|host| (host.wire.rate, host.switch, host.port));
-    let links = fabric.links.iter().map(|link| (link.wire.rate, link.a.switch, link.a.port));
+    let ends = |link: &Link| [link.b, link.a].map(|end| (link.wire.rate, end.switch, end.port));
+    let links = fabric.links.iter().flat_map(ends);
     let controller = &fabric.controller;
     let controller_port = (controller.wire.rate, controller.at.switch, controller.at.port);
-    let all: Vec<(Rate, usize, PortNo)> =
-        host_ports.chain(links).chain([controller_port]).collect();
+    let all = host_ports.chain(links).chain([controller_port]);
+    let all: Vec<(Rate, usize, PortNo)> = all.filter(|(_, switch, _)| of(*switch)).collect();
     let &(fastest, switch, port) = all.iter().max_by_key(|(rate, ..)| *rate)?;
     let faults = fabric.faults.iter().chain(&fabric.faults_after_start);
     let changed = faults.filter_map(|fault| match fault.what {
@@ -93,7 +108,11 @@ fn lossless_classes(dcb: &Dcb) -> Option<Need<u8>> {
     Some(Need { amount: classes.len() as u8, key: format!("dcb.classes[{first}].lossless") })
 }
 
-fn features(fabric: &Fabric, runtime: Runtime) -> Vec<(Feature, String)> {
+fn features(
+    fabric: &Fabric,
+    runtime: Runtime,
+    of: &impl Fn(usize) -> bool,
+) -> Vec<(Feature, String)> {
     let mut features = Vec::new();
     let mut ask = |feature: Feature, key: String| features.push((feature, key));
     if let Some(dcb) = &fabric.dcb {
@@ -105,7 +124,8 @@ fn features(fabric: &Fabric, runtime: Runtime) -> Vec<(Feature, String)> {
             ask(Feature::CongestionNotification, format!("dcb.classes[{class}].ecn"));
         }
     }
-    let hosts = fabric.hosts.iter().map(|host| End { switch: host.switch, port: host.port });
+    let hosts = fabric.hosts.iter().filter(|host| of(host.switch));
+    let hosts = hosts.map(|host| End { switch: host.switch, port: host.port });
     let tables = hosts.filter_map(|at| fabric.host_priorities(at));
     if tables.into_iter().any(|priorities| priorities.table() != Priority::ALL) {
         let policies = &fabric.port_policies;
@@ -126,7 +146,9 @@ fn features(fabric: &Fabric, runtime: Runtime) -> Vec<(Feature, String)> {
         }
         // A simulated link paces its ends; a NIC sends as fast as it can.
         Runtime::Simulator => {}
-        Runtime::Ports => ask(Feature::Shaping, "links.rate".into()),
+        Runtime::Ports => {
+            fabric.rate_key.iter().for_each(|key| ask(Feature::Shaping, key.clone()));
+        }
     }
     features
 }
@@ -189,7 +211,8 @@ mod tests {
     #[test]
     fn each_feature_is_asked_for_by_the_key_that_needs_it() {
         assert_eq!(asked(&fabric(""), Runtime::Simulator), []);
-        let keys = "links: {on_full: nack}\nself_congestion_pause: true\ndevice: axon-netfpga";
+        let keys = "links: {on_full: nack, rate: 1Gbps}\nself_congestion_pause: true\n\
+                    device: axon-netfpga";
         let both = [
             (Feature::RefusedFrames, "links.on_full".to_owned()),
             (Feature::SelfCongestionPause, "self_congestion_pause".to_owned()),
@@ -203,6 +226,36 @@ mod tests {
         let classes = [(Feature::TrafficClasses, "dcb.classes".to_owned())];
         assert_eq!(asked(&dcb, Runtime::Simulator), classes);
         assert_eq!(needs(&fabric("network: ethernet"), Runtime::Simulator), Needs::default());
+    }
+
+    #[test]
+    fn shaping_is_asked_for_where_the_file_sets_a_rate_and_by_that_key() {
+        let one = "{between: [s1, s2], rate: 1Mbps}";
+        let rates = [
+            (
+                format!("overrides: [{{switches: [s1], dataplane: full}}, {one}]"),
+                "overrides[1].rate",
+            ),
+            (format!("links: {{rate: 1Gbps}}\noverrides: [{one}]"), "links.rate"),
+        ];
+        for (more, key) in rates {
+            let asked = asked(&fabric(&more), Runtime::Ports);
+            assert_eq!(asked, [(Feature::Shaping, key.to_owned())]);
+        }
+        assert_eq!(asked(&fabric(""), Runtime::Ports), []);
+        let listed = "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    \
+                      hosts: {h1: s1}\n    links: [{between: [s1, s2], rate: 1Mbps}]\n";
+        let listed = crate::parse("a.yaml".as_ref(), listed).unwrap();
+        assert_eq!(listed.rate_key.as_deref(), Some("topology.listed.links[0].rate"));
+    }
+
+    #[test]
+    fn one_switch_needs_what_its_own_ports_are() {
+        let fabric = fabric("overrides: [{between: [s2, s3], rate: 40Gbps}]");
+        let rate = |switch| needs_of(&fabric, switch, Runtime::Ports).port_rate_max.unwrap().amount;
+        assert_eq!([rate(0), rate(1), rate(2)], [1, 40, 40].map(Rate::gbps));
+        let ports = |switch| needs_of(&fabric, switch, Runtime::Ports).ports.unwrap().amount;
+        assert_eq!([ports(0), ports(1)], [4, 3], "the controller is at the first");
     }
 
     #[test]

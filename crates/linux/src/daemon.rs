@@ -3,6 +3,7 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
+use crate::choice::{Machine, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
@@ -28,8 +29,10 @@ const NAMES_MAX: usize = 8;
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
-pub fn check_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<()> {
-    checked_switch(fabric, name, taps).map(drop)
+pub fn check_switch(fabric: &Fabric, name: &str, taps: &[String], machine: &Machine) -> Result<()> {
+    let (index, _) = checked_switch(fabric, name, taps)?;
+    choose(fabric, index, machine)?;
+    Ok(())
 }
 
 /// [`check_switch`], which answers with the number of the switch and its ports.
@@ -69,6 +72,7 @@ fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize
 /// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, &options.taps)?;
+    let dataplane = choose(fabric, index, &options.machine)?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
@@ -81,7 +85,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         setup: Setup::Switch { fabric, seed },
     });
     let node = config.on_software();
-    run(node, clock, (name, identity), (ports, None), options)
+    run(node, clock, (name, identity), (ports, None, Some(dataplane)), options)
 }
 
 /// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
@@ -177,7 +181,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
         setup: Setup::Controller { fabric, seed, started_at, stored: stored.clone() },
     });
     let node = config.on_software(started_at, &stored);
-    run(node, clock, (name, identity), (ports, store), options)
+    run(node, clock, (name, identity), (ports, store, None), options)
 }
 
 /// The ports of switch number `switch`, each paced to the rate of its link. A port that

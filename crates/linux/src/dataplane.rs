@@ -1,8 +1,9 @@
-//! What the software plane can do on real ports.
+//! What the data planes of real ports can do.
 
+use crate::kernel::Plane;
 use axon_fabric::model::Fabric;
 use axon_fabric::needs::{self, Lacking, Runtime};
-use axon_node::{Capabilities, Feature};
+use axon_node::{Capabilities, Feature, FeatureSet};
 use axon_plane::{PlaneConfig, axon};
 use axon_wire::{HopWidth, Rate};
 
@@ -20,7 +21,18 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
     Capabilities { port_rate_max: PORT_RATE_MAX, features, ..plane }
 }
 
-/// Refuses a fabric that needs more of its switches.
+/// The same where the kernel carries the frames, and the software plane `software` what the kernel
+/// leaves to it. Frames that the process never sees have no traffic classes and get no congestion
+/// notification. At tc the rates of links are held by HTB; XDP has no queues.
+pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
+    let (name, features) = match plane {
+        Plane::Tc => ("tc", FeatureSet::EMPTY.with(Feature::Shaping)),
+        Plane::Xdp => ("xdp", FeatureSet::EMPTY),
+    };
+    Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
+}
+
+/// Refuses a fabric that needs more of its switches than the software plane has.
 ///
 /// # Errors
 /// All that the data plane lacks.
@@ -31,6 +43,15 @@ pub fn check(fabric: &Fabric) -> Result<(), Lacking> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kernel_has_no_queues_of_classes_and_holds_rates_at_tc_only() {
+        let in_kernel = |plane| in_kernel(plane, capabilities(HopWidth::Eight));
+        let (tc, xdp) = (in_kernel(Plane::Tc), in_kernel(Plane::Xdp));
+        assert!(tc.features.iter().eq([Feature::Shaping]));
+        assert_eq!((xdp.features, xdp.name), (FeatureSet::EMPTY, "xdp"));
+        assert_eq!((tc.queues_per_port, tc.lossless_classes, tc.name), (1, 0, "tc"));
+    }
 
     #[test]
     fn what_the_lab_can_run_is_not_refused_and_what_it_cannot_do_is_not_claimed() {

@@ -3,6 +3,7 @@
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
 pub mod agent;
+pub mod choice;
 pub mod clock;
 mod columns;
 pub mod daemon;
@@ -12,6 +13,7 @@ pub mod flow_control;
 pub mod incarnation;
 pub mod inspect;
 mod iproute;
+pub mod kernel;
 pub mod lab;
 pub mod link_watch;
 pub mod log;

@@ -1,5 +1,6 @@
 //! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
 
+use crate::choice::{DataplaneChoice, Machine};
 use crate::clock::Clock;
 use crate::inspect::Inspect;
 use crate::record::{Identity, RecordOptions, RecordSetup};
@@ -28,6 +29,8 @@ pub struct DaemonOptions {
     pub record: Option<RecordOptions>,
     /// Ports of a switch, as `s1-p4`, that are TAP devices: made if they are not there.
     pub taps: Vec<String>,
+    /// What this machine allows of what the kernel's data planes need.
+    pub machine: Machine,
 }
 
 /// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded. What
@@ -39,7 +42,7 @@ pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
     (name, identity): (&str, Option<Identity>),
-    (ports, store): (Vec<PortSetup>, Option<Store>),
+    (ports, store, dataplane): (Vec<PortSetup>, Option<Store>, Option<DataplaneChoice>),
     options: &DaemonOptions,
 ) -> Result<()> {
     // Without the right to packet sockets every port would be silently down.
@@ -66,6 +69,7 @@ pub(crate) fn run<N: Inspect>(
     let mut runtime =
         Runtime::open(node, clock, options).with_context(|| format!("cannot start {name}"))?;
     store.into_iter().for_each(|store| runtime.keep_in(store));
+    dataplane.into_iter().for_each(|choice| runtime.report(choice));
     tracing::info!(node = name, "running");
     runtime.run().with_context(|| format!("{name} ended"))
 }

@@ -8,6 +8,7 @@
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
 use crate::inspect::Inspect;
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
@@ -74,6 +75,8 @@ pub struct Runtime<N> {
     recording: Recording,
     /// What a controller keeps for its next incarnation.
     store: Option<Store>,
+    /// What carries the frames of a switch.
+    dataplane: Option<DataplaneChoice>,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
@@ -132,6 +135,7 @@ impl<N: Inspect> Runtime<N> {
             capture,
             recording: Recording::open(options.record.as_ref())?,
             store: None,
+            dataplane: None,
             retried: Time::ZERO,
             counters: LoopCounters::default(),
             notes: NoteLog::default(),
@@ -149,6 +153,11 @@ impl<N: Inspect> Runtime<N> {
     /// Keeps what the node says in this store from now on.
     pub fn keep_in(&mut self, store: Store) {
         self.store = Some(store);
+    }
+
+    /// Reports this data plane in the status from now on.
+    pub fn report(&mut self, dataplane: DataplaneChoice) {
+        self.dataplane = Some(dataplane);
     }
 
     /// Runs until SIGTERM or SIGINT.
@@ -484,6 +493,7 @@ impl<N: Inspect> Runtime<N> {
             run_loop: self.counters,
             ports: ports.collect(),
             store: self.store.as_ref().map(Store::status),
+            dataplane: self.dataplane.clone(),
             node: self.node.telemetry(now),
         }
     }

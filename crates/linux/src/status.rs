@@ -1,5 +1,6 @@
 //! The status of a daemon, and the socket that it is read from.
 
+use crate::choice::DataplaneChoice;
 use crate::port::PortCounters;
 use crate::socket;
 use crate::store::StoreStatus;
@@ -32,6 +33,8 @@ pub struct Status {
     pub ports: Vec<PortStatus>,
     /// The store of a controller that has one.
     pub store: Option<StoreStatus>,
+    /// What carries the frames of a switch, and why.
+    pub dataplane: Option<DataplaneChoice>,
     /// What the node counts and knows.
     pub node: NodeTelemetry,
 }

@@ -1,5 +1,6 @@
 //! Statuses for tests of what is made from them.
 
+use crate::choice::{Carrier, DataplaneChoice};
 use crate::status::{Answer, LoopCounters, NodeStatus, PortStatus, Status};
 use axon_node::PortKind;
 use axon_node::telemetry::{
@@ -69,6 +70,7 @@ pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
         run_loop: LoopCounters::default(),
         ports: (0..switch.plane.ports.len()).map(port).collect(),
         store: None,
+        dataplane: Some(DataplaneChoice { carrier: Carrier::Full, why: "a test".into() }),
         node: NodeTelemetry::Switch(Box::new(switch)),
     };
     NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }

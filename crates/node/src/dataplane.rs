@@ -177,6 +177,13 @@ pub trait Dataplane<B>: Node<B> + PortView {
         out: &mut Vec<Action<B>>,
     ) -> Result<(), SettingError>;
 
+    /// The control plane of a switch has a path to its controller, or none any more. A data plane
+    /// that holds what an earlier process has set removes it some time after; others need not
+    /// know.
+    fn controller_reached(&mut self, now: Time, is_reached: bool) {
+        let _ = (now, is_reached);
+    }
+
     /// Reads a little of what every frame needs that goes in or out by `port`, or by any port if
     /// `None`, so that it is cached when one comes; the number means nothing. A runtime may call
     /// it that knows what will come.

@@ -1,6 +1,7 @@
 //! A fabric file for real ports.
 
 use anyhow::{Result, bail};
+use axon_fabric::Problem;
 use axon_fabric::model::Fabric;
 use axon_node::Secret;
 use std::os::unix::fs::PermissionsExt;
@@ -81,7 +82,10 @@ pub fn load_for_daemon(
         }
         warnings.push(what.to_owned());
     }
-    check(&fabric)?;
+    check(&fabric).map_err(|error| match error.downcast::<Problem>() {
+        Ok(problem) => axon_fabric::placed(file, problem).into(),
+        Err(error) => error,
+    })?;
     warn(&warnings);
     Ok(fabric)
 }

@@ -257,7 +257,7 @@ fn text_is_clean_and_knows_no_machine() {
         if shipped.contains(concat!("/t", "mp")) {
             problems.push(format!("{name}: ask std::env::temp_dir, or mktemp, for the directory"));
         }
-        let may_tab = name == "Makefile" || name == "LICENSE" || name.ends_with(".lua");
+        let may_tab = name.ends_with("Makefile") || name == "LICENSE" || name.ends_with(".lua");
         for (index, line) in text.lines().enumerate() {
             let at = format!("{name}:{}", index + 1);
             if line.ends_with([' ', '\t']) {

@@ -220,6 +220,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.stream = Some(Stream::new(incarnation, self.timers.retry));
                 self.loads = LoadReports::default();
             }
+            plane.controller_reached(now, controller.is_some());
             self.edge.controller_changed(now, controller, plane, effects);
         }
         self.report(now);

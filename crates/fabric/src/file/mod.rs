@@ -1,6 +1,7 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
 mod congestion;
+mod dataplane;
 mod dcb;
 mod dcbx;
 mod device;
@@ -14,6 +15,7 @@ pub use congestion::{
     Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
     Rounding, TargetPart,
 };
+pub use dataplane::DataplaneName;
 pub use dcb::{
     Buffers, Charge, Class as DcbClass, Dcb, FlowControl, Reserved, Scheduling, Weights,
 };
@@ -54,7 +56,7 @@ pub struct File {
     /// What links are like, those to hosts and to the controller too.
     #[serde(default)]
     pub links: Links,
-    /// Where single links differ.
+    /// Where single links or switches differ.
     #[serde(default)]
     pub overrides: Vec<Override>,
     /// Bits of a hop: 4, 8 or 16. They bound the ports of a switch: 15, 255 or 65,535.
@@ -68,6 +70,9 @@ pub struct File {
     /// name, or a pipeline by hand.
     #[serde(default = "ideal")]
     pub device: ShortOr<DeviceName, ListedDevice>,
+    /// Which data plane carries the frames of switches with real ports; the simulator ignores it.
+    #[serde(default)]
+    pub dataplane: DataplaneName,
     /// Settings of the controller, and the switch that it is at.
     #[serde(default)]
     pub controller: Controller,
@@ -132,6 +137,7 @@ impl File {
             hop_width: eight(),
             network: Network::default(),
             device: ideal(),
+            dataplane: DataplaneName::default(),
             controller: Controller::default(),
             dhcp: Dhcp::default(),
             timers: Timers::default(),
@@ -171,7 +177,7 @@ impl File {
 #[serde(default, deny_unknown_fields)]
 pub struct Links {
     /// Bits per second; 1Gbps by default.
-    pub rate: RateText,
+    pub rate: Option<RateText>,
     /// Propagation delay; 1us by default.
     pub latency: SpanText,
     /// Frames lost per million, each by itself; none by default.
@@ -204,7 +210,7 @@ pub enum WhenFull {
 impl Default for Links {
     fn default() -> Links {
         Links {
-            rate: RateText(axon_wire::Rate::gbps(1)),
+            rate: None,
             latency: SpanText(axon_wire::Span::from_micros(1)),
             loss_ppm: 0,
             bit_error_rate: BitErrorsText(0),
@@ -215,12 +221,16 @@ impl Default for Links {
     }
 }
 
-/// One link that differs.
+/// One link that differs, or switches that do.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Override {
-    /// Its two ends: switches, hosts, the controller, or ports (`s1-p0`).
-    pub between: [String; 2],
+    /// The two ends of a link: switches, hosts, the controller, or ports (`s1-p0`).
+    pub between: Option<[String; 2]>,
+    /// Or switches, by name.
+    pub switches: Option<Vec<String>>,
+    /// The data plane of the switches.
+    pub dataplane: Option<DataplaneName>,
     /// The rate of the link.
     pub rate: Option<RateText>,
     /// The propagation delay of the link.
@@ -229,6 +239,14 @@ pub struct Override {
     pub loss_ppm: Option<u32>,
     /// Share of bits that arrive flipped.
     pub bit_error_rate: Option<BitErrorsText>,
+}
+
+impl Override {
+    /// Whether it says anything that links have.
+    pub(crate) const fn changes_link(&self) -> bool {
+        let Override { rate, latency, loss_ppm, bit_error_rate, .. } = self;
+        rate.is_some() || latency.is_some() || loss_ppm.is_some() || bit_error_rate.is_some()
+    }
 }
 
 /// What the switches of a fabric are.

@@ -2,6 +2,7 @@
 
 use super::build;
 use super::state::StateDir;
+use crate::choice::Machine;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
 use crate::log;
 use crate::record::{EXTENSION, RecordOptions};
@@ -26,6 +27,8 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
         state: Some(state.incarnation(name)),
         record: record(state, name)?,
         taps: Vec::new(),
+        // The lab is not on the kernel's data planes yet.
+        machine: Machine::WITHOUT_BPF,
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)

@@ -9,6 +9,7 @@ use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
+use crate::choice::{Machine, choices};
 use crate::dataplane;
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
@@ -55,6 +56,8 @@ pub fn up(
         let file = fabric;
         let fabric = axon_fabric::load(file)?;
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
+        choices(&fabric, &Machine::WITHOUT_BPF)
+            .map_err(|error| axon_fabric::placed(file, error))?;
         (fabric.name.clone(), Plan::of(&fabric, options.bare))
     };
     let state = StateDir::of(&name)?;

@@ -1,5 +1,6 @@
 //! The status of a lab as a table for people.
 
+use crate::choice::{Carrier, DataplaneChoice};
 use crate::columns::columns;
 use crate::status::{Answer, NodeStatus, Status};
 use axon_node::Drop;
@@ -26,7 +27,23 @@ const NONE: &str = "-";
 /// One line for each daemon of [`super::Lab::status`].
 pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
-    columns(&HEADINGS, status.iter().map(|status| row(status, &names)))
+    let rows = columns(&HEADINGS, status.iter().map(|status| row(status, &names)));
+    format!("{rows}{}", dataplanes(status))
+}
+
+/// Which data plane each switch has, and why: a line for all that have one for one reason.
+fn dataplanes(status: &[NodeStatus]) -> String {
+    let mut alike: BTreeMap<(Carrier, &str), Vec<&str>> = BTreeMap::new();
+    for status in status.iter().filter_map(NodeStatus::status) {
+        if let Some(DataplaneChoice { carrier, why }) = &status.dataplane {
+            alike.entry((*carrier, why.as_str())).or_default().push(&status.name);
+        }
+    }
+    let line = |((carrier, why), names): ((Carrier, &str), Vec<&str>)| {
+        let names = listed(names.into_iter().map(str::to_owned));
+        format!("data plane {} at {names}: {why}\n", carrier.name())
+    };
+    alike.into_iter().map(line).collect()
 }
 
 /// The name of each node, by its identity. Nodes know their neighbours by identity, people by name.
@@ -161,6 +178,7 @@ mod tests {
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));
+        assert_eq!(lines[3..], ["data plane full at s1 s2: a test"]);
     }
 
     #[test]

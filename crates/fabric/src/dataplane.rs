@@ -1,0 +1,90 @@
+//! Which data plane each switch is asked to have, and which key asks for it.
+
+use crate::error::Problem;
+use crate::file::{self, DataplaneName, File};
+use crate::model::Fabric;
+use crate::names::switch_index;
+use std::collections::BTreeMap;
+
+/// The key for all switches.
+const KEY: &str = "dataplane";
+
+/// The data planes of a fabric's switches, where they have real ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dataplanes {
+    /// Of a switch without an override.
+    pub common: DataplaneName,
+    /// By the index of the switch: another one, and the key that says so.
+    pub overrides: BTreeMap<usize, (DataplaneName, String)>,
+}
+
+impl Fabric {
+    /// The data plane that a switch, by its index, is asked to have, and the key that says so.
+    pub fn dataplane(&self, switch: usize) -> (DataplaneName, &str) {
+        let Dataplanes { common, overrides } = &self.dataplanes;
+        overrides.get(&switch).map_or((*common, KEY), |(name, key)| (*name, key))
+    }
+}
+
+/// Reads `dataplane` and the overrides of switches, once these have their names.
+pub(crate) fn resolve(fabric: &Fabric, file: &File) -> Result<Dataplanes, Problem> {
+    let mut overrides = BTreeMap::new();
+    for (number, one) in file.overrides.iter().enumerate() {
+        let key = format!("overrides[{number}]");
+        let Some(switches) = switches(one, &key)? else { continue };
+        let dataplane = one.dataplane.ok_or_else(|| {
+            Problem::new(&key, "it changes nothing", "a `dataplane` for these switches")
+        })?;
+        for (index, name) in switches.iter().enumerate() {
+            let switch = switch_index(fabric, name).ok_or_else(|| {
+                let what = format!("there is no switch {name}");
+                Problem::new(format!("{key}.switches[{index}]"), what, "the name of a switch")
+            })?;
+            overrides.insert(switch, (dataplane, format!("{key}.dataplane")));
+        }
+    }
+    Ok(Dataplanes { common: file.dataplane, overrides })
+}
+
+/// The switches that an override is for; `None` if it is for a link.
+fn switches<'a>(one: &'a file::Override, key: &str) -> Result<Option<&'a [String]>, Problem> {
+    let of_links = "rate, latency, loss_ppm and bit_error_rate";
+    match (&one.between, &one.switches) {
+        (Some(_), None) if one.dataplane.is_none() => Ok(None),
+        (Some(_), None) => {
+            let what = "a link has no data plane";
+            Err(Problem::new(format!("{key}.dataplane"), what, "it with `switches`"))
+        }
+        (None, Some(_)) if one.changes_link() => {
+            let what = format!("{of_links} are of links");
+            Err(Problem::new(key, what, "`between`, or `dataplane` alone"))
+        }
+        (None, Some(switches)) => Ok(Some(switches)),
+        (between, _) => {
+            let what = if between.is_some() { "both a link and switches" } else { "nothing" };
+            let expected = "exactly one of between (a link) and switches";
+            Err(Problem::new(key, format!("it is for {what}"), expected))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_has_the_data_plane_of_its_last_override_or_that_of_the_fabric() {
+        let fabric = |more: &str| {
+            let text = format!("name: a\ntopology: {{ring: {{switches: 3}}}}\n{more}");
+            crate::parse("a.yaml".as_ref(), &text).unwrap()
+        };
+        assert_eq!(fabric("").dataplane(0), (DataplaneName::Auto, "dataplane"));
+        let mixed = fabric(
+            "dataplane: xdp\noverrides:\n- {between: [s1, s2], rate: 1Mbps}\n\
+             - {switches: [s2, s3], dataplane: full}\n- {switches: [s3], dataplane: tc}\n",
+        );
+        assert_eq!(mixed.dataplane(0), (DataplaneName::Xdp, "dataplane"));
+        assert_eq!(mixed.dataplane(1), (DataplaneName::Full, "overrides[1].dataplane"));
+        assert_eq!(mixed.dataplane(2), (DataplaneName::Tc, "overrides[2].dataplane"));
+    }
+}

@@ -1,0 +1,165 @@
+//! What a hop costs in the kernel's programs: `cargo bench -p axon-linux`, as root.
+//!
+//! Each job is run by BPF_PROG_RUN on a frame of about 100 bytes. With tc a call runs it 7 times,
+//! and leaves the frame as the program made it: so packets have 8 hops, or 7 headers one in the
+//! other, and what was pushed has a route of its own. With XDP that would make the kernel wait for
+//! all readers at each call, and measure cold caches; there it is once, and the clock weighs more.
+//! The median of many calls counts. Compare with `nothing`, which has the clock in it, and with
+//! `redirect`, which looks at nothing. A device, a driver and its queues cost several times as
+//! much, and are not in here.
+
+use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
+use axon_node::PortKind;
+use axon_wire::header::{self, PacketType};
+use axon_wire::{HopWidth, MacAddr, PortNo, Route};
+use aya::programs::{ProgramError, SchedClassifier, TestRun, TestRunOptions, TestRunResult, Xdp};
+use aya::{Ebpf, EbpfError};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use std::path::Path;
+use std::time::Duration;
+
+static BARE: &[u8] = aya::include_bytes_aligned!("../../../ebpf/built/bench.o");
+const BPF: &str = "/sys/fs/bpf";
+/// Runs of a call, at most.
+const REPEAT_MAX: u32 = 7;
+const CALLS: usize = 5000;
+const AXON: PortNo = PortNo(0);
+const HOSTS: PortNo = PortNo(1);
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+/// The device that all of this goes to, and that is never reached.
+const LOOPBACK: u32 = 1;
+
+const fn repeat(plane: Plane) -> u32 {
+    match plane {
+        Plane::Tc => REPEAT_MAX,
+        Plane::Xdp => 1,
+    }
+}
+
+fn main() {
+    if let Err(why) = own_file_system() {
+        println!("no BPF file system can be mounted here ({why})");
+        return;
+    }
+    for plane in [Plane::Tc, Plane::Xdp] {
+        if let Err(why) = measure(plane) {
+            println!("{plane:?}: {why}");
+        }
+    }
+}
+
+fn own_file_system() -> nix::Result<()> {
+    let none: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)?;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    mount(Some("bpf"), BPF, Some("bpf"), MsFlags::empty(), none)
+}
+
+fn measure(plane: Plane) -> anyhow::Result<()> {
+    let name = format!("{plane:?}").to_lowercase();
+    let mut kernel = Kernel::open(
+        &Path::new(BPF).join(&name),
+        KernelSettings {
+            plane,
+            hop_width: HopWidth::Eight,
+            ports: 4,
+            routes_per_port_max: 4096,
+            route_bytes_max: 128,
+            frame_bytes_max: 1514,
+        },
+    )?;
+    kernel.set_port(AXON, LOOPBACK, PortKind::Axon)?;
+    kernel.set_port(HOSTS, LOOPBACK, PortKind::Host)?;
+    let route = Route::from([AXON.0, 7]);
+    kernel.set_route(HOSTS, HOST, &route)?;
+    // What the first push makes of a frame, read as a destination.
+    kernel.set_route(HOSTS, MacAddr([0x10, 0, 0x80, 1, 0, 0x10]), &route)?;
+    let (transit, strip, push) = (transit(), strip(), push());
+    let mut jobs: Vec<(&str, Duration)> = Vec::new();
+    let repeat = repeat(plane);
+    let mut bare = Ebpf::load(BARE)?;
+    for job in ["nothing", "redirect"] {
+        let program = format!("{name}_{job}");
+        let run = |frame: &[u8]| Ok(run_bare(&mut bare, &program, frame, repeat)?.duration);
+        jobs.push((job, median(&push, run)?));
+    }
+    let mut at_axon = kernel.load(AXON)?;
+    let mut at_hosts = kernel.load(HOSTS)?;
+    jobs.push(("transit", median(&transit, |frame| run(&mut at_axon, frame, repeat))?));
+    jobs.push(("push", median(&push, |frame| run(&mut at_hosts, frame, repeat))?));
+    jobs.push(("strip", median(&strip, |frame| run(&mut at_axon, frame, repeat))?));
+    let (axon, hosts) = (kernel.traffic(AXON)?, kernel.traffic(HOSTS)?);
+    let left = axon.node_packets + hosts.node_packets + axon.lost_packets + hosts.lost_packets;
+    anyhow::ensure!(left == 0, "{left} frames were left to the node, and measured");
+    let nothing = jobs[0].1;
+    for (job, duration) in jobs {
+        let more = duration.saturating_sub(nothing).as_nanos();
+        println!(
+            "{name:4} {job:9} {:4} ns a frame, {more:4} more than nothing",
+            duration.as_nanos()
+        );
+    }
+    Ok(())
+}
+
+fn median(
+    frame: &[u8],
+    mut run: impl FnMut(&[u8]) -> anyhow::Result<Duration>,
+) -> anyhow::Result<Duration> {
+    let mut durations = Vec::new();
+    for _ in 0..CALLS {
+        durations.push(run(frame)?);
+    }
+    durations.sort();
+    Ok(durations[durations.len() / 2])
+}
+
+fn run(program: &mut LoadedProgram, frame: &[u8], repeat: u32) -> anyhow::Result<Duration> {
+    Ok(program.run(frame, &mut [0; 1024], repeat)?.duration)
+}
+
+fn run_bare(
+    ebpf: &mut Ebpf,
+    name: &str,
+    frame: &[u8],
+    repeat: u32,
+) -> Result<TestRunResult, EbpfError> {
+    let program = ebpf.program_mut(name).ok_or(ProgramError::NotLoaded)?;
+    let mut out = [0; 1024];
+    let (data_in, data_out) = (Some(frame), Some(&mut out[..]));
+    let options = TestRunOptions { data_in, data_out, repeat, ..Default::default() };
+    if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {
+        // It is loaded by the first call.
+        let _ = program.load();
+        return Ok(program.test_run(options)?);
+    }
+    let program: &mut SchedClassifier = program.try_into()?;
+    let _ = program.load();
+    Ok(program.test_run(options)?)
+}
+
+fn push() -> Vec<u8> {
+    let mut frame = [&HOST.0[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb7]].concat();
+    frame.resize(100, 0x5a);
+    frame
+}
+
+/// Forward hops for every run of a call, and one.
+fn transit() -> Vec<u8> {
+    let mut packet = vec![0x5a; 100];
+    let hops = [AXON; REPEAT_MAX as usize + 1];
+    header::emit(&mut packet, HopWidth::Eight, PacketType::Ethernet, &hops, &[])
+        .expect("eight hops fit");
+    packet
+}
+
+/// Headers for every run of a call, one in front of the other.
+fn strip() -> Vec<u8> {
+    let mut one = vec![0; HopWidth::Eight.header_bytes(1)];
+    header::emit(&mut one, HopWidth::Eight, PacketType::Ethernet, &[HOSTS], &[])
+        .expect("a hop fits");
+    let mut packet = one.repeat(REPEAT_MAX as usize);
+    packet.extend(push());
+    packet
+}

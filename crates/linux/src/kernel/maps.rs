@@ -1,0 +1,348 @@
+//! The tables of the kernel's data plane, typed. `ebpf/step.h` has them for the programs.
+
+use super::error::KernelError;
+use axon_node::{PortKind, RouteError};
+use axon_plane::routes;
+use axon_wire::header::{self, HeaderView};
+use axon_wire::{HopWidth, Hops, MacAddr, PortNo, Route};
+use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
+use std::collections::BTreeMap;
+
+/// The longest header that the programs attach: 54 hops of 8 bits, 27 of 16, 109 of 4.
+pub const HEADER_BYTES_MAX: usize = 60;
+
+const BODY_WORDS: usize = 8;
+const VALUE_WORDS: usize = BODY_WORDS + 2;
+/// Where `used` stands in a value.
+const USED: usize = VALUE_WORDS - 1;
+/// In a body: the egress port and the length of the header, then the header.
+const HEADER_AT: usize = 4;
+
+/// The factors of a route's check: those of `ebpf/step.h`, the flow's last.
+const FACTORS: [u64; BODY_WORDS + 1] = [
+    0x9e37_79b9_7f4a_7c15,
+    0xbf58_476d_1ce4_e5b9,
+    0x94d0_49bb_1331_11eb,
+    0xd6e8_feb8_6659_fd93,
+    0xa076_1d64_78bd_642f,
+    0xe703_7ed1_a0b4_28db,
+    0x8ebc_6af0_9c88_c6e3,
+    0x5899_65cc_7537_4cc3,
+    0x1d8e_4e27_c47d_124f,
+];
+
+type Flow = [u8; 8];
+type Value = [u64; VALUE_WORDS];
+
+/// What a port has carried in the kernel. A packet that is cut into frames later counts as so many
+/// frames, its headers once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames that came in by this port and were forwarded.
+    pub in_frames: u64,
+    /// Their bytes.
+    pub in_bytes: u64,
+    /// Frames that left by it.
+    pub out_frames: u64,
+    /// Their bytes.
+    pub out_bytes: u64,
+    /// Packets that came in by it and were left to the node.
+    pub node_packets: u64,
+    /// Packets that came in by it and were lost: the kernel had no memory, or no node runs.
+    pub lost_packets: u64,
+}
+
+/// Where the tc program leaves what it does not decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeQueue {
+    /// What came in by an Axon port.
+    Fabric = 0,
+    /// Link-local frames by any other port.
+    Links = 1,
+    /// The rest: misses, broadcast, frames of ports whose peer is unknown.
+    Hosts = 2,
+}
+
+/// The tables of one switch.
+pub(super) struct Tables {
+    width: HopWidth,
+    ports: Array<MapData, u64>,
+    routes: HashMap<MapData, Flow, Value>,
+    traffic: PerCpuArray<MapData, [u64; 6]>,
+    /// The tc program alone has it.
+    node: Option<Array<MapData, u32>>,
+    /// Routes of each port, which the kernel does not count.
+    lengths: BTreeMap<u16, usize>,
+    routes_per_port_max: usize,
+}
+
+impl Tables {
+    /// Takes the tables by their names, and counts the routes that a predecessor has left there.
+    pub(super) fn new(
+        mut take: impl FnMut(&str) -> Option<Map>,
+        width: HopWidth,
+        routes_per_port_max: usize,
+    ) -> Result<Tables, KernelError> {
+        let mut wanted =
+            |name| take(name).ok_or(KernelError::Missing { feature: "table of that name" });
+        let ports = Array::try_from(wanted("ports")?)?;
+        let routes = HashMap::try_from(wanted("routes")?)?;
+        let traffic = PerCpuArray::try_from(wanted("traffic")?)?;
+        let node = take("node").map(Array::try_from).transpose()?;
+        let lengths = BTreeMap::new();
+        let mut all = Tables { width, ports, routes, traffic, node, lengths, routes_per_port_max };
+        let flows: Result<Vec<Flow>, _> = all.routes.keys().collect();
+        for flow in flows? {
+            *all.lengths.entry(port_of(flow).0).or_default() += 1;
+        }
+        Ok(all)
+    }
+
+    /// How many ports there are.
+    fn ports(&self) -> u32 {
+        self.ports.len()
+    }
+
+    fn check(&self, port: PortNo) -> Result<u32, KernelError> {
+        let number = u32::from(port.0);
+        if number < self.ports() { Ok(number) } else { Err(RouteError::NoSuchPort.into()) }
+    }
+
+    /// Changes a port, in one write.
+    pub(super) fn set_port(
+        &mut self,
+        port: PortNo,
+        ifindex: u32,
+        kind: PortKind,
+    ) -> Result<(), KernelError> {
+        let number = self.check(port)?;
+        let kind = match kind {
+            PortKind::Unknown => 0u64,
+            PortKind::Host => 1,
+            PortKind::Axon => 2,
+        };
+        Ok(self.ports.set(number, kind << 32 | u64::from(ifindex), 0)?)
+    }
+
+    /// The ifindex of a port and its kind.
+    pub(super) fn port(&self, port: PortNo) -> Result<(u32, PortKind), KernelError> {
+        let word = self.ports.get(&self.check(port)?, 0)?;
+        let kind = match word >> 32 {
+            1 => PortKind::Host,
+            2 => PortKind::Axon,
+            _ => PortKind::Unknown,
+        };
+        Ok((word as u32, kind))
+    }
+
+    pub(super) fn set_route(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), KernelError> {
+        self.check(port)?;
+        let flow = flow_of(port, destination);
+        let value = value_of(flow, port, route, self.width)?;
+        let length = self.lengths.get(&port.0).copied().unwrap_or(0);
+        let is_new = match self.routes.get(&flow, 0) {
+            Ok(_) => false,
+            Err(aya::maps::MapError::KeyNotFound) => true,
+            Err(error) => return Err(error.into()),
+        };
+        if is_new && length >= self.routes_per_port_max {
+            return Err(RouteError::Full.into());
+        }
+        self.routes.insert(flow, value, 0).map_err(|error| {
+            let error = KernelError::from(error);
+            let full = matches!(error.errno(), Some(libc::E2BIG | libc::ENOMEM));
+            if full { RouteError::Full.into() } else { error }
+        })?;
+        self.lengths.insert(port.0, length + usize::from(is_new));
+        Ok(())
+    }
+
+    pub(super) fn remove_route(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+    ) -> Result<bool, KernelError> {
+        self.check(port)?;
+        match self.routes.remove(&flow_of(port, destination)).map_err(KernelError::from) {
+            Ok(()) => {
+                self.lengths.entry(port.0).and_modify(|length| *length -= 1);
+                Ok(true)
+            }
+            Err(error) if error.errno() == Some(libc::ENOENT) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn take_used(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+    ) -> Result<bool, KernelError> {
+        let flow = flow_of(port, destination);
+        let mut value = match self.routes.get(&flow, 0) {
+            Ok(value) => value,
+            Err(aya::maps::MapError::KeyNotFound) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        if value[USED] == 0 {
+            return Ok(false);
+        }
+        value[USED] = 0;
+        self.routes.insert(flow, value, 0)?;
+        Ok(true)
+    }
+
+    /// All routes, in no order.
+    pub(super) fn routes(
+        &self,
+    ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
+        self.routes.iter().map(|element| {
+            let (flow, value) = element?;
+            let bad = || {
+                KernelError::system("a route of the tables", std::io::ErrorKind::InvalidData.into())
+            };
+            let route = route_of(flow, &value, self.width).ok_or_else(bad)?;
+            Ok((port_of(flow), destination_of(flow), route))
+        })
+    }
+
+    pub(super) fn len(&self, port: PortNo) -> usize {
+        self.lengths.get(&port.0).copied().unwrap_or(0)
+    }
+
+    pub(super) fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError> {
+        let of_cpus = self.traffic.get(&self.check(port)?, 0)?;
+        let sum = |field: usize| of_cpus.iter().map(|of| of[field]).sum();
+        Ok(Traffic {
+            in_frames: sum(0),
+            in_bytes: sum(1),
+            out_frames: sum(2),
+            out_bytes: sum(3),
+            node_packets: sum(4),
+            lost_packets: sum(5),
+        })
+    }
+
+    pub(super) fn set_node(&mut self, queue: NodeQueue, ifindex: u32) -> Result<(), KernelError> {
+        let Some(node) = &mut self.node else { return Ok(()) };
+        Ok(node.set(queue as u32, ifindex, 0)?)
+    }
+}
+
+fn flow_of(port: PortNo, destination: MacAddr) -> Flow {
+    let mut flow = [0; 8];
+    flow[..2].copy_from_slice(&port.0.to_ne_bytes());
+    flow[2..].copy_from_slice(&destination.0);
+    flow
+}
+
+fn port_of([a, b, ..]: Flow) -> PortNo {
+    PortNo(u16::from_ne_bytes([a, b]))
+}
+
+fn destination_of([_, _, mac @ ..]: Flow) -> MacAddr {
+    MacAddr(mac)
+}
+
+/// The sum that a value of this flow must have, which programs compute as well.
+fn check_of(flow: Flow, body: &[u64]) -> u64 {
+    let sum = u64::from_ne_bytes(flow).wrapping_mul(FACTORS[BODY_WORDS]);
+    let products = body.iter().zip(FACTORS).map(|(word, factor)| word.wrapping_mul(factor));
+    products.fold(sum, u64::wrapping_add)
+}
+
+/// What the programs attach: the header as it is when its first hop has been taken.
+fn value_of(
+    flow: Flow,
+    port: PortNo,
+    route: &Route,
+    width: HopWidth,
+) -> Result<Value, KernelError> {
+    let egress = *route.hops.first().ok_or(RouteError::Unrepresentable)?;
+    let mut header = routes::header_of(route, width)?;
+    if header.len() > HEADER_BYTES_MAX {
+        let (bytes, bytes_max) = (header.len(), HEADER_BYTES_MAX);
+        return Err(KernelError::RouteTooLong { bytes, bytes_max });
+    }
+    header::advance(&mut header, width, port);
+    let mut body = [0; 8 * BODY_WORDS];
+    body[..2].copy_from_slice(&egress.0.to_ne_bytes());
+    body[2..HEADER_AT].copy_from_slice(&(header.len() as u16).to_ne_bytes());
+    body[HEADER_AT..][..header.len()].copy_from_slice(&header);
+    let mut value = [0; VALUE_WORDS];
+    for (word, bytes) in value[1..].iter_mut().zip(body.as_chunks().0) {
+        *word = u64::from_ne_bytes(*bytes);
+    }
+    value[0] = check_of(flow, &value[1..=BODY_WORDS]);
+    Ok(value)
+}
+
+/// The route that a value was made of; none if no node wrote it.
+fn route_of(flow: Flow, value: &Value, width: HopWidth) -> Option<Route> {
+    if value[0] != check_of(flow, &value[1..=BODY_WORDS]) {
+        return None;
+    }
+    let body: Vec<u8> = value[1..=BODY_WORDS].iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let egress = PortNo(u16::from_ne_bytes([body[0], body[1]]));
+    let length = usize::from(u16::from_ne_bytes([body[2], body[3]]));
+    let header = HeaderView::parse(body.get(HEADER_AT..HEADER_AT + length)?, width).ok()?;
+    let hops: Hops = std::iter::once(egress).chain(header.forward().iter().copied()).collect();
+    Some(Route { hops, layer: routes::layer_of(&header.fields()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::Layer;
+
+    #[test]
+    fn a_route_comes_back_from_its_value() {
+        for width in [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen] {
+            for count in 1..=27u16 {
+                let (port, mac) = (PortNo(3), MacAddr([2, 0, 0, 0, 0, 9]));
+                let flow = flow_of(port, mac);
+                let mut route: Route = (0..count).map(|hop| PortNo(hop % 15)).collect();
+                if width != HopWidth::Four {
+                    route.layer = Layer::new(5).unwrap();
+                }
+                let value = value_of(flow, port, &route, width).unwrap();
+                assert_eq!(route_of(flow, &value, width), Some(route), "{width:?}");
+                let other = flow_of(port, MacAddr([2, 0, 0, 0, 0, 8]));
+                assert_eq!(route_of(other, &value, width), None, "another flow's");
+            }
+        }
+    }
+
+    #[test]
+    fn any_two_values_mixed_word_by_word_are_recognised() {
+        let width = HopWidth::Eight;
+        let flow = flow_of(PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
+        let value = |hop: u16| {
+            let route: Route = (0..50).map(|index| PortNo(index + hop)).collect();
+            value_of(flow, PortNo(0), &route, width).unwrap()
+        };
+        let (one, two) = (value(0), value(1));
+        for mask in 1..(1u32 << (1 + BODY_WORDS)) - 1 {
+            let pick = |word: usize| if mask >> word & 1 == 0 { one[word] } else { two[word] };
+            let mixed: Value = std::array::from_fn(|word| pick(word.min(BODY_WORDS)));
+            assert_eq!(route_of(flow, &mixed, width), None, "{mask:b}");
+        }
+    }
+
+    #[test]
+    fn a_route_that_no_program_can_attach_is_refused() {
+        let (port, flow) = (PortNo(0), [0; 8]);
+        let long: Route = (0..55).map(PortNo).collect();
+        let refused = value_of(flow, port, &long, HopWidth::Eight);
+        assert!(matches!(refused, Err(KernelError::RouteTooLong { bytes: 61, .. })));
+        let refused = value_of(flow, port, &Route::default(), HopWidth::Eight);
+        assert!(matches!(refused, Err(KernelError::Route(RouteError::Unrepresentable))));
+        let refused = value_of(flow, port, &Route::from([15]), HopWidth::Four);
+        assert!(matches!(refused, Err(KernelError::Route(RouteError::Unrepresentable))));
+    }
+}

@@ -1,0 +1,319 @@
+//! The kernel carries the frames, the node decides: the programs of `ebpf/`, one for each port of a
+//! switch, and their tables.
+//!
+//! Programs and tables are pinned in a folder of a BPF file system and outlive this process:
+//! frames flow on while no node runs, and the next one adopts what it finds there
+//! ([`Kernel::open`]). They are gone when the folder is removed ([`Kernel::remove`]), or the mount
+//! namespace with the file system, or for each port its device.
+//!
+//! A route is changed in one write: a frame gets the old header or the new one. What a program
+//! finds mixed from two, because the kernel reused an element's memory under its hands, it leaves
+//! to the node (`ebpf/README.md`).
+
+mod error;
+mod inherited;
+mod maps;
+pub mod plane;
+mod program;
+mod settings;
+pub mod tables;
+
+pub use error::KernelError;
+pub use maps::{HEADER_BYTES_MAX, NodeQueue, Traffic};
+pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
+pub use settings::{KernelSettings, Plane};
+
+use axon_node::{PortKind, RouteError};
+use axon_wire::{MacAddr, PortNo, Route};
+use aya::programs::links::PinnedLink;
+use error::of_folder;
+use maps::Tables;
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use program::{Loader, object};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The program of a port on its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AttachedPort {
+    /// The port.
+    pub port: PortNo,
+    /// The device that it was attached to.
+    pub ifindex: u32,
+    /// And how.
+    pub attachment: Attachment,
+}
+
+impl AttachedPort {
+    /// The name of its pin.
+    fn name(&self) -> String {
+        format!("link-{}-{}-{}", self.port.0, self.ifindex, self.attachment.name())
+    }
+
+    fn of_name(name: &str) -> Option<AttachedPort> {
+        let mut parts = name.strip_prefix("link-")?.splitn(3, '-');
+        Some(AttachedPort {
+            port: PortNo(parts.next()?.parse().ok()?),
+            ifindex: parts.next()?.parse().ok()?,
+            attachment: Attachment::of_name(parts.next()?)?,
+        })
+    }
+}
+
+/// The kernel's data plane of one switch: programs, and the tables that they forward by.
+pub struct Kernel {
+    settings: KernelSettings,
+    /// Where the pins are: a folder by the name of the settings.
+    folder: PathBuf,
+    loader: Loader,
+    tables: Tables,
+}
+
+impl Kernel {
+    /// Opens the data plane that is pinned in `folder`, or makes one. What a predecessor has left
+    /// there with the same settings goes on as it is: programs on their devices
+    /// ([`Kernel::attached`]), ports, routes and counters.
+    ///
+    /// The folder need not exist, but must be in a BPF file system.
+    ///
+    /// # Errors
+    /// No permission, a kernel without what is needed, no BPF file system, a folder with the tables
+    /// of other settings, more ports than hops can name.
+    pub fn open(folder: &Path, settings: KernelSettings) -> Result<Kernel, KernelError> {
+        let most = settings.hop_width.ports_max();
+        if settings.ports == 0 || usize::from(settings.ports) > most {
+            return Err(RouteError::NoSuchPort.into());
+        }
+        fs::create_dir_all(folder).map_err(of_folder(folder))?;
+        let is = statfs(folder).map_err(|error| of_folder(folder)(error.into()))?;
+        if is.filesystem_type() != BPF_FS_MAGIC {
+            return Err(KernelError::NotBpfFileSystem(folder.into()));
+        }
+        let name = settings.name(object(settings.plane));
+        if let Some(found) = names(folder)?.into_iter().find(|found| *found != name) {
+            return Err(KernelError::OtherPlane { folder: folder.into(), found });
+        }
+        let folder = folder.join(name);
+        fs::create_dir_all(&folder).map_err(of_folder(&folder))?;
+        let mut loader = Loader::new(&settings, &folder);
+        let (width, routes_per_port_max) = (settings.hop_width, settings.routes_per_port_max);
+        let tables = Tables::new(loader.tables()?, width, routes_per_port_max)?;
+        Ok(Kernel { settings, folder, loader, tables })
+    }
+
+    /// Removes whatever data plane is pinned in `folder`, and the folder: programs leave their
+    /// devices.
+    ///
+    /// # Errors
+    /// What the file system returned; it is no error that there is no such folder.
+    pub fn remove(folder: &Path) -> Result<(), KernelError> {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(of_folder(folder)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What this was opened with.
+    pub const fn settings(&self) -> &KernelSettings {
+        &self.settings
+    }
+
+    /// Sets what is plugged into a port, and the device that frames leave it by; 0: they cannot.
+    /// Frames that the kernel would forward there are the node's then.
+    ///
+    /// # Errors
+    /// No such port.
+    pub fn set_port(
+        &mut self,
+        port: PortNo,
+        ifindex: u32,
+        kind: PortKind,
+    ) -> Result<(), KernelError> {
+        self.tables.set_port(port, ifindex, kind)
+    }
+
+    /// The ifindex of a port's device and its kind, as last set.
+    ///
+    /// # Errors
+    /// No such port.
+    pub fn port(&self, port: PortNo) -> Result<(u32, PortKind), KernelError> {
+        self.tables.port(port)
+    }
+
+    /// Makes `route` the route from the host port `port` to `destination`, replacing any before it.
+    ///
+    /// # Errors
+    /// No such port, a full table, a route that no header can hold, or one whose header is longer
+    /// than [`HEADER_BYTES_MAX`]: its frames are the node's if the old one is removed.
+    pub fn set_route(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), KernelError> {
+        self.tables.set_route(port, destination, route)
+    }
+
+    /// Forgets a route; says whether there was one.
+    ///
+    /// # Errors
+    /// No such port.
+    pub fn remove_route(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+    ) -> Result<bool, KernelError> {
+        self.tables.remove_route(port, destination)
+    }
+
+    /// Whether a frame has taken the route since the last call of this, or since it was set. A
+    /// frame that takes it at that very moment may count for neither.
+    ///
+    /// # Errors
+    /// What the kernel returned.
+    pub fn take_used(&mut self, port: PortNo, destination: MacAddr) -> Result<bool, KernelError> {
+        self.tables.take_used(port, destination)
+    }
+
+    /// All routes, in no order.
+    pub fn routes(
+        &self,
+    ) -> impl Iterator<Item = Result<(PortNo, MacAddr, Route), KernelError>> + '_ {
+        self.tables.routes()
+    }
+
+    /// How many routes a port has.
+    pub fn routes_of(&self, port: PortNo) -> usize {
+        self.tables.len(port)
+    }
+
+    /// What a port has carried since its tables were made.
+    ///
+    /// # Errors
+    /// No such port.
+    pub fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError> {
+        self.tables.traffic(port)
+    }
+
+    /// Sets the device that the tc programs send to what they leave to the node; 0: it is lost.
+    /// Its frames have the number of their port in a VLAN tag (0x8100), which is the first if they
+    /// have more. XDP programs need none: what they leave goes up the stack of its own port.
+    ///
+    /// # Errors
+    /// What the kernel returned.
+    pub fn set_node(&mut self, queue: NodeQueue, ifindex: u32) -> Result<(), KernelError> {
+        self.tables.set_node(queue, ifindex)
+    }
+
+    /// Loads the program of `port` without attaching it.
+    ///
+    /// # Errors
+    /// No permission, or the verifier refused it.
+    pub fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
+        self.tables.port(port)?;
+        self.loader.load(port)
+    }
+
+    /// Attaches the program of `port` to `device`, a device of the calling thread's network
+    /// namespace. If a predecessor's is there it is replaced without a gap; one on another device
+    /// is detached. [`Kernel::set_port`] is left to the caller.
+    ///
+    /// # Errors
+    /// No such port or device, no permission, a program that the verifier refused, a device that
+    /// cannot have it, a kernel without the links that are needed.
+    pub fn attach(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
+        let ifindex = nix::net::if_::if_nametoindex(device)
+            .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
+        let mut program = self.load(port)?;
+        let here = self.attached()?.into_iter().filter(|attached| attached.port == port);
+        for attached in here {
+            let pin = self.folder.join(attached.name());
+            if attached.ifindex == ifindex && program.replace(PinnedLink::from_pin(&pin)?)? {
+                return Ok(attached.attachment);
+            }
+            fs::remove_file(&pin).map_err(of_folder(&pin))?;
+        }
+        let (link, attachment) = program.attach(device)?;
+        link.pin(self.folder.join(AttachedPort { port, ifindex, attachment }.name()))?;
+        Ok(attachment)
+    }
+
+    /// Detaches the program of `port`; says whether one was attached.
+    ///
+    /// # Errors
+    /// What the file system returned.
+    pub fn detach(&mut self, port: PortNo) -> Result<bool, KernelError> {
+        let mut found = false;
+        for attached in self.attached()?.into_iter().filter(|attached| attached.port == port) {
+            let pin = self.folder.join(attached.name());
+            fs::remove_file(&pin).map_err(of_folder(&pin))?;
+            found = true;
+        }
+        Ok(found)
+    }
+
+    /// The ports with a program, in their order. The device of one may be gone since.
+    ///
+    /// # Errors
+    /// What the file system returned.
+    pub fn attached(&self) -> Result<Vec<AttachedPort>, KernelError> {
+        let names = names(&self.folder)?;
+        let mut attached: Vec<_> =
+            names.iter().filter_map(|name| AttachedPort::of_name(name)).collect();
+        attached.sort();
+        Ok(attached)
+    }
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> Result<Vec<String>, KernelError> {
+    let failed = of_folder(folder);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder).map_err(&failed)? {
+        let entry = entry.map_err(&failed)?;
+        names.push(entry.file_name().to_string_lossy().into_owned());
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::HopWidth;
+
+    #[test]
+    fn the_name_of_a_pin_says_what_it_holds() {
+        for attachment in [Attachment::Tc, Attachment::XdpNative, Attachment::XdpGeneric] {
+            let attached = AttachedPort { port: PortNo(254), ifindex: 1_000_007, attachment };
+            assert_eq!(AttachedPort::of_name(&attached.name()), Some(attached));
+            assert!(!attached.name().contains('.'), "a BPF file system refuses that");
+        }
+        for name in ["ports", "link-", "link-1-2", "link-x-2-tc", "link-1-2-tcx"] {
+            assert_eq!(AttachedPort::of_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_outside_of_a_bpf_file_system_is_refused_in_one_sentence() {
+        let folder = std::env::temp_dir().join(format!("axon-kernel-{}", std::process::id()));
+        let settings = KernelSettings {
+            plane: Plane::Tc,
+            hop_width: HopWidth::Eight,
+            ports: 4,
+            routes_per_port_max: 4,
+            route_bytes_max: 60,
+            frame_bytes_max: 1514,
+        };
+        let refused = Kernel::open(&folder, settings).err().unwrap();
+        let says = refused.to_string();
+        assert!(matches!(refused, KernelError::NotBpfFileSystem(_)), "{says}");
+        assert!(says.contains("mount -t bpf") && !says.contains('\n'), "{says}");
+        Kernel::remove(&folder).unwrap();
+        let none = KernelSettings { ports: 0, ..settings };
+        assert!(matches!(Kernel::open(&folder, none), Err(KernelError::Route(_))));
+        let many = KernelSettings { ports: 256, ..settings };
+        assert!(matches!(Kernel::open(&folder, many), Err(KernelError::Route(_))));
+    }
+}

@@ -1,0 +1,552 @@
+//! The kernel's tables beside the software plane, with tables that fail.
+
+use super::*;
+use crate::kernel::{HEADER_BYTES_MAX, KernelSettings, Plane as Programs};
+use axon_node::PortSnapshot;
+use axon_node::random::Random;
+use axon_plane::reference::Refusing;
+use axon_plane::{Plane, PlaneConfig};
+use axon_wire::{FrameBuf, HopWidth};
+use std::collections::BTreeSet;
+use std::io;
+
+const PORTS: u16 = 3;
+const ROOM: usize = 3;
+
+/// The kernel's tables, as maps.
+#[derive(Clone)]
+struct Fake {
+    settings: KernelSettings,
+    ports: BTreeMap<PortNo, (u32, PortKind)>,
+    routes: BTreeMap<Key, Route>,
+    used: BTreeSet<Key>,
+    traffic: Traffic,
+    /// One of so many changes fails; none if 0.
+    fails_of: u64,
+    random: Random,
+}
+
+/// A draw below `count`.
+fn below(random: &mut Random, count: u64) -> u64 {
+    random.next_u64() % count
+}
+
+fn failed() -> KernelError {
+    KernelError::System { call: "test".into(), source: io::Error::other("as the test wants") }
+}
+
+impl Fake {
+    fn new() -> Fake {
+        let settings = KernelSettings {
+            plane: Programs::Tc,
+            hop_width: HopWidth::Eight,
+            ports: PORTS,
+            routes_per_port_max: ROOM,
+            route_bytes_max: 100,
+            frame_bytes_max: 1514,
+        };
+        Fake {
+            settings,
+            ports: BTreeMap::new(),
+            routes: BTreeMap::new(),
+            used: BTreeSet::new(),
+            traffic: Traffic::default(),
+            fails_of: 0,
+            random: Random::new(1),
+        }
+    }
+
+    fn may_fail(&mut self) -> Result<(), KernelError> {
+        let fails = self.fails_of > 0 && below(&mut self.random, self.fails_of) == 0;
+        if fails { Err(failed()) } else { Ok(()) }
+    }
+}
+
+impl Tables for Fake {
+    fn settings(&self) -> &KernelSettings {
+        &self.settings
+    }
+
+    fn set_port(&mut self, port: PortNo, ifindex: u32, kind: PortKind) -> Result<(), KernelError> {
+        self.may_fail()?;
+        self.ports.insert(port, (ifindex, kind));
+        Ok(())
+    }
+
+    fn port(&self, port: PortNo) -> Result<(u32, PortKind), KernelError> {
+        Ok(self.ports.get(&port).copied().unwrap_or_default())
+    }
+
+    fn set_route(&mut self, port: PortNo, to: MacAddr, route: &Route) -> Result<(), KernelError> {
+        self.may_fail()?;
+        let bytes = HopWidth::Eight.header_bytes(route.hops.len());
+        if bytes > HEADER_BYTES_MAX {
+            return Err(KernelError::RouteTooLong { bytes, bytes_max: HEADER_BYTES_MAX });
+        }
+        let there = self.routes.keys().filter(|key| key.0 == port).count();
+        if there >= ROOM && !self.routes.contains_key(&(port, to)) {
+            return Err(RouteError::Full.into());
+        }
+        self.routes.insert((port, to), route.clone());
+        Ok(())
+    }
+
+    fn remove_route(&mut self, port: PortNo, to: MacAddr) -> Result<bool, KernelError> {
+        self.may_fail()?;
+        Ok(self.routes.remove(&(port, to)).is_some())
+    }
+
+    fn take_used(&mut self, port: PortNo, to: MacAddr) -> Result<bool, KernelError> {
+        Ok(self.used.remove(&(port, to)))
+    }
+
+    fn traffic(&self, _: PortNo) -> Result<Traffic, KernelError> {
+        Ok(self.traffic)
+    }
+
+    fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError> {
+        Ok(self.routes.iter().map(|(&(port, to), route)| (port, to, route.clone())).collect())
+    }
+}
+
+type Software = Plane<FrameBuf>;
+
+fn software() -> Software {
+    Plane::new(PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 99])))
+}
+
+fn devices() -> Devices {
+    let devices = Devices::new(PORTS);
+    (0..PORTS).for_each(|port| devices.set(PortNo(port), 10 + u32::from(port)));
+    devices
+}
+
+fn mac(host: u8) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, host])
+}
+
+fn key(port: u16, host: u8) -> Key {
+    (PortNo(port), mac(host))
+}
+
+/// A plane over `tables`, and what it answered.
+struct Bench {
+    plane: KernelPlane<Software, Fake>,
+    now: Time,
+    tickets: u64,
+}
+
+impl Bench {
+    fn new(tables: Fake) -> Bench {
+        let plane = KernelPlane::new(software(), tables, devices()).unwrap();
+        Bench { plane, now: Time::ZERO, tickets: 0 }
+    }
+
+    fn ask(&mut self, change: RouteChange) -> Result<(), RouteError> {
+        self.tickets += 1;
+        let mut out: Vec<Action<FrameBuf>> = Vec::new();
+        self.plane.change_route(self.now, RouteTicket(self.tickets), change, &mut out);
+        let [Action::RouteChanged(answer)] = &out[..] else { panic!("{out:?}") };
+        assert_eq!(answer.ticket, RouteTicket(self.tickets));
+        answer.result
+    }
+
+    fn install(&mut self, (port, destination): Key, hops: &[u16]) -> Result<(), RouteError> {
+        let route = hops.iter().map(|&hop| PortNo(hop)).collect();
+        self.ask(RouteChange::Install { port, destination, route })
+    }
+
+    fn remove(&mut self, (port, destination): Key) -> Result<(), RouteError> {
+        self.ask(RouteChange::Remove { port, destination })
+    }
+
+    fn input(&mut self, input: Input<FrameBuf>) {
+        self.plane.handle(self.now, input, &mut Vec::new());
+    }
+
+    fn kind(&mut self, port: u16, kind: PortKind) -> Result<(), SettingError> {
+        let setting = PortSetting::Kind(kind);
+        self.plane.set_port(self.now, PortNo(port), setting, &mut Vec::new())
+    }
+
+    fn link(&mut self, port: u16, up: bool) {
+        self.input(Input::Link { port: PortNo(port), up });
+    }
+
+    /// Lets time pass, with all that is due.
+    fn pass(&mut self, span: Span) {
+        let until = self.now + span;
+        while let Some(at) = Node::<FrameBuf>::deadline(&self.plane).filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.input(Input::Timeout);
+        }
+        self.now = until;
+    }
+
+    fn in_kernel(&self, key: Key) -> Option<&Route> {
+        self.plane.tables.routes.get(&key)
+    }
+
+    fn in_software(&self, port: u16) -> usize {
+        Dataplane::<FrameBuf>::routes(&self.plane, PortNo(port))
+    }
+}
+
+#[test]
+fn a_route_is_in_both_and_goes_from_both() {
+    let mut bench = Bench::new(Fake::new());
+    assert_eq!(bench.install(key(0, 9), &[1, 2]), Ok(()));
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (Some(&Route::from([1, 2])), 1));
+    assert_eq!(bench.remove(key(0, 9)), Ok(()));
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 0));
+    assert_eq!(bench.install(key(7, 9), &[1]), Err(RouteError::NoSuchPort));
+}
+
+#[test]
+fn what_is_too_long_for_the_kernel_is_forwarded_by_software_and_its_old_route_goes() {
+    let mut bench = Bench::new(Fake::new());
+    bench.install(key(0, 9), &[1]).unwrap();
+    assert_eq!(bench.install(key(0, 9), &[1; 60]), Ok(()));
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 1));
+    assert_eq!(bench.plane.software_routes(), 0, "it is not tried again");
+}
+
+#[test]
+fn what_finds_a_full_table_is_forwarded_by_software_and_takes_the_next_place() {
+    let mut bench = Bench::new(Fake::new());
+    for host in 1..=4 {
+        assert_eq!(bench.install(key(0, host), &[1]), Ok(()), "{host}");
+    }
+    assert_eq!((bench.in_kernel(key(0, 4)), bench.plane.software_routes()), (None, 1));
+    bench.remove(key(0, 2)).unwrap();
+    assert_eq!((bench.in_kernel(key(0, 4)), bench.plane.software_routes()), (Some(&[1].into()), 0));
+}
+
+#[test]
+fn a_removal_that_the_kernel_refuses_is_refused() {
+    let mut bench = Bench::new(Fake::new());
+    bench.install(key(0, 9), &[1]).unwrap();
+    bench.plane.tables.fails_of = 1;
+    assert_eq!(bench.remove(key(0, 9)), Err(RouteError::Unavailable));
+    let both = bench.install(key(0, 9), &[2]);
+    assert_eq!(both, Err(RouteError::Unavailable), "neither the new one nor the old one's end");
+    bench.plane.tables.fails_of = 0;
+    assert_eq!(bench.remove(key(0, 9)), Ok(()));
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 0));
+}
+
+#[test]
+fn a_kind_that_the_kernel_refuses_is_refused_and_a_carrier_is_made_up_for() {
+    let mut bench = Bench::new(Fake::new());
+    bench.link(0, true);
+    bench.kind(0, PortKind::Axon).unwrap();
+    assert_eq!(bench.plane.tables.ports[&PortNo(0)], (10, PortKind::Axon));
+    bench.plane.tables.fails_of = 1;
+    assert_eq!(bench.kind(0, PortKind::Host), Err(SettingError::Unavailable));
+    assert_eq!(bench.plane.kind(PortNo(0)), Some(PortKind::Axon), "as it was in both");
+    bench.link(0, false);
+    assert_eq!(bench.plane.tables.ports[&PortNo(0)].0, 10);
+    bench.plane.tables.fails_of = 0;
+    bench.pass(PAUSE);
+    assert_eq!(bench.plane.tables.ports[&PortNo(0)], (0, PortKind::Axon));
+}
+
+#[test]
+fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
+    let mut tables = Fake::new();
+    tables.traffic = Traffic { in_frames: 5, in_bytes: 500, ..Traffic::default() };
+    let mut bench = Bench::new(tables);
+    bench.install(key(0, 9), &[1]).unwrap();
+    let used =
+        |plane: &mut KernelPlane<_, _>| Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9));
+    assert!(!used(&mut bench.plane));
+    bench.plane.tables.used.insert(key(0, 9));
+    assert!(used(&mut bench.plane) && !used(&mut bench.plane));
+    bench.plane.tables.traffic =
+        Traffic { in_frames: 7, in_bytes: 800, out_frames: 1, out_bytes: 60, ..Traffic::default() };
+    let telemetry = Dataplane::<FrameBuf>::telemetry(&bench.plane, bench.now);
+    let port = telemetry.ports[1].counters;
+    assert_eq!((port.rx_frames, port.rx_bytes, port.tx_frames, port.tx_bytes), (2, 300, 1, 60));
+    assert_eq!(telemetry.total.rx_frames, 2 * u64::from(PORTS));
+}
+
+#[test]
+fn it_claims_no_more_than_program_and_software_can_do() {
+    let has = Dataplane::<FrameBuf>::capabilities(&Bench::new(Fake::new()).plane);
+    assert_eq!((has.name, has.ports, has.routes_per_port_max), ("tc", PORTS, ROOM));
+    assert_eq!((has.route_bytes_max, has.lossless_classes, has.queues_per_port), (100, 0, 1));
+}
+
+/// Tables of a process before: two host ports with two routes each, and an Axon port.
+fn predecessor() -> Fake {
+    let mut tables = Fake::new();
+    for (port, kind) in [(0, PortKind::Host), (1, PortKind::Host), (2, PortKind::Axon)] {
+        tables.ports.insert(PortNo(port), (10 + u32::from(port), kind));
+    }
+    for (port, host) in [(0, 8), (0, 9), (1, 8), (1, 9)] {
+        tables.routes.insert(key(port, host), [2].into());
+    }
+    tables
+}
+
+#[test]
+fn traffic_of_the_process_before_goes_on_until_the_switch_has_met_its_controller() {
+    let mut bench = Bench::new(predecessor());
+    (0..PORTS).for_each(|port| bench.link(port, true));
+    bench.pass(Span::from_secs(60));
+    assert_eq!(bench.plane.tables.ports, predecessor().ports, "the node knows of none yet");
+    bench.kind(0, PortKind::Host).unwrap();
+    bench.kind(2, PortKind::Axon).unwrap();
+    bench.pass(Span::from_secs(600));
+    assert_eq!(bench.plane.inherited_routes(), 4, "without a controller they stay");
+    let reached = |bench: &mut Bench, is: bool| {
+        Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, is);
+    };
+    reached(&mut bench, true);
+    bench.install(key(0, 9), &[1, 2]).unwrap();
+    bench.remove(key(1, 8)).unwrap();
+    assert_eq!(bench.plane.inherited_routes(), 2, "the node has decided about the others");
+    bench.pass(Span::from_millis(2_100));
+    assert_eq!(bench.plane.inherited_routes(), 1, "one after another");
+    bench.pass(Inherited::MAX);
+    assert_eq!(bench.plane.inherited_routes(), 0);
+    assert_eq!(bench.plane.tables.routes, BTreeMap::from([(key(0, 9), [1, 2].into())]));
+    let unknown = bench.plane.tables.ports[&PortNo(1)];
+    assert_eq!(unknown, (11, PortKind::Unknown), "nor does a port of which nothing was learned");
+}
+
+#[test]
+fn the_time_of_inherited_routes_stands_still_without_a_controller() {
+    let mut bench = Bench::new(predecessor());
+    let mut most = 4;
+    for _ in 0..200 {
+        Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, true);
+        bench.pass(Span::from_millis(50));
+        Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, false);
+        let left = bench.plane.inherited_routes();
+        assert!(left <= most);
+        most = left;
+        bench.pass(Span::from_secs(1));
+        assert_eq!(bench.plane.inherited_routes(), left);
+    }
+    assert_eq!(most, 0, "a controller that comes and goes does not keep them");
+}
+
+#[test]
+fn routes_of_a_port_go_with_its_carrier_its_kind_or_its_device() {
+    let left = |then: &dyn Fn(&mut Bench)| {
+        let mut bench = Bench::new(predecessor());
+        bench.link(1, true);
+        then(&mut bench);
+        bench.plane.tables.routes.keys().map(|key| key.0.0).collect::<Vec<_>>()
+    };
+    assert_eq!(left(&|_| {}), [0, 0, 1, 1]);
+    assert_eq!(left(&|bench| bench.kind(1, PortKind::Host).unwrap()), [0, 0, 1, 1]);
+    assert_eq!(left(&|bench| bench.kind(1, PortKind::Axon).unwrap()), [0, 0]);
+    assert_eq!(left(&|bench| bench.link(1, false)), [0, 0]);
+    let other = |bench: &mut Bench| {
+        bench.plane.devices.set(PortNo(0), 77);
+        bench.link(0, true);
+    };
+    assert_eq!(left(&other), [1, 1]);
+}
+
+#[test]
+fn a_resynchronisation_makes_the_kernel_equal_and_leaves_nothing_inherited() {
+    let mut bench = Bench::new(predecessor());
+    let mut wanted = Snapshot { ports: vec![PortSnapshot::default(); PORTS.into()] };
+    wanted.ports[1].routes.push((mac(8), [1, 1].into()));
+    bench.plane.tables.fails_of = 2;
+    let set = bench.plane.resynchronise(bench.now, &wanted, &mut Vec::<Action<FrameBuf>>::new());
+    assert_eq!(set, Ok(()));
+    bench.plane.tables.fails_of = 0;
+    bench.pass(PAUSE);
+    assert_eq!(bench.plane.tables.routes, BTreeMap::from([(key(1, 8), [1, 1].into())]));
+}
+
+/// A control plane in so far as it asks again for what is refused.
+struct Asker {
+    plane: KernelPlane<Refusing<FrameBuf, Software>, Fake>,
+    now: Time,
+    tickets: u64,
+    /// What is asked for, by ticket, and the last ticket of each flow.
+    asked: BTreeMap<RouteTicket, Key>,
+    last: BTreeMap<Key, RouteTicket>,
+    wanted: BTreeMap<Key, Route>,
+    /// Flows whose routes are to be taken out.
+    stale: BTreeSet<Key>,
+    kinds: BTreeMap<PortNo, PortKind>,
+    lost: bool,
+}
+
+impl Asker {
+    fn ask(&mut self, key: Key, route: Option<Route>) {
+        let (port, destination) = key;
+        self.tickets += 1;
+        let ticket = RouteTicket(self.tickets);
+        self.asked.insert(ticket, key);
+        self.last.insert(key, ticket);
+        self.stale.remove(&key);
+        let change = match route {
+            Some(route) => {
+                self.wanted.insert(key, route.clone());
+                RouteChange::Install { port, destination, route }
+            }
+            None => {
+                self.wanted.remove(&key);
+                RouteChange::Remove { port, destination }
+            }
+        };
+        let mut out = Vec::new();
+        self.plane.change_route(self.now, ticket, change, &mut out);
+        self.read(out);
+    }
+
+    fn input(&mut self, input: Input<FrameBuf>) {
+        let mut out = Vec::new();
+        self.plane.handle(self.now, input, &mut out);
+        self.read(out);
+    }
+
+    fn read(&mut self, out: Vec<Action<FrameBuf>>) {
+        for action in out {
+            match action {
+                Action::RouteChanged(RouteAnswer { ticket, result }) => {
+                    let Some(key) = self.asked.remove(&ticket) else { continue };
+                    if result.is_err() && self.last[&key] == ticket {
+                        self.wanted.remove(&key);
+                        self.stale.insert(key);
+                    }
+                }
+                Action::Lost => self.lost = true,
+                _ => {}
+            }
+        }
+    }
+
+    fn set_kinds(&mut self) {
+        for (&port, &kind) in &self.kinds {
+            if self.plane.kind(port) != Some(kind) {
+                let setting = PortSetting::Kind(kind);
+                let _ = self.plane.set_port(self.now, port, setting, &mut Vec::new());
+            }
+        }
+    }
+
+    /// A second later: what was lost or refused is asked for again.
+    fn repeat(&mut self) {
+        self.now += Span::from_millis(1_001);
+        self.input(Input::Timeout);
+        if std::mem::take(&mut self.lost) {
+            self.asked.clear();
+            self.stale.clear();
+            let mut wanted = Snapshot { ports: vec![PortSnapshot::default(); PORTS.into()] };
+            for (&port, &kind) in &self.kinds {
+                wanted.ports[port.index()].kind = kind;
+            }
+            for (key, route) in &self.wanted {
+                wanted.ports[key.0.index()].routes.push((key.1, route.clone()));
+            }
+            let mut out = Vec::new();
+            let _ = self.plane.resynchronise(self.now, &wanted, &mut out);
+            self.read(out);
+            let has = self.plane.snapshot();
+            self.wanted.retain(|key, _| {
+                has.ports[key.0.index()].routes.iter().any(|(mac, _)| *mac == key.1)
+            });
+        }
+        self.set_kinds();
+        for key in self.stale.clone() {
+            self.ask(key, None);
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let kinds = self.kinds.iter().all(|(&port, &kind)| self.plane.kind(port) == Some(kind));
+        self.asked.is_empty() && self.stale.is_empty() && !self.lost && kinds
+    }
+}
+
+/// Plays one seed: whatever is asked, whichever call fails, whichever plane refuses, is late or
+/// loses its tables.
+fn play(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut tables = if below(&mut random, 2) == 0 { Fake::new() } else { predecessor() };
+    tables.fails_of = below(&mut random, 5);
+    tables.random = Random::new(seed ^ 0xff);
+    let software = Refusing::new(software());
+    let mut asker = Asker {
+        plane: KernelPlane::new(software, tables, devices()).unwrap(),
+        now: Time::ZERO,
+        tickets: 0,
+        asked: BTreeMap::new(),
+        last: BTreeMap::new(),
+        wanted: BTreeMap::new(),
+        stale: BTreeSet::new(),
+        kinds: BTreeMap::new(),
+        lost: false,
+    };
+    let mut links = [false; PORTS as usize];
+    for _ in 0..60 {
+        let port = below(&mut random, u64::from(PORTS)) as u16;
+        let flow = key(port, below(&mut random, 5) as u8);
+        match below(&mut random, 10) {
+            0..4 => {
+                let hops = if below(&mut random, 8) == 0 { 60 } else { 1 + below(&mut random, 3) };
+                let hop = PortNo(below(&mut random, 9) as u16);
+                asker.ask(flow, Some((0..hops).map(|_| hop).collect()));
+            }
+            4..6 => asker.ask(flow, None),
+            6 => {
+                let up = &mut links[usize::from(port)];
+                *up = !*up;
+                asker.input(Input::Link { port: PortNo(port), up: *up });
+            }
+            7 => {
+                let kinds = [PortKind::Unknown, PortKind::Axon, PortKind::Host];
+                asker.kinds.insert(PortNo(port), kinds[below(&mut random, 3) as usize]);
+                asker.set_kinds();
+            }
+            8 => asker.plane.controller_reached(asker.now, below(&mut random, 3) > 0),
+            _ => asker.repeat(),
+        }
+    }
+    asker.plane.tables.fails_of = 0;
+    asker.plane.controller_reached(asker.now, true);
+    // Every change is answered, the last debts are paid, and the time of inherited routes is over.
+    let mut rounds = 0;
+    while !asker.is_settled() || rounds < 6 {
+        asker.repeat();
+        rounds += 1;
+        assert!(rounds < 200, "seed {seed}: it does not settle");
+    }
+    compare(&asker, seed);
+}
+
+/// Nothing is in the kernel that the software plane has not, and it lacks only what waits.
+fn compare(asker: &Asker, seed: u64) {
+    let plane = &asker.plane;
+    let has = plane.snapshot();
+    let ports = (0..).map(PortNo).zip(&has.ports);
+    let software: BTreeMap<Key, &Route> = ports
+        .flat_map(|(port, is)| is.routes.iter().map(move |(mac, route)| ((port, *mac), route)))
+        .collect();
+    for (key, route) in &plane.tables.routes {
+        assert_eq!(software.get(key), Some(&route), "seed {seed}: {key:?}");
+    }
+    for (key, route) in software {
+        let is_short = route.hops.len() < 60;
+        let missing = is_short && !plane.tables.routes.contains_key(&key);
+        assert!(!missing || plane.waiting.contains_key(&key), "seed {seed}: {key:?} is forgotten");
+    }
+    for port in (0..PORTS).map(PortNo) {
+        let ifindex = if plane.is_up(port) { plane.devices.get(port) } else { 0 };
+        let wanted = (ifindex, plane.kind(port).unwrap());
+        assert_eq!(plane.tables.port(port).unwrap(), wanted, "seed {seed}: {port}");
+    }
+}
+
+#[test]
+fn whatever_is_asked_and_whichever_call_fails_the_kernel_has_no_route_that_software_has_not() {
+    (0..2_000).for_each(play);
+}

@@ -1,0 +1,296 @@
+//! The programs: loaded with the constants of one port, and attached to its device.
+
+use super::error::KernelError;
+use super::settings::{KernelSettings, Plane};
+use axon_wire::{HopWidth, PortNo};
+use aya::maps::Map;
+use aya::programs::links::{FdLink, PinnedLink};
+use aya::programs::tc::TcAttachOptions;
+use aya::programs::{
+    LinkOrder, Program, ProgramError, SchedClassifier, TcAttachType, TestRun, TestRunOptions, Xdp,
+    XdpMode,
+};
+use aya::{Ebpf, EbpfLoader};
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+static TC: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/tc.o");
+static XDP: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/xdp.o");
+
+/// How a program is attached to a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Attachment {
+    /// At tc ingress, before other programs there.
+    Tc,
+    /// In the device's driver.
+    XdpNative,
+    /// Before the stack, for a driver that has no XDP.
+    XdpGeneric,
+}
+
+impl Attachment {
+    /// Its name, in the names of pins.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Attachment::Tc => "tc",
+            Attachment::XdpNative => "native",
+            Attachment::XdpGeneric => "generic",
+        }
+    }
+
+    /// The attachment of this name.
+    pub(super) fn of_name(name: &str) -> Option<Attachment> {
+        let all = [Attachment::Tc, Attachment::XdpNative, Attachment::XdpGeneric];
+        all.into_iter().find(|attachment| attachment.name() == name)
+    }
+}
+
+/// The object that has the program of this data plane.
+pub(super) const fn object(plane: Plane) -> &'static [u8] {
+    match plane {
+        Plane::Tc => TC,
+        Plane::Xdp => XDP,
+    }
+}
+
+const fn name(plane: Plane) -> &'static str {
+    match plane {
+        Plane::Tc => "axon_tc",
+        Plane::Xdp => "axon_xdp",
+    }
+}
+
+const fn tables(plane: Plane) -> &'static [&'static str] {
+    match plane {
+        Plane::Tc => &["ports", "routes", "traffic", "node"],
+        Plane::Xdp => &["ports", "routes", "traffic"],
+    }
+}
+
+/// The program of one port in the kernel, attached or not. It is gone with this value, unless it is
+/// attached and pinned.
+pub struct LoadedProgram {
+    ebpf: Ebpf,
+    plane: Plane,
+}
+
+/// What became of a frame that was put through a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TestRunOutcome {
+    /// What the program returned.
+    pub verdict: Verdict,
+    /// The frame's bytes now.
+    pub bytes: usize,
+    /// Of one run, on average.
+    pub duration: Duration,
+}
+
+/// What a program does with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes to a device: a port, or with tc that of the node.
+    Redirect,
+    /// It goes up the stack.
+    Pass,
+    /// It is gone.
+    Drop,
+    /// Something else.
+    Other(u32),
+}
+
+/// Routes of one switch at most: the kernel keeps 16 bytes for each that there may be.
+const ROUTES_MAX: u32 = 1 << 20;
+
+/// All numbers of 16 bits: what a loader borrows constants from for as long as it is there.
+static NUMBERS: [u16; 1 << 16] = {
+    let mut numbers = [0; 1 << 16];
+    let mut number = 0;
+    while number < numbers.len() {
+        numbers[number] = number as u16;
+        number += 1;
+    }
+    numbers
+};
+
+const fn constant(number: usize) -> &'static u16 {
+    let largest = NUMBERS.len() - 1;
+    &NUMBERS[if number < largest { number } else { largest }]
+}
+
+/// Loads the programs of one data plane. It is kept, since making one reads all types of the
+/// kernel, which takes longer than loading a program.
+pub(super) struct Loader {
+    loader: EbpfLoader<'static>,
+    plane: Plane,
+}
+
+impl Loader {
+    /// For a switch whose tables are pinned in `folder`, or will be.
+    pub(super) fn new(settings: &KernelSettings, folder: &Path) -> Loader {
+        let ports = u32::from(settings.ports);
+        let routes = ports.saturating_mul(settings.routes_per_port_max as u32);
+        let bits: &'static u8 = match settings.hop_width {
+            HopWidth::Four => &4,
+            HopWidth::Eight => &8,
+            HopWidth::Sixteen => &16,
+        };
+        let mut loader = EbpfLoader::new();
+        loader
+            .btf(None)
+            .override_global("HOP_BITS", bits, true)
+            .override_global("ROUTE_BYTES_MAX", constant(settings.route_bytes_max), true)
+            .override_global("FRAME_BYTES_MAX", constant(settings.frame_bytes_max), true)
+            .map_max_entries("ports", ports)
+            .map_max_entries("traffic", ports)
+            .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
+        for table in tables(settings.plane) {
+            loader.map_pin_path(table, folder.join(table));
+        }
+        Loader { loader, plane: settings.plane }
+    }
+
+    fn open(&mut self, port: PortNo) -> Result<Ebpf, KernelError> {
+        self.loader.override_global("PORT", constant(port.index()), true);
+        Ok(self.loader.load(object(self.plane))?)
+    }
+
+    /// The tables of this data plane, by name; they are pinned from now on.
+    pub(super) fn tables(&mut self) -> Result<impl FnMut(&str) -> Option<Map>, KernelError> {
+        let mut ebpf = self.open(PortNo(0))?;
+        Ok(move |name: &str| ebpf.take_map(name))
+    }
+
+    /// Loads the program of `port`.
+    pub(super) fn load(&mut self, port: PortNo) -> Result<LoadedProgram, KernelError> {
+        let plane = self.plane;
+        let mut ebpf = self.open(port)?;
+        let loaded = match program_of(&mut ebpf, plane) {
+            Program::Xdp(program) => program.load(),
+            Program::SchedClassifier(program) => program.load(),
+            _ => Err(ProgramError::UnexpectedProgramType),
+        };
+        match loaded {
+            Ok(()) => Ok(LoadedProgram { ebpf, plane }),
+            Err(ProgramError::LoadError { io_error, verifier_log }) => {
+                Err(refused(name(plane), verifier_log.to_string(), io_error))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// A program that the kernel did not load; without a log nobody has verified anything.
+fn refused(program: &'static str, log: String, source: io::Error) -> KernelError {
+    if log.is_empty() && source.raw_os_error() == Some(libc::EPERM) {
+        return KernelError::NotPermitted;
+    }
+    KernelError::Refused { program, log, source }
+}
+
+fn program_of(ebpf: &mut Ebpf, plane: Plane) -> &mut Program {
+    ebpf.program_mut(name(plane)).expect("the object has its program")
+}
+
+impl LoadedProgram {
+    /// Puts `frame` through the program `repeat` times, as BPF_PROG_RUN does: the port that it
+    /// names sends nothing. Its bytes are in `out` then.
+    ///
+    /// # Errors
+    /// EINVAL for less than 14 bytes or more than a page, ENOSPC where `out` is too short.
+    pub fn run(
+        &mut self,
+        frame: &[u8],
+        out: &mut [u8],
+        repeat: u32,
+    ) -> Result<TestRunOutcome, KernelError> {
+        let options = TestRunOptions {
+            data_in: Some(frame),
+            data_out: Some(out),
+            repeat,
+            ..Default::default()
+        };
+        let (result, verdicts) = match program_of(&mut self.ebpf, self.plane) {
+            Program::Xdp(program) => (program.test_run(options)?, [4, 2, 1]),
+            Program::SchedClassifier(program) => (program.test_run(options)?, [7, 0, 2]),
+            _ => return Err(ProgramError::UnexpectedProgramType.into()),
+        };
+        let names = [Verdict::Redirect, Verdict::Pass, Verdict::Drop];
+        let named = verdicts.iter().position(|verdict| *verdict == result.return_value);
+        Ok(TestRunOutcome {
+            verdict: named.map_or(Verdict::Other(result.return_value), |index| names[index]),
+            bytes: result.data_size_out as usize,
+            duration: result.duration,
+        })
+    }
+
+    /// Attaches the program to `device` of the calling thread's network namespace.
+    pub(super) fn attach(&mut self, device: &str) -> Result<(FdLink, Attachment), KernelError> {
+        match program_of(&mut self.ebpf, self.plane) {
+            Program::Xdp(program) => attach_xdp(program, device),
+            Program::SchedClassifier(program) => attach_tc(program, device),
+            _ => Err(ProgramError::UnexpectedProgramType.into()),
+        }
+    }
+
+    /// Takes the place of the program that is pinned, without a gap; says whether its device is
+    /// still there.
+    pub(super) fn replace(&mut self, pinned: PinnedLink) -> Result<bool, KernelError> {
+        let link = FdLink::from(pinned);
+        let replaced = match program_of(&mut self.ebpf, self.plane) {
+            Program::Xdp(program) => program.attach_to_link(link.try_into()?).map(|_| ()),
+            Program::SchedClassifier(program) => {
+                program.attach_to_link(link.try_into()?).map(|_| ())
+            }
+            _ => Err(ProgramError::UnexpectedProgramType),
+        };
+        match replaced.map_err(KernelError::from) {
+            Ok(()) => Ok(true),
+            Err(error) if error.errno() == Some(libc::ENOLINK) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What came of an attempt to attach, in terms of the device.
+fn attach_error(device: &str, error: ProgramError) -> KernelError {
+    match KernelError::from(error) {
+        KernelError::System { source, .. } => KernelError::Attach { device: device.into(), source },
+        error => error,
+    }
+}
+
+fn attach_tc(
+    program: &mut SchedClassifier,
+    device: &str,
+) -> Result<(FdLink, Attachment), KernelError> {
+    let first = TcAttachOptions::TcxOrder(LinkOrder::first());
+    let id = program.attach_with_options(device, TcAttachType::Ingress, first);
+    let id = id.map_err(|error| match attach_error(device, error) {
+        KernelError::Attach { source, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
+            KernelError::Missing { feature: "TCX links, which Linux has from 6.6 on" }
+        }
+        error => error,
+    })?;
+    Ok((program.take_link(id)?.try_into()?, Attachment::Tc))
+}
+
+fn attach_xdp(program: &mut Xdp, device: &str) -> Result<(FdLink, Attachment), KernelError> {
+    let (id, attachment) = match program.attach(device, XdpMode::Driver) {
+        Ok(id) => (id, Attachment::XdpNative),
+        Err(error) => match attach_error(device, error) {
+            KernelError::Attach { source, .. }
+                if source.raw_os_error() == Some(libc::EOPNOTSUPP) =>
+            {
+                let id = program.attach(device, XdpMode::Skb);
+                (id.map_err(|error| attach_error(device, error))?, Attachment::XdpGeneric)
+            }
+            error => return Err(error),
+        },
+    };
+    let link = program.take_link(id)?;
+    let link = link.try_into().map_err(|_| KernelError::Missing {
+        feature: "links for XDP, which Linux has from 5.9 on",
+    })?;
+    Ok((link, attachment))
+}
