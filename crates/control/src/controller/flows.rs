@@ -8,12 +8,13 @@
 //! in those lists: adding and removing a route costs its length, and a failed link names the
 //! routes it hits without a search.
 
+use super::bounds::{ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX};
 use super::counts::Counts;
 use super::hosts::{HostIndex, Place};
+use super::peers::{ByOther, Peers};
 use super::router::Step;
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, PortNo};
 
@@ -119,10 +120,9 @@ pub struct Flows {
     over: Vec<Vec<Vec<Crossing>>>,
     /// Routes by the port whose hosts' requests made them.
     requested: Counts,
-    /// The same, by the port and the switch that the hosts at the other end are at.
-    with: BTreeMap<(Place, SwitchIndex), usize>,
-    /// The same, by the switch of that port and the one of the other end.
-    between: BTreeMap<(SwitchIndex, SwitchIndex), usize>,
+    /// The same, by the switch at the other end, where there are many.
+    by_port: Peers<Place, ROUTES_PER_PORT_MAX>,
+    by_switch: Peers<SwitchIndex, ROUTES_PER_SWITCH_MAX>,
     /// Routes that were taken over, by their own port.
     inherited: Counts,
 }
@@ -153,10 +153,11 @@ impl Flows {
         self.requested.at(place.switch, place.port)
     }
 
-    /// How many of these are for hosts at one other switch: those of the port, those of its switch.
+    /// How many of these are for hosts at one other switch, at most: those of the port, and those of
+    /// its switch. Exact for an account that is more than half full.
     pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
-        let of_port = self.with.get(&(place, other)).copied().unwrap_or_default();
-        let of_switch = self.between.get(&(place.switch, other)).copied().unwrap_or_default();
+        let of_port = self.by_port.of(place, other, self.requested_at(place));
+        let of_switch = self.by_switch.of(place.switch, other, self.requested_by(place.switch));
         (of_port, of_switch)
     }
 
@@ -217,16 +218,33 @@ impl Flows {
         let route = Route { at, destination, number, exit, layer, users, links, account };
         self.routes[index.index()] = Some(route);
         match account {
-            Account::Requested(by, other) => {
-                self.requested.add(by.switch, by.port);
-                *self.with.entry((by, other)).or_default() += 1;
-                *self.between.entry((by.switch, other)).or_default() += 1;
-            }
+            Account::Requested(by, other) => self.request(by, other),
             Account::Inherited(by) => self.inherited.add(by.switch, by.port),
         }
         grown(&mut self.towards, destination.index()).insert(at, index);
         self.count += 1;
         index
+    }
+
+    /// Counts a route that is there now for the port `by`, whose host requested it for one at a port
+    /// of switch `other`.
+    fn request(&mut self, by: Place, other: SwitchIndex) {
+        self.requested.add(by.switch, by.port);
+        let (of_port, of_switch) = (self.requested_at(by), self.requested_by(by.switch));
+        let requested = self.routes.iter().flatten().filter_map(|route| match route.account {
+            Account::Requested(by, other) => Some((by, other)),
+            Account::Inherited(_) => None,
+        });
+        let count = |others: &mut dyn Iterator<Item = SwitchIndex>| {
+            let mut counts = ByOther::new();
+            others.for_each(|other| *counts.entry(other).or_default() += 1);
+            counts
+        };
+        let others = || requested.clone().filter(|(at, _)| *at == by).map(|(_, other)| other);
+        self.by_port.added((by, other), of_port, || count(&mut others()));
+        let others =
+            || requested.clone().filter(|(at, _)| at.switch == by.switch).map(|(_, other)| other);
+        self.by_switch.added((by.switch, other), of_switch, || count(&mut others()));
     }
 
     /// Counts a host among the users of a route.
@@ -286,8 +304,8 @@ impl Flows {
         match route.account {
             Account::Requested(by, other) => {
                 self.requested.remove(by.switch, by.port);
-                uncount(&mut self.with, (by, other));
-                uncount(&mut self.between, (by.switch, other));
+                self.by_port.removed((by, other), self.requested_at(by));
+                self.by_switch.removed((by.switch, other), self.requested_by(by.switch));
             }
             Account::Inherited(by) => self.inherited.remove(by.switch, by.port),
         }
@@ -335,16 +353,6 @@ fn grown<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
         list.resize_with(at + 1, T::default);
     }
     &mut list[at]
-}
-
-/// One less of what was counted; nothing is kept of what is gone.
-fn uncount<K: Ord>(counts: &mut BTreeMap<K, usize>, of: K) {
-    if let Entry::Occupied(mut count) = counts.entry(of) {
-        *count.get_mut() -= 1;
-        if *count.get() == 0 {
-            count.remove();
-        }
-    }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ pub mod hosts;
 mod lease;
 mod over_bound;
 pub mod packet;
+mod peers;
 mod pending;
 mod removal;
 mod requests;
