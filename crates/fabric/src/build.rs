@@ -85,11 +85,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
     dcb::check_hosts(&fabric)?;
-    for (link, &[a, b]) in plan.links.iter().zip(&numbered.links) {
-        let wire = changed(default_wire, link.wire);
-        check_wire(&link.key, &wire)?;
-        fabric.links.push(Link { a, b, wire });
-    }
+    add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
@@ -99,6 +95,21 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+/// Adds the links between switches.
+fn add_links(
+    fabric: &mut Fabric,
+    plan: &Plan,
+    numbered: &Ports,
+    default_wire: Wire,
+) -> Result<(), Problem> {
+    for (link, &[a, b]) in plan.links.iter().zip(&numbered.links) {
+        let wire = changed(default_wire, link.wire);
+        check_wire(&link.key, &wire)?;
+        fabric.links.push(Link { a, b, wire });
+    }
+    Ok(())
 }
 
 /// What links are like where the file says nothing else.

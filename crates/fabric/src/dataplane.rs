@@ -2,21 +2,12 @@
 
 use crate::error::Problem;
 use crate::file::{self, DataplaneName, File};
-use crate::model::Fabric;
+use crate::model::{Dataplanes, Fabric};
 use crate::names::switch_index;
 use std::collections::BTreeMap;
 
 /// The key for all switches.
 const KEY: &str = "dataplane";
-
-/// The data planes of a fabric's switches, where they have real ports.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dataplanes {
-    /// Of a switch without an override.
-    pub common: DataplaneName,
-    /// By the index of the switch: another one, and the key that says so.
-    pub overrides: BTreeMap<usize, (DataplaneName, String)>,
-}
 
 impl Fabric {
     /// The data plane that a switch, by its index, is asked to have, and the key that says so.

@@ -2,7 +2,6 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
-pub use crate::dataplane::Dataplanes;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
@@ -70,6 +69,15 @@ pub struct Fabric {
     pub faults_after_start: Vec<Fault>,
     /// What the hosts send, in the order of the file.
     pub traffic: Vec<Traffic>,
+}
+
+/// The data planes of a fabric's switches, where they have real ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dataplanes {
+    /// Of a switch without an override.
+    pub common: DataplaneName,
+    /// By the index of the switch: another one, and the key that says so.
+    pub overrides: BTreeMap<usize, (DataplaneName, String)>,
 }
 
 /// A router that divides routes into layers, and a fabric in which no priority has any.

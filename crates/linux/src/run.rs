@@ -96,7 +96,6 @@ struct Ready {
     links: bool,
     status: bool,
     requests: bool,
-    /// One bit per port would do; a list says it plainly.
     ports: Vec<usize>,
 }
 

@@ -12,9 +12,9 @@
 //! host is, although the route back is in the table of another switch. Otherwise a host with many
 //! source addresses would use up the room of those whom it sends to.
 //!
-//! But a host answers whoever speaks to it, and a switch that makes up hosts can make others request
-//! routes to them. So no more than three quarters of an account are for hosts at any one other
-//! switch. Beyond that the note names that switch.
+//! But a host answers whoever speaks to it, and a switch that makes up hosts can make others
+//! request routes to them. So no more than three quarters of an account are for hosts at any one
+//! other switch. Beyond that the note names that switch.
 //!
 //! Routes of an earlier incarnation of the controller have an account of their own. They take no
 //! room from requests, and as many as the tables of a switch hold fit in.

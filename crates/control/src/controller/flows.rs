@@ -153,8 +153,8 @@ impl Flows {
         self.requested.at(place.switch, place.port)
     }
 
-    /// How many of these are for hosts at one other switch, at most: those of the port, and those of
-    /// its switch. Exact for an account that is more than half full.
+    /// How many of these are for hosts at one other switch, at most: those of the port, and those
+    /// of its switch. Exact for an account that is more than half full.
     pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
         let of_port = self.by_port.of(place, other, self.requested_at(place));
         let of_switch = self.by_switch.of(place.switch, other, self.requested_by(place.switch));
@@ -226,8 +226,8 @@ impl Flows {
         index
     }
 
-    /// Counts a route that is there now for the port `by`, whose host requested it for one at a port
-    /// of switch `other`.
+    /// Counts a route that is there now for the port `by`, whose host requested it for one at a
+    /// port of switch `other`.
     fn request(&mut self, by: Place, other: SwitchIndex) {
         self.requested.add(by.switch, by.port);
         let (of_port, of_switch) = (self.requested_at(by), self.requested_by(by.switch));

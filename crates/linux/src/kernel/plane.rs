@@ -432,4 +432,6 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
 }
 
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 
 use axon_fabric::model::{
-    Controller, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies, RouterKind,
-    Switch, Timers, Wire,
+    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies,
+    RouterKind, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
@@ -97,6 +97,8 @@ impl Builder {
                 links: Vec::new(),
                 network: Network::Axon,
                 device: Device::ideal(),
+                dataplanes: Dataplanes::default(),
+                rate_key: None,
                 traffic: Vec::new(),
                 faults_after_start: Vec::new(),
                 controller: Controller {
