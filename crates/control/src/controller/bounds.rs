@@ -14,7 +14,8 @@
 //!
 //! But a host answers whoever speaks to it, and a switch that makes up hosts can make others
 //! request routes to them. So no more than three quarters of an account are for hosts at any one
-//! other switch. Beyond that the note names that switch.
+//! other switch. Beyond that notes name both ends, for the requests may be the doing of either. Two
+//! owned switches, or one and a host elsewhere that lends it addresses, can still take it all.
 //!
 //! Routes of an earlier incarnation of the controller have an account of their own. They take no
 //! room from requests, and as many as the tables of a switch hold fit in.
@@ -45,8 +46,9 @@ pub const ROUTES_PER_SWITCH_MAX: usize = 1 << 17;
 /// holds 4,096 routes, and 64 hosts that each exchange frames with 64 other ports have as many
 /// back.
 pub const ROUTES_PER_PORT_MAX: usize = ROUTES_PER_SWITCH_MAX / 16;
-/// Of these, routes to and from hosts at one other switch: three quarters. That switch can make up
-/// hosts that others are to answer, and never say that a route has gone.
+/// Of these, routes to and from hosts at one other switch: three quarters, for 3,072 hosts there
+/// that a port exchanges frames with. That switch can make up hosts that others are to answer, and
+/// never report that a route has gone.
 pub const ROUTES_PER_PORT_AND_PEER_MAX: usize = ROUTES_PER_PORT_MAX / 4 * 3;
 /// The same for all ports of a switch together.
 pub const ROUTES_PER_SWITCH_AND_PEER_MAX: usize = ROUTES_PER_SWITCH_MAX / 4 * 3;

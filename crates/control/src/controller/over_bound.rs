@@ -18,8 +18,13 @@ pub(super) type Excess = (SwitchIndex, Option<PortNo>);
 impl Controller {
     /// Counts what was refused because a switch or a port has as much here as one may, and notes
     /// it.
-    pub(super) fn over_bound(&mut self, now: Time, (switch, port): Excess, out: &mut Vec<Effect>) {
+    pub(super) fn over_bound(&mut self, now: Time, excess: Excess, out: &mut Vec<Effect>) {
         self.counters.over_bound += 1;
+        self.note_excess(now, excess, out);
+    }
+
+    /// Notes a switch or a port that has as much here as one may.
+    pub(super) fn note_excess(&mut self, now: Time, (switch, port): Excess, out: &mut Vec<Effect>) {
         let scope = if port.is_some() { Scope::Port } else { Scope::Switch };
         if self.bounds.is_news(now, switch, scope) {
             let node = self.graph.switch(switch).incarnation.node;
@@ -54,32 +59,35 @@ impl Controller {
     }
 
     /// Why a request from `by`, for a host at switch `other`, must not make routes at these ports,
-    /// if there is a reason. Both count for the requesting port.
+    /// if there is a reason. Both count for the requesting port. If too many routes are between the
+    /// two, that may be the doing of either end: the second excess is that of the other one.
     pub(super) fn excess_of(
         &self,
         by: Place,
         other: SwitchIndex,
         made_at: &[Place],
-    ) -> Option<Excess> {
+    ) -> Option<(Excess, Option<Excess>)> {
         if made_at.is_empty() {
             return None;
         }
         let (of_port, of_switch) = self.flows.requested_with(by, other);
-        let is_too_much = of_port + made_at.len() > ROUTES_PER_PORT_AND_PEER_MAX
-            || of_switch + made_at.len() > ROUTES_PER_SWITCH_AND_PEER_MAX;
-        if is_too_much && other != by.switch {
-            return Some((other, None));
+        let (port, switch) = ((by.switch, Some(by.port)), (by.switch, None));
+        if of_port + made_at.len() > ROUTES_PER_PORT_AND_PEER_MAX && other != by.switch {
+            return Some((port, Some((other, None))));
+        }
+        if of_switch + made_at.len() > ROUTES_PER_SWITCH_AND_PEER_MAX && other != by.switch {
+            return Some((switch, Some((other, None))));
         }
         if self.flows.requested_at(by) + made_at.len() > ROUTES_PER_PORT_MAX {
-            return Some((by.switch, Some(by.port)));
+            return Some((port, None));
         }
         if self.flows.requested_by(by.switch) + made_at.len() > ROUTES_PER_SWITCH_MAX {
-            return Some((by.switch, None));
+            return Some((switch, None));
         }
         let backlogged = &self.bounds.backlogged;
         let mut switches = made_at.iter().map(|at| at.switch);
         let full = switches.find(|at| !backlogged.is_empty() && backlogged.contains(at))?;
-        Some((full, None))
+        Some(((full, None), None))
     }
 
     /// Whether one more route that a switch reports may wait for a decision.

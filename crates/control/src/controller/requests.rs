@@ -57,8 +57,9 @@ impl Controller {
             [Some(_), None] => &[there],
             [None, None] => &[place, there],
         };
-        if let Some(excess) = self.excess_of(place, there.switch, made_at) {
-            return self.over_bound(now, excess, out);
+        if let Some((here, other)) = self.excess_of(place, there.switch, made_at) {
+            other.into_iter().for_each(|other| self.note_excess(now, other, out));
+            return self.over_bound(now, here, out);
         }
         let asked = match m.target {
             Target::Ip(ip) => Some(ip),

@@ -5,7 +5,8 @@ use crate::controller::{HOPS_MAX, config};
 use axon_control::controller::Controller;
 use axon_control::controller::bounds::{
     HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX,
-    ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX,
+    ROUTES_PER_PORT_AND_PEER_MAX, ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_AND_PEER_MAX,
+    ROUTES_PER_SWITCH_MAX,
 };
 use axon_control::effect::Effect;
 use axon_node::{Note, StoreChange, Stored};
@@ -310,8 +311,29 @@ fn hosts_that_a_switch_makes_up_and_others_answer_leave_those_room_for_the_rest(
     }
     assert_eq!(2 * answered, ROUTES_PER_PORT_AND_PEER_MAX, "a route there and one back for each");
     let refused = (made_up as usize - answered) as u64;
-    assert_eq!(scene.refused(), (refused, vec![WHOLE]), "the note names who made them up");
+    let asker = (NodeId(2), Some(PortNo(HOST)));
+    assert_eq!(scene.refused(), (refused, vec![WHOLE, asker]), "whoever it was is one of them");
     scene.seen(3, HOST, 7);
     assert!(scene.ask(2, 2, 7) && scene.ask(2, 2, 3) && scene.ask(2, 2, 22));
     scene.others_are_served(500);
+}
+
+#[test]
+fn what_all_ports_of_a_switch_request_of_one_other_leaves_them_room_for_the_rest() {
+    let mut scene = Scene::new();
+    let (made_up, ports) = (3_000, 17);
+    for host in 0..made_up {
+        scene.seen(OWNED, 100 + host as u16, 1_000_000 + host);
+    }
+    for port in 0..ports {
+        scene.seen(2, 100 + port as u16, 3_000 + port);
+        for host in 0..made_up {
+            scene.out.clear();
+            scene.asks((2, 100 + port as u16), 3_000 + port, 1_000_000 + host);
+        }
+    }
+    let switch = scene.controller.graph().index_of(NodeId(2)).unwrap();
+    let requested = scene.controller.flows().requested_by(switch);
+    assert_eq!(requested, ROUTES_PER_SWITCH_AND_PEER_MAX);
+    assert!(scene.ask(2, 2, 3), "each of them is within the share of its port");
 }
