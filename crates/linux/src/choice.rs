@@ -14,6 +14,8 @@ use axon_fabric::needs::{Runtime, needs_of};
 use axon_node::Capabilities;
 use serde::{Deserialize, Serialize};
 
+/// Why no kernel helps.
+const NOT_YET: &str = "no switch of this version runs on the kernel's data planes yet";
 /// What a user namespace lacks.
 const NOT_PERMITTED: &str =
     "BPF programs are not permitted here: that takes root outside of user namespaces";
@@ -22,6 +24,8 @@ const NOT_PERMITTED: &str =
 /// allows nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
+    /// The run loop of a switch hands frames to the kernel's data planes.
+    pub run_loop: bool,
     /// Root outside of user namespaces: it may load programs and attach them.
     pub root: bool,
     /// The kernel runs BPF programs.
@@ -34,14 +38,16 @@ pub struct Machine {
 
 impl Machine {
     /// A machine that allows everything.
-    pub const ABLE: Machine = Machine { root: true, bpf: true, tcx: true, htb: true };
-    /// A machine whose kernel runs no programs.
-    pub const WITHOUT_BPF: Machine = Machine { bpf: false, ..Machine::ABLE };
+    pub const ABLE: Machine =
+        Machine { run_loop: true, root: true, bpf: true, tcx: true, htb: true };
+    /// Any machine, as long as the run loop knows the software plane alone.
+    pub const SOFTWARE_ONLY: Machine = Machine { run_loop: false, ..Machine::ABLE };
 
     /// What it lacks for a data plane, if anything.
     const fn lacks(&self, plane: Plane) -> Option<&'static str> {
         match plane {
-            _ if !self.bpf => Some("BPF programs are not available here"),
+            _ if !self.run_loop => Some(NOT_YET),
+            _ if !self.bpf => Some("the kernel runs no BPF programs"),
             _ if !self.root => Some(NOT_PERMITTED),
             Plane::Tc if !self.tcx => {
                 Some("the kernel has no links for programs at tc (TCX, Linux 6.6)")
@@ -108,7 +114,13 @@ pub fn choose(
     let missing = has.missing(&needs_of(fabric, switch, Runtime::Ports));
     if !missing.is_empty() {
         let what = format!("the data plane `{asked}` lacks {}", missing.join(", "));
-        let fits = |carrier: &&Carrier| lacking(fabric, switch, **carrier).is_empty();
+        let allowed = |carrier| {
+            let (_, plane) = capabilities_of(fabric, carrier);
+            plane.and_then(|plane| machine.lacks(plane)).is_none()
+        };
+        let fits = |carrier: &&Carrier| {
+            lacking(fabric, switch, **carrier).is_empty() && allowed(**carrier)
+        };
         let others = [Carrier::Tc, Carrier::Full];
         let expected = others.iter().find(fits).map_or("a file that needs less", |one| one.name());
         return refused(what, expected.into());
@@ -182,10 +194,11 @@ mod tests {
     fn the_choice_follows_from_file_and_machine() {
         use Carrier::{Full, Tc, Xdp};
         let able = Machine::ABLE;
-        let table: [(&str, &str, Machine, Carrier, &str); 13] = [
+        let table: [(&str, &str, Machine, Carrier, &str); 14] = [
             (NONE, NONE, able, Tc, "the fastest"),
             (NONE, RATE, able, Tc, "the fastest"),
-            (NONE, NONE, Machine::WITHOUT_BPF, Full, "BPF programs are not available"),
+            (NONE, NONE, Machine::SOFTWARE_ONLY, Full, "no switch of this version"),
+            (NONE, NONE, Machine { bpf: false, ..able }, Full, "no BPF programs"),
             (NONE, NONE, Machine { root: false, ..able }, Full, "not permitted"),
             (NONE, NONE, Machine { tcx: false, ..able }, Full, "TCX"),
             (NONE, NONE, Machine { htb: false, ..able }, Full, "HTB"),
@@ -194,8 +207,8 @@ mod tests {
             (NONE, "links: {on_full: nack}", able, Full, "`links.on_full`"),
             ("tc", RATE, able, Tc, "asked for by `dataplane`"),
             ("xdp", NONE, Machine { htb: false, tcx: false, ..able }, Xdp, "`dataplane`"),
-            ("full", DCB, Machine::WITHOUT_BPF, Full, "asked for by `dataplane`"),
-            ("auto", DCB, Machine::WITHOUT_BPF, Full, "tc lacks"),
+            ("full", DCB, Machine::SOFTWARE_ONLY, Full, "asked for by `dataplane`"),
+            ("auto", DCB, Machine::SOFTWARE_ONLY, Full, "tc lacks"),
         ];
         for (asked, more, machine, carrier, why) in table {
             let key =
@@ -224,6 +237,20 @@ mod tests {
                 able,
                 "dataplane: the data plane `xdp` lacks shaping to the \
              rate of a link (asked for by `links.rate`); expected tc",
+            ),
+            (
+                "dataplane: xdp",
+                RATE,
+                Machine::SOFTWARE_ONLY,
+                "dataplane: the data plane `xdp` lacks shaping to the \
+             rate of a link (asked for by `links.rate`); expected full",
+            ),
+            (
+                "dataplane: tc",
+                NONE,
+                Machine::SOFTWARE_ONLY,
+                "dataplane: no data plane `tc`: no switch of this \
+             version runs on the kernel's data planes yet; expected full, or auto",
             ),
             (
                 "dataplane: tc",

@@ -28,7 +28,7 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
         record: record(state, name)?,
         taps: Vec::new(),
         // The lab is not on the kernel's data planes yet.
-        machine: Machine::WITHOUT_BPF,
+        machine: Machine::SOFTWARE_ONLY,
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)

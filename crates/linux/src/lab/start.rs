@@ -56,7 +56,7 @@ pub fn up(
         let file = fabric;
         let fabric = axon_fabric::load(file)?;
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
-        choices(&fabric, &Machine::WITHOUT_BPF)
+        choices(&fabric, &Machine::SOFTWARE_ONLY)
             .map_err(|error| axon_fabric::placed(file, error))?;
         (fabric.name.clone(), Plan::of(&fabric, options.bare))
     };
