@@ -22,6 +22,7 @@ lint: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 > /dev/null
 
 test: lint ## format, lints, docs, all tests, a short fuzz run
 	$(MAKE) --no-print-directory -C ebpf check
