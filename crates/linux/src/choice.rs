@@ -60,7 +60,7 @@ impl Machine {
     }
 }
 
-/// What carries the frames of a switch.
+/// What carries the frames of a switch. In this version always `full`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
