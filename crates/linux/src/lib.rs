@@ -12,7 +12,7 @@ pub mod dcbx;
 pub mod flow_control;
 pub mod incarnation;
 pub mod inspect;
-mod iproute;
+pub mod iproute;
 pub mod kernel;
 pub mod lab;
 pub mod link_watch;
