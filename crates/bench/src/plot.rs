@@ -73,7 +73,6 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::report::tests::sample;
 
     #[test]

@@ -41,8 +41,12 @@ pub enum Quantity {
     /// What the port with 8 TCP streams gets of an egress of 200 Mb/s, in multiples of what the
     /// port with 1 stream gets.
     SharesTwoHundredMbps,
-    /// The same share of an egress of 1 Gb/s.
+    /// What both ports get together of that egress, in Mb/s.
+    TotalTwoHundredMbps,
+    /// The same multiple for an egress of 1 Gb/s.
     SharesOneGbps,
+    /// What both ports get together of that one, in Mb/s.
+    TotalOneGbps,
 }
 
 /// Which way a figure is better.
@@ -58,7 +62,7 @@ pub enum Better {
 
 impl Quantity {
     /// All of them, in the order of the table.
-    pub const ALL: [Quantity; 18] = [
+    pub const ALL: [Quantity; 20] = [
         Quantity::TcpOneStream,
         Quantity::TcpFourStreams,
         Quantity::PingMean,
@@ -76,7 +80,9 @@ impl Quantity {
         Quantity::IntactTcpIpv6,
         Quantity::IntactUdpGso,
         Quantity::SharesTwoHundredMbps,
+        Quantity::TotalTwoHundredMbps,
         Quantity::SharesOneGbps,
+        Quantity::TotalOneGbps,
     ];
 
     /// In the table.
@@ -100,6 +106,8 @@ impl Quantity {
             Quantity::IntactUdpGso => "UDP GSO intact",
             Quantity::SharesTwoHundredMbps => "8 against 1 at 200 Mb/s",
             Quantity::SharesOneGbps => "8 against 1 at 1 Gb/s",
+            Quantity::TotalTwoHundredMbps => "both at 200 Mb/s",
+            Quantity::TotalOneGbps => "both at 1 Gb/s",
         }
     }
 
@@ -114,6 +122,7 @@ impl Quantity {
             Quantity::CpuPerPacket | Quantity::PacketsPerHop | Quantity::CpuPerHop => "ns",
             Quantity::IntactTcpIpv6 | Quantity::IntactUdpGso => "of all",
             Quantity::SharesTwoHundredMbps | Quantity::SharesOneGbps => "x",
+            Quantity::TotalTwoHundredMbps | Quantity::TotalOneGbps => "Mb/s",
         }
     }
 
@@ -126,6 +135,7 @@ impl Quantity {
             Quantity::OverloadOffered | Quantity::OverloadDelivered => Better::More,
             Quantity::IntactTcpIpv6 | Quantity::IntactUdpGso => Better::More,
             Quantity::SharesTwoHundredMbps | Quantity::SharesOneGbps => Better::One,
+            Quantity::TotalTwoHundredMbps | Quantity::TotalOneGbps => Better::More,
             _ => Better::Less,
         }
     }

@@ -16,6 +16,9 @@ pub const SLOWDOWN_MAX: f64 = 1.1;
 pub const SPREAD_MAX: f64 = 0.3;
 /// The figures of the bridges by which the machine is judged.
 const JUDGED: [Quantity; 3] = [Quantity::TcpOneStream, Quantity::PingMean, Quantity::PacketsPeak];
+/// An egress is full from this fraction of its rate on: headers and streams that look for their
+/// share take the rest.
+const FULL: f64 = 0.85;
 /// The line that bounds are for.
 const BOUND_SWITCHES: u32 = 3;
 
@@ -232,15 +235,19 @@ impl Report {
     }
 }
 
+/// A quantity through so many switches, the data planes whose it is, whether it is taken in multiples
+/// of bridges, and the least and the most that holds.
+type Row = (Quantity, u32, &'static [Subject], bool, (Option<f64>, Option<f64>));
+
 /// The bounds of the data planes, as far as they were measured.
 fn bounds(samples: &Samples) -> Vec<Bound> {
     use Quantity as Q;
-    let kernel: &[Subject] = &[Subject::Tc];
-    let rated: &[Subject] = &[Subject::Full, Subject::Tc];
-    let all: &[Subject] = &[Subject::Full, Subject::Tc, Subject::Xdp];
+    let kernel: &'static [Subject] = &[Subject::Tc];
+    let rated: &'static [Subject] = &[Subject::Full, Subject::Tc];
+    let all: &'static [Subject] = &[Subject::Full, Subject::Tc, Subject::Xdp];
     let least = |least| (Some(least), None);
     let (equal, intact) = ((Some(0.98), Some(1.02)), least(1.0));
-    let table: [(Q, u32, &[Subject], bool, (Option<f64>, Option<f64>)); 8] = [
+    let table: [Row; 8] = [
         (Q::TcpOneStream, BOUND_SWITCHES, kernel, true, least(0.9)),
         (Q::TcpFourStreams, BOUND_SWITCHES, kernel, true, least(0.9)),
         (Q::PingMean, BOUND_SWITCHES, kernel, true, (None, Some(1.3))),
@@ -257,13 +264,25 @@ fn bounds(samples: &Samples) -> Vec<Bound> {
                 true => samples.ratio(subject, switches, quantity),
                 false => samples.median(subject, switches, quantity),
             };
-            let Some(value) = value else { continue };
+            let Some(value) = value.filter(|_| is_full(samples, subject, quantity)) else {
+                continue;
+            };
             let held =
                 least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most);
             found.push(Bound { subject, quantity, of_bridges, value, least, most, held });
         }
     }
     found
+}
+
+/// Whether an egress was full where shares of it are bounded: who cannot fill it has none to share.
+fn is_full(samples: &Samples, subject: Subject, quantity: Quantity) -> bool {
+    let (total, rate_mbps) = match quantity {
+        Quantity::SharesTwoHundredMbps => (Quantity::TotalTwoHundredMbps, 200.0),
+        Quantity::SharesOneGbps => (Quantity::TotalOneGbps, 1000.0),
+        _ => return true,
+    };
+    samples.median(subject, 0, total).is_some_and(|total| total >= FULL * rate_mbps)
 }
 
 /// Judges the machine by the loops and by the bridges.
@@ -332,6 +351,9 @@ pub(crate) mod tests {
             (Subject::Tc, 0, Quantity::PacketsPerHop, &[400.0]),
             (Subject::Full, 3, Quantity::OverloadDelivered, &[0.5]),
             (Subject::Tc, 0, Quantity::SharesTwoHundredMbps, &[1.01]),
+            (Subject::Tc, 0, Quantity::TotalTwoHundredMbps, &[189.0]),
+            (Subject::Full, 0, Quantity::SharesOneGbps, &[1.4]),
+            (Subject::Full, 0, Quantity::TotalOneGbps, &[480.0]),
             (Subject::Full, 3, Quantity::IntactUdpGso, &[1.0]),
         ]);
         let skipped =

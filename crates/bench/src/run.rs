@@ -20,9 +20,11 @@ use std::path::{Path, PathBuf};
 /// Programs without which nothing can be measured, with their Debian packages.
 const PROGRAMS: [(&str, &str); 3] =
     [("ip", "iproute2"), ("ss", "iproute2"), ("ping", "iputils-ping")];
-/// The rates of the egress that is shared.
-const SHARED: [(u32, Quantity); 2] =
-    [(200, Quantity::SharesTwoHundredMbps), (1000, Quantity::SharesOneGbps)];
+/// The rates of the egress that is shared in Mb/s, and what is taken there.
+const SHARED: [(u32, [Quantity; 2]); 2] = [
+    (200, [Quantity::SharesTwoHundredMbps, Quantity::TotalTwoHundredMbps]),
+    (1000, [Quantity::SharesOneGbps, Quantity::TotalOneGbps]),
+];
 
 /// What a run has found.
 #[derive(Default)]
@@ -152,13 +154,13 @@ impl Run {
             |subject: Subject| matches!(subject, Subject::Bridges | Subject::Full | Subject::Tc);
         for subject in order(&self.active).into_iter().filter(|_| shared) {
             progress.step(&format!("round {}: {}, shares", round + 1, subject.name()));
-            for (rate, quantity) in SHARED.into_iter().filter(|_| has_rates(subject)) {
+            for (rate, [ratio, total]) in SHARED.into_iter().filter(|_| has_rates(subject)) {
                 let folder = folder.join(format!("{}-shares-{rate}-{round}", subject.name()));
                 let shape = Shape::shares(rate);
                 let Some(world) = self.up((subject, 2), &shape, &folder, stop)? else { break };
-                let figure = measure::shares(&world, settings.seconds);
-                let figure = figure.map(|figure| vec![(quantity, figure)]);
-                let figures = self.kept((subject, 2, Part::Shares), figure, stop)?;
+                let shares = measure::shares(&world, settings.seconds);
+                let shares = shares.map(|got| vec![(ratio, got.ratio), (total, got.total_mbps)]);
+                let figures = self.kept((subject, 2, Part::Shares), shares, stop)?;
                 self.found.samples.add(subject, 0, &figures);
             }
         }

@@ -16,10 +16,14 @@ impl Report {
     pub fn text(&self) -> String {
         let subjects: BTreeSet<Subject> = self.figures.iter().map(|one| one.subject).collect();
         let subjects: Vec<Subject> = subjects.into_iter().collect();
-        let lines: BTreeSet<Option<u32>> = self.figures.iter().map(|one| one.switches).collect();
+        let mut lines: Vec<Option<u32>> = self.figures.iter().map(|one| one.switches).collect();
+        // What belongs to no line comes last.
+        lines.sort_unstable_by_key(|switches| switches.unwrap_or(u32::MAX));
+        lines.dedup();
         let machine = &self.machine;
         let mut text = format!(
-            "{} rounds of about {} s each, {} CPUs ({}), Linux {}, {}\n",
+            "Rounds: {}, measurements of about {} s, {} CPUs ({}), Linux {}, {}\n\
+             x3 is a line of three switches.\n",
             self.rounds, self.seconds, machine.cpus, machine.cpu, machine.kernel, machine.date
         );
         // Writing to a String cannot fail.
@@ -27,10 +31,12 @@ impl Report {
             false => writeln!(text, "The machine was quiet."),
             true => writeln!(text, "TOO NOISY to be quoted: {}.", self.noise.reasons.join("; ")),
         };
+        let others: Vec<Subject> =
+            subjects.iter().copied().filter(|&one| one != Subject::Bridges).collect();
         if !self.ratios.is_empty() {
-            text += &heading("In multiples of bridges", &subjects[1..]);
+            text += &heading("In multiples of bridges", &others);
             for &switches in &lines {
-                self.ratios_of(switches, &subjects[1..], &mut text);
+                self.ratios_of(switches, &others, &mut text);
             }
         }
         text += &heading("Medians, and how far rounds lie apart", &subjects);
@@ -88,7 +94,6 @@ impl Report {
 fn heading(what: &str, subjects: &[Subject]) -> String {
     let names: String =
         subjects.iter().map(|subject| format!("{:>COLUMN$}", subject.name())).collect();
-    // A heading longer than its column has a line of its own.
     format!("\n{what}\n{:LABEL$}{names}\n", "")
 }
 

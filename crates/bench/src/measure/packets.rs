@@ -20,8 +20,8 @@ const OVERLOAD: f64 = 10.0;
 const ALL: f64 = 0.98;
 /// What is tried around the best of the halved rates, in multiples of it.
 const AROUND: [f64; 2] = [0.75, 1.4];
-/// Milliseconds of a step for each second of a measurement, and at least.
-const STEP_MS: u32 = 250;
+/// Milliseconds of a step for each second of a measurement.
+const STEP_MS: u32 = 300;
 /// How long a sender may take to start and to end.
 const SLACK: Duration = Duration::from_secs(15);
 

@@ -5,7 +5,7 @@ use crate::traffic::inside;
 use anyhow::{Context, Result, bail};
 use axon_papers::axon::live::process::{Process, Stop};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -74,7 +74,7 @@ impl OpenVswitch {
 }
 
 /// Waits until a daemon has made its socket.
-fn wait_for(socket: &PathBuf, of: &mut Process, stop: &Stop) -> Result<()> {
+fn wait_for(socket: &Path, of: &mut Process, stop: &Stop) -> Result<()> {
     let began = Instant::now();
     while !socket.exists() {
         if !of.is_running() || began.elapsed() > ANSWER {
