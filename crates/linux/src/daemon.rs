@@ -29,7 +29,6 @@ use std::collections::BTreeMap;
 
 /// Why the kernel carries no frames of a switch, although it could.
 pub(crate) const RECORDED: &str = "a recording holds every frame, so the process carries them";
-pub(crate) const CAPTURED: &str = "a capture is taken by the process, so it carries the frames";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
 /// Switches that an error lists.
@@ -49,8 +48,8 @@ pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Res
 fn allowed(options: &DaemonOptions) -> Machine {
     match options {
         DaemonOptions { record: Some(_), .. } => Machine::without(RECORDED),
-        DaemonOptions { capture: Some(_), .. } => Machine::without(CAPTURED),
         DaemonOptions { taps, .. } if !taps.is_empty() => Machine::without(TAPPED),
+        DaemonOptions { machine, capture: Some(_), .. } => machine.captured(),
         DaemonOptions { machine, .. } => machine.clone(),
     }
 }

@@ -36,6 +36,7 @@ pub mod ring;
 pub mod run;
 pub mod send_port;
 pub mod slot;
+pub mod sniffer;
 mod socket;
 pub mod status;
 pub mod store;

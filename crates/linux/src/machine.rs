@@ -52,6 +52,12 @@ impl Machine {
         Machine { no_tc: why(Plane::Tc), no_xdp: why(Plane::Xdp) }
     }
 
+    /// The same for a switch of which a capture is taken.
+    pub fn captured(&self) -> Machine {
+        let no_xdp = "no capture sees what a driver forwards".to_owned();
+        Machine { no_xdp: Some(no_xdp), ..self.clone() }
+    }
+
     /// What it lacks for a data plane, if anything.
     pub(crate) fn lacks(&self, plane: Plane) -> Option<&str> {
         match plane {

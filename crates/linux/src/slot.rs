@@ -335,6 +335,11 @@ impl Slot {
         result
     }
 
+    /// A capture has missed frames of this port.
+    pub(crate) fn missed(&mut self, frames: u64) {
+        self.before.rx_ring_drops += frames;
+    }
+
     pub(crate) fn counters(&mut self) -> PortCounters {
         let mut sum = self.before;
         if let Some(port) = &mut self.port {

@@ -15,10 +15,12 @@ use crate::iproute::{output, run};
 use crate::packet::PacketPort;
 use crate::port::Port;
 use crate::send_port::SendPort;
+use crate::sniffer::Sniffer;
 use anyhow::{Context, Result};
 use axon_node::PortView;
 use axon_wire::{PortNo, Rate};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 /// The devices of one switch whose frames the kernel carries.
@@ -31,6 +33,8 @@ pub struct KernelPorts {
     ports: u16,
     /// Devices whose egress has its queues, by ifindex.
     shaped: BTreeSet<u32>,
+    /// What a capture sees of each port; `None` without one.
+    sniffers: Option<BTreeMap<PortNo, Sniffer>>,
 }
 
 impl KernelPorts {
@@ -58,6 +62,7 @@ impl KernelPorts {
             queues,
             ports: settings.ports,
             shaped: BTreeSet::new(),
+            sniffers: None,
         })
     }
 
@@ -112,6 +117,9 @@ impl KernelPorts {
             Plane::Tc => Box::new(SendPort::open(device)?),
             Plane::Xdp => Box::new(PacketPort::open(device, false)?),
         };
+        if let Some(sniffers) = &mut self.sniffers {
+            sniffers.insert(port, Sniffer::open(device)?);
+        }
         self.kernel.attach(port, device)?;
         self.devices.set(port, ifindex);
         Ok(opened)
@@ -125,5 +133,20 @@ impl KernelPorts {
     /// The same, to read from.
     pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
         self.queues.as_mut()
+    }
+
+    /// Watches all ports from now on, for a capture.
+    pub fn watch(&mut self) {
+        self.sniffers.get_or_insert_default();
+    }
+
+    /// What the ports are seen by.
+    pub fn sniffers(&mut self) -> impl Iterator<Item = (PortNo, &mut Sniffer)> {
+        self.sniffers.iter_mut().flatten().map(|(port, sniffer)| (*port, sniffer))
+    }
+
+    /// What to poll for what a capture takes.
+    pub fn sniffer_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sniffers.iter().flat_map(BTreeMap::values).map(Sniffer::fd)
     }
 }

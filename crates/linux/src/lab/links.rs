@@ -124,7 +124,7 @@ topology:
     links: [[s1, s2], [s1-p6, s2-p7], [s2, s3]]
 ";
         let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
-        let plan = Plan::of(&fabric, true);
+        let plan = Plan::of(&fabric, &super::super::options::UpOptions::default()).unwrap();
         let ends =
             |text: &str| plan.link(text).map(|link| link.ends.each_ref().map(|end| &end.device));
         for (name, port) in [("s2,s3", "s3-p0"), ("s3,s2", "s3-p0"), ("s1,h1", "h1-p0")] {

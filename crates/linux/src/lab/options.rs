@@ -1,7 +1,7 @@
 //! How a lab is asked for, and what became of that.
 
 use crate::choice::{DataplaneChoice, choose};
-use crate::daemon::{CAPTURED, RECORDED};
+use crate::daemon::RECORDED;
 use crate::machine::Machine;
 use axon_fabric::Problem;
 use axon_fabric::model::Fabric;
@@ -40,7 +40,7 @@ impl UpOptions {
             if self.record.is_some() {
                 choose(fabric, index, &Machine::without(RECORDED))
             } else if self.capture.contains(&switch.name) {
-                choose(fabric, index, &Machine::without(CAPTURED))
+                choose(fabric, index, &machine.captured())
             } else {
                 choose(fabric, index, &machine)
             }

@@ -107,7 +107,10 @@ impl<N: Inspect> Runtime<N> {
     /// The interface of a host's programs cannot be had; no netlink or status socket, or no
     /// capture file.
     pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Runtime<N>> {
-        let kernel = options.kernel.map(|kernel| Rc::new(RefCell::new(kernel)));
+        let kernel = options.kernel.map(|mut kernel| {
+            options.capture.iter().for_each(|_| kernel.watch());
+            Rc::new(RefCell::new(kernel))
+        });
         let of_kernel =
             |number| kernel.clone().map(|ports| OfKernel { ports, number: PortNo(number) });
         let slots = (0..).zip(options.ports);
@@ -193,6 +196,7 @@ impl<N: Inspect> Runtime<N> {
             // The store first: whoever stops the node may not wait for all of these.
             self.store.take().map(|store| store.close(STOP_WAIT));
             self.recording.finish();
+            self.capture_kernel();
             self.capture.finish(&self.name);
             return Ok(false);
         }
@@ -215,6 +219,7 @@ impl<N: Inspect> Runtime<N> {
             let status = self.read_status();
             self.status.as_ref().inspect(|server| server.answer(&status));
         }
+        self.capture_kernel();
         self.capture.round(&self.name, self.clock.now());
         self.recording.round(self.clock.now());
         let now = self.clock.now();
@@ -423,20 +428,39 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
+    /// Captures a frame that this process carries. Where the kernel carries frames, those of the
+    /// process are seen with all others.
     fn record(&mut self, index: usize, direction: Direction, frame: &FrameBuf) {
-        if !self.capture.is_on() {
-            return;
+        if self.capture.is_on() && self.kernel.is_none() {
+            let nanos = self.clock.unix_nanos(self.clock.now());
+            self.capture_bytes(index, direction, nanos, frame.bytes());
         }
+    }
+
+    fn capture_bytes(&mut self, index: usize, direction: Direction, nanos: u64, bytes: &[u8]) {
         let Some(slot) = self.slots.get(index) else {
             return;
         };
         let link_type = match self.node.port_kind(PortNo(index as u16)) {
-            PortKind::Axon => LinkType::between_switches(frame.bytes()),
+            PortKind::Axon => LinkType::between_switches(bytes),
             _ => LinkType::ETHERNET,
         };
-        let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
-        self.capture.record(&self.name, port, (link_type, direction), nanos, frame.bytes());
+        self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
+    }
+
+    /// Captures what the kernel has carried since the last round, in the order of time.
+    fn capture_kernel(&mut self) {
+        let Some(kernel) = self.kernel.as_ref().filter(|_| self.capture.is_on()) else { return };
+        let mut all = Vec::new();
+        for (port, sniffer) in kernel.borrow_mut().sniffers() {
+            sniffer.take(port, &mut all);
+            self.slots[port.index()].missed(sniffer.missed());
+        }
+        all.sort_by_key(|(_, seen)| seen.unix_nanos);
+        for (port, seen) in all {
+            self.capture_bytes(port.index(), seen.direction, seen.unix_nanos, &seen.bytes);
+        }
     }
 
     fn read_status(&mut self) -> Status {

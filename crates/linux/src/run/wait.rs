@@ -63,6 +63,8 @@ impl<N: Inspect> Runtime<N> {
         let queues = kernel.as_ref().and_then(|kernel| kernel.queues());
         let queues = queues.into_iter().flat_map(NodeQueues::fds);
         fds.extend(queues.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let sniffers = kernel.iter().flat_map(|kernel| kernel.sniffer_fds());
+        fds.extend(sniffers.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
         let fixed = fds.len();
         let mut of_port = Vec::with_capacity(self.slots.len());
         for (index, slot) in self.slots.iter().enumerate() {
