@@ -151,8 +151,8 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
-/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its switch
-/// can do with.
+/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its
+/// switch can do with.
 ///
 /// - At a switch whose frames the process carries the kernel must finish every frame itself: it
 ///   refuses super-packets behind a header that it does not know, and one checksum less to complete

@@ -76,7 +76,7 @@ impl Plan {
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
     ///
     /// # Errors
-    /// As [`UpOptions::dataplanes`].
+    /// The file names a data plane that this machine or these options do not allow.
     pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
         let dataplanes = options.dataplanes(fabric)?;
         let carrier = |switch: usize| dataplanes[switch].carrier;
