@@ -76,8 +76,7 @@ pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
     run.parts = settings.parts.iter().copied().filter(|&part| run.can_measure(part)).collect();
     run.active = settings.subjects.iter().copied().filter(|&one| run.can_build(one)).collect();
     let folder = Folder::make()?;
-    let lines = settings.switches.len() * settings.subjects.len() + settings.subjects.len();
-    let mut progress = Progress::new(u64::from(settings.rounds) * lines as u64);
+    let mut progress = Progress::new(u64::from(settings.rounds) * run.steps(settings) as u64);
     for round in 0..settings.rounds {
         run.round(settings, round, (&folder.0, stop), &mut progress)?;
     }
@@ -94,6 +93,19 @@ struct Run {
 }
 
 impl Run {
+    /// What a round builds, if nothing turns out to be missing.
+    fn steps(&self, settings: &Settings) -> usize {
+        let lines = if settings.has_line() { settings.switches.len() } else { 0 };
+        let shared = if self.parts.contains(&Part::Shares) { self.with_rates().count() } else { 0 };
+        lines * self.active.len() + shared
+    }
+
+    /// The subjects whose links hold a rate.
+    fn with_rates(&self) -> impl Iterator<Item = Subject> {
+        let rated = [Subject::Bridges, Subject::Full, Subject::Tc];
+        self.active.iter().copied().filter(move |subject| rated.contains(subject))
+    }
+
     fn can_measure(&mut self, part: Part) -> bool {
         let can = !matches!(part, Part::Tcp | Part::Shares) || has_program("iperf3");
         if !can {
@@ -150,11 +162,10 @@ impl Run {
             self.found.samples.add(subject, 0, &peaks.per_hop());
         }
         let shared = self.parts.contains(&Part::Shares);
-        let has_rates =
-            |subject: Subject| matches!(subject, Subject::Bridges | Subject::Full | Subject::Tc);
-        for subject in order(&self.active).into_iter().filter(|_| shared) {
+        let rated: Vec<Subject> = self.with_rates().collect();
+        for subject in order(&rated).into_iter().filter(|_| shared) {
             progress.step(&format!("round {}: {}, shares", round + 1, subject.name()));
-            for (rate, [ratio, total]) in SHARED.into_iter().filter(|_| has_rates(subject)) {
+            for (rate, [ratio, total]) in SHARED {
                 let folder = folder.join(format!("{}-shares-{rate}-{round}", subject.name()));
                 let shape = Shape::shares(rate);
                 let Some(world) = self.up((subject, 2), &shape, &folder, stop)? else { break };
