@@ -10,6 +10,7 @@ use crate::subject::World;
 use crate::subject::fabric::lacking;
 use crate::subject::shape::Shape;
 use anyhow::{Result, ensure};
+use axon_linux::lab::Interrupted;
 use axon_papers::axon::live::machine::has_program;
 use axon_papers::axon::live::process::Stop;
 use axon_papers::axon::live::progress::Progress;
@@ -193,6 +194,10 @@ impl Run {
             Err(error) => error,
         };
         stop.check()?;
+        // While a lab is started, it takes the signals.
+        if error.is::<Interrupted>() {
+            return Err(error);
+        }
         match lacking(&error) {
             Some(reason) => self.skip(subject, reason),
             None => {
