@@ -12,7 +12,7 @@ use aya::{Ebpf, EbpfLoader};
 static OBJECT: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/bench.o");
 
 /// Words of 8 bytes that the generator writes in front of each frame.
-const START_WORDS: usize = 4;
+const START_WORDS: usize = 8;
 /// The fewest bytes of a generated frame.
 pub(super) const START_BYTES: usize = 8 * START_WORDS;
 /// Frames that the generator sends at once.
@@ -30,24 +30,28 @@ impl Program {
     /// # Errors
     /// No such program, no permission.
     pub fn load(name: &'static str, ifindex: u32) -> Result<Program> {
-        Program::with_start(name, ifindex, [0; START_WORDS])
+        Program::with_start(name, ifindex, [0; START_WORDS], 0)
     }
 
     /// A generator of frames that begin with the first bytes of `frame`. The device is looked up in
     /// the thread's namespace.
     pub(super) fn generator(frame: &[u8]) -> Result<Program> {
-        let words = frame.as_chunks().0.first_chunk().context("a frame is too short")?;
-        Program::with_start("xdp_generate", RIGHT_INDEX, words.map(u64::from_ne_bytes))
+        let words = frame.as_chunks().0;
+        let start = words.first_chunk().context("a frame is too short")?.map(u64::from_ne_bytes);
+        let tail = words.get(2 * START_WORDS - 1).map_or(0, |word| u64::from_ne_bytes(*word));
+        Program::with_start("xdp_generate", RIGHT_INDEX, start, tail)
     }
 
     fn with_start(
         name: &'static str,
         ifindex: u32,
         start: [u64; START_WORDS],
+        tail: u64,
     ) -> Result<Program> {
         let mut ebpf = EbpfLoader::new()
             .override_global("IFINDEX", &ifindex, true)
             .override_global("START", &start, true)
+            .override_global("TAIL", &tail, true)
             .load(OBJECT)?;
         let program = ebpf.program_mut(name).context("no such program")?;
         if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {

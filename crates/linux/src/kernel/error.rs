@@ -2,6 +2,7 @@
 
 use axon_node::RouteError;
 use aya::maps::MapError;
+use aya::maps::xdp::XdpMapError;
 use aya::pin::PinError;
 use aya::programs::ProgramError;
 use aya::programs::links::LinkError;
@@ -129,6 +130,15 @@ impl From<MapError> for KernelError {
                 KernelError::system(format!("cannot create the table {name}"), io_error)
             }
             MapError::PinError { error, .. } => error.into(),
+            error => KernelError::other(error),
+        }
+    }
+}
+
+impl From<XdpMapError> for KernelError {
+    fn from(error: XdpMapError) -> KernelError {
+        match error {
+            XdpMapError::MapError(error) => error.into(),
             error => KernelError::other(error),
         }
     }

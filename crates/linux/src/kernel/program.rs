@@ -64,7 +64,7 @@ const fn name(plane: Plane) -> &'static str {
 const fn tables(plane: Plane) -> &'static [&'static str] {
     match plane {
         Plane::Tc => &["ports", "routes", "traffic", "node"],
-        Plane::Xdp => &["ports", "routes", "traffic"],
+        Plane::Xdp => &["ports", "routes", "traffic", "links", "hosts", "version", "recent"],
     }
 }
 
@@ -144,6 +144,9 @@ impl Loader {
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
             .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
+        if settings.plane == Plane::Xdp {
+            loader.map_max_entries("links", ports).map_max_entries("hosts", ports);
+        }
         for table in tables(settings.plane) {
             loader.map_pin_path(table, folder.join(table));
         }
