@@ -96,7 +96,12 @@ fn print(kinds: &[Forwarding], hops: &[Vec<[f64; 3]>], frames: u32) {
         let (t, name) = ([of(0), of(1), of(2)], kind.name());
         println!(
             "{name:20} {:8.1} {:8.1} {:8.1} {:8.1}  {:.1} to {:.1}",
-            t[0], t[1], t[2], median(each.clone()), quarter(1), quarter(3)
+            t[0],
+            t[1],
+            t[2],
+            median(each.clone()),
+            quarter(1),
+            quarter(3)
         );
     }
     let ratio = |of: Forwarding, to: Forwarding| {

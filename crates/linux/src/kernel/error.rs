@@ -177,7 +177,21 @@ impl From<ProgramError> for KernelError {
         match error {
             ProgramError::SyscallError(error) => error.into(),
             ProgramError::MapError(error) => error.into(),
-            ProgramError::TcError(TcError::IoError(error)) => KernelError::system("tc", error),
+            ProgramError::TcError(error) => error.into(),
+            ProgramError::NetlinkError(error) => TcError::NetlinkError(error).into(),
+            error => KernelError::other(error),
+        }
+    }
+}
+
+impl From<TcError> for KernelError {
+    fn from(error: TcError) -> KernelError {
+        match error {
+            TcError::IoError(error) => KernelError::system("tc", error),
+            TcError::NetlinkError(error) => match error.raw_os_error() {
+                Some(code) => KernelError::system("tc", io::Error::from_raw_os_error(code)),
+                None => KernelError::other(error),
+            },
             error => KernelError::other(error),
         }
     }
