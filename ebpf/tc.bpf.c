@@ -245,7 +245,10 @@ static __always_inline int from_host(struct __sk_buff *skb)
         return to_node(skb, OF_HOSTS, 0);
     if (is_tagged && (!tag_with_port(skb) || !unmark(skb, pushed)))
         return lost();
-    if (bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
+    /* Checked once more: Linux 6.1 forgets what it knew of a number that was put aside meanwhile. */
+    barrier_var(pushed);
+    if (pushed < HEADER_BYTES_MIN || pushed > HEADER_BYTES_MAX ||
+        bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
         return lost();
     return leave(skb, number, port, frames_in(skb), length, length + pushed);
 }

@@ -108,8 +108,8 @@ impl Program {
     fn test_run(&mut self, options: TestRunOptions<'_>) -> Result<TestRunResult, ProgramError> {
         let program = self.ebpf.program_mut(self.name).ok_or(ProgramError::NotLoaded)?;
         if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {
-            return Ok(program.test_run(options)?);
+            return program.test_run(options);
         }
-        Ok(<&mut SchedClassifier>::try_from(program)?.test_run(options)?)
+        <&mut SchedClassifier>::try_from(program)?.test_run(options)
     }
 }

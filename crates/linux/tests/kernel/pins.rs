@@ -1,6 +1,6 @@
 //! What stays when a process ends, and what does not.
 
-use crate::chain::{attach, next, pair, receive};
+use crate::chain::{at_tc, attach, next, pair, receive};
 use crate::step::hex;
 use crate::{BPF, alone, bpf, kernel, settings};
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
@@ -200,14 +200,15 @@ pub fn filtered() {
     outside.passes(7);
     remove_filters("in1");
     assert!(kernel.detach(HOSTS).unwrap());
-    // From a link to a filter and back.
-    assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::Tc);
+    // From a link, where there are such, to a filter and back.
+    let is = kernel.attach(HOSTS, "in1").unwrap();
+    assert!(at_tc(is));
     assert_eq!(kernel.attach_filter(HOSTS, "in1").unwrap(), Attachment::TcFilter);
     assert_eq!(kernel.attached().unwrap().len(), 2);
     outside.passes(7);
     assert!(kernel.detach(HOSTS).unwrap());
-    assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::Tc);
-    assert_eq!(filters_of("in1"), 0);
+    assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), is);
+    assert_eq!(filters_of("in1"), usize::from(is == Attachment::TcFilter));
     // The filter of another stays, and its number is not taken.
     alone::ip("link add name other index 201 type veth peer name outside");
     assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
