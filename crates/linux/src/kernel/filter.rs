@@ -82,8 +82,9 @@ pub(super) fn detach(ifindex: u32, folder: &Path) -> Result<(), KernelError> {
     if folder.join(namespace()?).exists()
         && let Ok(device) = nix::net::if_::if_indextoname(ifindex)
     {
-        let device = device.to_string_lossy();
-        match link(&device)?.detach().map_err(KernelError::from) {
+        // The name is empty if there is no such device (any more).
+        let link = link(&device.to_string_lossy());
+        match link.and_then(|link| link.detach().map_err(KernelError::from)) {
             Err(error) if !is_missing(&error) => return Err(error),
             _ => {}
         }

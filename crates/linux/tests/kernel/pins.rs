@@ -222,7 +222,9 @@ pub fn filtered() {
     assert_eq!(filters_of("other"), 1, "that is the filter of another switch");
     nix::sched::setns(&home, CloneFlags::CLONE_NEWNET).unwrap();
     assert_eq!(filters_of("other"), 1, "detached from where its device is not");
-    // A device of the same number, and the end.
+    // A device that is gone, and the end.
+    assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
+    assert_eq!(filters_of("other"), 1, "in the place of the one before");
     alone::ip("link delete other");
     assert_eq!(kernel.attach_filter(AXON, "in2").unwrap(), Attachment::TcFilter);
     alone::ip("link delete in1");
