@@ -270,7 +270,8 @@ impl Kernel {
     /// Does what [`Kernel::attach`] does for tc on a kernel without TCX links, on any: the program
     /// is a filter of the qdisc clsact, before others there. It outlives the process as well, but
     /// belongs to the device: a mount namespace that ends does not take it along, and
-    /// [`Kernel::remove`] and [`Kernel::detach`] are to be called in the device's network namespace.
+    /// [`Kernel::remove`] and [`Kernel::detach`] are to be called in the device's network
+    /// namespace.
     ///
     /// # Errors
     /// As [`Kernel::attach`]; another's filter of the same number.
