@@ -384,6 +384,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::Routed { hops, to, message } => {
                 chassis.send_routed(now, &hops, to, &message);
             }
+            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             Effect::ToController(message) => {
                 // A request speaks of hosts: the report of them goes first.
                 self.report(now);

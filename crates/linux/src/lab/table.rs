@@ -62,7 +62,8 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
     let neighbours = node.neighbours().iter().map(|neighbour| {
         let name = names.get(&neighbour.node).map(ToString::to_string);
         let name = name.unwrap_or_else(|| neighbour.node.to_string());
-        format!("{}:{name}", neighbour.port)
+        let mark = if neighbour.restarting { " (restarting)" } else { "" };
+        format!("{}:{name}{mark}", neighbour.port)
     });
     let [hosts, routes, controller] = knowledge(node);
     let total = node.total();
@@ -149,7 +150,10 @@ mod tests {
     fn an_operator_sees_names_addresses_and_reasons() {
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
         let neighbour =
-            |port, node| Neighbour { port: PortNo(port), node: NodeId(node), peer_port: PortNo(0) };
+            |port, node| {
+                let (port, node, peer_port) = (PortNo(port), NodeId(node), PortNo(0));
+                Neighbour { port, node, peer_port, restarting: node == 9 }
+            };
         let host = |ip| EdgeHost { mac, port: PortNo(0), ip };
         let route =
             EdgeRoute { port: PortNo(0), destination: mac, hops: Hops::to_control(), placed: true };
