@@ -6,8 +6,9 @@
 //! or after the newer one is made. All claims are kept. The newest is the host's place; when it is
 //! withdrawn, the next one is. A late message of the old switch cannot remove the host.
 //!
-//! A claim that the controller has from its store is *remembered*: provisional until the switch is
-//! heard and reports the host, and withdrawn if it does not in time.
+//! A claim that the controller has from its store, or of the incarnation before of a switch, is
+//! *remembered*: provisional until the switch is heard and reports the host, and withdrawn if it
+//! does not in time.
 //!
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
@@ -73,7 +74,8 @@ struct Claim {
     /// When it runs out; `None` for a report, and while the switch of a remembered claim was not
     /// heard.
     until: Option<Time>,
-    /// Whether it is from the store, and was not reported since.
+    /// Whether it is from the store or of an earlier incarnation of its switch, and was not reported
+    /// since.
     remembered: bool,
 }
 
@@ -83,7 +85,8 @@ impl Host {
         self.claims[self.claims.len() - 1].place
     }
 
-    /// Whether its place is from the store, and no switch has reported it since.
+    /// Whether its place is from the store or of an earlier incarnation of its switch, and no switch
+    /// has reported it since.
     pub fn is_provisional(&self) -> bool {
         self.claims[self.claims.len() - 1].remembered
     }
@@ -194,7 +197,24 @@ impl HostTable {
         }
     }
 
-    /// Whether the claim of a host at a place is from the store, with the address to query it by.
+    /// A switch has started anew: its claims are remembered, and run out unless it makes them again.
+    /// Returns them.
+    pub(super) fn reborn(&mut self, now: Time, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
+        let until = now + UNCONFIRMED;
+        let mut claims = Vec::new();
+        for host in self.slots.iter_mut().flatten() {
+            for claim in host.claims.iter_mut().filter(|claim| claim.place.switch == switch) {
+                claims.push((claim.place, host.mac));
+                if claim.until.is_none() {
+                    (claim.remembered, claim.until) = (true, Some(until));
+                    self.unconfirmed.insert((until, host.mac, claim.place));
+                }
+            }
+        }
+        claims
+    }
+
+    /// Whether the claim of a host at a place is remembered, with the address to query it by.
     pub(super) fn remembered(&self, place: Place, mac: MacAddr) -> Option<IpAddr> {
         let host = self.get(self.by_mac(mac)?)?;
         let mut claims = host.claims.iter();
