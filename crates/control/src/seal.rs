@@ -375,6 +375,27 @@ mod tests {
     }
 
     #[test]
+    fn an_echo_is_opened_by_the_incarnation_that_sealed_it_and_at_its_port_alone() {
+        let (mut alice, mut bob) = pair();
+        let bytes = alice.seal_echo(PORT, 77);
+        assert_eq!(alice.open_echo(PORT, &bytes), Some(77));
+        assert_eq!(alice.open_echo(PortNo(1), &bytes), None, "it came back by another port");
+        assert_eq!(switch(1, 2).open_echo(PORT, &bytes), None, "in its next incarnation");
+        assert_eq!(bob.open_echo(PORT, &bytes), None);
+        assert_eq!(bob.open_routed(&bytes), Err(Refusal::BadSeal), "it is no message");
+        assert_eq!(alice.open_routed(&bytes), Err(Refusal::BadSeal));
+        let mut stranger = Sealer::new(&[8; 32].into(), incarnation(1, 1), Role::Switch);
+        assert_eq!(alice.open_echo(PORT, &stranger.seal_echo(PORT, 77)), None, "without the key");
+        let own = alice.seal_link(Some(incarnation(1, 1)), &message(5));
+        assert_eq!(alice.open_echo(PORT, &own), None, "nor is a message an echo");
+        for bit in 24..bytes.len() * 8 {
+            let mut bent = bytes.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(alice.open_echo(PORT, &bent), None, "bit {bit}");
+        }
+    }
+
+    #[test]
     fn controller_and_switch_understand_each_other_and_so_do_two_switches() {
         let (mut alice, mut bob) = pair();
         let mut controller = controller();

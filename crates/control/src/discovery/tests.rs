@@ -295,7 +295,10 @@ fn a_data_plane_that_stops_during_the_restart_is_missed_as_soon_as_any() {
     pair.run(Span::from_millis(190), |_| false);
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
     pair.run(Span::from_millis(60), |_| false);
-    assert_eq!((pair.ends[0].kind(PORT), pair.noted()), (PortKind::Unknown, vec![RESTARTING, DOWN]));
+    assert_eq!(
+        (pair.ends[0].kind(PORT), pair.noted()),
+        (PortKind::Unknown, vec![RESTARTING, DOWN])
+    );
 }
 
 #[test]

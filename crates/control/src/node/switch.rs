@@ -45,16 +45,23 @@ pub struct SwitchNode<B, D> {
 }
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
-    /// A switch that has just been switched on, on a data plane without routes whose ports have no
-    /// carrier.
+    /// A switch that has just been switched on. Its data plane has no carrier yet. If it has outlived
+    /// another incarnation, its routes and links go on, and each is given up as soon as it turns out
+    /// to be another.
     pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);
         limits.pinned().for_each(|port| chassis.discovery.pin(port));
+        let found = chassis.plane.snapshot();
+        let ports = (0..).map(PortNo).zip(&found.ports);
+        let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
+        links.for_each(|(port, _)| chassis.discovery.inherit(port));
+        let mut edge = Edge::new(&config, &chassis.has);
+        edge.found(&found);
         SwitchNode {
             wake: chassis.control_deadline(),
             uplink: Uplink::new(config.node.timers),
-            edge: Edge::new(&config, &chassis.has),
+            edge,
             waiting: Waiting::new(config.waiting_bytes_max),
             stream: None,
             loads: LoadReports::default(),
