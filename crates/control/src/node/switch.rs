@@ -84,6 +84,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &self.chassis.plane
     }
 
+    /// Its data plane, which goes on without it.
+    pub fn into_plane(self) -> D {
+        self.chassis.plane
+    }
+
     /// Neighbours.
     pub fn discovery(&self) -> &Discovery {
         &self.chassis.discovery
