@@ -4,8 +4,8 @@ use crate::cli::daemon::DaemonArguments;
 use crate::cli::real;
 use anyhow::Result;
 use axon_fabric::model::Fabric;
-use axon_linux::choice::Machine;
 use axon_linux::daemon::{self, DaemonOptions};
+use axon_linux::machine::Machine;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,15 +35,14 @@ pub struct Arguments {
 
 /// Runs until SIGTERM or SIGINT.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let check = |fabric: &Fabric| {
-        daemon::check_switch(fabric, &arguments.name, &arguments.tap, &Machine::default())
-    };
-    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     let options = DaemonOptions {
         state: arguments.state.clone(),
         taps: arguments.tap.clone(),
+        machine: Machine::tried(),
         ..arguments.daemon.options(Some(&arguments.file))?
     };
+    let check = |fabric: &Fabric| daemon::check_switch(fabric, &arguments.name, &options);
+    let fabric = real::load_for_daemon(&arguments.file, &arguments.dangers, check)?;
     real::warn_of_master_key(&fabric, &arguments.name, &arguments.file);
     real::wait_for_ports(&fabric, &arguments.name, &arguments.tap);
     daemon::switch(&fabric, &arguments.name, &options)?;

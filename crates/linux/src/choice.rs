@@ -8,59 +8,13 @@
 
 use crate::dataplane::{capabilities, in_kernel};
 use crate::kernel::Plane;
+use crate::machine::Machine;
 use axon_fabric::Problem;
 use axon_fabric::model::{DataplaneName, Fabric};
 use axon_fabric::needs::{Runtime, needs_of};
-use axon_node::Capabilities;
 use serde::{Deserialize, Serialize};
 
-/// Why no kernel helps.
-const NOT_YET: &str = "no switch of this version runs on the kernel's data planes yet";
-/// What a user namespace lacks.
-const NOT_PERMITTED: &str =
-    "BPF programs are not permitted here: that takes root outside of user namespaces";
-
-/// What this machine allows of what the kernel's data planes need. One of which nothing is known
-/// allows nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Machine {
-    /// The run loop of a switch hands frames to the kernel's data planes.
-    pub run_loop: bool,
-    /// Root outside of user namespaces: it may load programs and attach them.
-    pub root: bool,
-    /// The kernel runs BPF programs.
-    pub bpf: bool,
-    /// It has links for programs at tc (TCX, Linux 6.6).
-    pub tcx: bool,
-    /// It has the queueing discipline that holds the rates of links.
-    pub htb: bool,
-}
-
-impl Machine {
-    /// A machine that allows everything.
-    pub const ABLE: Machine =
-        Machine { run_loop: true, root: true, bpf: true, tcx: true, htb: true };
-    /// Any machine, as long as the run loop knows the software plane alone.
-    pub const SOFTWARE_ONLY: Machine = Machine { run_loop: false, ..Machine::ABLE };
-
-    /// What it lacks for a data plane, if anything.
-    const fn lacks(&self, plane: Plane) -> Option<&'static str> {
-        match plane {
-            _ if !self.run_loop => Some(NOT_YET),
-            _ if !self.bpf => Some("the kernel runs no BPF programs"),
-            _ if !self.root => Some(NOT_PERMITTED),
-            Plane::Tc if !self.tcx => {
-                Some("the kernel has no links for programs at tc (TCX, Linux 6.6)")
-            }
-            Plane::Tc if !self.htb => {
-                Some("the kernel has no HTB (CONFIG_NET_SCH_HTB), which holds the rates of links")
-            }
-            Plane::Tc | Plane::Xdp => None,
-        }
-    }
-}
-
-/// What carries the frames of a switch. In this version always `full`.
+/// What carries the frames of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Carrier {
@@ -79,6 +33,15 @@ impl Carrier {
             Carrier::Tc => "tc",
             Carrier::Xdp => "xdp",
             Carrier::Full => "full",
+        }
+    }
+
+    /// The kernel's data plane, if the kernel carries the frames.
+    pub const fn plane(self) -> Option<Plane> {
+        match self {
+            Carrier::Tc => Some(Plane::Tc),
+            Carrier::Xdp => Some(Plane::Xdp),
+            Carrier::Full => None,
         }
     }
 }
@@ -110,33 +73,25 @@ pub fn choose(
         DataplaneName::Full => Carrier::Full,
     };
     let refused = |what: String, expected: String| Err(Problem { key: key.into(), what, expected });
-    let (has, plane) = capabilities_of(fabric, carrier);
-    let missing = has.missing(&needs_of(fabric, switch, Runtime::Ports));
+    let missing = lacking(fabric, switch, carrier);
     if !missing.is_empty() {
         let what = format!("the data plane `{asked}` lacks {}", missing.join(", "));
-        let allowed = |carrier| {
-            let (_, plane) = capabilities_of(fabric, carrier);
-            plane.and_then(|plane| machine.lacks(plane)).is_none()
-        };
         let fits = |carrier: &&Carrier| {
-            lacking(fabric, switch, **carrier).is_empty() && allowed(**carrier)
+            lacking(fabric, switch, **carrier).is_empty() && refusal(machine, **carrier).is_none()
         };
         let others = [Carrier::Tc, Carrier::Full];
         let expected = others.iter().find(fits).map_or("a file that needs less", |one| one.name());
         return refused(what, expected.into());
     }
-    if let Some(lacks) = plane.and_then(|plane| machine.lacks(plane)) {
+    if let Some(lacks) = refusal(machine, carrier) {
         return refused(format!("no data plane `{asked}`: {lacks}"), "full, or auto".into());
     }
     Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
 }
 
-/// The data plane of each switch on this machine, by its index.
-///
-/// # Errors
-/// As [`choose`].
-pub fn choices(fabric: &Fabric, machine: &Machine) -> Result<Vec<DataplaneChoice>, Problem> {
-    (0..fabric.switches.len()).map(|switch| choose(fabric, switch, machine)).collect()
+/// Why this machine does not let that carry frames.
+fn refusal(machine: &Machine, carrier: Carrier) -> Option<&str> {
+    carrier.plane().and_then(|plane| machine.lacks(plane))
 }
 
 /// The fastest that fits.
@@ -164,17 +119,12 @@ fn automatic(
 }
 
 fn lacking(fabric: &Fabric, switch: usize, carrier: Carrier) -> Vec<String> {
-    let needs = needs_of(fabric, switch, Runtime::Ports);
-    capabilities_of(fabric, carrier).0.missing(&needs)
-}
-
-fn capabilities_of(fabric: &Fabric, carrier: Carrier) -> (Capabilities, Option<Plane>) {
     let software = capabilities(fabric.hop_width);
-    match carrier {
-        Carrier::Full => (software, None),
-        Carrier::Tc => (in_kernel(Plane::Tc, software), Some(Plane::Tc)),
-        Carrier::Xdp => (in_kernel(Plane::Xdp, software), Some(Plane::Xdp)),
-    }
+    let has = match carrier.plane() {
+        Some(plane) => in_kernel(plane, software),
+        None => software,
+    };
+    has.missing(&needs_of(fabric, switch, Runtime::Ports))
 }
 
 #[cfg(test)]
@@ -193,27 +143,25 @@ mod tests {
     #[test]
     fn the_choice_follows_from_file_and_machine() {
         use Carrier::{Full, Tc, Xdp};
-        let able = Machine::ABLE;
-        let table: [(&str, &str, Machine, Carrier, &str); 14] = [
+        let (able, none) = (&Machine::ABLE, &Machine::without("as the test says"));
+        let only_xdp = &Machine { no_tc: Some("no TCX".into()), no_xdp: None };
+        let table: [(&str, &str, &Machine, Carrier, &str); 11] = [
             (NONE, NONE, able, Tc, "the fastest"),
             (NONE, RATE, able, Tc, "the fastest"),
-            (NONE, NONE, Machine::SOFTWARE_ONLY, Full, "no switch of this version"),
-            (NONE, NONE, Machine { bpf: false, ..able }, Full, "no BPF programs"),
-            (NONE, NONE, Machine { root: false, ..able }, Full, "not permitted"),
-            (NONE, NONE, Machine { tcx: false, ..able }, Full, "TCX"),
-            (NONE, NONE, Machine { htb: false, ..able }, Full, "HTB"),
+            (NONE, NONE, none, Full, "as the test says"),
+            (NONE, NONE, only_xdp, Full, "no TCX"),
             (NONE, DCB, able, Full, "traffic classes (asked for by `dcb.classes`)"),
             (NONE, "self_congestion_pause: true", able, Full, "`self_congestion_pause`"),
             (NONE, "links: {on_full: nack}", able, Full, "`links.on_full`"),
             ("tc", RATE, able, Tc, "asked for by `dataplane`"),
-            ("xdp", NONE, Machine { htb: false, tcx: false, ..able }, Xdp, "`dataplane`"),
-            ("full", DCB, Machine::SOFTWARE_ONLY, Full, "asked for by `dataplane`"),
-            ("auto", DCB, Machine::SOFTWARE_ONLY, Full, "tc lacks"),
+            ("xdp", NONE, only_xdp, Xdp, "`dataplane`"),
+            ("full", DCB, none, Full, "asked for by `dataplane`"),
+            ("auto", DCB, none, Full, "tc lacks"),
         ];
         for (asked, more, machine, carrier, why) in table {
             let key =
                 if asked.is_empty() { String::new() } else { format!("dataplane: {asked}\n") };
-            let choice = choose(&fabric(&format!("{key}{more}")), 1, &machine).unwrap();
+            let choice = choose(&fabric(&format!("{key}{more}")), 1, machine).unwrap();
             assert_eq!(choice.carrier, carrier, "{asked} {more} {machine:?}: {choice:?}");
             assert!(choice.why.contains(why), "{asked} {more} {machine:?}: {choice:?}");
         }
@@ -221,8 +169,7 @@ mod tests {
 
     #[test]
     fn a_data_plane_that_is_asked_for_and_does_not_fit_is_refused_by_its_key() {
-        let able = Machine::ABLE;
-        let only_root = Machine { root: false, ..able };
+        let (able, none) = (&Machine::ABLE, &Machine::without("as the test says"));
         let table = [
             (
                 "dataplane: tc",
@@ -241,36 +188,27 @@ mod tests {
             (
                 "dataplane: xdp",
                 RATE,
-                Machine::SOFTWARE_ONLY,
+                none,
                 "dataplane: the data plane `xdp` lacks shaping to the \
              rate of a link (asked for by `links.rate`); expected full",
             ),
             (
                 "dataplane: tc",
                 NONE,
-                Machine::SOFTWARE_ONLY,
-                "dataplane: no data plane `tc`: no switch of this \
-             version runs on the kernel's data planes yet; expected full, or auto",
-            ),
-            (
-                "dataplane: tc",
-                NONE,
-                only_root,
-                "dataplane: no data plane `tc`: BPF programs are \
-             not permitted here: that takes root outside of user namespaces; expected full, or \
-             auto",
+                none,
+                "dataplane: no data plane `tc`: as the test says; expected full, or auto",
             ),
         ];
         for (key, more, machine, says) in table {
-            let refused = choose(&fabric(&format!("{key}\n{more}")), 1, &machine).unwrap_err();
+            let refused = choose(&fabric(&format!("{key}\n{more}")), 1, machine).unwrap_err();
             assert_eq!(refused.to_string(), says);
         }
         let mixed = fabric(
             "overrides: [{switches: [s2], dataplane: xdp}, {between: [s1, s3], \
                             rate: 1Mbps}]",
         );
-        assert_eq!(choose(&mixed, 0, &able).unwrap().carrier, Carrier::Tc);
-        let key = choose(&mixed, 1, &able).unwrap_err().key;
+        assert_eq!(choose(&mixed, 0, able).unwrap().carrier, Carrier::Tc);
+        let key = choose(&mixed, 1, able).unwrap_err().key;
         assert_eq!(key, "overrides[0].dataplane");
     }
 }

@@ -3,36 +3,55 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
-use crate::choice::{Machine, choose};
+use crate::choice::{DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
+use crate::kernel::ports::KernelPorts;
+use crate::kernel::{Kernel, KernelSettings, Plane};
+use crate::machine::{self, Machine};
 use crate::process::{run, seed};
 use crate::record::{Identity, Setup, digest};
 use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
 use anyhow::{Context, Result};
+use axon_control::node::SwitchNode;
 use axon_dcbx::agent::Rules;
-use axon_fabric::assemble::{controller_config, port_name, switch_config, switch_id, switch_index};
+use axon_fabric::assemble::{
+    SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
+};
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
-use axon_node::NodeKind;
-use axon_wire::PortNo;
+use axon_node::{Dataplane, NodeKind};
 use axon_wire::priority::PrioritySet;
+use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
+
+/// Why the kernel carries no frames of a switch, although it could.
+pub(crate) const RECORDED: &str = "a recording holds every frame, so the process carries them";
+const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
 /// Switches that an error lists.
 const NAMES_MAX: usize = 8;
 
-/// Whether this machine can run switch `name` of `fabric` with the ports `taps` as TAP devices;
-/// [`switch`] checks the same first.
+/// Whether this machine can run switch `name` of `fabric`; [`switch`] checks the same first.
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
-pub fn check_switch(fabric: &Fabric, name: &str, taps: &[String], machine: &Machine) -> Result<()> {
-    let (index, _) = checked_switch(fabric, name, taps)?;
-    choose(fabric, index, machine)?;
+pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
+    let (index, _) = checked_switch(fabric, name, &options.taps)?;
+    choose(fabric, index, &allowed(options))?;
     Ok(())
+}
+
+/// What this machine allows a switch with these options: some need every frame in the process.
+fn allowed(options: &DaemonOptions) -> Machine {
+    match options {
+        DaemonOptions { record: Some(_), .. } => Machine::without(RECORDED),
+        DaemonOptions { taps, .. } if !taps.is_empty() => Machine::without(TAPPED),
+        DaemonOptions { machine, capture: Some(_), .. } => machine.captured(),
+        DaemonOptions { machine, .. } => machine.clone(),
+    }
 }
 
 /// [`check_switch`], which answers with the number of the switch and its ports.
@@ -72,11 +91,14 @@ fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize
 /// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, &options.taps)?;
-    let dataplane = choose(fabric, index, &options.machine)?;
+    let choice = choose(fabric, index, &allowed(options))?;
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
     let config = switch_config(fabric, index, started.number, seed);
+    if let Some(plane) = choice.carrier.plane() {
+        return on_kernel(fabric, name, (config, ports), (plane, choice), clock, options);
+    }
     let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = fabric.map(|fabric| Identity {
         kind: NodeKind::Switch,
@@ -85,7 +107,39 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         setup: Setup::Switch { fabric, seed },
     });
     let node = config.on_software();
-    run(node, clock, (name, identity), (ports, None, Some(dataplane)), options)
+    run(node, clock, (name, identity), (ports, None), Some((choice, None)), options)
+}
+
+/// Runs a switch whose frames the kernel carries. It goes on carrying them if the process ends
+/// otherwise than by SIGTERM or SIGINT.
+fn on_kernel(
+    fabric: &Fabric,
+    name: &str,
+    (config, ports): (SwitchSetup, Vec<PortSetup>),
+    (plane, choice): (Plane, DataplaneChoice),
+    clock: Clock,
+    options: &DaemonOptions,
+) -> Result<()> {
+    let pins = match &options.pins {
+        Some(pins) => pins.clone(),
+        None => machine::pins(&fabric.name, name)?,
+    };
+    let software = axon_plane::Plane::new(config.plane);
+    let has = Dataplane::<FrameBuf>::capabilities(&software);
+    let settings = KernelSettings {
+        plane,
+        hop_width: fabric.hop_width,
+        ports: has.ports,
+        routes_per_port_max: has.routes_per_port_max,
+        route_bytes_max: has.route_bytes_max,
+        frame_bytes_max: has.frame_bytes_max,
+    };
+    let kernel = KernelPorts::open(&pins, name, settings).with_context(|| {
+        format!("cannot start {name} on the data plane {}", choice.carrier.name())
+    })?;
+    let node = SwitchNode::<FrameBuf, _>::new(config.control, kernel.plane(software)?);
+    run(node, clock, (name, None), (ports, None), Some((choice, Some(kernel))), options)?;
+    Ok(Kernel::remove(&pins)?)
 }
 
 /// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric
@@ -181,7 +235,7 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
         setup: Setup::Controller { fabric, seed, started_at, stored: stored.clone() },
     });
     let node = config.on_software(started_at, &stored);
-    run(node, clock, (name, identity), (ports, store, None), options)
+    run(node, clock, (name, identity), (ports, store), None, options)
 }
 
 /// The ports of switch number `switch`, each paced to the rate of its link. A port that

@@ -9,10 +9,22 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// It is not installed, or what it says.
 pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
+    call(program, arguments, input).map(drop)
+}
+
+/// What `ip` or `tc` prints.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn output(program: &str, arguments: &[&str]) -> Result<Vec<u8>> {
+    call(program, arguments, "")
+}
+
+fn call(program: &str, arguments: &[&str], input: &str) -> Result<Vec<u8>> {
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("cannot run `{program}`; it is in the package iproute2"))?;
@@ -25,5 +37,5 @@ pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> 
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{program} {}` failed: {}", arguments.join(" "), said.trim());
     }
-    Ok(())
+    Ok(output.stdout)
 }

@@ -15,7 +15,7 @@
 //!   every parser here ignores what follows a packet.
 
 use crate::offload::complete_checksum;
-use crate::port::{Pool, Port, PortCounters, is_device_loss};
+use crate::port::{Pool, Port, PortCounters, send_all};
 use crate::ring::RxRing;
 use crate::sys;
 use axon_node::PortKind;
@@ -117,29 +117,7 @@ impl Port for PacketPort {
     }
 
     fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
-        let mut at = 0;
-        while at < frames.len() {
-            let mut batch: [&[u8]; sys::SEND_MAX] = [&[]; sys::SEND_MAX];
-            let waiting = &frames[at..frames.len().min(at + sys::SEND_MAX)];
-            for (place, frame) in batch.iter_mut().zip(waiting) {
-                *place = frame.bytes();
-            }
-            match sys::send_many(self.tx.as_fd(), &batch[..waiting.len()]) {
-                Ok(sent) => {
-                    self.counters.tx_frames += sent as u64;
-                    let bytes = waiting[..sent].iter().map(|frame| frame.bytes().len() as u64);
-                    self.counters.tx_bytes += bytes.sum::<u64>();
-                    at += sent;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_device_loss(&error) => return Err(error),
-                Err(_) => {
-                    self.counters.tx_refused += 1;
-                    at += 1;
-                }
-            }
-        }
-        Ok(())
+        send_all(self.tx.as_fd(), frames, &mut self.counters)
     }
 
     fn set_kind(&mut self, kind: PortKind) {

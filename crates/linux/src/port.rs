@@ -1,21 +1,12 @@
 //! What a real port is to the run loop, and the memory that frames live in.
-//!
-//! # The seam for a kernel fast path
-//!
-//! A [`Port`] hands over the frames that need this process and keeps quiet about the rest.
-//! A port that runs transit in the kernel (an XDP program that does the step of
-//! `axon_plane::forward`, held to it by the vectors) is one more implementation: `open`
-//! attaches the program, [`Port::receive`] returns only what the program passed up (link
-//! frames, control packets, everything on a host port), [`Port::set_kind`] configures
-//! whether the program may take frames, and [`Port::counters`] adds what it forwarded. The
-//! loop, the node and the lab stay as they are.
 
 use crate::offload::append_with_tag;
+use crate::sys;
 use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
-use axon_wire::FrameBuf;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::vlan::TAG_BYTES;
+use axon_wire::{Frame, FrameBuf};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -134,6 +125,41 @@ impl Pool {
     }
 }
 
+/// Sends all of `frames` by a packet socket, in order, and counts them; what the kernel refuses is
+/// lost.
+///
+/// # Errors
+/// The device is down or gone.
+pub(crate) fn send_all(
+    socket: BorrowedFd<'_>,
+    frames: &[FrameBuf],
+    counters: &mut PortCounters,
+) -> io::Result<()> {
+    let mut at = 0;
+    while at < frames.len() {
+        let mut batch: [&[u8]; sys::SEND_MAX] = [&[]; sys::SEND_MAX];
+        let waiting = &frames[at..frames.len().min(at + sys::SEND_MAX)];
+        for (place, frame) in batch.iter_mut().zip(waiting) {
+            *place = frame.bytes();
+        }
+        match sys::send_many(socket, &batch[..waiting.len()]) {
+            Ok(sent) => {
+                counters.tx_frames += sent as u64;
+                let bytes = waiting[..sent].iter().map(|frame| frame.bytes().len() as u64);
+                counters.tx_bytes += bytes.sum::<u64>();
+                at += sent;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if is_device_loss(&error) => return Err(error),
+            Err(_) => {
+                counters.tx_refused += 1;
+                at += 1;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whether an error means that the device is down or gone, not that one frame is unwelcome.
 pub fn is_device_loss(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENODEV | libc::ENXIO | libc::EIO))
@@ -142,7 +168,6 @@ pub fn is_device_loss(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_wire::Frame;
     use axon_wire::link::ETHERNET_BYTES;
 
     #[test]

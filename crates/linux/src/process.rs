@@ -1,8 +1,10 @@
 //! A node as a process: from a node and its ports to a runtime that runs until it is stopped.
 
-use crate::choice::{DataplaneChoice, Machine};
+use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
 use crate::inspect::Inspect;
+use crate::kernel::ports::KernelPorts;
+use crate::machine::Machine;
 use crate::record::{Identity, RecordOptions, RecordSetup};
 use crate::run::{RunOptions, Runtime};
 use crate::slot::PortSetup;
@@ -31,6 +33,9 @@ pub struct DaemonOptions {
     pub taps: Vec<String>,
     /// What this machine allows of what the kernel's data planes need.
     pub machine: Machine,
+    /// Where a switch whose frames the kernel carries keeps its programs and tables, in a BPF file
+    /// system; below the usual one if `None`.
+    pub pins: Option<PathBuf>,
 }
 
 /// Runs `node` on these ports until SIGTERM or SIGINT. Without an identity it is not recorded. What
@@ -42,7 +47,8 @@ pub(crate) fn run<N: Inspect>(
     node: N,
     clock: Clock,
     (name, identity): (&str, Option<Identity>),
-    (ports, store, dataplane): (Vec<PortSetup>, Option<Store>, Option<DataplaneChoice>),
+    (ports, store): (Vec<PortSetup>, Option<Store>),
+    dataplane: Option<(DataplaneChoice, Option<KernelPorts>)>,
     options: &DaemonOptions,
 ) -> Result<()> {
     // Without the right to packet sockets every port would be silently down.
@@ -59,7 +65,9 @@ pub(crate) fn run<N: Inspect>(
         let devices = ports.iter().map(|port| port.device.clone()).collect();
         RecordSetup::new(record, identity, name, devices, clock.unix_nanos(Time::ZERO))
     });
+    let (dataplane, kernel) = dataplane.unzip();
     let options = RunOptions {
+        kernel: kernel.flatten(),
         name: name.into(),
         ports,
         status_socket: options.status_socket.clone(),

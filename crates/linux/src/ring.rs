@@ -18,6 +18,8 @@ const SLOT_OVERHEAD: usize = 96;
 const VIRTIO_BYTES: usize = 10;
 /// virtio: the checksum is still to be completed.
 const VIRTIO_NEEDS_CHECKSUM: u8 = 1;
+/// Where the sockaddr_ll behind the slot's header says which way a frame goes.
+const PACKET_TYPE_AT: usize = 32 + 10;
 /// Smallest block: 64 KiB, a multiple of every page size in use.
 const BLOCK_BYTES_MIN: usize = 64 * 1024;
 
@@ -31,6 +33,10 @@ pub struct RxFrame<'a> {
     pub checksum: Option<PartialChecksum>,
     /// It is longer than the slot, or a segmentation-offload super-frame.
     pub oversized: bool,
+    /// It leaves by the device.
+    pub outgoing: bool,
+    /// When the kernel has seen it, in nanoseconds since 1970.
+    pub unix_nanos: u64,
 }
 
 /// A mapped ring. The socket that it belongs to must outlive it.
@@ -136,7 +142,14 @@ fn parse_slot(slot: &[u8], state: u32) -> RxFrame<'_> {
         start: usize::from(u16::from_ne_bytes([virtio[6], virtio[7]])),
         offset: usize::from(u16::from_ne_bytes([virtio[8], virtio[9]])),
     });
-    RxFrame { bytes, vlan, checksum, oversized: truncated || segmented }
+    RxFrame {
+        bytes,
+        vlan,
+        checksum,
+        oversized: truncated || segmented,
+        outgoing: slot[PACKET_TYPE_AT] == libc::PACKET_OUTGOING,
+        unix_nanos: u64::from(word(16)) * 1_000_000_000 + u64::from(word(20)),
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! and the frames to be sent at the end of this round.
 
 use crate::agent::{HostPort, HostQueues};
+use crate::kernel::ports::KernelPorts;
 use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters, fabric_mtu};
@@ -9,8 +10,10 @@ use crate::sys;
 use crate::tap::TapPort;
 use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
-use axon_wire::{Frame, FrameBuf, Rate, Span, Time};
+use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
+use std::cell::RefCell;
 use std::io;
+use std::rc::Rc;
 
 /// Frames that wait at most for the end of the round.
 const BATCH: usize = 64;
@@ -86,12 +89,23 @@ pub(crate) struct Slot {
     batch: Vec<FrameBuf>,
     /// What closed ports of this slot had carried.
     before: PortCounters,
+    /// The kernel carries the frames of this port.
+    kernel: Option<OfKernel>,
+}
+
+/// The data plane in the kernel that a port belongs to, and its number there.
+#[derive(Clone)]
+pub(crate) struct OfKernel {
+    pub(crate) ports: Rc<RefCell<KernelPorts>>,
+    pub(crate) number: PortNo,
 }
 
 impl Slot {
-    pub(crate) fn new(setup: PortSetup) -> Slot {
-        let pacer = Pacer::new(setup.rate);
+    pub(crate) fn new(setup: PortSetup, kernel: Option<OfKernel>) -> Slot {
+        // With a kernel the queues of the egress hold the rate, or nothing does.
+        let pacer = Pacer::new(setup.rate.filter(|_| kernel.is_none()));
         Slot {
+            kernel,
             setup,
             port: None,
             up: false,
@@ -157,13 +171,13 @@ impl Slot {
         if !is_tap {
             self.close();
             if up {
-                match PacketPort::open(&self.setup.device, self.setup.lossless) {
-                    Ok(port) => self.port = Some(Box::new(port)),
+                match self.open_device() {
+                    Ok(port) => self.port = Some(port),
                     Err(error) => {
                         self.failed = true;
                         // Once is enough for a port that is tried again every second.
                         if !has_failed {
-                            tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                            tracing::warn!(port = self.setup.device, "cannot be opened: {error:#}");
                         }
                         return false;
                     }
@@ -183,6 +197,16 @@ impl Slot {
         true
     }
 
+    /// Opens the device, which is there.
+    fn open_device(&self) -> anyhow::Result<Box<dyn Port>> {
+        match &self.kernel {
+            Some(OfKernel { ports, number }) => {
+                ports.borrow_mut().open_port(*number, &self.setup.device, self.setup.rate)
+            }
+            None => Ok(Box::new(PacketPort::open(&self.setup.device, self.setup.lossless)?)),
+        }
+    }
+
     /// Follows another MTU of an open device; returns whether the port is lost, to be tried again.
     /// A packet port is opened anew, for the slots of its ring have the size of the old one.
     fn follow_mtu(&mut self) -> bool {
@@ -196,14 +220,14 @@ impl Slot {
             return false;
         }
         self.close();
-        match PacketPort::open(&self.setup.device, self.setup.lossless) {
+        match self.open_device() {
             Ok(mut port) => {
                 port.set_kind(self.kind);
-                self.port = Some(Box::new(port));
+                self.port = Some(port);
                 false
             }
             Err(error) => {
-                tracing::warn!(port = self.setup.device, %error, "cannot be opened");
+                tracing::warn!(port = self.setup.device, "cannot be opened: {error:#}");
                 (self.up, self.failed) = (false, true);
                 self.free_wire();
                 true
@@ -311,6 +335,11 @@ impl Slot {
         result
     }
 
+    /// A capture has missed frames of this port.
+    pub(crate) fn missed(&mut self, frames: u64) {
+        self.before.rx_ring_drops += frames;
+    }
+
     pub(crate) fn counters(&mut self) -> PortCounters {
         let mut sum = self.before;
         if let Some(port) = &mut self.port {
@@ -327,13 +356,16 @@ mod tests {
 
     fn host_slot() -> Slot {
         let queues = HostQueues { rate: Rate::mbps(100), rules: Rules::new(&[]), mtu: 1500 };
-        Slot::new(PortSetup {
-            device: "h1-p0".into(),
-            medium: Medium::Host(queues),
-            rate: None,
-            lossless: true,
-            host_mtu: None,
-        })
+        Slot::new(
+            PortSetup {
+                device: "h1-p0".into(),
+                medium: Medium::Host(queues),
+                rate: None,
+                lossless: true,
+                host_mtu: None,
+            },
+            None,
+        )
     }
 
     fn rules_of(slot: &Slot) -> Rules {
@@ -403,13 +435,16 @@ mod tests {
 
     #[test]
     fn a_port_without_device_stays_down_and_counts_what_it_cannot_send() {
-        let mut slot = Slot::new(PortSetup {
-            device: "none-p0".into(),
-            medium: Medium::Packet,
-            rate: None,
-            lossless: false,
-            host_mtu: None,
-        });
+        let mut slot = Slot::new(
+            PortSetup {
+                device: "none-p0".into(),
+                medium: Medium::Packet,
+                rate: None,
+                lossless: false,
+                host_mtu: None,
+            },
+            None,
+        );
         assert!(!slot.set_up(true));
         assert!(slot.failed, "to be tried again");
         let mut pool = Pool::default();

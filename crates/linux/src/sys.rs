@@ -30,7 +30,13 @@ pub enum Offload {
     Gso = 0x24,
     /// Generic receive offload.
     Gro = 0x2c,
+    /// VLAN tags left to the device on transmit.
+    TxVlan = 0x26,
 }
+
+/// ethtool: reads the flags of a device, of which one is the tags on transmit.
+const ETHTOOL_GFLAGS: u32 = 0x25;
+const ETH_FLAG_TXVLAN: u32 = 1 << 7;
 
 #[repr(C)]
 struct EthtoolValue {
@@ -118,6 +124,17 @@ pub fn device_mtu(name: &str) -> io::Result<usize> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.max(0) as usize)
 }
 
+/// Sets how many frames may wait at a device that is not busy with queues of its own.
+///
+/// # Errors
+/// ENODEV, or EPERM without CAP_NET_ADMIN.
+pub fn set_queue_length(name: &str, frames: c_int) -> io::Result<()> {
+    let mut request = request(name)?;
+    // The kernel reads the length where other requests have a metric.
+    request.ifr_ifru.ifru_metric = frames;
+    device_ioctl(libc::SIOCSIFTXQLEN, &mut request)
+}
+
 /// The Ethernet address of a device.
 ///
 /// # Errors
@@ -135,10 +152,24 @@ pub fn device_mac(name: &str) -> io::Result<[u8; 6]> {
 /// # Errors
 /// EOPNOTSUPP where the device does not have it, EPERM without CAP_NET_ADMIN.
 pub fn set_offload(name: &str, offload: Offload, on: bool) -> io::Result<()> {
-    let mut value = EthtoolValue { command: offload as u32, data: u32::from(on) };
+    let data = match offload {
+        // One bit of several that are set together.
+        Offload::TxVlan => {
+            let flags = ethtool(name, ETHTOOL_GFLAGS, 0)? & !ETH_FLAG_TXVLAN;
+            flags | if on { ETH_FLAG_TXVLAN } else { 0 }
+        }
+        _ => u32::from(on),
+    };
+    ethtool(name, offload as u32, data).map(drop)
+}
+
+/// Runs an ethtool command that has one word, and returns what stands there then.
+fn ethtool(name: &str, command: u32, data: u32) -> io::Result<u32> {
+    let mut value = EthtoolValue { command, data };
     let mut request = request(name)?;
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    device_ioctl(libc::SIOCETHTOOL as libc::Ioctl, &mut request)
+    device_ioctl(libc::SIOCETHTOOL as libc::Ioctl, &mut request)?;
+    Ok(value.data)
 }
 
 /// Opens TAP device `name`, which is made if it is not there: Ethernet frames without any

@@ -117,8 +117,15 @@ pub trait Dataplane<B>: Node<B> + PortView {
     /// one place.
     fn count_drop(&mut self, ingress: PortNo, reason: Drop);
 
-    /// What has been counted.
+    /// What has been counted. Where a kernel carries the frames, those that it has left to this
+    /// plane.
     fn counters(&self) -> &Counters;
+
+    /// Bytes that have left by `port`, whoever has carried them; 0 if there is no such port. A
+    /// device that starts again counts from zero.
+    fn sent_bytes(&self, port: PortNo) -> u64 {
+        self.counters().port(port).tx_bytes
+    }
 
     /// What is queued at `port`; nothing if there is no such port.
     fn queue(&self, port: PortNo) -> QueueState;

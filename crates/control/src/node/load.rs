@@ -2,7 +2,6 @@
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::Counters;
 use axon_wire::message::{Item, PortBytes};
 use axon_wire::{PortNo, Span, Time};
 
@@ -23,12 +22,17 @@ pub(super) struct LoadReports {
 }
 
 impl LoadReports {
-    /// The controller wants a report this often; the first interval begins now.
-    pub(super) fn ask(&mut self, now: Time, every_ms: u32, counters: &Counters) {
+    /// The controller wants a report this often; the first interval begins now. There are so many
+    /// ports, and each has sent so many bytes.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        every_ms: u32,
+        (ports, sent): (u16, impl Fn(PortNo) -> u64),
+    ) {
         self.every = Some(Span::from_millis(u64::from(every_ms.max(1))));
         self.since = now;
-        let sent = |port| (counters.port(PortNo(port)).tx_bytes, true);
-        self.ports = (0..counters.ports()).map(sent).collect();
+        self.ports = (0..ports).map(|port| (sent(PortNo(port)), true)).collect();
     }
 
     /// When the next report is due.
@@ -37,7 +41,12 @@ impl LoadReports {
     }
 
     /// Reports, if it is time.
-    pub(super) fn timeout(&mut self, now: Time, counters: &Counters, out: &mut Vec<Effect>) {
+    pub(super) fn timeout(
+        &mut self,
+        now: Time,
+        sent: impl Fn(PortNo) -> u64,
+        out: &mut Vec<Effect>,
+    ) {
         if self.deadline().is_none_or(|at| at > now) {
             return;
         }
@@ -45,7 +54,7 @@ impl LoadReports {
         self.since = now;
         let mut changed = Vec::new();
         for (port, (before, busy)) in (0..).map(PortNo).zip(&mut self.ports) {
-            let sent = counters.port(port).tx_bytes;
+            let sent = sent(port);
             // A device that has restarted counts from zero again.
             let bytes = sent.checked_sub(core::mem::replace(before, sent)).unwrap_or(sent);
             let was_busy = core::mem::replace(busy, bytes > 0);
@@ -63,18 +72,12 @@ impl LoadReports {
 mod tests {
     use super::*;
 
-    fn counted(bytes: usize) -> Counters {
-        let mut counters = Counters::new(1);
-        counters.sent(PortNo(0), bytes);
-        counters
-    }
-
     #[test]
     fn a_device_that_counts_from_zero_again_has_sent_what_it_counts() {
         let (mut loads, mut out) = (LoadReports::default(), Vec::new());
-        loads.ask(Time::ZERO, 10, &counted(5_000));
-        loads.timeout(loads.deadline().unwrap(), &counted(5_100), &mut out);
-        loads.timeout(loads.deadline().unwrap(), &counted(300), &mut out);
+        loads.ask(Time::ZERO, 10, (1, |_| 5_000));
+        loads.timeout(loads.deadline().unwrap(), |_| 5_100, &mut out);
+        loads.timeout(loads.deadline().unwrap(), |_| 300, &mut out);
         let bytes = out.iter().map(|effect| match effect {
             Effect::Report(Item::PortLoad { ports, .. }) => ports[0].bytes,
             other => panic!("{other:?}"),

@@ -168,7 +168,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             self.edge.timeout(now, plane, effects);
         }
         if due(self.loads.deadline()) {
-            self.loads.timeout(now, plane.counters(), effects);
+            self.loads.timeout(now, |port| plane.sent_bytes(port), effects);
         }
         if due(self.look_at) {
             self.look_at = None;
@@ -368,7 +368,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 for item in stream.receive(now, segment) {
                     match item {
                         Item::AskLoad { every_ms } => {
-                            self.loads.ask(now, every_ms, plane.counters());
+                            let sent = |port| plane.sent_bytes(port);
+                            self.loads.ask(now, every_ms, (plane.count(), sent));
                         }
                         item => self.edge.item(now, item, plane, effects),
                     }

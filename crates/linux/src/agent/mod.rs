@@ -109,5 +109,5 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
             host_mtu: None,
         },
     ];
-    process::run(node, Clock::start(), (&agent.name, identity), (ports, None, None), options)
+    process::run(node, Clock::start(), (&agent.name, identity), (ports, None), None, options)
 }

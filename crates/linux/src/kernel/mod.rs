@@ -14,13 +14,17 @@ mod error;
 mod inherited;
 mod maps;
 pub mod plane;
+pub mod ports;
 mod program;
+mod queues;
 mod settings;
+pub mod shares;
 pub mod tables;
 
 pub use error::KernelError;
 pub use maps::{HEADER_BYTES_MAX, NodeQueue, Traffic};
 pub use program::{Attachment, LoadedProgram, TestRunOutcome, Verdict};
+pub use queues::{NodeQueues, QUEUES};
 pub use settings::{KernelSettings, Plane};
 
 use axon_node::{PortKind, RouteError};

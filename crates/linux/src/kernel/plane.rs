@@ -363,6 +363,11 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         self.software.counters()
     }
 
+    fn sent_bytes(&self, port: PortNo) -> u64 {
+        let in_kernel = self.tables.traffic(port).map_or(0, |traffic| traffic.out_bytes);
+        self.software.sent_bytes(port) + in_kernel
+    }
+
     fn queue(&self, port: PortNo) -> QueueState {
         self.software.queue(port)
     }

@@ -8,6 +8,7 @@
 //! /run                a tmpfs
 //! /run/lab            the lab's state directory
 //! /run/recordings     where nodes are recorded, if they are
+//! /run/bpf            a BPF file system, if the kernel carries frames
 //! /run/netns/h1       the network namespace of h1, as `ip netns` names it
 //! /run/node/h1/run    what a command in h1 sees as /run
 //! /run/node/h1/etc    what it sees as /etc: the machine's, with its own changes on top
@@ -15,6 +16,7 @@
 //! ```
 
 use super::plan::{HostPlan, Plan};
+use crate::choice::Carrier;
 use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
@@ -31,12 +33,16 @@ pub const LAB: &str = "/run/lab";
 pub const NETNS: &str = "/run/netns";
 /// Where recordings are written, if any are.
 pub const RECORDINGS: &str = "/run/recordings";
+/// Where switches pin their programs and tables, if the kernel carries frames.
+pub const PINS: &str = "/run/bpf";
 /// Where the nodes' own files are.
 pub const NODES: &str = "/run/node";
 
 /// What a host's NIC may queue, in bytes: more than a socket's send buffer holds, so that a
 /// sender is held back by its socket and loses nothing at its own NIC.
 const NIC_QUEUE_BYTES: u64 = 1 << 20;
+/// The longest that the kernel hands to a NIC at once.
+const SUPER_PACKET_BYTES: u64 = 65_536 + 256;
 /// What a host's NIC may send at once, as time on the wire.
 const NIC_BURST: Span = Span::from_millis(1);
 
@@ -145,11 +151,15 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
-/// Sets a host's NIC up like a real one: no offloads, its own rate, its address.
+/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its
+/// switch can do with.
 ///
-/// The kernel must finish every frame itself: a fabric cannot take segmentation
-/// super-frames (the kernel refuses them behind a header it does not know), and one
-/// checksum less to complete at the edge is one touch less of the payload.
+/// - At a switch whose frames the process carries the kernel must finish every frame itself: it
+///   refuses super-packets behind a header that it does not know, and one checksum less to complete
+///   at the edge is one touch less of the payload.
+/// - At tc all offloads are as they are on any host.
+/// - XDP sees frames one by one, without what the kernel keeps beside them; and a NIC that it sends
+///   to has to receive in batches. No file that sets a rate is on XDP.
 ///
 /// An agent brings the rate and queues of its own, and a TAP device has no offloads; the device
 /// is made here because the agent may come and go.
@@ -161,18 +171,47 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         run("ip", &["link", "set", "dev", device, "address", &host.mac.to_string()], "")?;
         return set_address(host);
     }
-    for offload in [Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum] {
-        sys::set_offload(device, offload, false)
-            .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
+    let off: &[Offload] = match host.carrier {
+        Carrier::Full => &[Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum],
+        Carrier::Xdp => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
+        Carrier::Tc => &[],
+    };
+    for offload in off {
+        set_offload(device, *offload, false)?;
     }
-    let burst = host.rate.bytes_in(NIC_BURST).0.max(2 * sys::device_mtu(device)? as u64 + 128);
-    let shape = format!(
-        "qdisc add dev {device} root tbf rate {}bit burst {burst} limit {NIC_QUEUE_BYTES} \
-         overhead {WIRE_OVERHEAD_BYTES}",
-        host.rate.bits_per_second()
-    );
-    run("tc", &shape.split(' ').collect::<Vec<_>>(), "")?;
+    if host.carrier == Carrier::Xdp {
+        set_offload(device, Offload::Gro, true)?;
+    } else {
+        run("tc", &["-batch", "-"], &nic_queues(host)?)?;
+    }
     set_address(host)
+}
+
+fn set_offload(device: &str, offload: Offload, on: bool) -> Result<()> {
+    let way = if on { "on" } else { "off" };
+    sys::set_offload(device, offload, on)
+        .with_context(|| format!("cannot switch {offload:?} of {device} {way}"))
+}
+
+/// Commands for `tc -batch` that hold a host's NIC to its rate. A token bucket cuts super-packets
+/// into frames; HTB lets them pass whole.
+fn nic_queues(host: &HostPlan) -> Result<String> {
+    let (device, rate) = (&host.device, host.rate.bits_per_second());
+    let burst = host.rate.bytes_in(NIC_BURST).0;
+    if host.carrier == Carrier::Full {
+        let burst = burst.max(2 * sys::device_mtu(device)? as u64 + 128);
+        return Ok(format!(
+            "qdisc add dev {device} root tbf rate {rate}bit burst {burst} \
+             limit {NIC_QUEUE_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n"
+        ));
+    }
+    let burst = burst.max(SUPER_PACKET_BYTES);
+    Ok(format!(
+        "qdisc add dev {device} root handle 1: htb default 1\n\
+         class add dev {device} parent 1: classid 1:1 htb rate {rate}bit burst {burst} \
+         cburst {burst} quantum {SUPER_PACKET_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n\
+         qdisc add dev {device} parent 1:1 bfifo limit {NIC_QUEUE_BYTES}\n"
+    ))
 }
 
 fn set_address(host: &HostPlan) -> Result<()> {

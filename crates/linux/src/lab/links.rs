@@ -75,7 +75,7 @@ impl Lab {
     /// # Errors
     /// There is no such link, or the kernel refuses.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
-        let plan = Plan::of(&self.state.load_fabric()?, true);
+        let plan = self.state.load_plan()?;
         let cable = plan.link(link)?;
         for CableEnd { node, device, .. } in &cable.ends {
             self.part("device", &[node, device, if up { "up" } else { "down" }])?;
@@ -103,7 +103,7 @@ impl Lab {
 
 /// Joins the lab and announces the addresses of `host` until the controller knows them.
 pub(super) fn announce_host(state: &StateDir, host: &str) -> Result<()> {
-    let plan = Plan::of(&state.load_fabric()?, true);
+    let plan = state.load_plan()?;
     join(state)?;
     let hosts = plan.hosts.iter().filter(|one| one.name == host);
     let (lab, end) = (StateDir::at(build::LAB), Instant::now() + KNOWN_LIMIT);
@@ -124,7 +124,7 @@ topology:
     links: [[s1, s2], [s1-p6, s2-p7], [s2, s3]]
 ";
         let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
-        let plan = Plan::of(&fabric, true);
+        let plan = Plan::of(&fabric, &super::super::options::UpOptions::default()).unwrap();
         let ends =
             |text: &str| plan.link(text).map(|link| link.ends.each_ref().map(|end| &end.device));
         for (name, port) in [("s2,s3", "s3-p0"), ("s3,s2", "s3-p0"), ("s1,h1", "h1-p0")] {

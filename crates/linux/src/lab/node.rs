@@ -2,7 +2,6 @@
 
 use super::build;
 use super::state::StateDir;
-use crate::choice::Machine;
 use crate::daemon::{DaemonOptions, controller, host_agent, switch};
 use crate::log;
 use crate::record::{EXTENSION, RecordOptions};
@@ -27,8 +26,8 @@ pub(super) fn run(state: &StateDir, name: &str, capture: Option<&OsString>) -> R
         state: Some(state.incarnation(name)),
         record: record(state, name)?,
         taps: Vec::new(),
-        // The lab is not on the kernel's data planes yet.
-        machine: Machine::SOFTWARE_ONLY,
+        machine: state.load_options()?.machine.unwrap_or_default(),
+        pins: Some(Path::new(build::PINS).join(name.replace('.', "_"))),
     };
     if name == fabric.controller.name {
         controller(&fabric, &options)

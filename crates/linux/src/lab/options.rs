@@ -1,5 +1,10 @@
 //! How a lab is asked for, and what became of that.
 
+use crate::choice::{DataplaneChoice, choose};
+use crate::daemon::RECORDED;
+use crate::machine::Machine;
+use axon_fabric::Problem;
+use axon_fabric::model::Fabric;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -19,6 +24,29 @@ pub struct UpOptions {
     pub record: Option<RecordInto>,
     /// Whether hosts get no address but a fixed one of the file, such as for DHCP clients.
     pub bare: bool,
+    /// What this machine allows of what the kernel's data planes need; it is tried if `None`.
+    pub machine: Option<Machine>,
+}
+
+impl UpOptions {
+    /// What carries the frames of each switch of `fabric`, by its index.
+    ///
+    /// # Errors
+    /// The file names a data plane that lacks what the file needs, or that this machine or these
+    /// options do not allow.
+    pub(super) fn dataplanes(&self, fabric: &Fabric) -> Result<Vec<DataplaneChoice>, Problem> {
+        let machine = self.machine.clone().unwrap_or_default();
+        let chosen = fabric.switches.iter().enumerate().map(|(index, switch)| {
+            if self.record.is_some() {
+                choose(fabric, index, &Machine::without(RECORDED))
+            } else if self.capture.contains(&switch.name) {
+                choose(fabric, index, &machine.captured())
+            } else {
+                choose(fabric, index, &machine)
+            }
+        });
+        chosen.collect()
+    }
 }
 
 /// A directory for the recordings of a lab, `s1.axrec` and so on.
@@ -38,6 +66,7 @@ impl Default for UpOptions {
             router: None,
             record: None,
             bare: false,
+            machine: None,
         }
     }
 }

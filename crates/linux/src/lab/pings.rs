@@ -2,7 +2,7 @@
 
 use super::options::PART;
 use super::ping::Outcome;
-use super::plan::{HostPlan, Plan};
+use super::plan::HostPlan;
 use super::running::Lab;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
@@ -128,7 +128,7 @@ impl Lab {
         let Some(NodeTelemetry::Controller(controller)) = status.node() else {
             bail!("{name} does not answer: see {}", self.state.log(name).display());
         };
-        let given = Plan::of(fabric, self.state.load_options()?.bare).hosts;
+        let given = self.state.load_plan()?.hosts;
         let known = |(host, given): (&Host, &HostPlan)| {
             let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());

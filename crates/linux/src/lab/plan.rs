@@ -1,7 +1,10 @@
 //! What a lab consists of, worked out from the fabric before anything is made.
 
+use super::options::UpOptions;
+use crate::choice::Carrier;
 use crate::daemon::edge_name;
 use crate::port::fabric_mtu;
+use axon_fabric::Problem;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric};
 use axon_wire::{MacAddr, PortNo, Rate};
@@ -23,6 +26,8 @@ pub struct Plan {
     pub hosts: Vec<HostPlan>,
     /// The links.
     pub cables: Vec<Cable>,
+    /// Whether the kernel carries the frames of some switch.
+    pub has_kernel: bool,
 }
 
 /// A host's namespace.
@@ -40,6 +45,8 @@ pub struct HostPlan {
     pub rate: Rate,
     /// Whether an agent stands between `device`, a TAP device then, and the cable.
     pub has_agent: bool,
+    /// What carries the frames of its switch.
+    pub carrier: Carrier,
 }
 
 /// A veth pair.
@@ -60,30 +67,41 @@ pub struct CableEnd {
     pub device: String,
     /// Its address; the kernel's choice if `None`.
     pub mac: Option<MacAddr>,
+    /// Whether the device has to receive in batches (GRO): XDP at the other end sends to no other.
+    pub gro: bool,
 }
 
 impl Plan {
     /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
-    pub fn of(fabric: &Fabric, bare: bool) -> Plan {
+    ///
+    /// # Errors
+    /// The file names a data plane that this machine or these options do not allow.
+    pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
+        let dataplanes = options.dataplanes(fabric)?;
+        let carrier = |switch: usize| dataplanes[switch].carrier;
         let switch_end = |end: End| {
             let node = fabric.switches[end.switch].name.clone();
-            CableEnd { device: port_name(&node, end.port), node, mac: None }
+            CableEnd { device: port_name(&node, end.port), node, mac: None, gro: false }
         };
+        let far_end =
+            |end: CableEnd, switch| CableEnd { gro: carrier(switch) == Carrier::Xdp, ..end };
         let host_mtu = usize::from(fabric.mtu);
         let mut cables = Vec::new();
         for link in &fabric.links {
-            let ends = [switch_end(link.a), switch_end(link.b)];
+            let (a, b) = (switch_end(link.a), switch_end(link.b));
+            let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
             cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         }
         let controller = fabric.controller.name.clone();
         let device = port_name(&controller, PortNo(0));
-        let controller_end = CableEnd { node: controller.clone(), device, mac: None };
-        let ends = [controller_end, switch_end(fabric.controller.at)];
+        let controller_end = CableEnd { node: controller.clone(), device, mac: None, gro: false };
+        let at = fabric.controller.at;
+        let ends = [far_end(controller_end, at.switch), switch_end(at)];
         cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
         let mut hosts = Vec::new();
         let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        let addresses = match bare {
+        let addresses = match options.bare {
             true => fabric.hosts.iter().map(|host| host.ip).collect(),
             false => fabric.addresses(),
         };
@@ -93,7 +111,8 @@ impl Plan {
                 true => (edge_name(&host.name), None),
                 false => (device.clone(), Some(host.mac)),
             };
-            let host_end = CableEnd { node: host.name.clone(), device: end, mac };
+            let host_end = CableEnd { node: host.name.clone(), device: end, mac, gro: false };
+            let host_end = far_end(host_end, host.switch);
             let edge = switch_end(End { switch: host.switch, port: host.port });
             cables.push(Cable { ends: [host_end, edge], mtu: host_mtu });
             hosts.push(HostPlan {
@@ -103,10 +122,12 @@ impl Plan {
                 address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
                 rate: host.wire.rate,
                 has_agent,
+                carrier: carrier(host.switch),
             });
         }
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
-        Plan { switches, controller, hosts, cables }
+        let has_kernel = dataplanes.iter().any(|choice| choice.carrier != Carrier::Full);
+        Ok(Plan { switches, controller, hosts, cables, has_kernel })
     }
 
     /// All namespaces.
@@ -140,10 +161,10 @@ impl Plan {
     }
 
     /// The devices of each node.
-    pub fn devices(&self) -> BTreeMap<&str, Vec<&str>> {
-        let mut devices: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    pub fn devices(&self) -> BTreeMap<&str, Vec<&CableEnd>> {
+        let mut devices: BTreeMap<&str, Vec<&CableEnd>> = BTreeMap::new();
         for end in self.cables.iter().flat_map(|cable| &cable.ends) {
-            devices.entry(&end.node).or_default().push(&end.device);
+            devices.entry(&end.node).or_default().push(end);
         }
         devices
     }

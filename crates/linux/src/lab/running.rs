@@ -2,7 +2,6 @@
 
 use super::deadlock::{self, Deadlock};
 use super::options::PART;
-use super::plan::Plan;
 use super::state::StateDir;
 use crate::rekey::rekey;
 use crate::status::NodeStatus;
@@ -71,7 +70,7 @@ impl Lab {
 
     /// A node's name becomes part of paths, so it must be one of the plan's.
     fn check_node(&self, node: &str) -> Result<()> {
-        let plan = Plan::of(&self.state.load_fabric()?, true);
+        let plan = self.state.load_plan()?;
         if plan.nodes().any(|name| name == node) {
             return Ok(());
         }
@@ -130,7 +129,7 @@ impl Lab {
     /// # Errors
     /// The lab's fabric file is gone.
     pub fn status(&self) -> Result<Vec<NodeStatus>> {
-        let plan = Plan::of(&self.state.load_fabric()?, true);
+        let plan = self.state.load_plan()?;
         let restarts = self.state.restarts();
         let one = |node: &str| {
             let restarts = restarts.get(node).copied().unwrap_or(0);

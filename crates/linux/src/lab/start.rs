@@ -9,8 +9,9 @@ use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
-use crate::choice::{Machine, choices};
+use crate::choice::Carrier;
 use crate::dataplane;
+use crate::machine::Machine;
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -44,27 +45,34 @@ impl std::error::Error for Interrupted {}
 /// verified path to the controller, or when the time is up.
 ///
 /// # Errors
-/// The file is wrong or has no switch of a name in `options` (nothing is started), a lab of
+/// The file is wrong or has no switch of a name in `asked` (nothing is started), a lab of
 /// that name runs or is being started, no privilege, iproute2 is missing, the kernel refuses
 /// something, or SIGINT, SIGTERM or SIGHUP came meanwhile. Nothing is left behind.
 pub fn up(
     fabric: &Path,
-    options: &UpOptions,
+    asked: &UpOptions,
     mut on_progress: impl FnMut(&Progress),
 ) -> Result<(Lab, Report)> {
-    let (name, plan) = {
+    let (name, plan, options) = {
         let file = fabric;
         let fabric = axon_fabric::load(file)?;
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
-        choices(&fabric, &Machine::SOFTWARE_ONLY)
-            .map_err(|error| axon_fabric::placed(file, error))?;
-        (fabric.name.clone(), Plan::of(&fabric, options.bare))
+        let mut options = UpOptions { machine: Some(Machine::ABLE), ..asked.clone() };
+        let chosen = |options: &UpOptions| {
+            options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))
+        };
+        // A trial takes a moment, and a file that needs no kernel does without.
+        if chosen(&options)?.iter().any(|choice| choice.carrier != Carrier::Full) {
+            options.machine = Some(asked.machine.clone().unwrap_or_else(Machine::tried));
+        }
+        let plan = Plan::of(&fabric, &options).map_err(|error| axon_fabric::placed(file, error))?;
+        (fabric.name.clone(), plan, options)
     };
+    let options = &UpOptions { record: recordings(options.record.as_ref())?, ..options };
     let state = StateDir::of(&name)?;
-    if let Some(unknown) = options.capture.iter().find(|name| !plan.daemons().any(|n| n == *name)) {
+    if let Some(unknown) = asked.capture.iter().find(|name| !plan.daemons().any(|n| n == *name)) {
         bail!("{name} has no switch {unknown} to capture");
     }
-    let options = &UpOptions { record: recordings(options.record.as_ref())?, ..options.clone() };
     let interrupts = Interrupts::hold().context("cannot hold signals back")?;
     let (taken, note) = take_new(&name, &state, plan.hosts.len())?;
     let started = start(&state, fabric, options, &interrupts, &mut on_progress);

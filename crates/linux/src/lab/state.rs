@@ -2,6 +2,7 @@
 //! and logs.
 
 use super::options::{PART, UpOptions};
+use super::plan::Plan;
 use super::root::{self, RootLock};
 use crate::log;
 use anyhow::{Context, Result, bail};
@@ -228,6 +229,14 @@ impl StateDir {
     /// Keeps how the lab was asked for.
     pub fn keep_options(&self, options: &UpOptions) -> Result<()> {
         Ok(fs::write(self.path.join("options.json"), serde_json::to_vec(options)?)?)
+    }
+
+    /// What the lab consists of.
+    ///
+    /// # Errors
+    /// A file of the lab cannot be read.
+    pub fn load_plan(&self) -> Result<Plan> {
+        Ok(Plan::of(&self.load_fabric()?, &self.load_options()?)?)
     }
 
     /// Reads how the lab was asked for.

@@ -12,7 +12,9 @@ use super::options::{PART, Report};
 use super::plan::{HostPlan, Plan};
 use super::state::{ProcessId, StateDir};
 use crate::log;
+use crate::machine;
 use crate::status::ask;
+use crate::sys::{self, Offload};
 use anyhow::{Context, Result, bail};
 use axon_node::PortKind;
 use nix::errno::Errno;
@@ -136,10 +138,13 @@ impl Supervisor {
     fn build(state: &StateDir) -> Result<Supervisor> {
         let options = state.load_options()?;
         let fabric = state.load_fabric()?;
-        let plan = Plan::of(&fabric, options.bare);
+        let plan = Plan::of(&fabric, &options)?;
         let hosts_file = plan.hosts_file();
         let recordings = options.record.as_ref().map(|record| record.directory.as_path());
         build::private_mounts(state.path(), recordings)?;
+        if plan.has_kernel {
+            machine::mount_bpf(Path::new(build::PINS))?;
+        }
         let lab = StateDir::at(build::LAB);
         log::rotate(lab.log("supervisor"));
         let nodes: Vec<&str> = plan.nodes().collect();
@@ -172,14 +177,17 @@ impl Supervisor {
             progress("hosts", done, plan.hosts.len())?;
             build::enter_net(&host.name)?;
             build::set_up_host(host)?;
-            crate::sys::set_device_up(&host.device, true)?;
+            sys::set_device_up(&host.device, true)?;
         }
         let daemons: Vec<&str> = plan.daemons().collect();
         for (done, node) in daemons.iter().enumerate() {
             progress("daemons", done, daemons.len())?;
             build::enter_net(node)?;
-            for device in devices.get(node).into_iter().flatten() {
-                crate::sys::set_device_up(device, true)?;
+            for end in devices.get(node).into_iter().flatten() {
+                if end.gro {
+                    sys::set_offload(&end.device, Offload::Gro, true)?;
+                }
+                sys::set_device_up(&end.device, true)?;
             }
             self.daemons.start(node)?;
         }

@@ -249,6 +249,10 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         self.inner.counters()
     }
 
+    fn sent_bytes(&self, port: PortNo) -> u64 {
+        self.inner.sent_bytes(port)
+    }
+
     fn queue(&self, port: PortNo) -> QueueState {
         self.inner.queue(port)
     }

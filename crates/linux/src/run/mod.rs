@@ -8,9 +8,13 @@
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+mod wait;
+
 use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
 use crate::inspect::Inspect;
+use crate::kernel::NodeQueue;
+use crate::kernel::ports::KernelPorts;
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
@@ -18,20 +22,19 @@ use crate::port::Pool;
 use crate::port_capture::PortCapture;
 use crate::record::{RecordSetup, Recording};
 use crate::request::RequestServer;
-use crate::slot::{PortSetup, Slot};
+use crate::slot::{OfKernel, PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
 use crate::store::Store;
 use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
 use axon_node::{Action, Awaited, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::time::TimeSpec;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 /// Wires that become free are looked at on this grid: at full load one wake-up serves
@@ -46,7 +49,7 @@ const RETRY: Span = Span::from_secs(1);
 const STOP_WAIT: Duration = Duration::from_secs(10);
 
 /// Options of a runtime.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct RunOptions {
     /// The node's name, `s1`.
     pub name: String,
@@ -58,6 +61,9 @@ pub struct RunOptions {
     pub capture: Option<CaptureOptions>,
     /// Where to record the node.
     pub record: Option<RecordSetup>,
+    /// The ports in the kernel, where that carries the frames: the node is on their
+    /// [plane](KernelPorts::plane).
+    pub kernel: Option<KernelPorts>,
 }
 
 /// A node among real ports.
@@ -77,26 +83,20 @@ pub struct Runtime<N> {
     store: Option<Store>,
     /// What carries the frames of a switch.
     dataplane: Option<DataplaneChoice>,
+    /// Where the kernel does, its devices and queues.
+    kernel: Option<Rc<RefCell<KernelPorts>>>,
     retried: Time,
     counters: LoopCounters,
     notes: NoteLog,
     /// Kept between rounds for their memory.
     actions: Vec<Action<FrameBuf>>,
     received: Vec<FrameBuf>,
+    queued: Vec<(PortNo, FrameBuf)>,
     /// Replies of the node to the command that was fed last.
     replies: Vec<Reply>,
     /// Some port had more than one round's worth.
     more: bool,
     moderation: Moderation,
-}
-
-/// What a wait found.
-struct Ready {
-    stop: bool,
-    links: bool,
-    status: bool,
-    requests: bool,
-    ports: Vec<usize>,
 }
 
 impl<N: Inspect> Runtime<N> {
@@ -107,7 +107,15 @@ impl<N: Inspect> Runtime<N> {
     /// The interface of a host's programs cannot be had; no netlink or status socket, or no
     /// capture file.
     pub fn open(node: N, clock: Clock, options: RunOptions) -> anyhow::Result<Runtime<N>> {
-        let mut slots: Vec<Slot> = options.ports.into_iter().map(Slot::new).collect();
+        let kernel = options.kernel.map(|mut kernel| {
+            options.capture.iter().for_each(|_| kernel.watch());
+            Rc::new(RefCell::new(kernel))
+        });
+        let of_kernel =
+            |number| kernel.clone().map(|ports| OfKernel { ports, number: PortNo(number) });
+        let slots = (0..).zip(options.ports);
+        let mut slots: Vec<Slot> =
+            slots.map(|(number, setup)| Slot::new(setup, of_kernel(number))).collect();
         slots.iter_mut().try_for_each(Slot::open_host)?;
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTERM);
@@ -121,6 +129,12 @@ impl<N: Inspect> Runtime<N> {
         let cannot = || format!("cannot listen on {}", socket.unwrap_or(Path::new("")).display());
         let status = socket.map(StatusServer::open).transpose().with_context(cannot)?;
         let requests = socket.map(RequestServer::open).transpose().with_context(cannot)?;
+        if let Some(kernel) = &kernel {
+            let rated = slots
+                .iter()
+                .filter_map(|slot| Some((slot.setup.device.as_str(), slot.setup.rate?)));
+            kernel.borrow_mut().shape(rated)?;
+        }
         let mut runtime = Runtime {
             node,
             name: options.name,
@@ -140,6 +154,8 @@ impl<N: Inspect> Runtime<N> {
             notes: NoteLog::default(),
             actions: Vec::new(),
             received: Vec::new(),
+            queued: Vec::new(),
+            kernel,
             replies: Vec::new(),
             more: false,
             moderation: Moderation::default(),
@@ -162,7 +178,8 @@ impl<N: Inspect> Runtime<N> {
     /// Runs until SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// Waiting failed, which the kernel gives no reason to expect.
+    /// Waiting failed, which the kernel gives no reason to expect; or a queue of the node in the
+    /// kernel was deleted.
     pub fn run(&mut self) -> io::Result<()> {
         while self.round(Time::MAX)? {}
         Ok(())
@@ -179,6 +196,7 @@ impl<N: Inspect> Runtime<N> {
             // The store first: whoever stops the node may not wait for all of these.
             self.store.take().map(|store| store.close(STOP_WAIT));
             self.recording.finish();
+            self.capture_kernel();
             self.capture.finish(&self.name);
             return Ok(false);
         }
@@ -187,7 +205,7 @@ impl<N: Inspect> Runtime<N> {
         }
         self.retry_ports();
         self.free_wires();
-        self.receive(ready.ports);
+        self.receive(ready.ports)?;
         self.free_wires();
         if ready.requests {
             self.serve_requests();
@@ -201,6 +219,7 @@ impl<N: Inspect> Runtime<N> {
             let status = self.read_status();
             self.status.as_ref().inspect(|server| server.answer(&status));
         }
+        self.capture_kernel();
         self.capture.round(&self.name, self.clock.now());
         self.recording.round(self.clock.now());
         let now = self.clock.now();
@@ -217,77 +236,6 @@ impl<N: Inspect> Runtime<N> {
     /// How the loop fares.
     pub fn counters(&self) -> LoopCounters {
         self.counters
-    }
-
-    /// When to wake up although nothing arrives. A wire that is not awaited
-    /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
-    fn wake_at(&self) -> Option<Time> {
-        let wires = self.slots.iter().filter(|slot| slot.awaited);
-        let wires = wires.filter_map(|slot| slot.busy_until).min();
-        let grid = PACING_GRID.ticks();
-        let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
-        let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
-        let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
-        wires
-            .into_iter()
-            .chain(self.node.deadline())
-            .chain(retry)
-            .chain(rules)
-            .chain(self.recording.flush_at())
-            .min()
-    }
-
-    fn wait(&mut self, until: Time) -> io::Result<Ready> {
-        let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
-        let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
-        let at_once = self.more || pause > Span::ZERO;
-        if pause > Span::ZERO {
-            std::thread::sleep(Duration::from_nanos(pause.as_nanos()));
-        }
-        let span = if at_once { Span::ZERO } else { wake_at.since(self.clock.now()) };
-        let timeout = (wake_at < Time::MAX || at_once)
-            .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
-        let mut fds = vec![
-            PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
-            PollFd::new(self.watch.fd(), PollFlags::POLLIN),
-        ];
-        fds.extend(self.status.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
-        let requests = fds.len();
-        let asking = self.requests.iter().flat_map(RequestServer::fds);
-        fds.extend(asking.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
-        let fixed = fds.len();
-        let mut of_port = Vec::with_capacity(self.slots.len());
-        for (index, slot) in self.slots.iter().enumerate() {
-            if let Some(port) = &slot.port {
-                fds.push(PollFd::new(port.fd(), PollFlags::POLLIN));
-                of_port.push(index);
-            }
-        }
-        match ppoll(&mut fds, timeout, None) {
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let woken = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
-        // A timer is due: look at every port, also at those that were silent when we slept.
-        let now = self.clock.now();
-        let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
-        let ports = of_port.iter().zip(&fds[fixed..]);
-        let ready = Ready {
-            stop: woken(&fds[0]),
-            links: woken(&fds[1]),
-            status: requests > 2 && woken(&fds[2]),
-            requests: fds[requests..fixed].iter().any(woken),
-            ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
-        };
-        self.counters.rounds += 1;
-        let late = now.since(wake_at);
-        // What is to be done at once has no time.
-        if late > LATE && wake_at > Time::ZERO {
-            self.counters.late += 1;
-            let late_us = late.as_nanos() / 1_000;
-            self.counters.latest_us = self.counters.latest_us.max(late_us);
-        }
-        Ok(ready)
     }
 
     /// Feeds the commands that have come, and gives each reply to whoever asked.
@@ -356,9 +304,10 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
-    fn receive(&mut self, mut ports: Vec<usize>) {
+    fn receive(&mut self, mut ports: Vec<usize>) -> io::Result<()> {
         self.more = false;
-        let mut count = 0;
+        let mut count = self.receive_queue(NodeQueue::Fabric)?;
+        count += self.receive_queue(NodeQueue::Links)?;
         ports.sort_by_key(|&index| self.node.port_kind(PortNo(index as u16)) == PortKind::Host);
         for index in ports {
             let mut frames = std::mem::take(&mut self.received);
@@ -367,22 +316,43 @@ impl<N: Inspect> Runtime<N> {
             };
             let result = port.receive(&mut self.pool, &mut frames);
             self.more |= matches!(result, Ok(true));
-            let number = PortNo(index as u16);
             count += frames.len();
-            for frame in frames.drain(..) {
-                self.record(index, Direction::Inbound, &frame);
-                let complete_at = self.clock.now();
-                self.feed(Input::Frame { port: number, frame, complete_at, intact: true });
-                // Else all of a burst but its first frame would need room in a queue.
-                self.free_wires();
-            }
+            frames.drain(..).for_each(|frame| self.arrived(index, frame));
             self.received = frames;
             if result.is_err() {
                 self.set_link(index, false);
                 self.slots[index].lose_tap();
             }
         }
+        count += self.receive_queue(NodeQueue::Hosts)?;
         self.moderation.round(self.clock.now(), count);
+        Ok(())
+    }
+
+    /// Takes what the kernel leaves to the node from one of its queues; returns how many frames.
+    fn receive_queue(&mut self, queue: NodeQueue) -> io::Result<usize> {
+        let Some(kernel) = &self.kernel else { return Ok(0) };
+        let mut frames = std::mem::take(&mut self.queued);
+        if let Some(queues) = kernel.borrow_mut().queues_mut() {
+            self.more |= queues.receive(queue, &mut self.pool, &mut frames)?;
+        }
+        let count = frames.len();
+        for (port, frame) in frames.drain(..) {
+            if self.slots.get(port.index()).is_some_and(|slot| slot.up) {
+                self.arrived(port.index(), frame);
+            }
+        }
+        self.queued = frames;
+        Ok(count)
+    }
+
+    /// Feeds a frame that has come in by a port.
+    fn arrived(&mut self, index: usize, frame: FrameBuf) {
+        self.record(index, Direction::Inbound, &frame);
+        let (port, complete_at) = (PortNo(index as u16), self.clock.now());
+        self.feed(Input::Frame { port, frame, complete_at, intact: true });
+        // Else all of a burst but its first frame would need room in a queue.
+        self.free_wires();
     }
 
     /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send.
@@ -458,20 +428,39 @@ impl<N: Inspect> Runtime<N> {
         }
     }
 
+    /// Captures a frame that this process carries. Where the kernel carries frames, those of the
+    /// process are seen with all others.
     fn record(&mut self, index: usize, direction: Direction, frame: &FrameBuf) {
-        if !self.capture.is_on() {
-            return;
+        if self.capture.is_on() && self.kernel.is_none() {
+            let nanos = self.clock.unix_nanos(self.clock.now());
+            self.capture_bytes(index, direction, nanos, frame.bytes());
         }
+    }
+
+    fn capture_bytes(&mut self, index: usize, direction: Direction, nanos: u64, bytes: &[u8]) {
         let Some(slot) = self.slots.get(index) else {
             return;
         };
         let link_type = match self.node.port_kind(PortNo(index as u16)) {
-            PortKind::Axon => LinkType::between_switches(frame.bytes()),
+            PortKind::Axon => LinkType::between_switches(bytes),
             _ => LinkType::ETHERNET,
         };
-        let nanos = self.clock.unix_nanos(self.clock.now());
         let port = (index, slot.setup.device.as_str());
-        self.capture.record(&self.name, port, (link_type, direction), nanos, frame.bytes());
+        self.capture.record(&self.name, port, (link_type, direction), nanos, bytes);
+    }
+
+    /// Captures what the kernel has carried since the last round, in the order of time.
+    fn capture_kernel(&mut self) {
+        let Some(kernel) = self.kernel.as_ref().filter(|_| self.capture.is_on()) else { return };
+        let mut all = Vec::new();
+        for (port, sniffer) in kernel.borrow_mut().sniffers() {
+            sniffer.take(port, &mut all);
+            self.slots[port.index()].missed(sniffer.missed());
+        }
+        all.sort_by_key(|(_, seen)| seen.unix_nanos);
+        for (port, seen) in all {
+            self.capture_bytes(port.index(), seen.direction, seen.unix_nanos, &seen.bytes);
+        }
     }
 
     fn read_status(&mut self) -> Status {

@@ -1,0 +1,152 @@
+//! What a run loop needs of the kernel's data plane: programs on devices, queues at egresses, and
+//! a way for what the node decides.
+//!
+//! In plain English: when a port's device is there, the program goes onto it, the egress gets its
+//! queues, and the tables learn the device. Frames that the kernel leaves to the node come by the
+//! [`NodeQueues`] with tc, and by the port itself with XDP. What the node sends goes through the
+//! queues of the egress, like what the kernel forwards.
+
+use super::plane::KernelPlane;
+use super::queues::NodeQueues;
+use super::shares::{Shares, with_queues};
+use super::tables::Devices;
+use super::{Kernel, KernelError, KernelSettings, Plane};
+use crate::iproute::{output, run};
+use crate::packet::PacketPort;
+use crate::port::Port;
+use crate::send_port::SendPort;
+use crate::sniffer::Sniffer;
+use anyhow::{Context, Result};
+use axon_node::PortView;
+use axon_wire::{PortNo, Rate};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+/// The devices of one switch whose frames the kernel carries.
+pub struct KernelPorts {
+    folder: PathBuf,
+    /// The same programs and tables as those of the data plane: this one attaches them.
+    kernel: Kernel,
+    devices: Devices,
+    queues: Option<NodeQueues>,
+    ports: u16,
+    /// Devices whose egress has its queues, by ifindex.
+    shaped: BTreeSet<u32>,
+    /// What a capture sees of each port; `None` without one.
+    sniffers: Option<BTreeMap<PortNo, Sniffer>>,
+}
+
+impl KernelPorts {
+    /// Opens what a predecessor has left in `folder`, or makes it, in the calling thread's network
+    /// namespace. Tables of other settings there are of no use to anybody, and are removed.
+    ///
+    /// # Errors
+    /// As [`Kernel::open`] and [`NodeQueues::open`].
+    pub fn open(folder: &Path, name: &str, settings: KernelSettings) -> Result<KernelPorts> {
+        let mut kernel = match Kernel::open(folder, settings) {
+            Err(KernelError::OtherPlane { .. }) => {
+                Kernel::remove(folder)?;
+                Kernel::open(folder, settings)?
+            }
+            opened => opened?,
+        };
+        let queues = match settings.plane {
+            Plane::Tc => Some(NodeQueues::open(name, &mut kernel)?),
+            Plane::Xdp => None,
+        };
+        Ok(KernelPorts {
+            folder: folder.into(),
+            kernel,
+            devices: Devices::new(settings.ports),
+            queues,
+            ports: settings.ports,
+            shaped: BTreeSet::new(),
+            sniffers: None,
+        })
+    }
+
+    /// The data plane that these are the ports of, with `software` for what the kernel leaves.
+    ///
+    /// # Errors
+    /// As [`Kernel::open`] and [`KernelPlane::new`].
+    pub fn plane<P: PortView>(&self, software: P) -> Result<KernelPlane<P, Kernel>, KernelError> {
+        let tables = Kernel::open(&self.folder, *self.kernel.settings())?;
+        KernelPlane::new(software, tables, self.devices.clone())
+    }
+
+    /// Gives the egress of all devices that are there its queues, by one call instead of many.
+    ///
+    /// # Errors
+    /// No iproute2, or what it says.
+    pub fn shape<'a>(&mut self, devices: impl Iterator<Item = (&'a str, Rate)>) -> Result<()> {
+        if self.kernel.settings().plane == Plane::Xdp {
+            return Ok(());
+        }
+        let there = devices.filter_map(|(device, rate)| {
+            let ifindex = nix::net::if_::if_nametoindex(device).ok()?;
+            (!self.shaped.contains(&ifindex)).then_some((device, rate, ifindex))
+        });
+        let there: Vec<_> = there.collect();
+        if there.is_empty() {
+            return Ok(());
+        }
+        let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
+        let text = there.iter().map(|&(device, rate, _)| {
+            Shares { rate, ports: self.ports }.batch(device, stand.contains(device))
+        });
+        run("tc", &["-batch", "-"], &text.collect::<String>())?;
+        self.shaped.extend(there.iter().map(|(_, _, ifindex)| ifindex));
+        Ok(())
+    }
+
+    /// Takes a device into the data plane: its program, its queues, its place in the tables.
+    ///
+    /// # Errors
+    /// The device is not there or cannot have these.
+    pub fn open_port(
+        &mut self,
+        port: PortNo,
+        device: &str,
+        rate: Option<Rate>,
+    ) -> Result<Box<dyn Port>> {
+        let ifindex = nix::net::if_::if_nametoindex(device)?;
+        self.shape(rate.map(|rate| (device, rate)).into_iter())
+            .with_context(|| format!("no queues for the rate of {device}"))?;
+        let opened: Box<dyn Port> = match self.kernel.settings().plane {
+            Plane::Tc => Box::new(SendPort::open(device)?),
+            Plane::Xdp => Box::new(PacketPort::open(device, false)?),
+        };
+        if let Some(sniffers) = &mut self.sniffers {
+            sniffers.insert(port, Sniffer::open(device)?);
+        }
+        self.kernel.attach(port, device)?;
+        self.devices.set(port, ifindex);
+        Ok(opened)
+    }
+
+    /// The queues of the node; XDP has none.
+    pub fn queues(&self) -> Option<&NodeQueues> {
+        self.queues.as_ref()
+    }
+
+    /// The same, to read from.
+    pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
+        self.queues.as_mut()
+    }
+
+    /// Watches all ports from now on, for a capture.
+    pub fn watch(&mut self) {
+        self.sniffers.get_or_insert_default();
+    }
+
+    /// What the ports are seen by.
+    pub fn sniffers(&mut self) -> impl Iterator<Item = (PortNo, &mut Sniffer)> {
+        self.sniffers.iter_mut().flatten().map(|(port, sniffer)| (*port, sniffer))
+    }
+
+    /// What to poll for what a capture takes.
+    pub fn sniffer_fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.sniffers.iter().flat_map(BTreeMap::values).map(Sniffer::fd)
+    }
+}

@@ -1,0 +1,126 @@
+//! Three TAP devices by which a switch gets what its tc programs leave to the node.
+//!
+//! A TAP device has no offloads here, so the kernel cuts super-packets into frames and completes
+//! their checksums before the process sees them. The port that a frame came in by is in a VLAN tag,
+//! which is taken out again. What the kernel itself sends on these devices has none, and nobody
+//! wants it.
+
+use super::{Kernel, KernelError, NodeQueue};
+use crate::port::Pool;
+use crate::sys;
+use axon_wire::vlan::TAG_BYTES;
+use axon_wire::{FrameBuf, PortNo};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// Of an Ethernet header before its type: what stays in front of the tag.
+const ADDRESSES: usize = 12;
+/// The longest frame that is read, with its tag: the longest that the kernel makes.
+const READ_BYTES_MAX: usize = 1 << 16;
+/// Frames that wait in a device for a process that is late: 5 ms of full frames at 10 Gb/s.
+const DEVICE_FRAMES: i32 = 4096;
+/// Of switches and their own frames: as many in one round as a receive ring holds.
+const BURST: usize = 256;
+/// Of hosts in one round: a fraction of a millisecond of work.
+const BURST_OF_HOSTS: usize = 64;
+
+/// In the order in which a round reads them: neighbours come before hosts.
+pub const QUEUES: [NodeQueue; 3] = [NodeQueue::Fabric, NodeQueue::Links, NodeQueue::Hosts];
+
+/// The queues of one switch. Its programs lose what is for the node when this is gone.
+pub struct NodeQueues {
+    devices: [File; 3],
+    buffer: Vec<u8>,
+}
+
+impl NodeQueues {
+    /// Makes the devices `NAME-n0` to `NAME-n2` in the calling thread's network namespace, and has
+    /// `kernel` send there. They go with this value.
+    ///
+    /// # Errors
+    /// No `/dev/net/tun`, no CAP_NET_ADMIN, a name that is too long or taken.
+    pub fn open(name: &str, kernel: &mut Kernel) -> Result<NodeQueues, KernelError> {
+        let open = |queue: NodeQueue| {
+            let device = format!("{name}-n{}", queue as u8);
+            let file = open_device(&device);
+            let opened = file.and_then(|file| Ok((file, nix::net::if_::if_nametoindex(&*device)?)));
+            opened.map_err(|source| KernelError::System { call: device, source })
+        };
+        let mut devices = Vec::with_capacity(QUEUES.len());
+        for queue in QUEUES {
+            let (file, ifindex) = open(queue)?;
+            kernel.set_node(queue, ifindex)?;
+            devices.push(file);
+        }
+        let devices = devices.try_into().expect("as many as queues");
+        Ok(NodeQueues { devices, buffer: vec![0; READ_BYTES_MAX] })
+    }
+
+    /// What to poll for readability.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.devices.iter().map(AsFd::as_fd)
+    }
+
+    /// Appends what a queue holds to `out`, with the port that it came in by, and returns whether
+    /// there may be more.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub fn receive(
+        &mut self,
+        queue: NodeQueue,
+        pool: &mut Pool,
+        out: &mut Vec<(PortNo, FrameBuf)>,
+    ) -> io::Result<bool> {
+        let burst = if queue == NodeQueue::Hosts { BURST_OF_HOSTS } else { BURST };
+        for _ in 0..burst {
+            match self.devices[queue as usize].read(&mut self.buffer) {
+                Ok(length) => {
+                    let frame = untagged(&mut self.buffer[..length]);
+                    out.extend(frame.map(|(port, bytes)| (port, pool.frame(bytes, None))));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn open_device(device: &str) -> io::Result<File> {
+    let file = File::from(sys::open_tap(device)?);
+    // The kernel's own frames on it are of no use; without IPv6 there is nothing to switch off.
+    let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{device}/disable_ipv6"), "1");
+    sys::set_queue_length(device, DEVICE_FRAMES)?;
+    sys::set_device_up(device, true)?;
+    Ok(file)
+}
+
+/// Takes the outermost tag out of a frame; the port that stands in it, and the frame without it.
+fn untagged(bytes: &mut [u8]) -> Option<(PortNo, &[u8])> {
+    let tag = bytes.get(ADDRESSES..ADDRESSES + TAG_BYTES)?;
+    let [0x81, 0, high, low] = *tag else { return None };
+    bytes.copy_within(..ADDRESSES, TAG_BYTES);
+    Some((PortNo(u16::from_be_bytes([high & 0xf, low])), &bytes[TAG_BYTES..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tag_of_a_frame_says_its_port_and_is_taken_out() {
+        let mut frame: Vec<u8> = (0..20).collect();
+        frame[12..16].copy_from_slice(&[0x81, 0, 0x01, 0x02]);
+        let expected: Vec<u8> = (0..12).chain(16..20).collect();
+        assert_eq!(untagged(&mut frame), Some((PortNo(258), &expected[..])));
+    }
+
+    #[test]
+    fn a_frame_of_the_kernels_own_is_nobodys() {
+        assert_eq!(untagged(&mut [0x86; 60]), None);
+        assert_eq!(untagged(&mut [0x81; 15]), None);
+    }
+}

@@ -1,0 +1,134 @@
+//! The queues of an egress at tc: HTB holds the rate of the link, and shares it out evenly among
+//! the ingress ports.
+//!
+//! ```text
+//! 1:        HTB
+//! 1:fff0    the link, at its rate
+//!   1:1     what came in by port 0, and so on: an equal share, and what others leave
+//!   1:fffe  control packets of the node: before all others
+//!   1:ffff  hosts' frames that the node forwards
+//! ```
+//!
+//! The tc programs name the class of a packet in its priority. HTB has no flow of its own, so each
+//! class is a queue that drops what is too much (bfifo).
+
+use axon_wire::{Rate, Span};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+/// The class of the whole link.
+const LINK: u16 = 0xfff0;
+/// The class of what the node itself sends.
+const CONTROL: u16 = 0xfffe;
+/// The class of hosts' frames that the node forwards.
+const DATA: u16 = 0xffff;
+
+/// A visit of HTB sends so many bytes of a class: a whole super-packet and more, or the sizes of
+/// packets would say who gets how much.
+const QUANTUM_BYTES: u64 = 70_000;
+/// What a class may hold, at least: eight super-packets.
+const QUEUE_BYTES_MIN: u64 = 8 * 65_536;
+/// And as time on the wire.
+const QUEUE: Span = Span::from_millis(4);
+/// How far the link may be behind its rate and still catch up, as time on the wire; never less than
+/// one super-packet.
+const BURST: Span = Span::from_millis(1);
+const BURST_BYTES_MIN: u64 = 65_536 + 256;
+/// FCS, preamble and gap: what a frame costs on the wire beside its bytes.
+const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
+
+/// The `SO_PRIORITY` of control packets of the node.
+pub const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
+/// The `SO_PRIORITY` of hosts' frames that the node forwards.
+pub const DATA_PRIORITY: i32 = 1 << 16 | DATA as i32;
+
+/// The queues of one egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shares {
+    /// Of the link.
+    pub rate: Rate,
+    /// Ports of the switch that packets may have come in by.
+    pub ports: u16,
+}
+
+impl Shares {
+    /// Commands for `tc -batch` that set these queues at `device`, which has none yet. Where it
+    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays.
+    pub fn batch(&self, device: &str, is_there: bool) -> String {
+        let bits = self.rate.bits_per_second();
+        let burst = self.rate.bytes_in(BURST).0.max(BURST_BYTES_MIN);
+        let queue = self.rate.bytes_in(QUEUE).0.max(QUEUE_BYTES_MIN);
+        // What the classes are sure of is together no more than the rate.
+        let share = (bits / (u64::from(self.ports) + 2)).max(8);
+        let mut text = String::new();
+        let mut line = |class: u16, parent: String, rate: u64, priority: u8| {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "class replace dev {device} parent {parent} classid 1:{class:x} htb rate {rate}bit \
+                 ceil {bits}bit burst {burst} cburst {burst} quantum {QUANTUM_BYTES} \
+                 overhead {OVERHEAD} prio {priority}"
+            );
+            if class != LINK {
+                let _ = writeln!(
+                    text,
+                    "qdisc replace dev {device} parent 1:{class:x} bfifo limit {queue}"
+                );
+            }
+        };
+        line(LINK, "1:".into(), bits, 0);
+        line(CONTROL, format!("1:{LINK:x}"), share, 0);
+        line(DATA, format!("1:{LINK:x}"), share, 1);
+        for port in 0..self.ports {
+            line(port + 1, format!("1:{LINK:x}"), share, 1);
+        }
+        if is_there {
+            return text;
+        }
+        let root = format!("qdisc replace dev {device} root handle 1: htb default {CONTROL:x}\n");
+        root + &text
+    }
+}
+
+/// The devices that have such queues, by what `tc -j qdisc show` says.
+pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
+    let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
+    let is_ours = |qdisc: &&Value| qdisc["kind"] == "htb" && qdisc["handle"] == "1:";
+    let ours = shown.as_array().into_iter().flatten().filter(is_ours);
+    ours.filter_map(|qdisc| qdisc["dev"].as_str().map(str::to_owned)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_ingress_port_and_the_node_have_a_class_of_their_own() {
+        let shares = Shares { rate: Rate::mbps(200), ports: 3 };
+        let text = shares.batch("s1-p0", false);
+        let count = |part: &str| text.matches(part).count();
+        assert_eq!((count("class replace"), count("bfifo limit 524288")), (6, 5));
+        assert!(text.starts_with("qdisc replace dev s1-p0 root handle 1: htb default fffe\n"));
+        for class in ["1:1 ", "1:2 ", "1:3 ", "1:fffe ", "1:ffff "] {
+            assert_eq!(count(&format!("parent 1:fff0 classid {class}htb rate 40000000bit")), 1);
+        }
+        assert_eq!(count("prio 0"), 2, "the link, and what the node says itself: {text}");
+        assert!(!shares.batch("s1-p0", true).contains("root"));
+    }
+
+    #[test]
+    fn a_slow_link_with_many_ports_has_classes_that_htb_takes() {
+        let text = Shares { rate: Rate::from_bits_per_second(1_000).unwrap(), ports: 255 };
+        assert!(text.batch("a", false).contains("rate 8bit"));
+    }
+
+    #[test]
+    fn devices_whose_queues_stand_are_known_by_them() {
+        let shown = br#"[{"kind":"htb","handle":"1:","dev":"s1-p0","root":true},
+            {"kind":"bfifo","handle":"8001:","dev":"s1-p1"},
+            {"kind":"htb","handle":"2:","dev":"s1-p2"}]"#;
+        assert_eq!(with_queues(shown), ["s1-p0".to_owned()].into());
+        assert_eq!(with_queues(b"no JSON"), BTreeSet::new());
+    }
+}

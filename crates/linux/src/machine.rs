@@ -1,0 +1,115 @@
+//! What this machine allows of what the kernel's data planes need: it is tried.
+
+use crate::kernel::ports::KernelPorts;
+use crate::kernel::{KernelError, KernelSettings, Plane};
+use anyhow::{Context, Result, anyhow};
+use axon_wire::{HopWidth, PortNo, Rate};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::statfs::{BPF_FS_MAGIC, statfs};
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Where BPF file systems are mounted.
+const BPF: &str = "/sys/fs/bpf";
+/// Where the trial mounts its own, in a mount namespace that nobody else sees.
+const TRIAL: &str = "/run";
+
+/// Why the kernel does not carry the frames of a switch here; `None` if it does. A machine of which
+/// nothing is known carries none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// By programs at tc.
+    pub no_tc: Option<String>,
+    /// By programs in drivers.
+    pub no_xdp: Option<String>,
+}
+
+impl Default for Machine {
+    fn default() -> Machine {
+        Machine::without("nobody has tried the kernel's data planes on this machine")
+    }
+}
+
+impl Machine {
+    /// One that carries frames by either.
+    pub const ABLE: Machine = Machine { no_tc: None, no_xdp: None };
+
+    /// One that carries none, and why.
+    pub fn without(why: &str) -> Machine {
+        Machine { no_tc: Some(why.to_owned()), no_xdp: Some(why.to_owned()) }
+    }
+
+    /// Tries both in network and mount namespaces of a thread of its own, where nobody is
+    /// disturbed: programs are loaded and attached, an egress gets its queues, and the node's
+    /// queues are made.
+    pub fn tried() -> Machine {
+        let no = |plane| std::thread::spawn(move || try_plane(plane)).join();
+        let why = |plane| match no(plane) {
+            Ok(tried) => tried.err().map(|why| format!("{why:#}")),
+            Err(_) => Some("the trial of it has failed".to_owned()),
+        };
+        Machine { no_tc: why(Plane::Tc), no_xdp: why(Plane::Xdp) }
+    }
+
+    /// The same for a switch of which a capture is taken.
+    pub fn captured(&self) -> Machine {
+        let no_xdp = "no capture sees what a driver forwards".to_owned();
+        Machine { no_xdp: Some(no_xdp), ..self.clone() }
+    }
+
+    /// What it lacks for a data plane, if anything.
+    pub(crate) fn lacks(&self, plane: Plane) -> Option<&str> {
+        match plane {
+            Plane::Tc => self.no_tc.as_deref(),
+            Plane::Xdp => self.no_xdp.as_deref(),
+        }
+    }
+}
+
+fn try_plane(plane: Plane) -> Result<()> {
+    let none: Option<&str> = None;
+    unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET)
+        .and_then(|()| mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none))
+        .and_then(|()| mount(Some("bpf"), TRIAL, Some("bpf"), MsFlags::empty(), none))
+        .map_err(|_| KernelError::NotPermitted)?;
+    let settings = KernelSettings {
+        plane,
+        hop_width: HopWidth::Eight,
+        ports: 1,
+        routes_per_port_max: 1,
+        route_bytes_max: 60,
+        frame_bytes_max: 1514,
+    };
+    crate::sys::set_device_up("lo", true)?;
+    let mut ports = KernelPorts::open(&Path::new(TRIAL).join("trial"), "trial", settings)?;
+    ports.open_port(PortNo(0), "lo", Some(Rate::mbps(1)))?;
+    Ok(())
+}
+
+/// Where the programs of a switch are pinned on a machine without a lab. A BPF file system is
+/// mounted in its usual place if there is none.
+///
+/// # Errors
+/// It cannot be mounted.
+pub(crate) fn pins(fabric: &str, switch: &str) -> Result<PathBuf> {
+    let is_there = statfs(BPF).is_ok_and(|is| is.filesystem_type() == BPF_FS_MAGIC);
+    if !is_there {
+        mount_bpf(Path::new(BPF))?;
+    }
+    // A name may hold what a BPF file system refuses.
+    let plain = |name: &str| name.replace('.', "_");
+    Ok(Path::new(BPF).join("axon").join(plain(fabric)).join(plain(switch)))
+}
+
+/// Mounts a BPF file system.
+///
+/// # Errors
+/// EPERM without root, ENODEV where the kernel has none.
+pub(crate) fn mount_bpf(at: &Path) -> Result<()> {
+    let none: Option<&str> = None;
+    fs::create_dir_all(at).with_context(|| format!("cannot make {}", at.display()))?;
+    mount(Some("bpf"), at, Some("bpf"), MsFlags::empty(), none)
+        .map_err(|error| anyhow!("cannot mount a BPF file system at {}: {error}", at.display()))
+}

@@ -1,0 +1,102 @@
+//! What a run loop waits for.
+
+use super::{LATE, PACING_GRID, RETRY, Runtime};
+use crate::inspect::Inspect;
+use crate::kernel::NodeQueues;
+use crate::request::RequestServer;
+use axon_wire::{Span, Time};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::io;
+use std::time::Duration;
+
+/// What a wait found.
+pub(super) struct Ready {
+    pub(super) stop: bool,
+    pub(super) links: bool,
+    pub(super) status: bool,
+    pub(super) requests: bool,
+    pub(super) ports: Vec<usize>,
+}
+
+impl<N: Inspect> Runtime<N> {
+    /// When to wake up although nothing arrives. A wire that is not awaited
+    /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
+    fn wake_at(&self) -> Option<Time> {
+        let wires = self.slots.iter().filter(|slot| slot.awaited);
+        let wires = wires.filter_map(|slot| slot.busy_until).min();
+        let grid = PACING_GRID.ticks();
+        let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
+        let retry = self.slots.iter().any(|slot| slot.failed).then_some(self.retried + RETRY);
+        let rules = self.slots.iter().filter_map(|slot| slot.rules_due);
+        wires
+            .into_iter()
+            .chain(self.node.deadline())
+            .chain(retry)
+            .chain(rules)
+            .chain(self.recording.flush_at())
+            .min()
+    }
+
+    pub(super) fn wait(&mut self, until: Time) -> io::Result<Ready> {
+        let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
+        let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
+        let at_once = self.more || pause > Span::ZERO;
+        if pause > Span::ZERO {
+            std::thread::sleep(Duration::from_nanos(pause.as_nanos()));
+        }
+        let span = if at_once { Span::ZERO } else { wake_at.since(self.clock.now()) };
+        let timeout = (wake_at < Time::MAX || at_once)
+            .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
+        let mut fds = vec![
+            PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
+            PollFd::new(self.watch.fd(), PollFlags::POLLIN),
+        ];
+        fds.extend(self.status.as_ref().map(|s| PollFd::new(s.fd(), PollFlags::POLLIN)));
+        let requests = fds.len();
+        let asking = self.requests.iter().flat_map(RequestServer::fds);
+        fds.extend(asking.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let answering = requests..fds.len();
+        // What the kernel leaves to the node is looked at in every round.
+        let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
+        let queues = kernel.as_ref().and_then(|kernel| kernel.queues());
+        let queues = queues.into_iter().flat_map(NodeQueues::fds);
+        fds.extend(queues.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let sniffers = kernel.iter().flat_map(|kernel| kernel.sniffer_fds());
+        fds.extend(sniffers.map(|fd| PollFd::new(fd, PollFlags::POLLIN)));
+        let fixed = fds.len();
+        let mut of_port = Vec::with_capacity(self.slots.len());
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let Some(port) = &slot.port {
+                fds.push(PollFd::new(port.fd(), PollFlags::POLLIN));
+                of_port.push(index);
+            }
+        }
+        match ppoll(&mut fds, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let woken = |fd: &PollFd<'_>| fd.revents().is_some_and(|events| !events.is_empty());
+        // A timer is due: look at every port, also at those that were silent when we slept.
+        let now = self.clock.now();
+        let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
+        let ports = of_port.iter().zip(&fds[fixed..]);
+        let ready = Ready {
+            stop: woken(&fds[0]),
+            links: woken(&fds[1]),
+            status: requests > 2 && woken(&fds[2]),
+            requests: fds[answering].iter().any(woken),
+            ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
+        };
+        self.counters.rounds += 1;
+        let late = now.since(wake_at);
+        // What is to be done at once has no time.
+        if late > LATE && wake_at > Time::ZERO {
+            self.counters.late += 1;
+            let late_us = late.as_nanos() / 1_000;
+            self.counters.latest_us = self.counters.latest_us.max(late_us);
+        }
+        Ok(ready)
+    }
+}

@@ -1,0 +1,92 @@
+//! A port whose frames the kernel carries: the process only sends here, through the queues of the
+//! egress, and receives by the queues of the node.
+
+use crate::kernel::shares::{CONTROL_PRIORITY, DATA_PRIORITY};
+use crate::port::{Pool, Port, PortCounters, send_all};
+use crate::sys;
+use axon_node::PortKind;
+use axon_wire::header::PacketType;
+use axon_wire::{Frame, FrameBuf};
+use nix::sys::socket::{getsockopt, setsockopt, sockopt};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// 01-80-C2-00-00-0x: reserved for a link (IEEE 802.1Q clause 8.6.3).
+const LINK_LOCAL: [u8; 5] = [0x01, 0x80, 0xc2, 0, 0];
+
+/// A device of this network namespace, to send on.
+pub struct SendPort {
+    /// What the node says itself; before all else.
+    control: OwnedFd,
+    /// Hosts' frames that it forwards.
+    data: OwnedFd,
+    kind: PortKind,
+    counters: PortCounters,
+}
+
+impl SendPort {
+    /// Opens a device of the calling thread's network namespace. It must be up.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN.
+    pub fn open(device: &str) -> io::Result<SendPort> {
+        let index = nix::net::if_::if_nametoindex(device)?;
+        let socket = |priority: i32| {
+            let socket = sys::packet_socket()?;
+            sys::bind_packet(socket.as_fd(), index, 0)?;
+            setsockopt(&socket, sockopt::Priority, &priority)?;
+            io::Result::Ok(socket)
+        };
+        Ok(SendPort {
+            control: socket(CONTROL_PRIORITY)?,
+            data: socket(DATA_PRIORITY)?,
+            kind: PortKind::default(),
+            counters: PortCounters::default(),
+        })
+    }
+
+    /// Whether the node only forwards this frame of a host.
+    fn is_data(&self, frame: &[u8]) -> bool {
+        match self.kind {
+            PortKind::Axon => frame.first().is_some_and(|first| first >> 4 == ETHERNET),
+            _ => !frame.starts_with(&LINK_LOCAL),
+        }
+    }
+}
+
+/// The first four bits of a packet that carries a host's frame.
+const ETHERNET: u8 = PacketType::Ethernet as u8;
+
+impl Port for SendPort {
+    fn fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+
+    /// Nothing comes here but the news that the device is down.
+    fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
+        match getsockopt(&self.control, sockopt::SocketError)? {
+            0 => Ok(false),
+            code => Err(io::Error::from_raw_os_error(code)),
+        }
+    }
+
+    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
+        let same = |a: &FrameBuf, b: &FrameBuf| self.is_data(a.bytes()) == self.is_data(b.bytes());
+        let mut counters = self.counters;
+        let sent = frames.chunk_by(same).try_for_each(|run| {
+            let is_data = run.first().is_some_and(|frame| self.is_data(frame.bytes()));
+            let socket = if is_data { &self.data } else { &self.control };
+            send_all(socket.as_fd(), run, &mut counters)
+        });
+        self.counters = counters;
+        sent
+    }
+
+    fn set_kind(&mut self, kind: PortKind) {
+        self.kind = kind;
+    }
+
+    fn counters(&mut self) -> PortCounters {
+        self.counters
+    }
+}

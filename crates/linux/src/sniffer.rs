@@ -1,0 +1,80 @@
+//! Sees what a device carries although the kernel forwards it, for captures.
+//!
+//! A packet socket gets a copy of each packet before the programs at tc ingress see it, and of each
+//! that leaves after the queues of the egress. Super-packets are whole, as hosts and kernel carry
+//! them.
+
+use crate::offload::{append_with_tag, complete_checksum};
+use crate::ring::RxRing;
+use crate::sys;
+use axon_capture::pcap::Direction;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// The longest super-packet with a header before it.
+const PACKET_BYTES_MAX: usize = 65_536 + 256;
+/// Packets that wait for a process that is late.
+const SLOTS: usize = 64;
+
+/// A packet that a device has carried.
+pub struct Seen {
+    /// Nanoseconds since 1970, by the kernel.
+    pub unix_nanos: u64,
+    /// Whether it came in or left.
+    pub direction: Direction,
+    /// From the first byte on.
+    pub bytes: Vec<u8>,
+}
+
+/// A device that is watched.
+pub struct Sniffer {
+    // The ring is unmapped before its socket is closed: fields drop in this order.
+    ring: RxRing,
+    socket: OwnedFd,
+}
+
+impl Sniffer {
+    /// Watches a device of the calling thread's network namespace.
+    ///
+    /// # Errors
+    /// EPERM without CAP_NET_RAW, ENODEV or ENETDOWN, ENOMEM.
+    pub fn open(device: &str) -> io::Result<Sniffer> {
+        let index = nix::net::if_::if_nametoindex(device)?;
+        let socket = sys::packet_socket()?;
+        let ring = RxRing::new(socket.as_fd(), PACKET_BYTES_MAX, SLOTS)?;
+        sys::promiscuous(socket.as_fd(), index)?;
+        sys::bind_packet(socket.as_fd(), index, libc::ETH_P_ALL as u16)?;
+        Ok(Sniffer { ring, socket })
+    }
+
+    /// What to poll for readability.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Appends what has been seen since the last call, at most a ring's worth, with `mark`.
+    pub fn take<M: Copy>(&mut self, mark: M, out: &mut Vec<(M, Seen)>) {
+        for _ in 0..self.ring.slots() {
+            let seen = self.ring.take(|frame| {
+                let mut whole = frame.bytes.to_vec();
+                // Its offsets count from a frame without the tag. A super-packet has none yet.
+                let partial = frame.checksum.filter(|_| !frame.oversized);
+                partial.map(|partial| complete_checksum(&mut whole, partial));
+                let mut bytes = Vec::with_capacity(whole.len() + 4);
+                append_with_tag(&mut bytes, &whole, frame.vlan);
+                let left = frame.outgoing;
+                let direction = if left { Direction::Outbound } else { Direction::Inbound };
+                Seen { unix_nanos: frame.unix_nanos, direction, bytes }
+            });
+            match seen {
+                Some(seen) => out.push((mark, seen)),
+                None => return,
+            }
+        }
+    }
+
+    /// Packets that were not seen since the last call, because the ring was full.
+    pub fn missed(&self) -> u64 {
+        sys::packet_drops(self.socket.as_fd()).unwrap_or(0)
+    }
+}
