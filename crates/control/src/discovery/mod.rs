@@ -16,14 +16,15 @@
 //!
 //! A neighbour is removed at once when carrier is lost, when two heartbeat intervals have passed
 //! without a heartbeat (with half an interval of grace for jitter), or when another node replaces
-//! it. A neighbour whose data plane goes on while its node restarts stays (`echo.rs`). A node whose own timers are late was not running, and maybe its neighbours were not
-//! either, if they share one machine. It then waits longer for each neighbour: by the delay of its
-//! timers, and at most by the normal waiting time once more. A port without an answer becomes a
-//! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
-//! time, unless it is pinned to hosts: then every message that comes in there is refused. A port
-//! that receives from a node without being heard stays unknown: no host is learned there. So does
-//! one whose neighbour was removed although its data plane outlived its node, until carrier is lost
-//! or a node is heard again.
+//! it. A neighbour whose data plane goes on while its node restarts stays (`echo.rs`). A node whose
+//! own timers are late was not running, and maybe its neighbours were not either, if they share one
+//! machine. It then waits longer for each neighbour: by the delay of its timers, and at most by the
+//! normal waiting time once more. A port without an answer becomes a host port. Hello continues
+//! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
+//! hosts: then every message that comes in there is refused. A port that receives from a node
+//! without being heard stays unknown: no host is learned there. So does one whose neighbour was
+//! removed although its data plane outlived its node, until carrier is lost or a node is heard
+//! again.
 
 mod echo;
 mod handshake;

@@ -9,9 +9,9 @@
 //!
 //! A switch that starts anew on a data plane that has outlived its incarnation before finds routes
 //! there. It does not know whose decisions they were, so they are older than any. As soon as a port
-//! is known to be a host port, its routes are flows again, are installed in their own place, and are
-//! reported with a stamp of zeros. Hosts see nothing: their frames never miss. At a port that turns
-//! out to be something else the routes are of no use.
+//! is known to be a host port, its routes are flows again, are installed in their own place, and
+//! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. At a port that
+//! turns out to be something else the routes are of no use.
 //!
 //! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
 //! path to the controller does not count.
@@ -41,8 +41,8 @@ impl Edge {
         self.inherited_until = self.has_flows().then_some(cx.now + self.inherited_max);
     }
 
-    /// Remembers the routes of a data plane that has outlived the incarnation before of this switch.
-    /// To be called before anything else.
+    /// Remembers the routes of a data plane that has outlived the incarnation before. To be called
+    /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
             let routes = is.routes.iter().map(|(mac, route)| ((port, *mac), route.clone()));

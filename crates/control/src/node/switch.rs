@@ -45,9 +45,8 @@ pub struct SwitchNode<B, D> {
 }
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
-    /// A switch that has just been switched on. Its data plane has no carrier yet. If it has outlived
-    /// another incarnation, its routes and links go on, and each is given up as soon as it turns out
-    /// to be another.
+    /// A switch that has just been switched on. Its data plane has no carrier yet. The routes and
+    /// links of one that has outlived another incarnation go on.
     pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);

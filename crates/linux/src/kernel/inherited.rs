@@ -3,13 +3,13 @@
 //!
 //! In plain English: the node finds the inherited routes and the kinds of ports in the first
 //! snapshot of its data plane, and decides about them in its own time. A port that carried frames
-//! goes on with its kind until the node sets one, its carrier is lost, or it turns out to be another
-//! device. Then its own routes stay only if it is what it was. The node installs those of a host
-//! port anew, in their own place, and no frame misses.
+//! goes on with its kind until the node sets one, its carrier is lost, or it turns out to have
+//! another device. Then its own routes stay only if it is what it was. The node installs those of a
+//! host port anew, in their own place, and no frame misses.
 //!
 //! What the node never decides about is no use to anyone, as the kind of a port at whose other end
-//! nobody is. It goes when the switch has had a path to its controller for [`Inherited::MAX`]. While
-//! there is none it stays, as all routes of a switch do that is cut off.
+//! nobody is. It goes when the switch has had a path to its controller for [`Inherited::MAX`].
+//! While there is none it stays, as all routes of a switch do that is cut off.
 
 use super::KernelError;
 use super::tables::Tables;

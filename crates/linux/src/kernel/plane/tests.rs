@@ -157,7 +157,7 @@ fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_
         (&routes[..], &routes[..])
     );
     (0..PORTS).for_each(|port| bench.link(port, true));
-    // The node takes over those of port 0, and never hears of port 1.
+    // The node takes over those of port 0, and never learns of port 1.
     bench.kind(0, PortKind::Host).unwrap();
     for host in [8, 9] {
         bench.install(key(0, host), &[2]).unwrap();
