@@ -113,7 +113,7 @@ fn is_whole(status: &[NodeStatus]) -> bool {
         let Some(node) = status.node() else { return false };
         let wanted = match node {
             NodeTelemetry::Controller(_) => 1,
-            NodeTelemetry::Switch(_) if status.name == "s3" => 1,
+            NodeTelemetry::Switch(_) if status.name() == "s3" => 1,
             _ => 2,
         };
         let neighbours = node.neighbours();

@@ -19,6 +19,8 @@ struct Pair {
     /// Data planes that forward, and the kind of their ports, which outlive their nodes.
     forwards: [bool; 2],
     planes: [PortKind; 2],
+    /// Whether messages are lost, and echoes are not.
+    deaf: bool,
     /// Echoes that were sent: when, from where, and their numbers.
     echoes: Vec<(Time, usize, u64)>,
 }
@@ -52,6 +54,7 @@ impl Pair {
             down: [false; 2],
             forwards: [true; 2],
             planes: [PortKind::Unknown; 2],
+            deaf: false,
             echoes: Vec::new(),
         }
     }
@@ -70,7 +73,9 @@ impl Pair {
     fn carry(&mut self, side: usize, effects: Vec<Effect>, lost: &mut impl FnMut(usize) -> bool) {
         for effect in effects {
             match effect {
-                Effect::Link { to, message, .. } if !lost(side) && !self.down[1 - side] => {
+                Effect::Link { to, message, .. }
+                    if !lost(side) && !self.down[1 - side] && !self.deaf =>
+                {
                     let other = 1 - side;
                     let known =
                         to.is_none_or(|incarnation| incarnation == self.incarnations[other]);
@@ -314,6 +319,23 @@ fn a_node_that_hangs_is_removed_in_time_whatever_its_data_plane_does() {
     pair.run(Span::from_secs(600), |_| false);
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
     pair.restart();
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+}
+
+#[test]
+fn a_port_that_its_data_plane_has_as_an_axon_port_is_no_host_port_before_its_echoes_are_missed() {
+    let mut pair = Pair::bereft(true);
+    pair.deaf = true;
+    pair.restart();
+    // Nobody answers, and the other end has its echoes: it goes on to send Axon packets.
+    pair.run(Span::from_millis(299), |_| false);
+    assert_eq!(pair.planes, [PortKind::Axon; 2]);
+    pair.run(Span::from_millis(300), |_| false);
+    assert_eq!(pair.planes, [PortKind::Unknown; 2]);
+    pair.run(Span::from_secs(1), |_| false);
+    assert_eq!(pair.kinds()[1], PortKind::Host);
+    pair.deaf = false;
+    pair.run(Span::from_secs(2), |_| false);
     assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
 }
 
