@@ -5,6 +5,7 @@ pub(crate) mod adapter;
 mod conservation;
 pub mod dataplane;
 pub(crate) mod event;
+mod headless;
 mod inspect;
 mod partition;
 pub(crate) mod place;
