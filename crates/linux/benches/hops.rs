@@ -1,6 +1,6 @@
 //! What one more switch costs on one CPU: `cargo bench -p axon-linux --bench hops`, as root.
 //!
-//! Chains of 1, 3 and 5 switches of each kind (`axon_linux::chain`) are measured in turns, round
+//! Chains of 1, 3 and 5 switches of each kind (`axon_linux::chain`) are measured alternately, round
 //! after round, in one run; the cost of a hop is (t5 - t1) / 4 of a round, and medians count. The
 //! last lines are the bars of the kernel's data planes, as ratios.
 //!

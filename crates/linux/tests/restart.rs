@@ -149,7 +149,7 @@ fn killed() {
     let status = lab.status().expect("daemons answer");
     let carriers = status.iter().filter_map(|of| Some(of.status()?.dataplane.as_ref()?.carrier));
     if carriers.into_iter().any(|carrier| carrier != Carrier::Tc) {
-        println!("skipped: this kernel does not carry the frames of switches");
+        needs::skip("this kernel does not carry the frames of switches");
         lab::down(Some(lab.name())).expect("it ends");
         return;
     }

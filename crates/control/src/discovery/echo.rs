@@ -21,26 +21,12 @@
 //!
 //! [`Timers::restart_max`]: crate::config::Timers::restart_max
 
+use super::echoes::Echoes;
 use super::{Discovery, Neighbour};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::Note;
 use axon_wire::{Hops, PortNo, Span, Time};
-
-/// The echoes of one silence.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Echoes {
-    /// The number before that of the first echo, random.
-    before: u64,
-    /// How many were sent.
-    sent: u64,
-    /// Which of them returned last, from 1; 0: none.
-    returned: u64,
-    returned_at: Option<Time>,
-    next_at: Time,
-    /// Whether the operator was informed.
-    noted: bool,
-}
 
 impl Neighbour {
     /// Whether its node has been silent for longer than a node may be, while its data plane

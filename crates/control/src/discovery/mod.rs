@@ -27,6 +27,7 @@
 //! again.
 
 mod echo;
+mod echoes;
 mod handshake;
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ use axon_node::random::Random;
 use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Incarnation, PortNo, Span, Time};
-use echo::Echoes;
+use echoes::Echoes;
 
 /// Hellos that go unanswered before a port is a host port.
 const HELLOS_BEFORE_HOST: u64 = 3;

@@ -17,7 +17,7 @@ pub(super) const RIGHT_INDEX: u32 = 11;
 /// Of the devices: a host's, and room for a header.
 const MTU: u32 = 1600;
 
-/// A network namespace that lives as long as this, or a process or device in it.
+/// A network namespace that is there as long as this, or a process or device in it.
 pub(super) struct Namespace(File);
 
 impl Namespace {

@@ -104,7 +104,7 @@ impl Forwarding {
     }
 }
 
-/// What makes a switch one: it forwards as long as this lives.
+/// What makes a switch one: it forwards as long as this is there.
 enum Switch {
     /// By a program of ours.
     Axon(Box<Kernel>),

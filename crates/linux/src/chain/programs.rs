@@ -68,7 +68,7 @@ impl Program {
         Ok(DevMap::try_from(map)?.set(0, RIGHT_INDEX, None, 0)?)
     }
 
-    /// Attaches it to a device of the thread's namespace, for as long as this value lives.
+    /// Attaches it to a device of the thread's namespace, until this value is dropped.
     pub(super) fn attach(&mut self, device: &str) -> Result<()> {
         let program = self.ebpf.program_mut(self.name).context("no such program")?;
         if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {

@@ -76,7 +76,7 @@ fn create(program: &mut SchedClassifier, device: &str) -> Result<(), KernelError
     keep(program, id)
 }
 
-/// Detaches the program that `folder` tells of from the device `ifindex`, and removes the folder.
+/// Detaches the program that `folder` stands for from the device `ifindex`, and removes the folder.
 /// In another namespace, or after the device has gone, there is nothing to detach.
 pub(super) fn detach(ifindex: u32, folder: &Path) -> Result<(), KernelError> {
     if folder.join(namespace()?).exists()

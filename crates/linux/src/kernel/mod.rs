@@ -338,7 +338,7 @@ fn attached(folder: &Path) -> Result<Vec<AttachedPort>, KernelError> {
     Ok(attached)
 }
 
-/// Detaches a program, of which a folder tells.
+/// Detaches a program that a folder stands for.
 fn remove_attachment(folder: &Path, attached: AttachedPort) -> Result<(), KernelError> {
     let pin = folder.join(attached.name());
     match attached.attachment {

@@ -176,8 +176,8 @@ mod tests {
         let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = "s1 1/2 p1:s2 p2:0000000000000009 (restarting) 10.0.0.2 02:00:00:00:00:09 2 at p0 7 \
-                        no_route:1 control_replayed:4 3";
+        let expected = "s1 1/2 p1:s2 p2:0000000000000009 (restarting) 10.0.0.2 \
+                        02:00:00:00:00:09 2 at p0 7 no_route:1 control_replayed:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));

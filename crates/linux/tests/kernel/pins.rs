@@ -209,7 +209,22 @@ pub fn filtered() {
     assert!(kernel.detach(HOSTS).unwrap());
     assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), is);
     assert_eq!(filters_of("in1"), usize::from(is == Attachment::TcFilter));
-    // The filter of another stays, and its number is not taken.
+    filter_of_another(&mut kernel);
+    // A device that is gone, and the end.
+    assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
+    assert_eq!(filters_of("other"), 1, "in the place of the one before");
+    alone::ip("link delete other");
+    assert_eq!(kernel.attach_filter(AXON, "in2").unwrap(), Attachment::TcFilter);
+    alone::ip("link delete in1");
+    assert_eq!(filters_of("in2"), 1);
+    drop(kernel);
+    Kernel::remove(&folder).unwrap();
+    assert_eq!(filters_of("in2"), 0);
+    assert!(!folder.exists());
+}
+
+/// The filter of another switch stays, and its number is not taken.
+fn filter_of_another(kernel: &mut Kernel) {
     alone::ip("link add name other index 201 type veth peer name outside");
     assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
     let home = std::fs::File::open("/proc/thread-self/ns/net").unwrap();
@@ -222,17 +237,6 @@ pub fn filtered() {
     assert_eq!(filters_of("other"), 1, "that is the filter of another switch");
     nix::sched::setns(&home, CloneFlags::CLONE_NEWNET).unwrap();
     assert_eq!(filters_of("other"), 1, "detached from where its device is not");
-    // A device that is gone, and the end.
-    assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
-    assert_eq!(filters_of("other"), 1, "in the place of the one before");
-    alone::ip("link delete other");
-    assert_eq!(kernel.attach_filter(AXON, "in2").unwrap(), Attachment::TcFilter);
-    alone::ip("link delete in1");
-    assert_eq!(filters_of("in2"), 1);
-    drop(kernel);
-    Kernel::remove(&folder).unwrap();
-    assert_eq!(filters_of("in2"), 0);
-    assert!(!folder.exists());
 }
 
 /// How many filters a device has at its ingress.

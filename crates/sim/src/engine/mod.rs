@@ -12,6 +12,7 @@ pub(crate) mod place;
 mod power;
 mod prefetch;
 pub mod queue;
+mod restart;
 pub(crate) mod shard;
 mod simulator;
 pub mod station;
