@@ -3,6 +3,7 @@
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
 pub mod agent;
+pub mod chain;
 pub mod choice;
 pub mod clock;
 mod columns;

@@ -42,7 +42,7 @@ pub struct KernelPlane<P, T> {
 
 impl<P: PortView, T: Tables> KernelPlane<P, T> {
     /// Puts `tables` behind `software`, which has nothing set yet. What the tables hold of the
-    /// process before goes on.
+    /// process before goes on, and the first snapshot has it.
     ///
     /// # Errors
     /// The tables cannot be read.
@@ -207,10 +207,6 @@ impl<P, T: Tables> KernelPlane<P, T> {
     where
         P: Dataplane<B>,
     {
-        for key in self.inherited.due(now).unwrap_or_default() {
-            // One that stays is tried again with the next ones.
-            let _ = self.take_out(key);
-        }
         let is_over = self.inherited.is_over(now);
         if is_over || self.again_at.is_some_and(|at| at <= now) {
             self.again_at = None;
@@ -240,6 +236,8 @@ fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
     counters.rx_bytes += now.in_bytes.saturating_sub(before.in_bytes);
     counters.tx_frames += now.out_frames.saturating_sub(before.out_frames);
     counters.tx_bytes += now.out_bytes.saturating_sub(before.out_bytes);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    counters.drop_many(Drop::NotDecided, lost);
 }
 
 impl<P: PortView, T> PortView for KernelPlane<P, T> {
@@ -399,11 +397,24 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
                 add(&mut telemetry.total, &traffic, before);
             }
         }
+        for egress in (0..self.software.count()).map(PortNo) {
+            // What cannot be read is not shown.
+            let drops = self.tables.queue_drops(self.devices.get(egress)).unwrap_or_default();
+            for (ingress, count) in drops {
+                if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
+                    port.counters.drop_many(Drop::QueueFull, count);
+                    telemetry.total.drop_many(Drop::QueueFull, count);
+                }
+            }
+        }
         telemetry
     }
 
+    /// Of both: what the kernel has of the process before is there too.
     fn snapshot(&self) -> Snapshot {
-        self.software.snapshot()
+        let mut snapshot = self.software.snapshot();
+        self.inherited.add_to(&mut snapshot);
+        snapshot
     }
 
     fn resynchronise(
