@@ -23,6 +23,7 @@ use axon_wire::header::{self, PacketType};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
+use nix::time::ClockId;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Scope, scope, sleep};
@@ -48,6 +49,8 @@ enum Switch {
 struct Found {
     /// Frames a second that arrived, by what was offered.
     delivered: Vec<f64>,
+    /// Nanoseconds of CPU time for one of them, sender and sink included.
+    cpu: Vec<f64>,
     mean_trip: Duration,
 }
 
@@ -62,10 +65,12 @@ fn main() {
         all[1].push(turn(Switch::Bare));
     }
     let [full, bare] = all.map(|turns| Medians::of(&turns));
-    println!("offered/s  full/s    bare/s");
+    println!("offered/s    full/s    bare/s  full ns of CPU  bare");
     for (index, offered) in OFFERED.iter().enumerate() {
         let offered = if *offered == u64::MAX { "all".into() } else { offered.to_string() };
-        println!("{offered:>9}  {:>8.0}  {:>8.0}", full.delivered[index], bare.delivered[index]);
+        let [arrived, others] = [&full, &bare].map(|one| one.delivered[index]);
+        let [cpu, others_cpu] = [&full, &bare].map(|one| one.cpu[index]);
+        println!("{offered:>9}  {arrived:>8.0}  {others:>8.0}  {cpu:>14.0}  {others_cpu:>4.0}");
     }
     println!("peak: full {:.0}/s, {:.2} of bare", full.peak(), full.peak() / bare.peak());
     println!("overload: full {:.2} of its peak, bare {:.2}", full.overload(), bare.overload());
@@ -74,20 +79,23 @@ fn main() {
 
 struct Medians {
     delivered: Vec<f64>,
+    cpu: Vec<f64>,
     mean_trip: Duration,
 }
 
 impl Medians {
     fn of(turns: &[Found]) -> Medians {
-        let at = |index: usize| {
-            let mut all: Vec<f64> = turns.iter().map(|turn| turn.delivered[index]).collect();
+        let at = |of: fn(&Found) -> &[f64], index: usize| {
+            let mut all: Vec<f64> = turns.iter().map(|turn| of(turn)[index]).collect();
             all.sort_by(f64::total_cmp);
             all[all.len() / 2]
         };
+        let all = |of| (0..OFFERED.len()).map(|index| at(of, index)).collect();
         let mut trips: Vec<Duration> = turns.iter().map(|turn| turn.mean_trip).collect();
         trips.sort();
         Medians {
-            delivered: (0..OFFERED.len()).map(at).collect(),
+            delivered: all(|turn| &turn.delivered),
+            cpu: all(|turn| &turn.cpu),
             mean_trip: trips[trips.len() / 2],
         }
     }
@@ -143,9 +151,9 @@ fn turn(switch: Switch) -> Found {
         }
         sleep(Duration::from_millis(200));
         let mean_trip = round_trip();
-        let delivered = OFFERED.iter().map(|rate| load(scope, *rate)).collect();
+        let (delivered, cpu) = OFFERED.iter().map(|rate| load(scope, *rate)).unzip();
         end.store(true, Ordering::Relaxed);
-        Found { delivered, mean_trip }
+        Found { delivered, cpu, mean_trip }
     })
 }
 
@@ -225,8 +233,14 @@ fn packet(hop: u16) -> FrameBuf {
     FrameBuf::new(&packet)
 }
 
-/// Offers frames for a phase; returns how many a second arrived.
-fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> f64 {
+/// CPU time of this program in nanoseconds.
+fn cpu_nanos() -> f64 {
+    let time = ClockId::CLOCK_PROCESS_CPUTIME_ID.now().expect("a clock of this process");
+    Duration::from(time).as_nanos() as f64
+}
+
+/// Offers frames for a phase; returns how many a second arrived, and the CPU time for each.
+fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> (f64, f64) {
     static ARRIVED: AtomicU64 = AtomicU64::new(0);
     ARRIVED.store(0, Ordering::Relaxed);
     let began = Instant::now();
@@ -244,7 +258,7 @@ fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> f64 {
     sleep(Duration::from_millis(20));
     let mut port = PacketPort::open(&device(0, 'a'), false).expect("a port");
     let frames: Vec<FrameBuf> = (0..32).map(|_| packet(1)).collect();
-    let (began, mut sent) = (Instant::now(), 0u64);
+    let (began, began_cpu, mut sent) = (Instant::now(), cpu_nanos(), 0u64);
     while began.elapsed() < PHASE {
         let due = match rate {
             u64::MAX => sent + frames.len() as u64,
@@ -259,7 +273,8 @@ fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> f64 {
     }
     let took = began.elapsed();
     sink.join().expect("the sink");
-    ARRIVED.load(Ordering::Relaxed) as f64 / took.as_secs_f64()
+    let arrived = ARRIVED.load(Ordering::Relaxed) as f64;
+    (arrived / took.as_secs_f64(), (cpu_nanos() - began_cpu) / arrived)
 }
 
 /// The mean time of single frames to the end and back, a millisecond apart.

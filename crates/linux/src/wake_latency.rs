@@ -62,7 +62,7 @@ impl WakeLatency {
         match opened.and_then(|mut file| file.write_all(&0i32.to_ne_bytes()).map(|()| file)) {
             Ok(file) => self.held = Some(file),
             Err(error) => {
-                tracing::info!(path = FILE, %error, "frames wait for CPUs to wake up");
+                tracing::debug!(path = FILE, %error, "frames wait for CPUs to wake up");
                 self.path = None;
             }
         }
