@@ -107,13 +107,13 @@ pub fn run(out: &Path, commit: &str, stop: &Stop) -> Result<Summary> {
     let mut found = Found { dataplanes: Dataplanes::expected(&run.machine), ..Found::default() };
     run.progress.step("demo-bridges: up; its spanning tree comes to rest meanwhile");
     let logs = run.logs.clone();
-    let bridges = World::up(&run.setup("demo-bridges", RING), &logs, stop)?;
+    let mut bridges = World::up(&run.setup("demo-bridges", RING), &logs, stop)?;
     trace(&out, &mut run, &mut found)?;
     let mut captures = Vec::new();
     for ring in [false, true] {
         captures.extend(measured(ring, &mut run, &mut found)?);
     }
-    let (bridges, findings) = run.bridges(&bridges, &mut found, &captures)?;
+    let (bridges, findings) = run.bridges(&mut bridges, &mut found, &captures)?;
     found.captures = findings;
     let mut summary = summary(found, bridges, (commit, date), run.congestion)?;
     summary.seconds = run.progress.elapsed().as_secs_f64();
@@ -227,7 +227,7 @@ impl<'a> Run<'a> {
     /// the bridges are silent for seconds, which a busy machine does not change.
     fn bridges(
         &mut self,
-        world: &World<'_>,
+        world: &mut World<'_>,
         found: &mut Found,
         captures: &[Captured],
     ) -> Result<(Bridges, Findings)> {
@@ -235,7 +235,13 @@ impl<'a> Run<'a> {
         self.progress.step("demo-bridges: all pairs ping");
         let pairs = phases::ping_all(world, "ping")?;
         ensure!(pairs == table1::PAIRS, "only {pairs} pairs of hosts ping through the bridges");
+        // Captures take time of the machine: bridges bear them too, for nothing else.
+        world.start_captures()?;
         let [udp, tcp] = self.loads(world, "bridges", found)?;
+        for capture in world.end_captures()? {
+            fs::remove_file(capture.file)?;
+        }
+        let world = &*world;
         self.progress.step("demo-bridges: the same link is cut; tshark reads all captures");
         let offloads = fabric::carrier(&self.machine) != Carrier::Full;
         let (rate, congestion) = (link_bits_per_second(world), self.congestion);
