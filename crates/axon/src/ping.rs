@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::Ping;
+use axon_node::random::Random;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::net::Ipv4Addr;
@@ -28,6 +29,12 @@ pub struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = 5,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     timeout: u64,
+    /// Ping so many of the pairs only, drawn at random
+    #[arg(long, value_name = "PAIRS", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: Option<u32>,
+    /// What the pairs of --sample are drawn by; the same seed draws the same ones
+    #[arg(long, default_value_t = 1, requires = "sample")]
+    seed: u64,
     /// Print the result as JSON, times in nanoseconds
     #[arg(long)]
     json: bool,
@@ -40,7 +47,10 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let lab = arguments.lab.open()?;
     let fabric = lab.fabric()?;
-    let pairs = pairs(&fabric, &arguments.hosts)?;
+    let mut pairs = pairs(&fabric, &arguments.hosts)?;
+    if let Some(count) = arguments.sample {
+        pairs = sample(pairs, count as usize, arguments.seed);
+    }
     let bar = ProgressBar::new(pairs.len() as u64);
     let style = ProgressStyle::with_template("pinging [{bar:24}] {pos} of {len} pairs")?;
     bar.set_style(style.progress_chars("=> "));
@@ -80,6 +90,20 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     };
     let all = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
     Ok(all.filter(|&(a, b)| a != b && wanted(a, b)).collect())
+}
+
+/// So many of the pairs, in their order; all if there are no more.
+fn sample<T>(mut pairs: Vec<T>, count: usize, seed: u64) -> Vec<T> {
+    let mut random = Random::new(seed);
+    let (mut left, mut wanted) = (pairs.len() as u64, count as u64);
+    // Each is taken with the probability that makes every choice equally likely.
+    pairs.retain(|_| {
+        let is_taken = random.next_u64() % left < wanted;
+        left -= 1;
+        wanted -= u64::from(is_taken);
+        is_taken
+    });
+    pairs
 }
 
 /// What `axon ping --json` writes.
@@ -131,6 +155,18 @@ impl<'a> Output<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sample_has_its_size_and_follows_from_its_seed() {
+        let all: Vec<u32> = (0..1_000).collect();
+        let drawn = |count, seed| sample(all.clone(), count, seed);
+        assert_eq!(drawn(10, 1).len(), 10);
+        assert_eq!(drawn(10, 1), drawn(10, 1));
+        assert_ne!(drawn(10, 1), drawn(10, 2));
+        assert_eq!(drawn(5_000, 1), all);
+        let mean = drawn(500, 3).iter().sum::<u32>() / 500;
+        assert!((450..550).contains(&mean), "from all of them: {mean}");
+    }
 
     #[test]
     fn one_name_means_its_pairs_and_several_mean_those_among_them() {

@@ -41,8 +41,9 @@ impl Machine {
         Machine { no_tc: Some(why.to_owned()), no_xdp: Some(why.to_owned()) }
     }
 
-    /// Tries both in network and mount namespaces of a thread of its own, where nobody is disturbed:
-    /// programs are loaded and attached, an egress gets its queues, the node's queues are made.
+    /// Tries both in network and mount namespaces of a thread of its own, where nobody is
+    /// disturbed: programs are loaded and attached, an egress gets its queues, and the node's
+    /// queues are made.
     pub fn tried() -> Machine {
         let no = |plane| std::thread::spawn(move || try_plane(plane)).join();
         let why = |plane| match no(plane) {

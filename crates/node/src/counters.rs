@@ -74,9 +74,14 @@ impl PortCounters {
 
     /// Counts a frame that came in by this port and ended for `reason`.
     pub fn drop_one(&mut self, reason: Drop) {
+        self.drop_many(reason, 1);
+    }
+
+    /// Counts so many frames that came in by this port and ended for `reason`.
+    pub fn drop_many(&mut self, reason: Drop, count: u64) {
         match reason.ordinary_index() {
-            Some(index) => self.ended[index] += 1,
-            None => self.drops[reason as usize] += 1,
+            Some(index) => self.ended[index] += count,
+            None => self.drops[reason as usize] += count,
         }
     }
 

@@ -117,8 +117,8 @@ pub trait Dataplane<B>: Node<B> + PortView {
     /// one place.
     fn count_drop(&mut self, ingress: PortNo, reason: Drop);
 
-    /// What has been counted. A plane that a kernel or a device carries frames for counts those that
-    /// came to itself.
+    /// What has been counted. Where a kernel carries the frames, those that it has left to this
+    /// plane.
     fn counters(&self) -> &Counters;
 
     /// Bytes that have left by `port`, whoever has carried them; 0 if there is no such port. A

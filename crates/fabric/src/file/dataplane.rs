@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Which data plane carries the frames of switches with real ports. In this version all run on
-/// `full`: `auto` takes it, and `tc` and `xdp` are refused.
+/// Which data plane carries the frames of switches with real ports.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]

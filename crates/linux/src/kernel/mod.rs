@@ -12,6 +12,7 @@
 
 mod error;
 mod inherited;
+mod losses;
 mod maps;
 pub mod plane;
 pub mod ports;
@@ -199,6 +200,20 @@ impl Kernel {
     /// No such port.
     pub fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError> {
         self.tables.traffic(port)
+    }
+
+    /// What the queues of the egress by device `ifindex` have dropped: ingress ports, and how many
+    /// frames or super-packets of each. XDP has no queues.
+    ///
+    /// # Errors
+    /// What the kernel returned.
+    pub fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
+        if self.settings.plane == Plane::Xdp || ifindex == 0 {
+            return Ok(Vec::new());
+        }
+        let dropped = losses::dropped(ifindex, self.settings.ports)
+            .map_err(|source| KernelError::system("queues", source))?;
+        Ok(dropped.into_iter().map(|(port, count)| (PortNo(port), count)).collect())
     }
 
     /// Sets the device that the tc programs send to what they leave to the node; 0: it is lost.

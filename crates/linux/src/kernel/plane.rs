@@ -240,6 +240,8 @@ fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
     counters.rx_bytes += now.in_bytes.saturating_sub(before.in_bytes);
     counters.tx_frames += now.out_frames.saturating_sub(before.out_frames);
     counters.tx_bytes += now.out_bytes.saturating_sub(before.out_bytes);
+    let lost = now.lost_packets.saturating_sub(before.lost_packets);
+    counters.drop_many(Drop::NotDecided, lost);
 }
 
 impl<P: PortView, T> PortView for KernelPlane<P, T> {
@@ -397,6 +399,16 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
             if let Ok(traffic) = self.tables.traffic(PortNo(number)) {
                 add(&mut port.counters, &traffic, before);
                 add(&mut telemetry.total, &traffic, before);
+            }
+        }
+        for egress in (0..self.software.count()).map(PortNo) {
+            // What cannot be read is not shown.
+            let drops = self.tables.queue_drops(self.devices.get(egress)).unwrap_or_default();
+            for (ingress, count) in drops {
+                if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
+                    port.counters.drop_many(Drop::QueueFull, count);
+                    telemetry.total.drop_many(Drop::QueueFull, count);
+                }
             }
         }
         telemetry

@@ -2,7 +2,8 @@
 //!
 //! A TAP device has no offloads here, so the kernel cuts super-packets into frames and completes
 //! their checksums before the process sees them. The port that a frame came in by is in a VLAN tag,
-//! which is taken out again. What the kernel itself sends on these devices has none, and is nobody's.
+//! which is taken out again. What the kernel itself sends on these devices has none, and nobody
+//! wants it.
 
 use super::{Kernel, KernelError, NodeQueue};
 use crate::port::Pool;

@@ -1,5 +1,5 @@
-//! The queues of an egress at tc: HTB holds the rate of the link, and shares it out evenly among the
-//! ingress ports.
+//! The queues of an egress at tc: HTB holds the rate of the link, and shares it out evenly among
+//! the ingress ports.
 //!
 //! ```text
 //! 1:        HTB

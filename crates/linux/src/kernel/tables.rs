@@ -53,6 +53,13 @@ pub trait Tables {
     /// No such port, or what the kernel returned.
     fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError>;
 
+    /// What the queues of the egress by device `ifindex` have dropped: ingress ports, and how many
+    /// frames or super-packets of each.
+    ///
+    /// # Errors
+    /// What the kernel returned.
+    fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError>;
+
     /// All routes, in no order.
     ///
     /// # Errors
@@ -92,6 +99,10 @@ impl Tables for Kernel {
 
     fn traffic(&self, port: PortNo) -> Result<Traffic, KernelError> {
         Kernel::traffic(self, port)
+    }
+
+    fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
+        Kernel::queue_drops(self, ifindex)
     }
 
     fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError> {

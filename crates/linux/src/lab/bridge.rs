@@ -7,8 +7,7 @@
 //! has the queue of a host's NIC.
 
 use super::build::Queues;
-use super::plan::{CableEnd, Plan};
-use crate::choice::Carrier;
+use super::plan::{CableEnd, Offloads, Plan};
 use crate::iproute::run;
 use anyhow::{Context, Result};
 use std::fmt::Write as _;
@@ -39,11 +38,12 @@ pub(super) fn set_up(plan: &Plan, switch: &str, ends: &[&CableEnd]) -> Result<()
             fs::write(&path, "0").with_context(|| format!("cannot write {path}"))?;
         }
     }
-    let carrier = if plan.has_kernel { Carrier::Tc } else { Carrier::Full };
+    let kept = plan.hosts.iter().all(|host| host.offloads == Offloads::Kept);
+    let offloads = if kept { Offloads::Kept } else { Offloads::Finished };
     for end in ends {
         let cable = plan.cables.iter().find(|cable| cable.ends.contains(end));
         let rate = cable.context("every port has a cable")?.rate;
-        let queues = Queues { device: &end.device, rate, carrier };
+        let queues = Queues { device: &end.device, rate, offloads };
         run("tc", &["-batch", "-"], &queues.batch()?)?;
     }
     Ok(())

@@ -15,7 +15,7 @@
 //! /run/node/h1/dhcp   what it sees as /var/lib/dhcp
 //! ```
 
-use super::plan::{HostPlan, Plan};
+use super::plan::{HostPlan, Offloads, Plan};
 use crate::choice::Carrier;
 use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
@@ -151,15 +151,14 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
     run("ip", &["-batch", "-"], &plan.ip_batch())
 }
 
-/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its switch
-/// can do with.
+/// Sets a host's NIC up like a real one: its own rate, its address, and the offloads that its
+/// switch can do with.
 ///
-/// - At a switch whose frames the process carries the kernel must finish every frame itself: it
-///   refuses super-packets behind a header that it does not know, and one checksum less to complete
-///   at the edge is one touch less of the payload.
-/// - At tc all offloads are as they are on any host.
-/// - XDP sees frames one by one, without what the kernel keeps beside them; and a NIC that it sends
-///   to has to receive in batches. No file that sets a rate is on XDP.
+/// - Where a process carries frames the kernel must finish every frame itself: a process refuses
+///   super-packets, and one checksum less to complete at the edge is one touch less of the payload.
+/// - On tc alone all offloads are as they are on any host.
+/// - XDP sees frames one by one, without what the kernel keeps beside them. A host at XDP has no
+///   rate: a file that sets one is refused.
 ///
 /// An agent brings the rate and queues of its own, and a TAP device has no offloads; the device
 /// is made here because the agent may come and go.
@@ -171,27 +170,22 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         run("ip", &["link", "set", "dev", device, "address", &host.mac.to_string()], "")?;
         return set_address(host);
     }
-    let off: &[Offload] = match host.carrier {
-        Carrier::Full => &[Offload::Tso, Offload::Gso, Offload::Gro, Offload::TxChecksum],
-        Carrier::Xdp => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
-        Carrier::Tc => &[],
+    let off: &[Offload] = match host.offloads {
+        Offloads::Kept => &[],
+        Offloads::Finished => &[Offload::Tso, Offload::Gso, Offload::TxChecksum],
+        Offloads::Bare => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
     };
-    for offload in off {
-        set_offload(device, *offload, false)?;
+    // XDP sends to no other.
+    let gro: &[Offload] = if host.carrier == Carrier::Full { &[Offload::Gro] } else { &[] };
+    for offload in off.iter().chain(gro) {
+        sys::set_offload(device, *offload, false)
+            .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
-    if host.carrier == Carrier::Xdp {
-        set_offload(device, Offload::Gro, true)?;
-    } else {
-        let queues = Queues { device, rate: host.rate, carrier: host.carrier };
+    if host.carrier != Carrier::Xdp {
+        let queues = Queues { device, rate: host.rate, offloads: host.offloads };
         run("tc", &["-batch", "-"], &queues.batch()?)?;
     }
     set_address(host)
-}
-
-fn set_offload(device: &str, offload: Offload, on: bool) -> Result<()> {
-    let way = if on { "on" } else { "off" };
-    sys::set_offload(device, offload, on)
-        .with_context(|| format!("cannot switch {offload:?} of {device} {way}"))
 }
 
 /// The queue of a host's NIC, or of a port of a bridge.
@@ -200,8 +194,8 @@ pub(super) struct Queues<'a> {
     pub device: &'a str,
     /// How fast it may.
     pub rate: Rate,
-    /// What carries the frames of the switch: by tc come super-packets, else none do.
-    pub carrier: Carrier,
+    /// What hosts leave to their NICs: super-packets come where they keep their offloads.
+    pub offloads: Offloads,
 }
 
 impl Queues<'_> {
@@ -210,7 +204,7 @@ impl Queues<'_> {
     pub(super) fn batch(&self) -> Result<String> {
         let (device, rate) = (self.device, self.rate.bits_per_second());
         let burst = self.rate.bytes_in(NIC_BURST).0;
-        if self.carrier == Carrier::Full {
+        if self.offloads != Offloads::Kept {
             let burst = burst.max(2 * sys::device_mtu(device)? as u64 + 128);
             return Ok(format!(
                 "qdisc add dev {device} root tbf rate {rate}bit burst {burst} \

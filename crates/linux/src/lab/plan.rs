@@ -1,7 +1,7 @@
 //! What a lab consists of, worked out from the fabric before anything is made.
 
 use super::options::UpOptions;
-use crate::choice::Carrier;
+use crate::choice::{Carrier, DataplaneChoice};
 use crate::daemon::edge_name;
 use crate::port::fabric_mtu;
 use axon_fabric::Problem;
@@ -49,6 +49,31 @@ pub struct HostPlan {
     pub has_agent: bool,
     /// What carries the frames of its switch.
     pub carrier: Carrier,
+    /// What it may leave to its NIC.
+    pub offloads: Offloads,
+}
+
+/// What the hosts of a fabric may leave to their NICs. What one switch cannot carry no host may
+/// send, for its frames may pass any of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offloads {
+    /// All that Linux does: every switch is on tc.
+    Kept,
+    /// No super-packets and no unfinished checksums: some process carries frames.
+    Finished,
+    /// Nor tags beside frames: some switch is on XDP.
+    Bare,
+}
+
+impl Offloads {
+    fn of(dataplanes: &[DataplaneChoice]) -> Offloads {
+        let has = |carrier| dataplanes.iter().any(|choice| choice.carrier == carrier);
+        match (has(Carrier::Xdp), has(Carrier::Full)) {
+            (true, _) => Offloads::Bare,
+            (false, true) => Offloads::Finished,
+            (false, false) => Offloads::Kept,
+        }
+    }
 }
 
 /// A veth pair.
@@ -80,7 +105,7 @@ impl Plan {
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
     ///
     /// # Errors
-    /// As [`UpOptions::dataplanes`].
+    /// The file names a data plane that this machine or these options do not allow.
     pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
         let dataplanes = options.dataplanes(fabric)?;
         let carrier = |switch: usize| dataplanes[switch].carrier;
@@ -129,6 +154,7 @@ impl Plan {
                 rate,
                 has_agent,
                 carrier: carrier(host.switch),
+                offloads: Offloads::of(&dataplanes),
             });
         }
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();

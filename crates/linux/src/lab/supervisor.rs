@@ -179,6 +179,14 @@ impl Supervisor {
     fn bring_up(&mut self) -> Result<()> {
         let plan = self.plan.clone();
         let devices = plan.devices();
+        // Before any device is up: a veth looks once, when it is set up, whether its peer takes
+        // what XDP sends.
+        for (node, ends) in &devices {
+            for end in ends.iter().filter(|end| end.gro) {
+                build::enter_net(node)?;
+                sys::set_offload(&end.device, Offload::Gro, true)?;
+            }
+        }
         for (done, host) in plan.hosts.iter().enumerate() {
             progress("hosts", done, plan.hosts.len())?;
             build::enter_net(&host.name)?;
@@ -190,9 +198,6 @@ impl Supervisor {
             progress("daemons", done, daemons.len())?;
             build::enter_net(node)?;
             for end in devices.get(node).into_iter().flatten() {
-                if end.gro {
-                    sys::set_offload(&end.device, Offload::Gro, true)?;
-                }
                 sys::set_device_up(&end.device, true)?;
             }
             if !plan.has_bridges {

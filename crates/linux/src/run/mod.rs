@@ -178,8 +178,8 @@ impl<N: Inspect> Runtime<N> {
     /// Runs until SIGTERM or SIGINT.
     ///
     /// # Errors
-    /// Waiting failed, which the kernel gives no reason to expect; a queue of the node in the kernel
-    /// was deleted.
+    /// Waiting failed, which the kernel gives no reason to expect; or a queue of the node in the
+    /// kernel was deleted.
     pub fn run(&mut self) -> io::Result<()> {
         while self.round(Time::MAX)? {}
         Ok(())

@@ -19,6 +19,8 @@ pub(super) struct Fake {
     pub(super) routes: BTreeMap<Key, Route>,
     pub(super) used: BTreeSet<Key>,
     pub(super) traffic: Traffic,
+    /// By the ifindex of the egress.
+    pub(super) queue_drops: Vec<(u32, (PortNo, u64))>,
     /// One of so many changes fails; none if 0.
     pub(super) fails_of: u64,
     pub(super) random: Random,
@@ -49,6 +51,7 @@ impl Fake {
             routes: BTreeMap::new(),
             used: BTreeSet::new(),
             traffic: Traffic::default(),
+            queue_drops: Vec::new(),
             fails_of: 0,
             random: Random::new(1),
         }
@@ -100,6 +103,10 @@ impl Tables for Fake {
 
     fn traffic(&self, _: PortNo) -> Result<Traffic, KernelError> {
         Ok(self.traffic)
+    }
+
+    fn queue_drops(&self, ifindex: u32) -> Result<Vec<(PortNo, u64)>, KernelError> {
+        Ok(self.queue_drops.iter().filter(|drop| drop.0 == ifindex).map(|drop| drop.1).collect())
     }
 
     fn routes(&self) -> Result<Vec<(PortNo, MacAddr, Route)>, KernelError> {

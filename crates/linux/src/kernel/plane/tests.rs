@@ -87,6 +87,20 @@ fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
 }
 
 #[test]
+fn what_the_kernel_loses_is_a_drop_of_the_port_that_it_came_in_by() {
+    let mut bench = Bench::new(Fake::new());
+    bench.link(2, true);
+    let egress = bench.plane.devices.get(PortNo(2));
+    bench.plane.tables.queue_drops = vec![(egress, (PortNo(0), 7)), (egress + 1, (PortNo(0), 9))];
+    bench.plane.tables.traffic = Traffic { lost_packets: 3, ..Traffic::default() };
+    let telemetry = Dataplane::<FrameBuf>::telemetry(&bench.plane, bench.now);
+    let port = telemetry.ports[0].counters;
+    assert_eq!((port.dropped(Drop::QueueFull), port.dropped(Drop::NotDecided)), (7, 3));
+    assert_eq!(telemetry.total.dropped(Drop::QueueFull), 7);
+    assert_eq!(telemetry.total.dropped(Drop::NotDecided), 3 * u64::from(PORTS));
+}
+
+#[test]
 fn it_claims_no_more_than_program_and_software_can_do() {
     let has = Dataplane::<FrameBuf>::capabilities(&Bench::new(Fake::new()).plane);
     assert_eq!((has.name, has.ports, has.routes_per_port_max), ("tc", PORTS, ROOM));
