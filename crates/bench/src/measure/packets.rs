@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 use crate::subject::World;
 use crate::traffic::packets::{self, PORT};
 use anyhow::Result;
-use axon_papers::axon::live::process::Process;
+use axon_demo::process::Process;
 use std::time::Duration;
 
 /// The overload in multiples of the peak.

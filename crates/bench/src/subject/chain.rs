@@ -7,7 +7,7 @@ use super::shape::Shape;
 use anyhow::{Context, Result};
 use axon_linux::iproute;
 use axon_linux::sys::{self, Offload};
-use axon_papers::axon::live::process::Stop;
+use axon_demo::process::Stop;
 use axon_wire::MacAddr;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
