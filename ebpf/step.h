@@ -91,61 +91,64 @@ struct {
     __type(value, struct traffic);
 } traffic SEC(".maps");
 
-/* A sound header, as far as the kernel cares. */
+/* A sound header, as far as the kernel cares, and its next hop: an egress port, or the control plane
+ * as the highest number of this width.
+ */
 struct header {
-    __u32 type, bytes, forward, reverse;
+    __u32 type, bytes, forward, reverse, hop;
 };
 
-/* Parses the fixed part at `data`, of which STEP_BYTES are there. False: the node decides. */
-static __always_inline int parse(const __u8 *data, struct header *header)
+/* Parses the fixed part at `data`, of which STEP_BYTES are there. False: the node decides. Here and
+ * below, `bits` is HOP_BITS as the compiler knows it: there is code for each width, and the kernel
+ * loads that of one.
+ */
+static __always_inline int parse(const __u8 *data, __u32 bits, struct header *header)
 {
-    __u32 counts = bpf_ntohl(*(const __u32 *)(data + 2));
-    header->type = data[0] >> 4;
-    header->bytes = (data[0] & 0xf) << 12 | data[1] << 4 | counts >> 28;
-    header->forward = counts >> 16 & HOPS_MAX;
-    header->reverse = counts >> 4 & HOPS_MAX;
+    __u64 word = bpf_be64_to_cpu(*(const __u64 *)data);
+    header->type = word >> 60;
+    header->bytes = word >> 44 & 0xffff;
+    header->forward = word >> 32 & HOPS_MAX;
+    header->reverse = word >> 20 & HOPS_MAX;
+    header->hop = bits == 4 ? word >> 16 & 0xf : bits == 8 ? word >> 8 & 0xff : word & 0xffff;
     if (header->type == 0 || header->type == TYPE_PROBE || header->type > TYPE_CONGESTION)
         return 0;
-    __u32 bits = (HOP_BITS == 4 ? 44 : 48) + (header->forward + header->reverse) * HOP_BITS;
-    return header->bytes == (bits + 7) / 8 && header->bytes <= ROUTE_BYTES_MAX &&
+    __u32 all = (bits == 4 ? 44 : 48) + (header->forward + header->reverse) * bits;
+    return header->bytes == (all + 7) / 8 && header->bytes <= ROUTE_BYTES_MAX &&
            header->forward > 0 && header->reverse < HOPS_MAX;
 }
 
 /* Where the 64 bits with the next hops begin, and how many bits come before the first. */
-#define HOPS_AT (HOP_BITS == 4 ? 5 : 6)
-#define HOPS_SKIP (HOP_BITS == 4 ? 4 : 0)
-
-/* The next hop: an egress port, or the control plane as the highest number of this width. */
-static __always_inline __u32 next_hop(const __u8 *data)
+static __always_inline __u32 hops_at(__u32 bits)
 {
-    if (HOP_BITS == 4)
-        return data[5] & 0xf;
-    if (HOP_BITS == 8)
-        return data[6];
-    return data[6] << 8 | data[7];
+    return bits == 4 ? 5 : 6;
+}
+
+static __always_inline __u32 hops_skip(__u32 bits)
+{
+    return bits == 4 ? 4 : 0;
 }
 
 /* Words of 64 bits that hold the forward hops. */
-static __always_inline __u32 words_of(const struct header *header)
+static __always_inline __u32 words_of(const struct header *header, __u32 bits)
 {
-    return (HOPS_SKIP + header->forward * HOP_BITS + 63) / 64;
+    return (hops_skip(bits) + header->forward * bits + 63) / 64;
 }
 
 /* The last word with forward hops: `span` bits of them, from the first bit on. They move up by one
  * hop, and the ingress port takes the last place.
  */
-static __always_inline __u64 last_word(__u64 word, __u32 span)
+static __always_inline __u64 last_word(__u64 word, __u32 bits, __u32 span)
 {
     __u64 mask = ~0ULL << (64 - span);
-    __u64 ingress = PORT & ((1u << HOP_BITS) - 1);
-    return (word & ~mask) | (((word & mask) << HOP_BITS) & mask) | ingress << (64 - span);
+    __u64 ingress = PORT & ((1u << bits) - 1);
+    return (word & ~mask) | (((word & mask) << bits) & mask) | ingress << (64 - span);
 }
 
 /* The first word has the end of the reverse count in front of hops of 4 bits. */
-static __always_inline __u64 first_word(__u64 word, __u32 counts)
+static __always_inline __u64 first_word(__u64 word, __u32 bits, __u32 counts)
 {
-    if (HOPS_SKIP)
-        return (word & (~0ULL >> HOPS_SKIP)) | (__u64)(counts >> 4) << (64 - HOPS_SKIP);
+    if (hops_skip(bits))
+        return (word & (~0ULL >> hops_skip(bits))) | (__u64)(counts >> 4) << (64 - hops_skip(bits));
     return word;
 }
 
@@ -153,33 +156,33 @@ static __always_inline __u64 first_word(__u64 word, __u32 counts)
  * both counts change. The hops lie in `words` words, all of them before `end`. Words are loaded and
  * stored whole wherever they lie: see README.md.
  */
-static __always_inline void advance(__u8 *data, const __u8 *end, const struct header *header,
-                                    __u32 words)
+static __always_inline void advance(__u8 *data, const __u8 *end, __u32 bits,
+                                    const struct header *header, __u32 words)
 {
     __u32 counts = bpf_ntohl(*(__u32 *)(data + 2)) - (1 << 16) + (1 << 4);
-    __u32 bits = HOPS_SKIP + header->forward * HOP_BITS;
-    __u64 word = bpf_be64_to_cpu(*(__u64 *)(data + HOPS_AT));
+    __u32 span = hops_skip(bits) + header->forward * bits;
+    __u64 word = bpf_be64_to_cpu(*(__u64 *)(data + hops_at(bits)));
     *(__u32 *)(data + 2) = bpf_htonl(counts);
     if (words == 1) {
-        word = first_word(last_word(word, bits), counts);
-        *(__u64 *)(data + HOPS_AT) = bpf_cpu_to_be64(word);
+        word = first_word(last_word(word, bits, span), bits, counts);
+        *(__u64 *)(data + hops_at(bits)) = bpf_cpu_to_be64(word);
         return;
     }
 #pragma unroll
     for (__u32 i = 0; i < WORDS_MAX; i++) {
-        __u64 *at = (__u64 *)(data + HOPS_AT) + i;
+        __u64 *at = (__u64 *)(data + hops_at(bits)) + i;
         /* Never: `words` are there. */
         if ((__u8 *)(at + 1) > end)
             return;
         if (words == i + 1) {
-            *at = bpf_cpu_to_be64(last_word(word, bits - 64 * i));
+            *at = bpf_cpu_to_be64(last_word(word, bits, span - 64 * i));
             return;
         }
         if ((__u8 *)(at + 2) > end)
             return;
         __u64 next = bpf_be64_to_cpu(at[1]);
-        __u64 moved = word << HOP_BITS | next >> (64 - HOP_BITS);
-        *at = bpf_cpu_to_be64(i == 0 ? first_word(moved, counts) : moved);
+        __u64 moved = word << bits | next >> (64 - bits);
+        *at = bpf_cpu_to_be64(i == 0 ? first_word(moved, bits, counts) : moved);
         word = next;
     }
 }

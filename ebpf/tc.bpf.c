@@ -173,22 +173,22 @@ static __always_inline int make_plain(struct __sk_buff *skb)
 /* A packet from a switch. Where its bytes 12 and 13 read as the type of a tag, the kernel has taken
  * that out: the mark of the port puts it back.
  */
-static __always_inline int transit(struct __sk_buff *skb)
+static __always_inline int transit(struct __sk_buff *skb, __u32 bits)
 {
     int is_tagged = skb->vlan_present;
     if (is_tagged && !tag_with_port(skb))
         return lost();
     __u8 *data = (__u8 *)(long)skb->data, *end = (__u8 *)(long)skb->data_end;
     struct header header;
-    if (data + STEP_BYTES > end || !parse(data, &header) || header.bytes > skb->len)
+    if (data + STEP_BYTES > end || !parse(data, bits, &header) || header.bytes > skb->len)
         return to_node(skb, OF_FABRIC, is_tagged);
-    __u32 number = next_hop(data), words = words_of(&header), length = skb->len;
+    __u32 number = header.hop, words = words_of(&header, bits), length = skb->len;
     __u64 port = port_of(number);
     if (!device_of(port))
         return to_node(skb, OF_FABRIC, is_tagged);
     if (kind_of(port) == PORT_HOST)
         return strip(skb, &header, number, port, is_tagged);
-    __u32 touched = HOPS_AT + 8 * words;
+    __u32 touched = hops_at(bits) + 8 * words;
     if (kind_of(port) != PORT_AXON || words > WORDS_MAX || touched > length)
         return to_node(skb, OF_FABRIC, is_tagged);
     /* A driver may have put no more than the first 14 bytes where programs can reach them. */
@@ -200,7 +200,7 @@ static __always_inline int transit(struct __sk_buff *skb)
         if (data + STEP_BYTES > end || data + touched > end)
             return lost();
     }
-    advance(data, end, &header, words);
+    advance(data, end, bits, &header, words);
     if (is_tagged ? !unmark(skb, 0)
                   : skb->gso_size && is_special(skb->protocol) && !make_plain(skb))
         return lost();
@@ -245,7 +245,10 @@ static __always_inline int from_host(struct __sk_buff *skb)
         return to_node(skb, OF_HOSTS, 0);
     if (is_tagged && (!tag_with_port(skb) || !unmark(skb, pushed)))
         return lost();
-    if (bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
+    /* Checked once more: Linux 6.1 forgets what it knew of a number that was put aside meanwhile. */
+    barrier_var(pushed);
+    if (pushed < HEADER_BYTES_MIN || pushed > HEADER_BYTES_MAX ||
+        bpf_skb_store_bytes(skb, 0, body->header, pushed, 0))
         return lost();
     return leave(skb, number, port, frames_in(skb), length, length + pushed);
 }
@@ -263,7 +266,9 @@ int axon_tc(struct __sk_buff *skb)
 {
     __u32 kind = kind_of(port_of(PORT));
     if (kind == PORT_AXON)
-        return transit(skb);
+        return HOP_BITS == 8    ? transit(skb, 8)
+               : HOP_BITS == 16 ? transit(skb, 16)
+                                : transit(skb, 4);
     if (kind == PORT_HOST)
         return from_host(skb);
     return from_unknown(skb);

@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod bench;
 mod cam;
 mod check;
 mod cli;
@@ -63,6 +64,7 @@ enum Verb {
     Probe(probe::Arguments),
     Demo(demo::Arguments),
     Reproduce(reproduce::Arguments),
+    Bench(bench::Arguments),
     Cam(cam::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         Verb::Probe(arguments) => probe::run(&arguments),
         Verb::Demo(arguments) => demo::run(&arguments),
         Verb::Reproduce(arguments) => reproduce::run(&arguments),
+        Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Cam(arguments) => cam::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),

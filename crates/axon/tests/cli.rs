@@ -30,6 +30,7 @@ const VERBS: &[&str] = &[
     "probe",
     "demo",
     "reproduce",
+    "bench",
     "cam",
     "check",
     "schema",

@@ -46,7 +46,8 @@ pub struct ServerIdentity {
 pub struct Timers {
     /// The time between Hellos on a port without neighbour.
     pub hello: Span,
-    /// The time between heartbeats. A link is down after two intervals without one.
+    /// The time between heartbeats. A link is down after two intervals without one, unless the
+    /// neighbour's data plane goes on ([`Timers::restart_max`]).
     pub heartbeat: Span,
     /// The time before an unacknowledged control message is sent again.
     pub retry: Span,
@@ -78,6 +79,12 @@ impl Timers {
     /// retries, so whose hosts were forgotten reports them.
     pub fn silence_max(&self) -> Span {
         self.heartbeat * 600 + self.retry * 100
+    }
+
+    /// For how long a neighbour may be without a heartbeat while its data plane returns echoes: 100
+    /// heartbeats. A node that hangs is removed after that, whatever its data plane does.
+    pub fn restart_max(&self) -> Span {
+        self.heartbeat * 100
     }
 
     /// The longest time that a controller takes to decide about a route of its incarnation before:

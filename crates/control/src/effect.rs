@@ -27,6 +27,15 @@ pub enum Effect {
         /// The message.
         message: Message,
     },
+    /// Seal an echo and send it by a source route that leads back to `port`.
+    Echo {
+        /// The port that it leaves by, and has to come back by.
+        port: PortNo,
+        /// The route; its last hop is [`PortNo::CONTROL`], here.
+        hops: Hops,
+        /// The number that it carries.
+        number: u64,
+    },
     /// Seal `message` and send it to the controller by the verified path. Without one it is
     /// dropped.
     ToController(Message),

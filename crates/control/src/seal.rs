@@ -70,6 +70,37 @@ impl Sealer {
         seal(&cipher, (self.incarnation, sequence), Some(to), message)
     }
 
+    /// Seals the number of an echo that leaves by `port` and is to come back by it, and returns the
+    /// envelope. No other node reads it.
+    pub fn seal_echo(&mut self, port: PortNo, number: u64) -> Vec<u8> {
+        let sequence = self.next();
+        let nonce = XNonce::from(envelope::nonce(self.incarnation, sequence));
+        let (msg, aad) = (&number.to_be_bytes()[..], &self.of_echo(port)[..]);
+        let sealed = self.current.link().encrypt(&nonce, Payload { msg, aad });
+        let sealed = sealed.expect("a number is far shorter than the cipher's limit");
+        Envelope { from: self.incarnation, sequence, sealed: &sealed }.emit()
+    }
+
+    /// The number of an echo that this incarnation has sent by `port`; `None` if the envelope is
+    /// none. The same one may come twice.
+    pub fn open_echo(&self, port: PortNo, bytes: &[u8]) -> Option<u64> {
+        let envelope = Envelope::parse(bytes).ok()?;
+        if envelope.from != self.incarnation {
+            return None;
+        }
+        let aad = self.of_echo(port);
+        let plain = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, &aad))?;
+        plain.try_into().ok().map(u64::from_be_bytes)
+    }
+
+    /// The associated data of an echo, which no message has: its sender, and the port.
+    fn of_echo(&self, port: PortNo) -> [u8; 18] {
+        let mut bytes = [0; 18];
+        bytes[..16].copy_from_slice(&associated(Some(self.incarnation)));
+        bytes[16..].copy_from_slice(&port.0.to_be_bytes());
+        bytes
+    }
+
     /// The number of the next message or grant.
     fn next(&mut self) -> u64 {
         self.sequence += 1;
@@ -84,7 +115,8 @@ impl Sealer {
     pub fn open_link(&mut self, port: PortNo, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         for to in [Some(self.incarnation), None] {
-            let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, to));
+            let aad = associated(to);
+            let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, &aad));
             if let Some(plain) = opened {
                 self.refuse_echo(envelope.from)?;
                 self.received.link(port, envelope.from, envelope.sequence)?;
@@ -106,11 +138,11 @@ impl Sealer {
     /// The reason for the refusal.
     pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
-        let to = Some(self.incarnation);
-        let (channel, plain) = match self.open_control(&envelope, to) {
+        let to = associated(Some(self.incarnation));
+        let (channel, plain) = match self.open_control(&envelope, &to) {
             Some(plain) => (Channel::Control, plain),
             None => {
-                let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, to));
+                let opened = self.rings().find_map(|ring| decrypt(ring.link(), &envelope, &to));
                 (Channel::Peer, opened.ok_or(Refusal::BadSeal)?)
             }
         };
@@ -125,9 +157,9 @@ impl Sealer {
 
     /// The message of an envelope that is sealed under the key between its sender and the
     /// controller.
-    fn open_control(&mut self, envelope: &Envelope, to: Option<Incarnation>) -> Option<Vec<u8>> {
+    fn open_control(&mut self, envelope: &Envelope, aad: &[u8]) -> Option<Vec<u8>> {
         let node = envelope.from.node;
-        let open = |ring: &mut Ring| ring.open_control(node, |key| decrypt(key, envelope, to));
+        let open = |ring: &mut Ring| ring.open_control(node, |key| decrypt(key, envelope, aad));
         if let Some(plain) = open(&mut self.current) {
             return Some(plain);
         }
@@ -224,13 +256,9 @@ fn open(envelope: &Envelope, plain: &[u8], addressed: bool) -> Result<Opened, Re
     Ok(Opened { from: envelope.from, message, addressed })
 }
 
-fn decrypt(
-    cipher: &XChaCha20Poly1305,
-    envelope: &Envelope,
-    to: Option<Incarnation>,
-) -> Option<Vec<u8>> {
+fn decrypt(cipher: &XChaCha20Poly1305, envelope: &Envelope, aad: &[u8]) -> Option<Vec<u8>> {
     let nonce = XNonce::from(envelope::nonce(envelope.from, envelope.sequence));
-    let payload = Payload { msg: envelope.sealed, aad: &associated(to) };
+    let payload = Payload { msg: envelope.sealed, aad };
     cipher.decrypt(&nonce, payload).ok()
 }
 
@@ -344,6 +372,27 @@ mod tests {
         let (mut alice, _) = pair();
         let bytes = alice.seal_link(None, &message(5));
         assert_eq!(alice.open_link(PORT, &bytes), Err(Refusal::Replayed));
+    }
+
+    #[test]
+    fn an_echo_is_opened_by_the_incarnation_that_sealed_it_and_at_its_port_alone() {
+        let (mut alice, mut bob) = pair();
+        let bytes = alice.seal_echo(PORT, 77);
+        assert_eq!(alice.open_echo(PORT, &bytes), Some(77));
+        assert_eq!(alice.open_echo(PortNo(1), &bytes), None, "it came back by another port");
+        assert_eq!(switch(1, 2).open_echo(PORT, &bytes), None, "in its next incarnation");
+        assert_eq!(bob.open_echo(PORT, &bytes), None);
+        assert_eq!(bob.open_routed(&bytes), Err(Refusal::BadSeal), "it is no message");
+        assert_eq!(alice.open_routed(&bytes), Err(Refusal::BadSeal));
+        let mut stranger = Sealer::new(&[8; 32].into(), incarnation(1, 1), Role::Switch);
+        assert_eq!(alice.open_echo(PORT, &stranger.seal_echo(PORT, 77)), None, "without the key");
+        let own = alice.seal_link(Some(incarnation(1, 1)), &message(5));
+        assert_eq!(alice.open_echo(PORT, &own), None, "nor is a message an echo");
+        for bit in 24..bytes.len() * 8 {
+            let mut bent = bytes.clone();
+            bent[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(alice.open_echo(PORT, &bent), None, "bit {bit}");
+        }
     }
 
     #[test]

@@ -6,20 +6,18 @@
 //! all readers at each call, and measure cold caches; there it is once, and the clock weighs more.
 //! The median of many calls counts. Compare with `nothing`, which has the clock in it, and with
 //! `redirect`, which looks at nothing. A device, a driver and its queues cost several times as
-//! much, and are not in here.
+//! much, and are not in here: the benchmark `hops` has them.
 
+use axon_linux::chain::Program;
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{HopWidth, MacAddr, PortNo, Route};
-use aya::programs::{ProgramError, SchedClassifier, TestRun, TestRunOptions, TestRunResult, Xdp};
-use aya::{Ebpf, EbpfError};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::path::Path;
 use std::time::Duration;
 
-static BARE: &[u8] = aya::include_bytes_aligned!("../../../ebpf/built/bench.o");
 const BPF: &str = "/sys/fs/bpf";
 /// Runs of a call, at most.
 const REPEAT_MAX: u32 = 7;
@@ -78,11 +76,13 @@ fn measure(plane: Plane) -> anyhow::Result<()> {
     let (transit, strip, push) = (transit(), strip(), push());
     let mut jobs: Vec<(&str, Duration)> = Vec::new();
     let repeat = repeat(plane);
-    let mut bare = Ebpf::load(BARE)?;
-    for job in ["nothing", "redirect"] {
-        let program = format!("{name}_{job}");
-        let run = |frame: &[u8]| Ok(run_bare(&mut bare, &program, frame, repeat)?.duration);
-        jobs.push((job, median(&push, run)?));
+    let bare = match plane {
+        Plane::Tc => ["tc_nothing", "tc_redirect"],
+        Plane::Xdp => ["xdp_nothing", "xdp_redirect"],
+    };
+    for (job, program) in ["nothing", "redirect"].into_iter().zip(bare) {
+        let mut program = Program::load(program, LOOPBACK)?;
+        jobs.push((job, median(&push, |frame| Ok(program.run(frame, repeat)?.duration))?));
     }
     let mut at_axon = kernel.load(AXON)?;
     let mut at_hosts = kernel.load(HOSTS)?;
@@ -117,26 +117,6 @@ fn median(
 
 fn run(program: &mut LoadedProgram, frame: &[u8], repeat: u32) -> anyhow::Result<Duration> {
     Ok(program.run(frame, &mut [0; 1024], repeat)?.duration)
-}
-
-fn run_bare(
-    ebpf: &mut Ebpf,
-    name: &str,
-    frame: &[u8],
-    repeat: u32,
-) -> Result<TestRunResult, EbpfError> {
-    let program = ebpf.program_mut(name).ok_or(ProgramError::NotLoaded)?;
-    let mut out = [0; 1024];
-    let (data_in, data_out) = (Some(frame), Some(&mut out[..]));
-    let options = TestRunOptions { data_in, data_out, repeat, ..Default::default() };
-    if let Ok(program) = <&mut Xdp>::try_from(&mut *program) {
-        // It is loaded by the first call.
-        let _ = program.load();
-        return Ok(program.test_run(options)?);
-    }
-    let program: &mut SchedClassifier = program.try_into()?;
-    let _ = program.load();
-    Ok(program.test_run(options)?)
 }
 
 fn push() -> Vec<u8> {

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// It is not installed, or what it says.
-pub(crate) fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
+pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<()> {
     call(program, arguments, input).map(drop)
 }
 

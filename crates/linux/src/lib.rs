@@ -3,6 +3,7 @@
 //! Everything unsafe in Axon is in [`sys`] and [`ring`].
 
 pub mod agent;
+pub mod chain;
 pub mod choice;
 pub mod clock;
 mod columns;
@@ -12,7 +13,7 @@ pub mod dcbx;
 pub mod flow_control;
 pub mod incarnation;
 pub mod inspect;
-mod iproute;
+pub mod iproute;
 pub mod kernel;
 pub mod lab;
 pub mod link_watch;

@@ -21,6 +21,7 @@ const ALL_LINES_MAX: u32 = 64;
 enum Kind {
     NeighbourUp,
     NeighbourDown,
+    NeighbourRestarting,
     ControllerPath,
     HostUp,
     HostDown,
@@ -137,6 +138,7 @@ fn about(note: &Note) -> About {
     match *note {
         Note::NeighbourUp { port, .. } => (Kind::NeighbourUp, port),
         Note::NeighbourDown { port, .. } => (Kind::NeighbourDown, port),
+        Note::NeighbourRestarting { port, .. } => (Kind::NeighbourRestarting, port),
         Note::ControllerPath { .. } => (Kind::ControllerPath, PortNo::CONTROL),
         Note::HostUp { port, .. } => (Kind::HostUp, port),
         Note::HostDown { port, .. } => (Kind::HostDown, port),

@@ -216,8 +216,8 @@ reasons! {
         /// The egress port has carrier, but it is not known what is at its other end: a neighbour
         /// is silent, or a link has just come back.
         EgressUnknown = "egress_unknown",
-        /// The kernel could neither forward it nor hand it to the node: no node runs, or there is no
-        /// memory.
+        /// The kernel could neither forward it nor hand it to the node: no node runs, or there is
+        /// no memory.
         NotDecided = "not_decided",
     }
 }
@@ -276,7 +276,7 @@ reasons! {
 /// Something an operator may want to know, or a test to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Note {
-    /// A neighbour finished its handshake.
+    /// A neighbour finished its handshake, or its node was restarting and is back.
     NeighbourUp {
         /// The port that leads to it.
         port: PortNo,
@@ -286,6 +286,14 @@ pub enum Note {
     /// A neighbour is gone: carrier lost, heartbeats missed, or another took its place.
     NeighbourDown {
         /// The port that led to it.
+        port: PortNo,
+        /// The neighbour.
+        node: NodeId,
+    },
+    /// The node of a neighbour is silent, and its data plane forwards: it stays a neighbour for a
+    /// while.
+    NeighbourRestarting {
+        /// The port that leads to it.
         port: PortNo,
         /// The neighbour.
         node: NodeId,

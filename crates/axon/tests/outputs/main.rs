@@ -31,8 +31,8 @@ key is missing here, or is here and no longer written.
 - **Machine.** What depends on the wall clock, the memory or the threads of the machine stands in
   one object, `machine`. Two runs of one version with the same seed differ in this object only.
   Exceptions are what is measured in real time: `axon status`, `axon ping`,
-  `axon probe --live`, `axon conformance --iface`, experiments of `axon reproduce` that run on
-  Linux, and a run that was interrupted or went past its `--memory-max`.
+  `axon probe --live`, `axon conformance --iface`, `axon bench`, experiments of `axon reproduce`
+  that run on Linux, and a run that was interrupted or went past its `--memory-max`.
 - **Units.** A key that ends in a unit is in that unit: `_ns` nanoseconds, `_us` microseconds, `_ms`
   milliseconds, `_ps` picoseconds, `_ticks` units of 10 ps, `_bps` bits per second, `_bytes` bytes,
   `_frames` and `_packets` a count of these. Other numbers are counts, or their meaning has the
@@ -63,7 +63,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 15] = [
+const SECTIONS: [Section; 16] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -81,6 +81,7 @@ const SECTIONS: [Section; 15] = [
          with their units) and plots (`NAME.svg`).",
         ("Kept", "reproduce/store.rs"),
     ),
+    section("`axon bench --json`", FORMAT, ("Report", "bench/src/report.rs")),
     section(
         "`axon cam --json`",
         "`format` is at the top of the object too. The columns of `--csv` are the kind of \

@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-linux", &LINUX),
     ("axon-conformance", &CONFORMANCE),
     ("axon-papers", &PAPERS),
+    ("axon-bench", &BENCH),
     ("axon", &AXON),
 ];
 const FABRIC: [&str; 7] = [
@@ -45,7 +46,8 @@ const SIM: [&str; 9] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
 const LINUX: [&str; 8] = with(FABRIC, ["axon-fabric"]);
 const CONFORMANCE: [&str; 11] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 12] = with(CONFORMANCE, ["axon-conformance"]);
-const AXON: [&str; 13] = with(PAPERS, ["axon-papers"]);
+const BENCH: [&str; 13] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 14] = with(BENCH, ["axon-bench"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[("axon-control", &["axon-plane", "axon-prove"])];
 /// A dependency needs one of these; terms joined by AND need to be here each.

@@ -6,11 +6,14 @@
 //! or after the newer one is made. All claims are kept. The newest is the host's place; when it is
 //! withdrawn, the next one is. A late message of the old switch cannot remove the host.
 //!
-//! A claim that the controller has from its store is *remembered*: provisional until the switch is
-//! heard and reports the host, and withdrawn if it does not in time.
+//! A claim that the controller has from its store, or of the incarnation before of a switch, is
+//! *remembered*: provisional until the switch is heard and reports the host, and withdrawn if it
+//! does not in time.
 //!
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
+
+mod remembered;
 
 use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
 use super::changed::Changed;
@@ -73,7 +76,8 @@ struct Claim {
     /// When it runs out; `None` for a report, and while the switch of a remembered claim was not
     /// heard.
     until: Option<Time>,
-    /// Whether it is from the store, and was not reported since.
+    /// Whether it is from the store or of an earlier incarnation of its switch, and was not
+    /// reported since.
     remembered: bool,
 }
 
@@ -83,7 +87,8 @@ impl Host {
         self.claims[self.claims.len() - 1].place
     }
 
-    /// Whether its place is from the store, and no switch has reported it since.
+    /// Whether its place is from the store or of an earlier incarnation of its switch, and no
+    /// switch has reported it since.
     pub fn is_provisional(&self) -> bool {
         self.claims[self.claims.len() - 1].remembered
     }
@@ -162,44 +167,6 @@ impl HostTable {
             remembers: false,
             claims: Counts::default(),
         }
-    }
-
-    /// Enters a host that the store held; `None` if it cannot be one, or is there already.
-    pub(super) fn restore(&mut self, place: Place, mac: MacAddr) -> Option<HostIndex> {
-        if self.by_mac(mac).is_some() {
-            return None;
-        }
-        let Learned::Here(index) = self.add(place, mac, None) else { return None };
-        let host = self.slots[index.index()].as_mut()?;
-        host.claims[0].remembered = true;
-        self.remembers = true;
-        Some(index)
-    }
-
-    /// A switch was heard for the first time: the claims of its ports that are remembered run out
-    /// unless it reports them.
-    pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
-        if !self.remembers {
-            return;
-        }
-        let until = now + UNCONFIRMED;
-        for host in self.slots.iter_mut().flatten() {
-            let claims = host.claims.iter_mut();
-            for claim in claims.filter(|claim| claim.remembered && claim.place.switch == switch) {
-                if claim.until.is_none() {
-                    claim.until = Some(until);
-                    self.unconfirmed.insert((until, host.mac, claim.place));
-                }
-            }
-        }
-    }
-
-    /// Whether the claim of a host at a place is from the store, with the address to query it by.
-    pub(super) fn remembered(&self, place: Place, mac: MacAddr) -> Option<IpAddr> {
-        let host = self.get(self.by_mac(mac)?)?;
-        let mut claims = host.claims.iter();
-        claims.any(|claim| claim.place == place && claim.remembered).then_some(())?;
-        host.ips.last().copied()
     }
 
     /// The hosts whose entry in the store may have changed since the last call, in the order of

@@ -256,8 +256,11 @@ impl Controller {
         self.plan_round(now);
     }
 
-    /// Handles a new incarnation of a switch. Its tables are empty, so its routes are removed
-    /// without a message; its hosts are unknown until it reports them.
+    /// Handles a new incarnation of a switch.
+    ///
+    /// Its routes are removed without a message: it reports those that its data plane still has
+    /// (`takeover.rs`). Its hosts are where they were until it reports them, for a few seconds at
+    /// most: routes to them stay, for its data plane may have gone on.
     pub(super) fn reborn(
         &mut self,
         now: Time,
@@ -274,14 +277,13 @@ impl Controller {
             self.flows.remove(route);
         }
         let to = self.graph.switch(switch).incarnation.node;
-        for (place, mac) in self.hosts.claimed_by(switch) {
+        for (place, mac) in self.hosts.reborn(now, switch) {
             // A host that only listens would not be found again: its switch is to ask for it.
             let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
             if let Some(&ip) = host.and_then(|host| host.ips.last()) {
                 let item = Item::AskHost { port: place.port, mac, ip };
                 out.push(Effect::Command { to, item });
             }
-            self.withdraw(now, place, mac, out);
         }
         self.changed(now, change, out);
     }

@@ -4,6 +4,10 @@
 //! each other, by node and port, both as switches. So a failure counts as soon as either end has
 //! seen it, and no path leads through a controller.
 //!
+//! A new incarnation of a switch has to meet its neighbours again, while its data plane may have
+//! gone on. So the ports of the incarnation before count until the new one reports them, or the
+//! other end no longer names the switch: neighbours know whether its data plane goes on.
+//!
 //! Switches get dense indices in the order in which they first appear, and keep them for ever.
 //! There are as many as nodes with the fabric's key. The edges lie in one flat list, ordered by
 //! switch and egress port, so that a search touches little memory.
@@ -44,7 +48,8 @@ pub enum Admission {
     Stale,
     /// The known incarnation, or a switch that is new or was not heard yet.
     Known(SwitchIndex),
-    /// A later incarnation: the state of the switch and its edges are cleared.
+    /// A later incarnation: its port state is not known yet, and the links of the incarnation
+    /// before count while the other ends name it.
     Reborn(SwitchIndex, Change),
 }
 
@@ -57,6 +62,8 @@ pub struct Switch {
     pub version: Option<u64>,
     /// Its ports that are up.
     pub ports: BTreeMap<PortNo, Peer>,
+    /// Ports of the incarnation before that this one has not reported yet.
+    before: BTreeMap<PortNo, Peer>,
     /// The way back that its last Controller Hello came with, from the controller's control
     /// plane to the switch's.
     pub reverse: Option<Hops>,
@@ -128,8 +135,8 @@ impl Graph {
         Some(self.journal.range(skipped..).copied())
     }
 
-    /// Looks up the sender `incarnation`. Adds a new switch, and clears one with a later
-    /// incarnation.
+    /// Looks up the sender `incarnation`. Adds a new switch, and begins a later incarnation of a
+    /// known one.
     pub fn admit(&mut self, incarnation: Incarnation) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
@@ -143,7 +150,10 @@ impl Graph {
             if incarnation.number < switch.incarnation.number {
                 return Admission::Stale;
             }
-            *switch = Switch::new(incarnation);
+            let fresh = Switch::new(incarnation);
+            let Switch { mut before, mut ports, .. } = core::mem::replace(switch, fresh);
+            before.append(&mut ports);
+            switch.before = before;
             let change = self.connect(index);
             return Admission::Reborn(index, change);
         }
@@ -201,6 +211,7 @@ impl Graph {
         }
         switch.version = Some(version);
         switch.ports = ports.iter().map(|state| (state.port, state.peer)).collect();
+        switch.before.retain(|port, _| !switch.ports.contains_key(port));
         self.connect(index)
     }
 
@@ -214,13 +225,16 @@ impl Graph {
             };
             let to = self.index_of(node).filter(|&to| to != index)?;
             let back = Peer::Axon { node: here, port: egress, role: Role::Switch };
-            (self.switches[to.index()].ports.get(&ingress) == Some(&back)).then_some(Edge {
+            (self.switches[to.index()].peer(ingress) == Some(&back)).then_some(Edge {
                 to,
                 egress,
                 ingress,
             })
         };
-        switch.ports.iter().filter_map(edge).collect()
+        let before = switch.before.iter().filter(|(port, _)| !switch.ports.contains_key(port));
+        let mut edges: Vec<Edge> = switch.ports.iter().chain(before).filter_map(edge).collect();
+        edges.sort_unstable_by_key(|edge| edge.egress);
+        edges
     }
 
     /// Brings the edges at one switch up to date, at both of their ends.
@@ -274,8 +288,14 @@ impl Switch {
         self.incarnation.number > 0
     }
 
+    /// What is at a port: as reported, or as it was before this incarnation.
+    fn peer(&self, port: PortNo) -> Option<&Peer> {
+        self.ports.get(&port).or_else(|| self.before.get(&port))
+    }
+
     fn new(incarnation: Incarnation) -> Switch {
-        Switch { incarnation, version: None, ports: BTreeMap::new(), reverse: None }
+        let (ports, before) = (BTreeMap::new(), BTreeMap::new());
+        Switch { incarnation, version: None, ports, before, reverse: None }
     }
 }
 
@@ -310,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_do_not_count_and_a_new_incarnation_starts_from_nothing() {
+    fn older_versions_do_not_count_and_a_new_incarnation_begins_with_what_its_neighbours_name() {
         let mut graph = Graph::default();
         tell(&mut graph, 1, 7, &[to(4, 2, 5)]);
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
@@ -318,9 +338,33 @@ mod tests {
         assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
         let reborn = graph.admit(Incarnation { node: NodeId(1), number: 2 });
         let Admission::Reborn(index, change) = reborn else { panic!("{reborn:?}") };
-        assert_eq!((index, change.lost.len()), (SwitchIndex(0), 2));
+        assert_eq!((index, change), (SwitchIndex(0), Change::default()));
         assert_eq!(graph.admit(incarnation(1)), Admission::Stale);
-        assert!(graph.update(index, 1, &[to(4, 2, 5)], Hops::to_control()).gained);
+        let links = |graph: &Graph| graph.edges(SwitchIndex(0)).len();
+        // It has met nobody yet, and then its neighbour again.
+        assert_eq!(graph.update(index, 1, &[], Hops::to_control()), Change::default());
+        assert_eq!(graph.update(index, 2, &[to(4, 2, 5)], Hops::to_control()), Change::default());
+        assert_eq!(links(&graph), 1);
+        let change = graph.update(index, 3, &[], Hops::to_control());
+        assert_eq!((change.lost.len(), links(&graph)), (2, 0), "what it has reported is its own");
+    }
+
+    #[test]
+    fn a_link_of_the_incarnation_before_goes_with_the_word_of_its_other_end() {
+        let mut graph = Graph::default();
+        let next = Incarnation { node: NodeId(1), number: 2 };
+        for node in [2, 3] {
+            tell(&mut graph, node, 1, &[to(5, 1, node as u16)]);
+        }
+        tell(&mut graph, 1, 7, &[to(2, 2, 5), to(3, 3, 5)]);
+        let Admission::Reborn(index, _) = graph.admit(next) else { panic!("a new incarnation") };
+        assert_eq!(graph.edges(index).len(), 2);
+        assert_eq!(tell(&mut graph, 2, 2, &[]).lost.len(), 2);
+        let edge = |egress| graph.edge(index, PortNo(egress)).is_some();
+        assert_eq!([edge(2), edge(3)], [false, true]);
+        // Another node is there now.
+        let change = graph.update(index, 1, &[to(3, 2, 9)], Hops::to_control());
+        assert_eq!((change.lost.len(), graph.edges(index).len()), (2, 0));
     }
 
     #[test]

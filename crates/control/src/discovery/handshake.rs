@@ -72,7 +72,8 @@ impl Discovery {
     }
 
     /// Handles a confirmation or heartbeat: the other end has returned our challenge, so the
-    /// pending node of that incarnation becomes the neighbour.
+    /// pending node of that incarnation becomes the neighbour. A new incarnation of the neighbour
+    /// whose data plane has gone on takes its place, and all else stays as it is.
     pub(super) fn on_echo(
         &mut self,
         now: Time,
@@ -88,13 +89,17 @@ impl Discovery {
         if state.pending.as_ref().is_some_and(|pending| pending.incarnation == from) {
             let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
             newcomer.received_at = now;
-            let same = state.neighbour.as_ref().is_some_and(|known| {
-                (known.incarnation, known.port, known.role)
-                    == (newcomer.incarnation, newcomer.port, newcomer.role)
+            let known = state.neighbour.as_ref().filter(|known| {
+                (known.incarnation.node, known.port, known.role)
+                    == (from.node, newcomer.port, newcomer.role)
             });
+            let same = known.is_some_and(|known| known.incarnation == from || known.forwards());
+            let was_restarting = known.is_some_and(Neighbour::is_restarting);
             if !same {
                 self.lose_neighbour(index, out);
                 self.version += 1;
+            }
+            if !same || was_restarting {
                 let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
                 out.push(Effect::Note(note));
             }
@@ -118,6 +123,12 @@ impl Discovery {
         neighbour.received_at = now;
         neighbour.excused = Span::ZERO;
         neighbour.path.clone_from(&beat.path);
+        let was_restarting = neighbour.is_restarting();
+        neighbour.echoes = None;
+        if was_restarting {
+            let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
+            out.push(Effect::Note(note));
+        }
         Ok(())
     }
 }

@@ -15,14 +15,19 @@
 //! for an Axon port, so no Axon packet is ever read as a host's frame.
 //!
 //! A neighbour is removed at once when carrier is lost, when two heartbeat intervals have passed
-//! without a heartbeat (with half an interval of grace for jitter), or when another incarnation
-//! replaces it. A node whose own timers are late was not running, and maybe its neighbours were not
-//! either, if they share one machine. It then waits longer for each neighbour: by the delay of its
-//! timers, and at most by the normal waiting time once more. A port without an answer becomes a
-//! host port. Hello continues there at a tenth of the pace, so a port may change its kind at any
-//! time, unless it is pinned to hosts: then every message that comes in there is refused. A port
-//! that receives from a node without being heard stays unknown: no host is learned there.
+//! without a heartbeat (with half an interval of grace for jitter), or when another node replaces
+//! it. A neighbour whose data plane goes on while its node restarts stays (`echo.rs`). A node whose
+//! own timers are late was not running, and maybe its neighbours were not either, if they share one
+//! machine. It then waits longer for each neighbour: by the delay of its timers, and at most by the
+//! normal waiting time once more. A port without an answer becomes a host port. Hello continues
+//! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
+//! hosts: then every message that comes in there is refused. A port that receives from a node
+//! without being heard stays unknown: no host is learned there. So does one whose neighbour was
+//! removed although its data plane outlived its node, until carrier is lost or a node is heard
+//! again.
 
+mod echo;
+mod echoes;
 mod handshake;
 #[cfg(test)]
 mod tests;
@@ -35,6 +40,7 @@ use axon_node::random::Random;
 use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortState, Role};
 use axon_wire::{HopWidth, Incarnation, PortNo, Span, Time};
+use echoes::Echoes;
 
 /// Hellos that go unanswered before a port is a host port.
 const HELLOS_BEFORE_HOST: u64 = 3;
@@ -68,6 +74,8 @@ struct Port {
     /// No node may become its neighbour.
     pinned: bool,
     kind: PortKind,
+    /// The data plane has it as an Axon port from the incarnation before.
+    inherited: bool,
     /// What the other end has to echo.
     challenge: u64,
     hello_at: Time,
@@ -94,6 +102,8 @@ pub struct Neighbour {
     /// For how long since then the node itself was late, up to [`Discovery::patience`].
     excused: Span,
     heartbeat_at: Time,
+    /// Those since its last heartbeat, if that was long ago.
+    echoes: Option<Echoes>,
 }
 
 impl Discovery {
@@ -117,6 +127,14 @@ impl Discovery {
     pub fn pin(&mut self, port: PortNo) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.pinned = true;
+        }
+    }
+
+    /// The data plane forwards by a port as an Axon port, since before this incarnation. To be
+    /// called before the port has carrier.
+    pub fn inherit(&mut self, port: PortNo) {
+        if let Some(state) = self.ports.get_mut(port.index()) {
+            state.inherited = true;
         }
     }
 
@@ -221,21 +239,32 @@ impl Discovery {
                 continue;
             }
             if let Some(neighbour) = &state.neighbour {
-                let (dead_at, beat_at) = (self.dead_at(neighbour), neighbour.heartbeat_at);
+                let (dead_at, echo_at) = (self.dead_at(neighbour), self.echo_at(neighbour));
+                let beat_at = neighbour.heartbeat_at;
                 if dead_at <= now {
+                    // While its data plane may still send, nothing from there is a host's frame.
+                    let forwards = neighbour.forwards();
                     self.lose_neighbour(index, out);
                     let hold = self.timers.heartbeat.ticks() * UNKNOWN_HEARTBEATS;
                     self.search(now, index, hold);
+                    if forwards {
+                        self.ports[index].host_at = Time::MAX;
+                    }
                     self.set_kind(index, PortKind::Unknown, out);
-                } else if beat_at <= now {
-                    self.heartbeat(now, index, out);
+                } else {
+                    if beat_at <= now {
+                        self.heartbeat(now, index, out);
+                    }
+                    if echo_at <= now {
+                        self.echo(now, index, out);
+                    }
+                    self.note_restart(now, index, out);
                 }
             }
             let state = &self.ports[index];
             if state.neighbour.is_none() {
                 if state.host_at <= now {
-                    self.ports[index].pending = None;
-                    self.set_kind(index, PortKind::Host, out);
+                    self.no_answer(now, index, out);
                 }
                 if self.ports[index].hello_at <= now {
                     self.hello(now, index, out);
@@ -260,6 +289,20 @@ impl Discovery {
         state.host_at = now + Span::from_ticks(unknown_ticks);
     }
 
+    /// Nobody has answered: hosts are at the port. Where the data plane still forwards as on an
+    /// Axon port, it stops first, and the other end gets the time to miss its echoes.
+    fn no_answer(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
+        let state = &mut self.ports[index];
+        state.pending = None;
+        if core::mem::take(&mut state.inherited) {
+            let (port, kind) = (PortNo(index as u16), PortKind::Unknown);
+            state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
+            out.push(Effect::PortKind { port, kind });
+        } else {
+            self.set_kind(index, PortKind::Host, out);
+        }
+    }
+
     fn lose_neighbour(&mut self, index: usize, out: &mut Vec<Effect>) {
         if let Some(lost) = self.ports[index].neighbour.take() {
             self.version += 1;
@@ -271,7 +314,7 @@ impl Discovery {
     fn set_kind(&mut self, index: usize, kind: PortKind, out: &mut Vec<Effect>) {
         let state = &mut self.ports[index];
         if state.kind != kind {
-            state.kind = kind;
+            (state.kind, state.inherited) = (kind, false);
             self.version += 1;
             out.push(Effect::PortKind { port: PortNo(index as u16), kind });
         }
@@ -327,17 +370,16 @@ impl Discovery {
         Span::from_ticks(self.timers.heartbeat.ticks() * 5 / 2)
     }
 
-    fn dead_at(&self, neighbour: &Neighbour) -> Time {
-        neighbour.received_at + self.patience() + neighbour.excused
-    }
-
     fn find_deadline(&mut self) {
         self.deadline = self
             .ports
             .iter()
             .filter(|state| state.up)
             .map(|state| match &state.neighbour {
-                Some(neighbour) => neighbour.heartbeat_at.min(self.dead_at(neighbour)),
+                Some(neighbour) => {
+                    let node_at = neighbour.heartbeat_at.min(self.dead_at(neighbour));
+                    node_at.min(self.echo_at(neighbour))
+                }
                 None if state.kind == PortKind::Host => state.hello_at,
                 None => state.hello_at.min(state.host_at),
             })
@@ -362,6 +404,7 @@ impl Neighbour {
             received_at: now,
             excused: Span::ZERO,
             heartbeat_at: now,
+            echoes: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Two ends of one link, and everything that can be lost between them.
 
 use super::*;
+use alloc::vec;
 use axon_wire::{MacAddr, NodeId, Span};
 use proptest::prelude::*;
 
@@ -13,10 +14,19 @@ struct Pair {
     incarnations: [Incarnation; 2],
     notes: Vec<(usize, Note)>,
     refusals: Vec<Refusal>,
+    /// Nodes that do not run.
+    down: [bool; 2],
+    /// Data planes that forward, and the kind of their ports, which outlive their nodes.
+    forwards: [bool; 2],
+    planes: [PortKind; 2],
+    /// Whether messages are lost, and echoes are not.
+    deaf: bool,
+    /// Echoes that were sent: when, from where, and their numbers.
+    echoes: Vec<(Time, usize, u64)>,
 }
 
-fn end(node: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
-    let incarnation = Incarnation { node: NodeId(node), number: 1 };
+fn end(node: u64, number: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
+    let incarnation = Incarnation { node: NodeId(node), number };
     let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
     let server = crate::config::ServerIdentity { mac, ip: [10, 0, 0, 1].into() };
     let timers = Timers::default();
@@ -24,7 +34,7 @@ fn end(node: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
         incarnation,
         mac,
         keys: [0; 32].into(),
-        seed: node,
+        seed: node + 100 * number,
         timers,
         dcbx: None,
         server,
@@ -34,13 +44,18 @@ fn end(node: u64, hop_width: HopWidth) -> (Discovery, Incarnation) {
 
 impl Pair {
     fn new(widths: [HopWidth; 2]) -> Pair {
-        let [(a, alice), (b, bob)] = [end(1, widths[0]), end(2, widths[1])];
+        let [(a, alice), (b, bob)] = [end(1, 1, widths[0]), end(2, 1, widths[1])];
         Pair {
             now: Time::ZERO,
             ends: [a, b],
             incarnations: [alice, bob],
             notes: Vec::new(),
             refusals: Vec::new(),
+            down: [false; 2],
+            forwards: [true; 2],
+            planes: [PortKind::Unknown; 2],
+            deaf: false,
+            echoes: Vec::new(),
         }
     }
 
@@ -58,11 +73,16 @@ impl Pair {
     fn carry(&mut self, side: usize, effects: Vec<Effect>, lost: &mut impl FnMut(usize) -> bool) {
         for effect in effects {
             match effect {
-                Effect::Link { to, message, .. } if !lost(side) => {
+                Effect::Link { to, message, .. }
+                    if !lost(side) && !self.down[1 - side] && !self.deaf =>
+                {
                     let other = 1 - side;
                     let known =
                         to.is_none_or(|incarnation| incarnation == self.incarnations[other]);
-                    assert!(known, "sealed for a incarnation that is not there");
+                    if !known {
+                        self.refusals.push(Refusal::BadSeal);
+                        continue;
+                    }
                     let opened =
                         Opened { from: self.incarnations[side], message, addressed: to.is_some() };
                     let mut answers = Vec::new();
@@ -71,6 +91,18 @@ impl Pair {
                     self.carry(other, answers, lost);
                 }
                 Effect::Note(note) => self.notes.push((side, note)),
+                Effect::Echo { port, hops, number } => {
+                    assert_eq!(hops, axon_wire::Hops::from([0, 0, PortNo::CONTROL.0]));
+                    self.echoes.push((self.now, side, number));
+                    let there = self.forwards[1 - side] && self.planes[1 - side] == PortKind::Axon;
+                    if there && !lost(side) && !lost(1 - side) {
+                        self.ends[side].echoed(self.now, port, number);
+                    }
+                }
+                Effect::PortKind { kind, .. } => {
+                    self.planes[side] = kind;
+                    self.check();
+                }
                 Effect::Refuse { refusal, .. } => self.refusals.push(refusal),
                 _ => {}
             }
@@ -79,7 +111,7 @@ impl Pair {
 
     /// An end that takes the link for an Axon link never faces one that sees a host.
     fn check(&self) {
-        let kinds = [self.ends[0].kind(PORT), self.ends[1].kind(PORT)];
+        let kinds = self.planes;
         let confused = [PortKind::Axon, PortKind::Host].iter().all(|kind| kinds.contains(kind));
         assert!(!confused, "{kinds:?} at {}", self.now);
     }
@@ -87,9 +119,10 @@ impl Pair {
     fn run(&mut self, span: Span, mut lost: impl FnMut(usize) -> bool) {
         let end = self.now + span;
         loop {
-            let next = self.ends.iter().filter_map(Discovery::deadline).min();
+            let running = (0..2).filter(|&side| !self.down[side]);
+            let next = running.filter_map(|side| self.ends[side].deadline()).min();
             self.now = next.unwrap_or(end).max(self.now).min(end);
-            for side in 0..2 {
+            for side in (0..2).filter(|&side| !self.down[side]).collect::<Vec<_>>() {
                 let mut effects = Vec::new();
                 self.ends[side].timeout(self.now, &mut effects);
                 self.check();
@@ -177,6 +210,178 @@ fn a_node_that_was_late_is_excused_also_if_it_first_advertises_a_new_path_to_the
     pair.ends[0].advertise(pair.now, Some(path), &mut Vec::new());
     pair.ends[0].timeout(pair.now, &mut Vec::new());
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
+}
+
+impl Pair {
+    /// Two ends that have been neighbours for a second; then the second node dies.
+    fn bereft(forwards: bool) -> Pair {
+        let mut pair = Pair::new([HopWidth::Eight; 2]);
+        pair.carrier(true, &mut |_| false);
+        pair.run(Span::from_secs(1), |_| false);
+        assert_eq!(pair.echoes, [], "nobody is late");
+        (pair.down[1], pair.forwards[1]) = (true, forwards);
+        if !forwards {
+            pair.planes[1] = PortKind::Unknown;
+        }
+        pair.notes.clear();
+        pair
+    }
+
+    /// The second node starts anew, in its next incarnation.
+    fn restart(&mut self) {
+        let (mut fresh, incarnation) = end(2, self.incarnations[1].number + 1, HopWidth::Eight);
+        if self.planes[1] == PortKind::Axon {
+            fresh.inherit(PORT);
+        }
+        (self.ends[1], self.incarnations[1], self.down[1]) = (fresh, incarnation, false);
+        let mut effects = Vec::new();
+        self.ends[1].link(self.now, PORT, true, &mut effects);
+        self.carry(1, effects, &mut |_| false);
+    }
+
+    /// The notes of the first end.
+    fn noted(&self) -> Vec<Note> {
+        self.notes.iter().filter(|(side, _)| *side == 0).map(|&(_, note)| note).collect()
+    }
+}
+
+const NODE: NodeId = NodeId(2);
+const UP: Note = Note::NeighbourUp { port: PORT, node: NODE };
+const DOWN: Note = Note::NeighbourDown { port: PORT, node: NODE };
+const RESTARTING: Note = Note::NeighbourRestarting { port: PORT, node: NODE };
+
+#[test]
+fn a_neighbour_whose_data_plane_forwards_stays_while_its_node_restarts() {
+    let mut pair = Pair::bereft(true);
+    let (version, states) = (pair.ends[0].version(), pair.ends[0].port_states());
+    pair.run(Span::from_secs(5), |_| false);
+    assert_eq!((pair.ends[0].kind(PORT), pair.noted()), (PortKind::Axon, vec![RESTARTING]));
+    assert!(pair.ends[0].neighbour(PORT).unwrap().is_restarting());
+    pair.restart();
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+    pair.run(Span::from_secs(5), |_| false);
+    assert_eq!((pair.kinds(), pair.noted()), ([PortKind::Axon; 2], vec![RESTARTING, UP]));
+    let neighbour = pair.ends[0].neighbour(PORT).unwrap();
+    assert!(neighbour.incarnation.number == 2 && !neighbour.is_restarting());
+    assert_eq!((pair.ends[0].version(), pair.ends[0].port_states()), (version, states));
+}
+
+#[test]
+fn a_node_that_was_silent_for_a_while_is_a_neighbour_as_before() {
+    let mut pair = Pair::bereft(true);
+    pair.run(Span::from_secs(2), |_| false);
+    pair.down[1] = false;
+    pair.run(Span::from_secs(2), |_| false);
+    let sent = pair.echoes.len();
+    assert_eq!((pair.ends[0].kind(PORT), pair.noted()), (PortKind::Axon, vec![RESTARTING, UP]));
+    pair.run(Span::from_secs(2), |_| false);
+    assert_eq!(pair.echoes.len(), sent, "echoes end with the silence");
+}
+
+#[test]
+fn a_neighbour_whose_data_plane_is_dead_is_removed_when_it_always_was() {
+    let mut pair = Pair::bereft(false);
+    let silent_since = pair.ends[0].neighbour(PORT).unwrap().received_at;
+    let end = silent_since + Span::from_millis(250);
+    pair.run(Span::from_ticks(end.since(pair.now).ticks() - 1), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
+    pair.run(Span::from_ticks(1), |_| false);
+    assert_eq!((pair.ends[0].kind(PORT), pair.noted()), (PortKind::Unknown, vec![DOWN]));
+    let at = |millis| silent_since + Span::from_millis(millis);
+    let times: Vec<Time> = pair.echoes.iter().map(|&(time, ..)| time).collect();
+    assert_eq!(times, [at(150), at(200)]);
+}
+
+#[test]
+fn a_data_plane_that_stops_during_the_restart_is_missed_as_soon_as_any() {
+    let mut pair = Pair::bereft(true);
+    pair.run(Span::from_secs(3), |_| false);
+    pair.forwards[1] = false;
+    pair.run(Span::from_millis(190), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
+    pair.run(Span::from_millis(60), |_| false);
+    assert_eq!(
+        (pair.ends[0].kind(PORT), pair.noted()),
+        (PortKind::Unknown, vec![RESTARTING, DOWN])
+    );
+}
+
+#[test]
+fn a_node_that_hangs_is_removed_in_time_whatever_its_data_plane_does() {
+    let mut pair = Pair::bereft(true);
+    let silent_since = pair.ends[0].neighbour(PORT).unwrap().received_at;
+    let end = silent_since + Timers::default().restart_max();
+    pair.run(Span::from_ticks(end.since(pair.now).ticks() - 1), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
+    pair.run(Span::from_ticks(1), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
+    // What its data plane sends is no host's, however long it goes on.
+    pair.run(Span::from_secs(600), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
+    pair.restart();
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+}
+
+#[test]
+fn a_port_that_its_data_plane_has_as_an_axon_port_is_no_host_port_before_its_echoes_are_missed() {
+    let mut pair = Pair::bereft(true);
+    pair.deaf = true;
+    pair.restart();
+    // Nobody answers, and the other end has its echoes: it goes on to send Axon packets.
+    pair.run(Span::from_millis(299), |_| false);
+    assert_eq!(pair.planes, [PortKind::Axon; 2]);
+    pair.run(Span::from_millis(300), |_| false);
+    assert_eq!(pair.planes, [PortKind::Unknown; 2]);
+    pair.run(Span::from_secs(1), |_| false);
+    assert_eq!(pair.kinds()[1], PortKind::Host);
+    pair.deaf = false;
+    pair.run(Span::from_secs(2), |_| false);
+    assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
+}
+
+#[test]
+fn an_echo_counts_once_and_one_that_was_not_sent_does_not_count() {
+    let mut pair = Pair::bereft(false);
+    pair.run(Span::from_millis(160), |_| false);
+    let [(_, 0, number)] = pair.echoes[..] else { panic!("{:?}", pair.echoes) };
+    let dead_at = |pair: &Pair| pair.ends[0].dead_at(pair.ends[0].neighbour(PORT).unwrap());
+    let before = dead_at(&pair);
+    for forged in [0, 1, number - 1, number + 1, !number] {
+        pair.ends[0].echoed(pair.now, PORT, forged);
+        assert_eq!(dead_at(&pair), before, "{forged} for {number}");
+    }
+    pair.ends[0].echoed(pair.now, PORT, number);
+    let after = dead_at(&pair);
+    assert_eq!(after, pair.now + Span::from_millis(250));
+    for replay in 1..1_000 {
+        let at = pair.now + Span::from_millis(replay % 90);
+        pair.ends[0].echoed(at, PORT, number);
+        assert_eq!(dead_at(&pair), after, "played back");
+    }
+    pair.run(Span::from_millis(400), |_| false);
+    assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
+    // One of an earlier silence does not count in a later one.
+    let old: Vec<u64> = pair.echoes.iter().map(|&(.., number)| number).collect();
+    pair.restart();
+    pair.run(Span::from_secs(1), |_| false);
+    pair.down[1] = true;
+    pair.run(Span::from_millis(200), |_| false);
+    let before = dead_at(&pair);
+    old.into_iter().for_each(|number| pair.ends[0].echoed(pair.now, PORT, number));
+    assert_eq!(dead_at(&pair), before);
+}
+
+#[test]
+fn another_node_in_its_place_is_another_neighbour_although_echoes_return() {
+    let mut pair = Pair::bereft(true);
+    pair.run(Span::from_secs(1), |_| false);
+    let (other, incarnation) = end(3, 1, HopWidth::Eight);
+    (pair.ends[1], pair.incarnations[1], pair.down[1]) = (other, incarnation, false);
+    let mut effects = Vec::new();
+    pair.ends[1].link(pair.now, PORT, true, &mut effects);
+    pair.carry(1, effects, &mut |_| false);
+    let up = Note::NeighbourUp { port: PORT, node: NodeId(3) };
+    assert_eq!(pair.noted(), [RESTARTING, DOWN, up]);
 }
 
 #[test]

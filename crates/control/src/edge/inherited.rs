@@ -1,4 +1,4 @@
-//! Routes of an earlier incarnation of the controller.
+//! Routes of an earlier incarnation of the controller, or of the switch itself.
 //!
 //! A controller that starts anew has none of the decisions of the incarnation before. The routes in
 //! the tables are as good as they were, so they stay, and hosts see nothing. Each is reported to
@@ -7,19 +7,26 @@
 //! takes the route over as it is, sends another one, or removes it. An inherited route is older
 //! than any decision of the present incarnation, whatever its stamp.
 //!
+//! A switch that starts anew on a data plane that has outlived its incarnation before finds routes
+//! there. It does not know whose decisions they were, so they are older than any. As soon as a port
+//! is known to be a host port, its routes are flows again, are installed in their own place, and
+//! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. At a port that
+//! turns out to be something else the routes are of no use.
+//!
 //! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
 //! path to the controller does not count.
 //!
 //! [`Timers::inherited_max`]: crate::config::Timers::inherited_max
 
 use super::context::Cx;
-use super::flows::Flows;
-use super::places::Key;
+use super::flows::{Flow, Flows, Placement};
+use super::places::{Key, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_wire::Route;
+use axon_node::Snapshot;
 use axon_wire::message::{Item, Stamp};
+use axon_wire::{PortNo, Route};
 use core::net::Ipv4Addr;
 
 impl Edge {
@@ -27,12 +34,52 @@ impl Edge {
     /// until it decides about them.
     pub(super) fn inherit(&mut self, cx: &mut Cx) {
         self.flows.forget_all_removed();
-        for (&(port, destination), flow) in &mut self.flows.live {
+        for (&key, flow) in &mut self.flows.live {
             flow.inherited = true;
-            let (stamp, route) = (flow.stamp, flow.route.clone());
-            cx.out.push(Effect::Report(Item::SetRoute { port, destination, stamp, route }));
+            claim(cx, key, flow);
         }
         self.inherited_until = self.has_flows().then_some(cx.now + self.inherited_max);
+    }
+
+    /// Remembers the routes of a data plane that has outlived the incarnation before. To be called
+    /// before anything else.
+    pub fn found(&mut self, has: &Snapshot) {
+        for (port, is) in (0..).map(PortNo).zip(&has.ports) {
+            let routes = is.routes.iter().map(|(mac, route)| ((port, *mac), route.clone()));
+            self.found.extend(routes);
+        }
+    }
+
+    /// What is at a port is known now. If it is hosts, the routes that were found there go on.
+    pub(super) fn adopt(&mut self, cx: &mut Cx, port: PortNo) {
+        let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
+        for key in keys {
+            let route = self.found.remove(&key).unwrap_or_default();
+            if !cx.ports.is_host(port) || self.flows.live.contains_key(&key) {
+                continue;
+            }
+            let usable =
+                self.is_host_mac(key.1) && self.flows.placing.can_hold(cx.ports, port, &route);
+            if !usable || !self.flows.placing.reserve(key) {
+                self.flows.placing.take_out(cx, key);
+                continue;
+            }
+            let placed = self.flows.placing.install(cx, key, route.clone());
+            let flow = Flow {
+                stamp: Stamp::default(),
+                route,
+                placement: Placement::Requested(placed),
+                ip: None,
+                inherited: true,
+                set_at: cx.now,
+                used: false,
+            };
+            if self.reachable {
+                claim(cx, key, &flow);
+            }
+            self.flows.live.insert(key, flow);
+            self.inherited_until.get_or_insert(cx.now + self.inherited_max);
+        }
     }
 
     /// The time of inherited routes is over.
@@ -49,6 +96,12 @@ impl Edge {
             self.flows.promote(cx, key.0);
         }
     }
+}
+
+/// Reports a route to the controller.
+fn claim(cx: &mut Cx, (port, destination): Key, flow: &Flow) {
+    let (stamp, route) = (flow.stamp, flow.route.clone());
+    cx.out.push(Effect::Report(Item::SetRoute { port, destination, stamp, route }));
 }
 
 impl Flows {
@@ -85,6 +138,7 @@ impl Flows {
 mod tests {
     use super::super::testing::*;
     use super::*;
+    use axon_node::{PortKind, PortSnapshot};
     use axon_wire::{Incarnation, PortNo, Span};
 
     const NEXT: Incarnation = Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
@@ -181,6 +235,61 @@ mod tests {
         assert_eq!((bench.places(0), bench.edge.counters().routes_unconfirmed), (0, 2));
         bench.item(set(8, 1, 5));
         assert_eq!(bench.placed(0, 8), Some(Route::from([5])), "a late decision counts");
+    }
+
+    /// An edge that has started anew on a data plane with routes to hosts 8 and 9 at port 0 and to
+    /// host 8 at port 1; what is at the ports is not known yet.
+    fn reborn() -> Bench {
+        let mut bench = Bench::new();
+        bench.tables.kinds[..2].fill(PortKind::Unknown);
+        let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+        for (port, host, hop) in [(0, 8, 3), (0, 9, 4), (1, 8, 5)] {
+            bench.tables.routes.insert((PortNo(port), mac(host)), Route::from([hop]));
+            has.ports[usize::from(port)].routes.push((mac(host), Route::from([hop])));
+        }
+        bench.edge.found(&has);
+        bench
+    }
+
+    #[test]
+    fn routes_that_outlived_the_switch_are_flows_of_their_port_and_are_decided_about() {
+        let mut bench = reborn();
+        assert_eq!(bench.edge.flows().count(), 0, "nothing is known of their ports");
+        let old = |port, host, hop| Item::SetRoute {
+            port: PortNo(port),
+            destination: mac(host),
+            stamp: Stamp::default(),
+            route: Route::from([hop]),
+        };
+        assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), [old(0, 8, 3), old(0, 9, 4)]);
+        assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), [], "once");
+        assert_eq!((bench.placed(0, 8), bench.places(0)), (Some(Route::from([3])), 2));
+        // Hosts have their routes from the first frame on.
+        let frame = udp_frame(mac(9), mac(1), 1);
+        bench.frame(0, &frame);
+        assert_eq!(bench.sent, [(PortNo(0), Route::from([4]), frame)]);
+        bench.set_route(0, 8, 1, 3);
+        bench.set_route(0, 9, 2, 7);
+        assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some([3].into()), Some([7].into())));
+        pass(&mut bench, Span::from_secs(60));
+        assert_eq!(bench.edge.flows().filter(|(port, ..)| *port == PortNo(0)).count(), 2);
+        // There is a switch: the data plane has given up its routes.
+        bench.tables.routes.retain(|key, _| key.0 != PortNo(1));
+        assert_eq!(claims(&bench.port(1, Some(PortKind::Axon))), []);
+        assert_eq!(claims(&bench.port(1, Some(PortKind::Host))), [], "what was there is over");
+    }
+
+    #[test]
+    fn routes_that_outlived_the_switch_are_reported_to_a_controller_that_is_met_later() {
+        let mut bench = reborn();
+        bench.controller(None);
+        assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);
+        pass(&mut bench, Span::from_secs(300));
+        assert_eq!(bench.edge.flows().count(), 2, "without a controller they stay");
+        assert_eq!(claims(&bench.controller(Some(NEXT))).len(), 2);
+        let inherited_max = bench.edge.inherited_max;
+        pass(&mut bench, inherited_max);
+        assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
     }
 
     #[test]

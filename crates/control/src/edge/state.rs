@@ -3,6 +3,7 @@
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::hosts::{Host, Hosts};
+use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
@@ -48,6 +49,8 @@ pub struct Edge {
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
+    /// Routes that the data plane had at the start, at ports of which nothing is known yet.
+    pub(super) found: BTreeMap<Key, Route>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) agenda: Agenda<Timer>,
     pub(super) counters: EdgeCounters,
@@ -90,6 +93,7 @@ impl Edge {
             flows: Flows::new(Placing::new(has)),
             setups: Setups::new(),
             queries: BTreeMap::new(),
+            found: BTreeMap::new(),
             recalls: BTreeMap::new(),
             agenda: Agenda::new(),
             counters: EdgeCounters::default(),
@@ -225,6 +229,7 @@ impl Edge {
         if ports.kind(port).is_none() {
             return;
         }
+        self.adopt(cx, port);
         self.recall_port(cx, port);
         if ports.is_host(port) {
             return;
@@ -233,6 +238,7 @@ impl Edge {
         for mac in macs {
             self.forget_host(cx, mac);
         }
+        self.flows.clear_port(cx, port);
         self.flows.placing.clear(port);
     }
 

@@ -342,14 +342,16 @@ impl Bench {
         let of_port = || edge.flows.all().filter(|(on, ..)| *on == port);
         let placed = of_port().filter(|(.., flow)| flow.placement == Placement::Installed).count();
         assert_eq!(of_port().filter(|(.., flow)| flow.is_placed()).count(), placed, "all answered");
-        assert_eq!(self.tables.count(port), placed);
+        let found = edge.found.keys().filter(|key| key.0 == port).count();
+        assert_eq!(self.tables.count(port), placed + found);
         let reserved = edge.flows.placing.taken(port) - placed;
         let macs = edge.setups.macs_on(port).count();
         let asked = edge.queries.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
         for (on, destination, flow) in of_port() {
-            assert!(edge.hosts.count_on(on) > 0, "a port without hosts has a flow");
+            let for_hosts = edge.hosts.count_on(on) > 0 || flow.inherited;
+            assert!(for_hosts, "a port without hosts has a flow");
             let has = self.tables.route(on, destination);
             assert_eq!(has, flow.is_placed().then_some(&flow.route));
         }

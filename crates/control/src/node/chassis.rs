@@ -267,7 +267,12 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     ) -> Option<Arrival<B>> {
         let view = HeaderView::parse(packet, self.has.hop_width).ok()?;
         match view.packet_type() {
-            PacketType::Control => {}
+            PacketType::Control => {
+                if let Some(number) = self.sealer.open_echo(ingress, view.payload()) {
+                    self.discovery.echoed(now, ingress, number);
+                    return Some(Arrival::Done);
+                }
+            }
             PacketType::Probe => {
                 let awaited = self.prober.routed_came(now, view.payload());
                 return awaited.then_some(Arrival::Done);
@@ -315,6 +320,12 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// Seals a message and sends it by a source route.
     pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
         let sealed = self.sealer.seal_routed(to, message);
+        self.inject(now, PacketType::Control, hops, &sealed);
+    }
+
+    /// Seals an echo and sends it by a source route that leads back to `port`.
+    pub fn send_echo(&mut self, now: Time, port: PortNo, hops: &Hops, number: u64) {
+        let sealed = self.sealer.seal_echo(port, number);
         self.inject(now, PacketType::Control, hops, &sealed);
     }
 

@@ -259,6 +259,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 }
                 chassis.send_routed(now, &hops, to, &message);
             }
+            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             Effect::Command { to, item } => self.command(now, to, item),
             Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
             Effect::Store(change) => out.push(Action::Store(Box::new(change))),

@@ -45,16 +45,22 @@ pub struct SwitchNode<B, D> {
 }
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
-    /// A switch that has just been switched on, on a data plane without routes whose ports have no
-    /// carrier.
+    /// A switch that has just been switched on. Its data plane has no carrier yet. The routes and
+    /// links of one that has outlived another incarnation go on.
     pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);
         limits.pinned().for_each(|port| chassis.discovery.pin(port));
+        let found = chassis.plane.snapshot();
+        let ports = (0..).map(PortNo).zip(&found.ports);
+        let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
+        links.for_each(|(port, _)| chassis.discovery.inherit(port));
+        let mut edge = Edge::new(&config, &chassis.has);
+        edge.found(&found);
         SwitchNode {
             wake: chassis.control_deadline(),
             uplink: Uplink::new(config.node.timers),
-            edge: Edge::new(&config, &chassis.has),
+            edge,
             waiting: Waiting::new(config.waiting_bytes_max),
             stream: None,
             loads: LoadReports::default(),
@@ -75,6 +81,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// Its data plane, to read.
     pub fn plane(&self) -> &D {
         &self.chassis.plane
+    }
+
+    /// Its data plane, which goes on without it.
+    pub fn into_plane(self) -> D {
+        self.chassis.plane
     }
 
     /// Neighbours.
@@ -385,6 +396,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::Routed { hops, to, message } => {
                 chassis.send_routed(now, &hops, to, &message);
             }
+            Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             Effect::ToController(message) => {
                 // A request speaks of hosts: the report of them goes first.
                 self.report(now);

@@ -79,6 +79,7 @@ fn neighbours(discovery: &Discovery) -> Vec<Neighbour> {
         port,
         node: neighbour.incarnation.node,
         peer_port: neighbour.port,
+        restarting: neighbour.is_restarting(),
     });
     neighbours.collect()
 }

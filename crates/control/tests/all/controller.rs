@@ -464,24 +464,64 @@ fn hosts_behind_one_port_share_a_route_until_the_last_of_them_goes() {
     assert!(world.tables.is_empty());
 }
 
-#[test]
-fn a_new_incarnation_of_a_switch_starts_without_hosts_and_routes() {
+/// A ring with routes between hosts 1, 2 and 3 in which switch 2 has just started anew.
+fn reborn() -> World {
     let mut world = ring();
     world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     world.ask(2, 9, 2, Target::Ip(ip(3))).unwrap();
     world.ask(1, 9, 1, Target::Ip(ip(3))).unwrap();
     world.restart(2);
     world.check();
+    world
+}
+
+#[test]
+fn routes_over_a_switch_that_starts_anew_and_to_its_hosts_stay_and_its_own_are_forgotten() {
+    let mut world = reborn();
     assert_eq!(world.asked, [(2, 9, mac(2))], "a host that only listens must be asked for");
-    assert_eq!(world.controller.flows().len(), 2, "those between hosts 1 and 3 stand");
-    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
+    let routes: Vec<_> = world.tables.keys().map(|&(node, _, to)| (node, to)).collect();
+    assert_eq!(routes, [(1, mac(2)), (1, mac(3)), (3, mac(1)), (3, mac(2))]);
+    assert_eq!(world.controller.counters().routes_moved, 0);
     world.seen(2, 9, 2);
-    assert!(world.ask(1, 9, 1, Target::Ip(ip(2))).is_some());
+    world.now += Span::from_secs(60);
+    world.controller.timeout(world.now, &mut world.out);
+    world.carry_out();
+    assert_eq!(world.tables.len(), 4, "its host is there");
+    world.check();
     let old = Incarnation { node: NodeId(2), number: 1 };
     let item = Item::HostGone { port: PortNo(9), mac: mac(2) };
     world.controller.item(Time::ZERO, old, item, &mut Vec::new());
     assert_eq!(world.controller.counters().stale_incarnation, 1);
     assert_eq!(world.controller.incarnation_of(NodeId(2)).unwrap().number, 2);
+}
+
+#[test]
+fn hosts_that_a_new_incarnation_of_a_switch_does_not_report_are_forgotten_with_their_routes() {
+    let mut world = reborn();
+    world.now += Span::from_secs(4);
+    world.controller.timeout(world.now, &mut world.out);
+    world.carry_out();
+    assert_eq!(world.tables.len(), 4);
+    world.now += Span::from_secs(1);
+    world.controller.timeout(world.now, &mut world.out);
+    world.carry_out();
+    assert_eq!(world.tables.len(), 2, "those between hosts 1 and 3 stand");
+    assert_eq!(world.ask(1, 9, 1, Target::Ip(ip(2))), None);
+    world.seen(2, 9, 2);
+    assert!(world.ask(1, 9, 1, Target::Ip(ip(2))).is_some());
+    world.check();
+}
+
+#[test]
+fn a_host_that_has_left_a_switch_while_it_started_anew_is_where_it_is_reported() {
+    let mut world = reborn();
+    world.seen(4, 9, 2);
+    assert_eq!(world.tables[&(1, 9, mac(2))], Route::from([2, 9]));
+    world.now += Span::from_secs(60);
+    world.controller.timeout(world.now, &mut world.out);
+    world.carry_out();
+    assert_eq!(world.tables[&(1, 9, mac(2))], Route::from([2, 9]));
+    world.check();
 }
 
 #[test]

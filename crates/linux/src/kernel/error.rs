@@ -2,6 +2,7 @@
 
 use axon_node::RouteError;
 use aya::maps::MapError;
+use aya::maps::xdp::XdpMapError;
 use aya::pin::PinError;
 use aya::programs::ProgramError;
 use aya::programs::links::LinkError;
@@ -134,6 +135,15 @@ impl From<MapError> for KernelError {
     }
 }
 
+impl From<XdpMapError> for KernelError {
+    fn from(error: XdpMapError) -> KernelError {
+        match error {
+            XdpMapError::MapError(error) => error.into(),
+            error => KernelError::other(error),
+        }
+    }
+}
+
 impl From<PinError> for KernelError {
     fn from(error: PinError) -> KernelError {
         match error {
@@ -167,7 +177,21 @@ impl From<ProgramError> for KernelError {
         match error {
             ProgramError::SyscallError(error) => error.into(),
             ProgramError::MapError(error) => error.into(),
-            ProgramError::TcError(TcError::IoError(error)) => KernelError::system("tc", error),
+            ProgramError::TcError(error) => error.into(),
+            ProgramError::NetlinkError(error) => TcError::NetlinkError(error).into(),
+            error => KernelError::other(error),
+        }
+    }
+}
+
+impl From<TcError> for KernelError {
+    fn from(error: TcError) -> KernelError {
+        match error {
+            TcError::IoError(error) => KernelError::system("tc", error),
+            TcError::NetlinkError(error) => match error.raw_os_error() {
+                Some(code) => KernelError::system("tc", io::Error::from_raw_os_error(code)),
+                None => KernelError::other(error),
+            },
             error => KernelError::other(error),
         }
     }

@@ -1,22 +1,21 @@
 //! What the tables hold from the process before: traffic flows on by it while the next one learns
 //! what it needs.
 //!
-//! In plain English: the controller does not know of these routes, and it forgets those of a switch
-//! that has started anew. So no decision will ever correct them, and a host that has moved would
-//! miss its frames for as long as they stand. While the switch has no path to its controller they
-//! stay, as all routes of a switch do that is cut off. Once it has one they go one after another,
-//! spread evenly over [`Inherited::MAX`]: the next frame of each flow misses, and gets a route that
-//! the controller knows. All at once they would miss at once.
+//! In plain English: the node finds the inherited routes and the kinds of ports in the first
+//! snapshot of its data plane, and decides about them in its own time. A port that carried frames
+//! goes on with its kind until the node sets one, its carrier is lost, or it turns out to have
+//! another device. Then its own routes stay only if it is what it was. The node installs those of a
+//! host port anew, in their own place, and no frame misses.
 //!
-//! A port that carried frames goes on with its kind until the node knows what is there: until it
-//! sets the kind, its carrier is lost, or it turns out to be another device. Then its own routes
-//! stay only if it is what it was.
+//! What the node never decides about is no use to anyone, as the kind of a port at whose other end
+//! nobody is. It goes when the switch has had a path to its controller for [`Inherited::MAX`].
+//! While there is none it stays, as all routes of a switch do that is cut off.
 
 use super::KernelError;
 use super::tables::Tables;
-use axon_node::PortKind;
-use axon_wire::{MacAddr, PortNo, Span, Time};
-use std::collections::{BTreeMap, BTreeSet};
+use axon_node::{PortKind, Snapshot};
+use axon_wire::{MacAddr, PortNo, Route, Span, Time};
+use std::collections::BTreeMap;
 
 /// A host port, and where its frames go.
 pub(super) type Key = (PortNo, MacAddr);
@@ -24,34 +23,22 @@ pub(super) type Key = (PortNo, MacAddr);
 /// Ports and routes that no node of this process has set.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inherited {
-    routes: BTreeSet<Key>,
+    routes: BTreeMap<Key, Route>,
     /// Ifindex and kind.
     ports: BTreeMap<PortNo, (u32, PortKind)>,
-    /// Their end, while there is a controller.
-    end: Option<End>,
-}
-
-/// How inherited routes come to their end.
-#[derive(Clone, Copy, Debug)]
-struct End {
-    /// When the last of them are to be gone.
-    last: Time,
-    /// When the next few go.
-    next: Time,
-    /// How many there were at first.
-    total: u64,
+    /// When what is left goes, while there is a controller.
+    until: Option<Time>,
 }
 
 impl Inherited {
-    /// From when the controller can be reached until none is left. For as long the control plane
-    /// goes on along a path that no longer works: 30 heartbeats and 10 retries of 100 and 50 ms.
-    pub const MAX: Span = Span::from_millis(3_500);
-    /// Between the removal of some and of others.
-    const STEP: Span = Span::from_millis(35);
+    /// From when the controller can be reached until nothing is left: longer than a node takes to
+    /// know what is at its ports, with Hellos up to three seconds apart.
+    pub const MAX: Span = Span::from_secs(10);
 
     /// All that `tables` hold.
     pub fn of(tables: &impl Tables) -> Result<Inherited, KernelError> {
-        let routes = tables.routes()?.into_iter().map(|(port, mac, _)| (port, mac)).collect();
+        let routes = tables.routes()?;
+        let routes = routes.into_iter().map(|(port, mac, route)| ((port, mac), route)).collect();
         let mut ports = BTreeMap::new();
         for port in (0..tables.settings().ports).map(PortNo) {
             let (ifindex, kind) = tables.port(port)?;
@@ -59,7 +46,7 @@ impl Inherited {
                 ports.insert(port, (ifindex, kind));
             }
         }
-        Ok(Inherited { routes, ports, end: None })
+        Ok(Inherited { routes, ports, until: None })
     }
 
     /// How many routes are left.
@@ -69,7 +56,21 @@ impl Inherited {
 
     /// Whether a route is one of them.
     pub fn has(&self, key: Key) -> bool {
-        self.routes.contains(&key)
+        self.routes.contains_key(&key)
+    }
+
+    /// Adds what is inherited to a snapshot.
+    pub fn add_to(&self, snapshot: &mut Snapshot) {
+        for (&port, &(_, kind)) in &self.ports {
+            if let Some(is) = snapshot.ports.get_mut(port.index()) {
+                is.kind = kind;
+            }
+        }
+        for (&(port, mac), route) in &self.routes {
+            if let Some(is) = snapshot.ports.get_mut(port.index()) {
+                is.routes.push((mac, route.clone()));
+            }
+        }
     }
 
     /// The node has decided about a flow.
@@ -87,7 +88,7 @@ impl Inherited {
         match self.ports.remove(&port) {
             Some(was) if was != now_is => {
                 let all = (port, MacAddr([0; 6]))..=(port, MacAddr([0xff; 6]));
-                self.routes.range(all).copied().collect()
+                self.routes.range(all).map(|(&key, _)| key).collect()
             }
             _ => Vec::new(),
         }
@@ -96,34 +97,21 @@ impl Inherited {
     /// The switch has a path to its controller, or none any more.
     pub fn reached(&mut self, now: Time, controller: bool) {
         let waits = !self.routes.is_empty() || !self.ports.is_empty();
-        let total = self.routes.len() as u64;
-        self.end = match (controller, self.end) {
-            (true, None) if waits => {
-                Some(End { last: now + Self::MAX, next: now + Self::STEP, total })
-            }
-            (true, end) => end,
+        self.until = match (controller, self.until) {
+            (true, None) if waits => Some(now + Self::MAX),
+            (true, until) => until,
             (false, _) => None,
         };
     }
 
-    /// When some are to go.
+    /// When what is left is to go.
     pub fn deadline(&self) -> Option<Time> {
-        self.end.map(|end| end.next)
+        self.until
     }
 
-    /// The routes that are to go now; `None` if it is not time. Each is one of them until
-    /// [`Inherited::decided`].
-    pub fn due(&mut self, now: Time) -> Option<Vec<Key>> {
-        let end = self.end.as_mut().filter(|end| end.next <= now)?;
-        end.next = now + Self::STEP;
-        let stay = end.total * end.last.since(now).ticks() / Self::MAX.ticks();
-        let count = self.routes.len().saturating_sub(stay as usize);
-        Some(self.routes.iter().take(count).copied().collect())
-    }
-
-    /// Whether the time of all is over at `now`. If so the ports are no longer any of them.
+    /// Whether the time of all is over at `now`. If so there is nothing inherited any more.
     pub fn is_over(&mut self, now: Time) -> bool {
-        let is_over = self.end.is_some_and(|end| end.last <= now) && self.routes.is_empty();
+        let is_over = self.until.is_some_and(|until| until <= now);
         if is_over {
             *self = Inherited::default();
         }

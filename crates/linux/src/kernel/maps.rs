@@ -5,7 +5,7 @@ use axon_node::{PortKind, RouteError};
 use axon_plane::routes;
 use axon_wire::header::{self, HeaderView};
 use axon_wire::{HopWidth, Hops, MacAddr, PortNo, Route};
-use aya::maps::{Array, HashMap, Map, MapData, PerCpuArray};
+use aya::maps::{Array, DevMap, HashMap, Map, MapData, MapError, PerCpuArray};
 use std::collections::BTreeMap;
 
 /// The longest header that the programs attach: 54 hops of 8 bits, 27 of 16, 109 of 4.
@@ -63,6 +63,85 @@ pub enum NodeQueue {
     Hosts = 2,
 }
 
+/// Where the XDP program looks up device and kind of an egress port in one step: a port that frames
+/// can leave by is in one of them, at most.
+struct Devices {
+    links: DevMap<MapData>,
+    hosts: DevMap<MapData>,
+}
+
+/// Odd while routes are changed. A program that keeps routes it has found looks them up again when
+/// this is another; with a predecessor's odd one it keeps none.
+struct Version {
+    map: Array<MapData, u64>,
+    is: u64,
+}
+
+impl Version {
+    /// The next even one.
+    fn take(take: &mut impl FnMut(&str) -> Option<Map>) -> Result<Option<Version>, KernelError> {
+        let Some(map) = take("version") else { return Ok(None) };
+        let map = Array::try_from(map)?;
+        let mut version = Version { is: map.get(&0, 0)?, map };
+        if version.is & 1 == 1 {
+            version.advance()?;
+        }
+        Ok(Some(version))
+    }
+
+    fn advance(&mut self) -> Result<(), KernelError> {
+        self.map.set(0, self.is.wrapping_add(1), 0)?;
+        self.is = self.is.wrapping_add(1);
+        Ok(())
+    }
+}
+
+impl Devices {
+    fn take(take: &mut impl FnMut(&str) -> Option<Map>) -> Result<Option<Devices>, KernelError> {
+        let (Some(links), Some(hosts)) = (take("links"), take("hosts")) else { return Ok(None) };
+        Ok(Some(Devices { links: DevMap::try_from(links)?, hosts: DevMap::try_from(hosts)? }))
+    }
+
+    fn of(&mut self, kind: PortKind) -> Option<&mut DevMap<MapData>> {
+        match kind {
+            PortKind::Axon => Some(&mut self.links),
+            PortKind::Host => Some(&mut self.hosts),
+            PortKind::Unknown => None,
+        }
+    }
+
+    /// Takes a port out of where it is not to be. Until [`Devices::set`] its frames are the node's
+    /// if it changes from one to the other.
+    fn clear_other(
+        &mut self,
+        number: u32,
+        ifindex: u32,
+        kind: PortKind,
+    ) -> Result<(), KernelError> {
+        for one in [PortKind::Axon, PortKind::Host] {
+            if ifindex != 0 && one == kind {
+                continue;
+            }
+            if let Some(map) = self.of(one) {
+                map.set(number, 0, None, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a port where it belongs. A device that is not there (any more) is none: the frames are
+    /// the node's.
+    fn set(&mut self, number: u32, ifindex: u32, kind: PortKind) -> Result<(), KernelError> {
+        let Some(map) = self.of(kind).filter(|_| ifindex != 0) else { return Ok(()) };
+        match map.set(number, ifindex, None, 0).map_err(KernelError::from) {
+            Err(error) if matches!(error.errno(), Some(libc::EINVAL | libc::ENODEV)) => {
+                Ok(map.set(number, 0, None, 0)?)
+            }
+            done => done,
+        }
+    }
+}
+
 /// The tables of one switch.
 pub(super) struct Tables {
     width: HopWidth,
@@ -71,6 +150,10 @@ pub(super) struct Tables {
     traffic: PerCpuArray<MapData, [u64; 6]>,
     /// The tc program alone has it.
     node: Option<Array<MapData, u32>>,
+    /// The XDP program alone has them.
+    devices: Option<Devices>,
+    /// The XDP program alone has it.
+    version: Option<Version>,
     /// Routes of each port, which the kernel does not count.
     lengths: BTreeMap<u16, usize>,
     routes_per_port_max: usize,
@@ -89,8 +172,20 @@ impl Tables {
         let routes = HashMap::try_from(wanted("routes")?)?;
         let traffic = PerCpuArray::try_from(wanted("traffic")?)?;
         let node = take("node").map(Array::try_from).transpose()?;
+        let (devices, version) = (Devices::take(&mut take)?, Version::take(&mut take)?);
         let lengths = BTreeMap::new();
-        let mut all = Tables { width, ports, routes, traffic, node, lengths, routes_per_port_max };
+        let mut all = Tables {
+            width,
+            ports,
+            routes,
+            traffic,
+            node,
+            devices,
+            version,
+            lengths,
+            routes_per_port_max,
+        };
+        all.restore_devices()?;
         let flows: Result<Vec<Flow>, _> = all.routes.keys().collect();
         for flow in flows? {
             *all.lengths.entry(port_of(flow).0).or_default() += 1;
@@ -116,12 +211,30 @@ impl Tables {
         kind: PortKind,
     ) -> Result<(), KernelError> {
         let number = self.check(port)?;
-        let kind = match kind {
+        let word = match kind {
             PortKind::Unknown => 0u64,
             PortKind::Host => 1,
             PortKind::Axon => 2,
         };
-        Ok(self.ports.set(number, kind << 32 | u64::from(ifindex), 0)?)
+        if let Some(devices) = &mut self.devices {
+            devices.clear_other(number, ifindex, kind)?;
+        }
+        self.ports.set(number, word << 32 | u64::from(ifindex), 0)?;
+        match &mut self.devices {
+            Some(devices) => devices.set(number, ifindex, kind),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets devices as the ports say: a predecessor may have ended between the two.
+    fn restore_devices(&mut self) -> Result<(), KernelError> {
+        if self.devices.is_some() {
+            for number in 0..self.ports() as u16 {
+                let (ifindex, kind) = self.port(PortNo(number))?;
+                self.set_port(PortNo(number), ifindex, kind)?;
+            }
+        }
+        Ok(())
     }
 
     /// The ifindex of a port and its kind.
@@ -147,14 +260,13 @@ impl Tables {
         let length = self.lengths.get(&port.0).copied().unwrap_or(0);
         let is_new = match self.routes.get(&flow, 0) {
             Ok(_) => false,
-            Err(aya::maps::MapError::KeyNotFound) => true,
+            Err(MapError::KeyNotFound) => true,
             Err(error) => return Err(error.into()),
         };
         if is_new && length >= self.routes_per_port_max {
             return Err(RouteError::Full.into());
         }
-        self.routes.insert(flow, value, 0).map_err(|error| {
-            let error = KernelError::from(error);
+        self.change(|routes| routes.insert(flow, value, 0)).map_err(|error| {
             let full = matches!(error.errno(), Some(libc::E2BIG | libc::ENOMEM));
             if full { RouteError::Full.into() } else { error }
         })?;
@@ -168,7 +280,7 @@ impl Tables {
         destination: MacAddr,
     ) -> Result<bool, KernelError> {
         self.check(port)?;
-        match self.routes.remove(&flow_of(port, destination)).map_err(KernelError::from) {
+        match self.change(|routes| routes.remove(&flow_of(port, destination))) {
             Ok(()) => {
                 self.lengths.entry(port.0).and_modify(|length| *length -= 1);
                 Ok(true)
@@ -186,15 +298,31 @@ impl Tables {
         let flow = flow_of(port, destination);
         let mut value = match self.routes.get(&flow, 0) {
             Ok(value) => value,
-            Err(aya::maps::MapError::KeyNotFound) => return Ok(false),
+            Err(MapError::KeyNotFound) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
         if value[USED] == 0 {
             return Ok(false);
         }
         value[USED] = 0;
-        self.routes.insert(flow, value, 0)?;
+        self.change(|routes| routes.insert(flow, value, 0))?;
         Ok(true)
+    }
+
+    /// Changes the routes so that no program goes on with one of before. Where the second step of
+    /// the version fails, programs look every route up until the next change.
+    fn change(
+        &mut self,
+        what: impl FnOnce(&mut HashMap<MapData, Flow, Value>) -> Result<(), MapError>,
+    ) -> Result<(), KernelError> {
+        if let Some(version) = self.version.as_mut().filter(|version| version.is & 1 == 0) {
+            version.advance()?;
+        }
+        let done = what(&mut self.routes).map_err(KernelError::from);
+        if let Some(version) = &mut self.version {
+            let _ = version.advance();
+        }
+        done
     }
 
     /// All routes, in no order.

@@ -11,6 +11,7 @@
 //! to the node (`ebpf/README.md`).
 
 mod error;
+mod filter;
 mod inherited;
 mod losses;
 mod maps;
@@ -107,11 +108,18 @@ impl Kernel {
     }
 
     /// Removes whatever data plane is pinned in `folder`, and the folder: programs leave their
-    /// devices.
+    /// devices, those that are filters ([`Kernel::attach_filter`]) if they are in the calling
+    /// thread's network namespace.
     ///
     /// # Errors
     /// What the file system returned; it is no error that there is no such folder.
     pub fn remove(folder: &Path) -> Result<(), KernelError> {
+        for plane in names(folder).unwrap_or_default() {
+            let folder = folder.join(plane);
+            for attached in attached(&folder).unwrap_or_default() {
+                remove_attachment(&folder, attached)?;
+            }
+        }
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
                 Err(of_folder(folder)(error))
@@ -237,7 +245,8 @@ impl Kernel {
 
     /// Attaches the program of `port` to `device`, a device of the calling thread's network
     /// namespace. If a predecessor's is there it is replaced without a gap; one on another device
-    /// is detached. [`Kernel::set_port`] is left to the caller.
+    /// is detached. A kernel without TCX links gets a filter ([`Kernel::attach_filter`]).
+    /// [`Kernel::set_port`] is left to the caller.
     ///
     /// # Errors
     /// No such port or device, no permission, a program that the verifier refused, a device that
@@ -249,14 +258,53 @@ impl Kernel {
         let here = self.attached()?.into_iter().filter(|attached| attached.port == port);
         for attached in here {
             let pin = self.folder.join(attached.name());
-            if attached.ifindex == ifindex && program.replace(PinnedLink::from_pin(&pin)?)? {
-                return Ok(attached.attachment);
+            if attached.ifindex == ifindex {
+                if attached.attachment == Attachment::TcFilter {
+                    program.attach_filter(device, &pin)?;
+                    return Ok(Attachment::TcFilter);
+                }
+                if program.replace(PinnedLink::from_pin(&pin)?)? {
+                    return Ok(attached.attachment);
+                }
             }
-            fs::remove_file(&pin).map_err(of_folder(&pin))?;
+            self.remove_attachment(attached)?;
         }
-        let (link, attachment) = program.attach(device)?;
-        link.pin(self.folder.join(AttachedPort { port, ifindex, attachment }.name()))?;
-        Ok(attachment)
+        match program.attach(device) {
+            Ok((link, attachment)) => {
+                let attached = AttachedPort { port, ifindex, attachment };
+                link.pin(self.folder.join(attached.name()))?;
+                Ok(attachment)
+            }
+            Err(KernelError::Missing { .. }) if self.settings.plane == Plane::Tc => {
+                self.attach_filter(port, device)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Does what [`Kernel::attach`] does for tc on a kernel without TCX links, on any: the program
+    /// is a filter of the qdisc clsact, before others there. It outlives the process as well, but
+    /// belongs to the device: a mount namespace that ends does not take it along, and
+    /// [`Kernel::remove`] and [`Kernel::detach`] are to be called in the device's network
+    /// namespace.
+    ///
+    /// # Errors
+    /// As [`Kernel::attach`]; another's filter of the same number.
+    pub fn attach_filter(&mut self, port: PortNo, device: &str) -> Result<Attachment, KernelError> {
+        let ifindex = nix::net::if_::if_nametoindex(device)
+            .map_err(|error| KernelError::Attach { device: device.into(), source: error.into() })?;
+        let attached = AttachedPort { port, ifindex, attachment: Attachment::TcFilter };
+        let mut program = self.load(port)?;
+        program.attach_filter(device, &self.folder.join(attached.name()))?;
+        let others = self.attached()?.into_iter().filter(|other| other.port == port);
+        for other in others.filter(|other| *other != attached) {
+            self.remove_attachment(other)?;
+        }
+        Ok(Attachment::TcFilter)
+    }
+
+    fn remove_attachment(&self, attached: AttachedPort) -> Result<(), KernelError> {
+        remove_attachment(&self.folder, attached)
     }
 
     /// Detaches the program of `port`; says whether one was attached.
@@ -266,8 +314,7 @@ impl Kernel {
     pub fn detach(&mut self, port: PortNo) -> Result<bool, KernelError> {
         let mut found = false;
         for attached in self.attached()?.into_iter().filter(|attached| attached.port == port) {
-            let pin = self.folder.join(attached.name());
-            fs::remove_file(&pin).map_err(of_folder(&pin))?;
+            self.remove_attachment(attached)?;
             found = true;
         }
         Ok(found)
@@ -278,11 +325,25 @@ impl Kernel {
     /// # Errors
     /// What the file system returned.
     pub fn attached(&self) -> Result<Vec<AttachedPort>, KernelError> {
-        let names = names(&self.folder)?;
-        let mut attached: Vec<_> =
-            names.iter().filter_map(|name| AttachedPort::of_name(name)).collect();
-        attached.sort();
-        Ok(attached)
+        attached(&self.folder)
+    }
+}
+
+/// The ports with a program, by what is pinned in a folder.
+fn attached(folder: &Path) -> Result<Vec<AttachedPort>, KernelError> {
+    let names = names(folder)?;
+    let mut attached: Vec<_> =
+        names.iter().filter_map(|name| AttachedPort::of_name(name)).collect();
+    attached.sort();
+    Ok(attached)
+}
+
+/// Detaches a program that a folder stands for.
+fn remove_attachment(folder: &Path, attached: AttachedPort) -> Result<(), KernelError> {
+    let pin = folder.join(attached.name());
+    match attached.attachment {
+        Attachment::TcFilter => filter::detach(attached.ifindex, &pin),
+        _ => fs::remove_file(&pin).map_err(of_folder(&pin)),
     }
 }
 
@@ -304,7 +365,7 @@ mod tests {
 
     #[test]
     fn the_name_of_a_pin_says_what_it_holds() {
-        for attachment in [Attachment::Tc, Attachment::XdpNative, Attachment::XdpGeneric] {
+        for attachment in Attachment::ALL {
             let attached = AttachedPort { port: PortNo(254), ifindex: 1_000_007, attachment };
             assert_eq!(AttachedPort::of_name(&attached.name()), Some(attached));
             assert!(!attached.name().contains('.'), "a BPF file system refuses that");

@@ -42,7 +42,7 @@ pub struct KernelPlane<P, T> {
 
 impl<P: PortView, T: Tables> KernelPlane<P, T> {
     /// Puts `tables` behind `software`, which has nothing set yet. What the tables hold of the
-    /// process before goes on.
+    /// process before goes on, and the first snapshot has it.
     ///
     /// # Errors
     /// The tables cannot be read.
@@ -207,10 +207,6 @@ impl<P, T: Tables> KernelPlane<P, T> {
     where
         P: Dataplane<B>,
     {
-        for key in self.inherited.due(now).unwrap_or_default() {
-            // One that stays is tried again with the next ones.
-            let _ = self.take_out(key);
-        }
         let is_over = self.inherited.is_over(now);
         if is_over || self.again_at.is_some_and(|at| at <= now) {
             self.again_at = None;
@@ -414,8 +410,11 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         telemetry
     }
 
+    /// Of both: what the kernel has of the process before is there too.
     fn snapshot(&self) -> Snapshot {
-        self.software.snapshot()
+        let mut snapshot = self.software.snapshot();
+        self.inherited.add_to(&mut snapshot);
+        snapshot
     }
 
     fn resynchronise(

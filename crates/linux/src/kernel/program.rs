@@ -1,6 +1,7 @@
 //! The programs: loaded with the constants of one port, and attached to its device.
 
 use super::error::KernelError;
+use super::filter;
 use super::settings::{KernelSettings, Plane};
 use axon_wire::{HopWidth, PortNo};
 use aya::maps::Map;
@@ -23,6 +24,8 @@ static XDP: &[u8] = aya::include_bytes_aligned!("../../../../ebpf/built/xdp.o");
 pub enum Attachment {
     /// At tc ingress, before other programs there.
     Tc,
+    /// At tc ingress by a filter, where the kernel has no TCX links (before Linux 6.6).
+    TcFilter,
     /// In the device's driver.
     XdpNative,
     /// Before the stack, for a driver that has no XDP.
@@ -30,10 +33,15 @@ pub enum Attachment {
 }
 
 impl Attachment {
+    /// All there are.
+    pub(super) const ALL: [Attachment; 4] =
+        [Attachment::Tc, Attachment::TcFilter, Attachment::XdpNative, Attachment::XdpGeneric];
+
     /// Its name, in the names of pins.
     pub const fn name(self) -> &'static str {
         match self {
             Attachment::Tc => "tc",
+            Attachment::TcFilter => "filter",
             Attachment::XdpNative => "native",
             Attachment::XdpGeneric => "generic",
         }
@@ -41,8 +49,7 @@ impl Attachment {
 
     /// The attachment of this name.
     pub(super) fn of_name(name: &str) -> Option<Attachment> {
-        let all = [Attachment::Tc, Attachment::XdpNative, Attachment::XdpGeneric];
-        all.into_iter().find(|attachment| attachment.name() == name)
+        Attachment::ALL.into_iter().find(|attachment| attachment.name() == name)
     }
 }
 
@@ -64,7 +71,7 @@ const fn name(plane: Plane) -> &'static str {
 const fn tables(plane: Plane) -> &'static [&'static str] {
     match plane {
         Plane::Tc => &["ports", "routes", "traffic", "node"],
-        Plane::Xdp => &["ports", "routes", "traffic"],
+        Plane::Xdp => &["ports", "routes", "traffic", "links", "hosts", "version", "recent"],
     }
 }
 
@@ -144,6 +151,9 @@ impl Loader {
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
             .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));
+        if settings.plane == Plane::Xdp {
+            loader.map_max_entries("links", ports).map_max_entries("hosts", ports);
+        }
         for table in tables(settings.plane) {
             loader.map_pin_path(table, folder.join(table));
         }
@@ -224,6 +234,17 @@ impl LoadedProgram {
         })
     }
 
+    /// Attaches the program to `device` of the calling thread's network namespace by a filter, of
+    /// which `folder` is to tell.
+    pub(super) fn attach_filter(&mut self, device: &str, folder: &Path) -> Result<(), KernelError> {
+        match program_of(&mut self.ebpf, self.plane) {
+            Program::SchedClassifier(program) => {
+                filter::attach(program, device, folder).map_err(|error| at_device(device, error))
+            }
+            _ => Err(ProgramError::UnexpectedProgramType.into()),
+        }
+    }
+
     /// Attaches the program to `device` of the calling thread's network namespace.
     pub(super) fn attach(&mut self, device: &str) -> Result<(FdLink, Attachment), KernelError> {
         match program_of(&mut self.ebpf, self.plane) {
@@ -254,7 +275,11 @@ impl LoadedProgram {
 
 /// What came of an attempt to attach, in terms of the device.
 fn attach_error(device: &str, error: ProgramError) -> KernelError {
-    match KernelError::from(error) {
+    at_device(device, error.into())
+}
+
+fn at_device(device: &str, error: KernelError) -> KernelError {
+    match error {
         KernelError::System { source, .. } => KernelError::Attach { device: device.into(), source },
         error => error,
     }

@@ -62,7 +62,8 @@ fn row(of: &NodeStatus, names: &BTreeMap<NodeId, &str>) -> Vec<String> {
     let neighbours = node.neighbours().iter().map(|neighbour| {
         let name = names.get(&neighbour.node).map(ToString::to_string);
         let name = name.unwrap_or_else(|| neighbour.node.to_string());
-        format!("{}:{name}", neighbour.port)
+        let mark = if neighbour.restarting { " (restarting)" } else { "" };
+        format!("{}:{name}{mark}", neighbour.port)
     });
     let [hosts, routes, controller] = knowledge(node);
     let total = node.total();
@@ -148,8 +149,10 @@ mod tests {
     #[test]
     fn an_operator_sees_names_addresses_and_reasons() {
         let mac = MacAddr([2, 0, 0, 0, 0, 9]);
-        let neighbour =
-            |port, node| Neighbour { port: PortNo(port), node: NodeId(node), peer_port: PortNo(0) };
+        let neighbour = |port, node| {
+            let (port, node, peer_port) = (PortNo(port), NodeId(node), PortNo(0));
+            Neighbour { port, node, peer_port, restarting: node == NodeId(9) }
+        };
         let host = |ip| EdgeHost { mac, port: PortNo(0), ip };
         let route =
             EdgeRoute { port: PortNo(0), destination: mac, hops: Hops::to_control(), placed: true };
@@ -173,8 +176,8 @@ mod tests {
         let text = table(&[first, testing::status("s2", s2), testing::failed("s3", "refused")]);
         let lines: Vec<&str> = text.lines().skip(1).collect();
         let words: Vec<&str> = lines[0].split_whitespace().collect();
-        let expected = "s1 1/2 p1:s2 p2:0000000000000009 10.0.0.2 02:00:00:00:00:09 2 at p0 7 \
-                        no_route:1 control_replayed:4 3";
+        let expected = "s1 1/2 p1:s2 p2:0000000000000009 (restarting) 10.0.0.2 \
+                        02:00:00:00:00:09 2 at p0 7 no_route:1 control_replayed:4 3";
         assert_eq!(words.join(" "), expected);
         assert!(lines[1].contains("not found"));
         assert_eq!(lines[2], format!("{:<4}  no answer: refused", "s3"));

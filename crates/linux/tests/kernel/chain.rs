@@ -93,6 +93,11 @@ pub fn attach(kernel: &mut Kernel, port: PortNo, device: &str, kind: PortKind) -
     kernel.attach(port, device).unwrap()
 }
 
+/// Whether that is a program at tc: by a link, or before Linux 6.6 by a filter.
+pub fn at_tc(attachment: Attachment) -> bool {
+    matches!(attachment, Attachment::Tc | Attachment::TcFilter)
+}
+
 /// Hosts `a` and `b`, with the switches between them.
 struct Chain {
     switches: Vec<Kernel>,
@@ -120,7 +125,7 @@ impl Chain {
                 let is_host =
                     (switch, port) == (0, LEFT) || (switch + 1, port) == (switches, RIGHT);
                 let kind = if is_host { PortKind::Host } else { PortKind::Axon };
-                assert_eq!(attach(&mut kernel, port, &name(switch, port), kind), Attachment::Tc);
+                assert!(at_tc(attach(&mut kernel, port, &name(switch, port), kind)));
             }
             kernel
         });

@@ -1,7 +1,7 @@
 //! What the programs leave to the node, on real devices.
 
 use crate::alone::{ip, needs};
-use crate::chain::{Host, attach, next, pair};
+use crate::chain::{Host, at_tc, attach, next, pair};
 use crate::step::hex;
 use crate::{bpf, kernel, settings};
 use axon_linux::kernel::{Attachment, Kernel, NodeQueue, Plane};
@@ -72,7 +72,7 @@ pub fn node() {
     for (port, kind) in kinds {
         let (inner, outer) = (format!("in{}", port.0), format!("out{}", port.0));
         pair(&inner, &outer);
-        assert_eq!(attach(&mut kernel, port, &inner, kind), Attachment::Tc);
+        assert!(at_tc(attach(&mut kernel, port, &inner, kind)));
         outside.push(PacketPort::open(&outer, false).unwrap());
     }
     let queues = [NodeQueue::Fabric, NodeQueue::Links, NodeQueue::Hosts];

@@ -8,6 +8,7 @@
 mod alone;
 mod chain;
 mod devices;
+mod kept;
 mod pins;
 mod random;
 mod step;
@@ -27,17 +28,20 @@ fn main() -> ExitCode {
     if let Some(code) = pins::child() {
         return code;
     }
-    let tests: [(&str, fn()); 13] = [
+    let tests: [(&str, fn()); 16] = [
         ("the_programs_take_the_step_as_in_the_vectors", step::vectors),
         ("the_programs_forward_a_million_random_frames_as_the_plane_does", random::frames),
         ("a_value_mixed_of_two_routes_is_none", random::mixed_routes),
         ("a_route_that_is_changed_is_never_half_seen", random::changed_routes),
+        ("a_route_that_xdp_keeps_is_given_up_at_any_change", kept::routes),
+        ("xdp_redirects_to_the_devices_that_its_ports_have", kept::devices),
         ("every_value_of_bytes_12_and_13_passes_push_transit_and_strip", chain::every_value),
         ("tags_of_hosts_and_what_reads_as_tags_pass_unchanged", chain::tags),
         ("long_routes_pass_whole_super_packets", chain::long_routes),
         ("what_tc_does_not_decide_comes_to_the_node_with_its_port", devices::node),
         ("what_xdp_does_not_decide_goes_up_the_stack", devices::xdp),
         ("a_program_goes_on_without_its_process_and_is_adopted", pins::adopted),
+        ("without_tcx_links_a_filter_does_the_same", pins::filtered),
         ("a_device_that_is_replaced_gets_its_program_again", pins::replaced_device),
         ("programs_and_tables_are_gone_with_their_folder_or_namespace", pins::gone),
         ("what_cannot_be_is_refused_in_one_sentence", pins::refused),

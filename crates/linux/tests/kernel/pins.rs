@@ -1,6 +1,6 @@
 //! What stays when a process ends, and what does not.
 
-use crate::chain::{attach, next, pair, receive};
+use crate::chain::{at_tc, attach, next, pair, receive};
 use crate::step::hex;
 use crate::{BPF, alone, bpf, kernel, settings};
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
@@ -31,6 +31,7 @@ fn one_route() -> KernelSettings {
 pub fn child() -> Option<ExitCode> {
     match std::env::args().nth(1)?.strip_prefix("child=")? {
         "switch" => switch(),
+        "filters" => filters(),
         "namespace" => {
             unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).unwrap();
             bpf().expect("its parent could");
@@ -55,6 +56,19 @@ fn switch() {
     kernel.set_route(HOSTS, HOST, &Route::from([2, 7])).unwrap();
     let ids = Ids::pinned(Path::new(BPF));
     println!("{:?} {:?}", ids.programs, ids.maps);
+    let _ = std::io::stdin().read(&mut [0]);
+}
+
+/// The same switch, as on a kernel without TCX links.
+fn filters() {
+    let mut kernel = kernel("switch", one_route());
+    for (port, device, kind) in [(HOSTS, "in1", PortKind::Host), (AXON, "in2", PortKind::Axon)] {
+        let ifindex = nix::net::if_::if_nametoindex(device).unwrap();
+        kernel.set_port(port, ifindex, kind).unwrap();
+        assert_eq!(kernel.attach_filter(port, device).unwrap(), Attachment::TcFilter);
+    }
+    kernel.set_route(HOSTS, HOST, &Route::from([2, 7])).unwrap();
+    println!("ready");
     let _ = std::io::stdin().read(&mut [0]);
 }
 
@@ -146,6 +160,95 @@ pub fn adopted() {
         kernel.set_route(HOSTS, HOST, &Route::from([2, 8])).unwrap();
         outside.passes(8);
     }
+}
+
+/// As [`adopted`], [`replaced_device`] and [`gone`] on a kernel without TCX links.
+pub fn filtered() {
+    if bpf().is_none() {
+        return;
+    }
+    devices();
+    let mut outside = Outside::open();
+    let folder = Path::new(BPF).join("switch");
+    for _ in 0..3 {
+        let (child, line) = start("filters");
+        assert_eq!(line, "ready\n");
+        outside.passes(7);
+        kill(child);
+        outside.passes(7);
+        let mut kernel = kernel("switch", one_route());
+        let attached = kernel.attached().unwrap();
+        let is: Vec<_> = attached.iter().map(|one| (one.port, one.attachment)).collect();
+        assert_eq!(is, [(HOSTS, Attachment::TcFilter), (AXON, Attachment::TcFilter)]);
+        // Replaced while frames pass.
+        for _ in 0..20 {
+            let frames: Vec<FrameBuf> = (0..9).map(|_| FrameBuf::new(&frame())).collect();
+            outside.host.transmit(&frames).unwrap();
+            assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::TcFilter);
+            receive(&mut outside.link, 9, || "a frame was lost".into());
+        }
+        assert_eq!(kernel.attached().unwrap(), attached);
+        assert_eq!(filters_of("in1"), 1);
+        assert!(kernel.detach(HOSTS).unwrap() && !kernel.detach(HOSTS).unwrap());
+        assert_eq!((filters_of("in1"), filters_of("in2")), (0, 1));
+    }
+    let mut kernel = kernel("switch", one_route());
+    // What a process left that ended between the folder and the filter, or after the filter.
+    assert_eq!(kernel.attach_filter(HOSTS, "in1").unwrap(), Attachment::TcFilter);
+    remove_filters("in1");
+    assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::TcFilter);
+    outside.passes(7);
+    remove_filters("in1");
+    assert!(kernel.detach(HOSTS).unwrap());
+    // From a link, where there are such, to a filter and back.
+    let is = kernel.attach(HOSTS, "in1").unwrap();
+    assert!(at_tc(is));
+    assert_eq!(kernel.attach_filter(HOSTS, "in1").unwrap(), Attachment::TcFilter);
+    assert_eq!(kernel.attached().unwrap().len(), 2);
+    outside.passes(7);
+    assert!(kernel.detach(HOSTS).unwrap());
+    assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), is);
+    assert_eq!(filters_of("in1"), usize::from(is == Attachment::TcFilter));
+    filter_of_another(&mut kernel);
+    // A device that is gone, and the end.
+    assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
+    assert_eq!(filters_of("other"), 1, "in the place of the one before");
+    alone::ip("link delete other");
+    assert_eq!(kernel.attach_filter(AXON, "in2").unwrap(), Attachment::TcFilter);
+    alone::ip("link delete in1");
+    assert_eq!(filters_of("in2"), 1);
+    drop(kernel);
+    Kernel::remove(&folder).unwrap();
+    assert_eq!(filters_of("in2"), 0);
+    assert!(!folder.exists());
+}
+
+/// The filter of another switch stays, and its number is not taken.
+fn filter_of_another(kernel: &mut Kernel) {
+    alone::ip("link add name other index 201 type veth peer name outside");
+    assert_eq!(kernel.attach_filter(PortNo(3), "other").unwrap(), Attachment::TcFilter);
+    let home = std::fs::File::open("/proc/thread-self/ns/net").unwrap();
+    unshare(CloneFlags::CLONE_NEWNET).unwrap();
+    alone::ip("link add name other index 201 type veth peer name outside");
+    Kernel::open(&Path::new(BPF).join("second"), one_route())
+        .and_then(|mut second| second.attach_filter(PortNo(3), "other"))
+        .unwrap();
+    assert!(kernel.detach(PortNo(3)).unwrap());
+    assert_eq!(filters_of("other"), 1, "that is the filter of another switch");
+    nix::sched::setns(&home, CloneFlags::CLONE_NEWNET).unwrap();
+    assert_eq!(filters_of("other"), 1, "detached from where its device is not");
+}
+
+/// How many filters a device has at its ingress.
+fn filters_of(device: &str) -> usize {
+    let shown = Command::new("tc").args(["filter", "show", "dev", device, "ingress"]).output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    shown.lines().filter(|line| line.contains("direct-action")).count()
+}
+
+fn remove_filters(device: &str) {
+    let removed = Command::new("tc").args(["filter", "del", "dev", device, "ingress"]).status();
+    assert!(removed.unwrap().success());
 }
 
 /// A device with the same number as the one before, or with another.

@@ -335,11 +335,14 @@ pub fn frames() {
     }
 }
 
-/// The routes as the programs see them.
-fn raw_routes(folder: &str) -> HashMap<MapData, [u8; 8], [u64; 10]> {
+/// A table as the programs see it.
+pub fn raw(folder: &str, table: &str) -> Map {
     let folder = std::fs::read_dir(Path::new(BPF).join(folder)).unwrap().next().unwrap().unwrap();
-    let pinned = MapData::from_pin(folder.path().join("routes")).unwrap();
-    HashMap::try_from(Map::from_map_data(pinned).unwrap()).unwrap()
+    Map::from_map_data(MapData::from_pin(folder.path().join(table)).unwrap()).unwrap()
+}
+
+fn raw_routes(folder: &str) -> HashMap<MapData, [u8; 8], [u64; 10]> {
+    HashMap::try_from(raw(folder, "routes")).unwrap()
 }
 
 /// A value that has some words of one route and some of another is none: its frames are the node's.
@@ -366,6 +369,8 @@ pub fn mixed_routes() {
             let pick = |word: usize| if mask >> word & 1 == 0 { one.1[word] } else { two.1[word] };
             let value: [u64; 10] = std::array::from_fn(|word| pick(word.min(8)));
             raw.insert(one.0, value, 0).unwrap();
+            // Programs look it up again when any route is changed.
+            kernel.remove_route(PortNo(0), MacAddr([2; 6])).unwrap();
             let forwarded = run(&mut program, plane, &frame).is_some();
             let whole = (0..9).all(|word| value[word] == one.1[word])
                 || (0..9).all(|word| value[word] == two.1[word]);

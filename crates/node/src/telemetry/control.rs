@@ -16,6 +16,8 @@ pub struct Neighbour {
     pub node: NodeId,
     /// The port at the other end.
     pub peer_port: PortNo,
+    /// Whether its node is silent while its data plane returns echoes.
+    pub restarting: bool,
 }
 
 /// A host at a switch.

@@ -162,6 +162,7 @@ fn held(node: &StationNode) -> u64 {
             queued(node.plane()) + node.plane().held_frames() + node.waiting_frames()
         }
         StationNode::Controller(node) => queued(node.plane()) + node.plane().held_frames(),
+        StationNode::Headless(left) => queued(&left.plane) + left.plane.held_frames(),
         StationNode::Baseline(node) => Baseline::held(node),
     }
 }
@@ -176,6 +177,7 @@ fn check_station(station: &Station) -> Result<(), String> {
         StationNode::ArpHost(host) => check_host(station, host.accounts(), host.received()),
         StationNode::Switch(node) => check_plane(station, node.plane(), node.waiting_frames()),
         StationNode::Controller(node) => check_plane(station, node.plane(), 0),
+        StationNode::Headless(left) => check_plane(station, &left.plane, 0),
         StationNode::Baseline(node) => node.check(&station.adapter.accounts),
         // What it has not been given yet, it has not counted: it balances once it goes on.
         StationNode::Off | StationNode::Stopped(_) | StationNode::Other(_) => Ok(()),

@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
+    pub(crate) fn record(&mut self, station: usize, port: PortNo, what: What<'_>) {
         let at = self.places[station];
         let (station, common) = self.shards[at.shard as usize].call(at.slot);
         station.adapter.record(port, what, common);

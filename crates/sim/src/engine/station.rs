@@ -4,6 +4,7 @@ use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Adapter;
 use crate::engine::dataplane::SwitchPlane;
 use crate::engine::event::{Common, Kind};
+use crate::engine::headless::Headless;
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
@@ -25,6 +26,8 @@ pub enum StationNode {
     ArpHost(Box<ArpHost>),
     /// A switch of another network, or PortLand's fabric manager.
     Baseline(Box<Baseline>),
+    /// The data plane of a switch whose node has crashed.
+    Headless(Box<Headless>),
     /// A node that is suspended, whatever it is.
     Stopped(Box<Stopped>),
     /// Any other node: tests bring their own.
@@ -47,6 +50,7 @@ impl StationNode {
             StationNode::Host(node) => &mut **node,
             StationNode::ArpHost(node) => &mut **node,
             StationNode::Baseline(node) => &mut **node,
+            StationNode::Headless(node) => &mut **node,
             StationNode::Stopped(node) => &mut **node,
             StationNode::Other(node) => &mut **node,
         }
@@ -58,6 +62,7 @@ impl StationNode {
             StationNode::Switch(node) => Some(node.plane().counters()),
             StationNode::Controller(node) => Some(node.plane().counters()),
             StationNode::Baseline(node) => Some(node.ports().counters()),
+            StationNode::Headless(left) => Some(left.plane.counters()),
             StationNode::Stopped(stopped) => stopped.node.counters(),
             StationNode::Off
             | StationNode::Host(_)
@@ -69,7 +74,10 @@ impl StationNode {
     /// Whether frames pass through it: a switch or a controller.
     pub(crate) fn is_transit(&self) -> bool {
         match self {
-            StationNode::Switch(_) | StationNode::Controller(_) | StationNode::Baseline(_) => true,
+            StationNode::Switch(_)
+            | StationNode::Controller(_)
+            | StationNode::Baseline(_)
+            | StationNode::Headless(_) => true,
             StationNode::Stopped(stopped) => stopped.node.is_transit(),
             _ => false,
         }

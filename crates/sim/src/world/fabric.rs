@@ -152,6 +152,20 @@ impl World {
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
+    /// Ends the node of a switch, as when a process is killed whose data plane is the kernel's: the
+    /// data plane goes on.
+    pub fn crash_node(&mut self, switch: usize) {
+        self.engine.crash_node(switch);
+    }
+
+    /// Starts the node of a switch anew, on the data plane that has outlived the one before.
+    pub fn restart_node(&mut self, switch: usize) {
+        let incarnation = self.engine.next_incarnation(switch);
+        let seed = self.node_seed(switch);
+        let config = assemble::switch_config(&self.fabric, switch, incarnation, seed);
+        self.engine.restart_node(switch, |plane| SwitchNode::new(config.control, plane));
+    }
+
     /// (Re)starts the controller with nothing in memory but what its store has.
     pub fn start_controller(&mut self) {
         let station = self.controller_station();

@@ -26,6 +26,7 @@ mod priorities;
 mod probes;
 mod queueing;
 mod rates;
+mod restart;
 mod ring;
 mod routers;
 mod start;

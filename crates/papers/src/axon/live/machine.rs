@@ -24,12 +24,9 @@ const PROGRAMS: [(&str, &str); 10] = [
 /// # Errors
 /// Names the packages that are missing.
 pub fn check_programs() -> Result<()> {
-    let path = std::env::var("PATH").unwrap_or_default();
-    let is_there =
-        |program: &str| path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists());
     let mut missing: Vec<_> = PROGRAMS
         .iter()
-        .filter(|(program, _)| !is_there(program))
+        .filter(|(program, _)| !has_program(program))
         .map(|(_, package)| *package)
         .collect();
     missing.dedup();
@@ -37,6 +34,12 @@ pub fn check_programs() -> Result<()> {
         bail!("the demo needs these Debian packages: {}", missing.join(" "));
     }
     Ok(())
+}
+
+/// Whether a program can be started by its name.
+pub fn has_program(program: &str) -> bool {
+    let path = std::env::var("PATH").unwrap_or_default();
+    path.split(':').any(|dir| std::path::Path::new(dir).join(program).exists())
 }
 
 /// What this machine is.

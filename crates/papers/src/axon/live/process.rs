@@ -141,6 +141,11 @@ impl Process {
         Ok(self.complaint())
     }
 
+    /// Its number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Whether it still runs.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
@@ -151,7 +156,8 @@ impl Process {
         std::fs::read_to_string(&self.stderr).unwrap_or_default()
     }
 
-    fn printed(&self) -> String {
+    /// What it has written to stdout.
+    pub fn printed(&self) -> String {
         let bytes = std::fs::read(&self.stdout).unwrap_or_default();
         String::from_utf8_lossy(&bytes).into_owned()
     }

@@ -1,0 +1,234 @@
+//! `axon bench`: the data planes beside bridges, Open vSwitch and a bare redirect.
+
+use crate::cli::output::{self, is_standard};
+use crate::cli::reserve::{Reserved, apart};
+use crate::cli::say::{self, Unwritten};
+use anyhow::{Result, ensure};
+use axon_bench::report::{MachineJson, Report};
+use axon_bench::run;
+use axon_bench::selection::Settings;
+use axon_bench::traffic::{data, datagrams, inside, packets};
+use axon_papers::axon::live::machine;
+use axon_papers::axon::live::process::Stop;
+use axon_papers::reproduce::Plot;
+use axon_wire::MacAddr;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// What `--quick` sets.
+const QUICK: (u32, u32, &[u32]) = (1, 1, &[3]);
+/// What is set without.
+const USUAL: (u32, u32, &[u32]) = (3, 1, &[1, 3, 5]);
+
+/// Measure the data planes of this machine beside bridges, Open vSwitch and a bare redirect
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 all that this machine has was measured, noisy or not; 1 a \
+    measurement failed, or data did not arrive as it was sent; 2 it could not be tried, or wrong \
+    usage; 130 interrupted",
+    args_conflicts_with_subcommands = true
+)]
+pub struct Arguments {
+    /// How often everything is measured, 1 to 1000; 3 by default
+    #[arg(long, value_name = "N")]
+    rounds: Option<u32>,
+    /// About how long each measurement takes, 1 to 600 whole seconds; 1 by default
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u32>,
+    /// Numbers of switches in a line, 1 to 16 each; 1,3,5 by default
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    switches: Vec<u32>,
+    /// One round through three switches, unless other options say otherwise
+    #[arg(long)]
+    quick: bool,
+    /// What to measure: bridges, redirect, ovs, full, tc, xdp, and tcp, ping, packets, intact,
+    /// shares; without one of a kind, all of that kind
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    only: Vec<String>,
+    /// Write all figures as JSON; `-` writes it to standard output, and nothing else
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Draw how many times better than bridges, and beside it, in NAME-packets.svg, the time between
+    /// frames
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    #[command(subcommand)]
+    part: Option<Part>,
+}
+
+/// What the command runs on its hosts.
+#[derive(clap::Subcommand)]
+enum Part {
+    /// Become a command that ends with its parent
+    #[command(hide = true)]
+    Inside {
+        /// The command
+        #[arg(last = true)]
+        argv: Vec<String>,
+    },
+    /// Send frames of 64 bytes
+    #[command(hide = true)]
+    PacketsSend {
+        /// The device to send from
+        device: String,
+        /// Its address
+        from: Ipv4Addr,
+        /// The MAC of the receiver
+        mac: String,
+        /// Its address
+        to: Ipv4Addr,
+        /// For how long, in milliseconds
+        millis: u64,
+        /// Frames a second; as fast as possible without
+        rate: Option<u64>,
+    },
+    /// Count frames that arrive
+    #[command(hide = true)]
+    PacketsReceive,
+    /// Send a TCP stream
+    #[command(hide = true)]
+    DataSend {
+        /// The receiver
+        to: Ipv6Addr,
+        /// How much
+        bytes: u64,
+    },
+    /// Receive a TCP stream
+    #[command(hide = true)]
+    DataReceive,
+    /// Send UDP super-packets
+    #[command(hide = true)]
+    DatagramsSend {
+        /// The receiver
+        to: Ipv4Addr,
+        /// How many
+        packets: u64,
+    },
+    /// Receive the datagrams of UDP super-packets
+    #[command(hide = true)]
+    DatagramsReceive {
+        /// How many super-packets
+        packets: u64,
+    },
+}
+
+/// Measures, and answers whether all that was measured went well.
+///
+/// # Errors
+/// It could not be tried; everything that was started is stopped again.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(part) = &arguments.part {
+        return run_part(part).map(|()| ExitCode::SUCCESS);
+    }
+    let (rounds, seconds, switches) = if arguments.quick { QUICK } else { USUAL };
+    let switches =
+        if arguments.switches.is_empty() { switches } else { arguments.switches.as_slice() };
+    let rounds = arguments.rounds.unwrap_or(rounds);
+    let seconds = arguments.seconds.unwrap_or(seconds);
+    let settings = Settings::new(rounds, seconds, switches, &arguments.only)?;
+    let is_quiet = reserve(arguments)?;
+    let stop = Stop::on_signals()?;
+    let began = Instant::now();
+    let found = match run::run(&settings, &stop) {
+        Err(error) if stop.check().is_err() => {
+            say::note!("{error:#}");
+            return Ok(say::INTERRUPTED.into());
+        }
+        found => found?,
+    };
+    let of = machine::describe();
+    let machine = MachineJson {
+        date: machine::date()?,
+        commit: env!("AXON_COMMIT").into(),
+        cpu: of.cpu,
+        cpus: of.cpus,
+        kernel: of.kernel,
+        wall_seconds: began.elapsed().as_secs_f64(),
+    };
+    let report = Report::new(&settings, found, machine);
+    let mut unwritten = Unwritten::default();
+    if !is_quiet {
+        unwritten.take(say::print(&report.text()));
+    }
+    if let Some(path) = &arguments.json {
+        unwritten.take(output::json(&report).and_then(|text| output::write(path, &text)));
+    }
+    if let Some(path) = &arguments.plot {
+        draw(&report, path, &mut unwritten);
+    }
+    ensure!(!report.figures.is_empty() || !report.failed.is_empty(), "nothing could be measured");
+    Ok(unwritten.answer(report.is_good()))
+}
+
+/// Sees that results have somewhere to go; whether standard output takes one of them.
+fn reserve(arguments: &Arguments) -> Result<bool> {
+    let named = [("--json", &arguments.json), ("--plot", &arguments.plot)];
+    let named = named.into_iter().filter_map(|(what, path)| Some((what, path.as_deref()?)));
+    let named: Vec<(&str, &Path)> = named.collect();
+    let is_quiet = output::standard(named.iter().copied())?;
+    let mut files: Vec<(String, PathBuf)> = Vec::new();
+    for (what, path) in named.into_iter().filter(|(_, path)| !is_standard(path)) {
+        files.push((what.to_owned(), path.to_owned()));
+        if what == "--plot" {
+            files.push((what.to_owned(), beside(path)));
+        }
+    }
+    apart(&[], &files)?;
+    let mut reserved = Reserved::default();
+    files.iter().try_for_each(|(_, path)| reserved.file(path))?;
+    reserved.keep();
+    Ok(is_quiet)
+}
+
+/// Where the time between frames is drawn.
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!("{name}-packets.svg"))
+}
+
+/// Draws what can be drawn; the file of what cannot is left empty, and that is said.
+fn draw(report: &Report, path: &Path, unwritten: &mut Unwritten) {
+    let mut write = |path: &Path, plot: Option<Plot>| match plot {
+        Some(plot) => {
+            unwritten.take(plot.svg().and_then(|svg| output::write(path, &svg)));
+        }
+        None => say::note!("{}: nothing was measured that it shows", output::name(path)),
+    };
+    write(path, report.speeds());
+    if !is_standard(path) {
+        write(&beside(path), report.packets());
+    }
+}
+
+fn run_part(part: &Part) -> Result<()> {
+    let text = match part {
+        Part::Inside { argv } => return inside::become_command(argv),
+        Part::PacketsSend { device, from, mac, to, millis, rate } => {
+            let (device, mac) = (device.clone(), read_mac(mac)?);
+            let ends = packets::Ends { device, from: *from, mac, to: *to };
+            serde_json::to_string(&packets::send(&ends, *rate, Duration::from_millis(*millis))?)?
+        }
+        Part::PacketsReceive => return packets::receive(std::io::stdout()),
+        Part::DataSend { to, bytes } => serde_json::to_string(&data::send(*to, *bytes)?)?,
+        Part::DataReceive => serde_json::to_string(&data::receive()?)?,
+        Part::DatagramsSend { to, packets } => {
+            datagrams::send(*to, *packets)?;
+            return Ok(());
+        }
+        Part::DatagramsReceive { packets } => {
+            serde_json::to_string(&datagrams::receive(*packets)?)?
+        }
+    };
+    say::print(&text)
+}
+
+/// `02:00:00:00:00:01`.
+fn read_mac(text: &str) -> Result<MacAddr> {
+    let bytes: Vec<u8> =
+        text.split(':').filter_map(|part| u8::from_str_radix(part, 16).ok()).collect();
+    let bytes: Option<[u8; 6]> = bytes.try_into().ok();
+    ensure!(bytes.is_some(), "{text}: expected a MAC such as 02:00:00:00:00:01");
+    Ok(MacAddr(bytes.unwrap_or_default()))
+}

@@ -1,0 +1,102 @@
+//! CPU time of processes, exact: the scheduler's own account of each thread.
+//!
+//! What the kernel does in an interrupt for a network device counts for the thread that it
+//! interrupts, so on one machine the path of a frame is on the account of its sender, of the
+//! processes of switches, or of `ksoftirqd`. /proc/stat counts ticks instead, and misses much of
+//! that.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+/// The parent of each process, from /proc.
+fn parents() -> BTreeMap<u32, u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+    let parent = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The second field is the name in parentheses, which may hold anything.
+        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse().ok()?;
+        Some((pid, parent))
+    };
+    entries.filter_map(number).filter_map(parent).collect()
+}
+
+/// A process and all that it has started, as far as they run.
+pub fn descendants(of: Option<u32>) -> Vec<u32> {
+    let Some(of) = of else { return Vec::new() };
+    below(of, &parents())
+}
+
+fn below(of: u32, parents: &BTreeMap<u32, u32>) -> Vec<u32> {
+    let mut found = vec![of];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        found.extend(parents.iter().filter(|(_, of)| **of == parent).map(|(pid, _)| pid));
+        at += 1;
+    }
+    found
+}
+
+/// The threads of the kernel that work off packets when an interrupt leaves some; none where they
+/// cannot be seen.
+pub fn softirq_threads() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_one = |pid: &u32| {
+        fs::read_to_string(format!("/proc/{pid}/comm"))
+            .is_ok_and(|name| name.starts_with("ksoftirqd/"))
+    };
+    pids.filter(is_one).collect()
+}
+
+/// CPU time that all threads of these processes have had, in ns; `None` where the kernel keeps no
+/// such account (CONFIG_SCHED_INFO). A process that has ended has none.
+pub fn nanos(processes: &[u32]) -> Option<u64> {
+    fs::metadata("/proc/self/schedstat").ok()?;
+    Some(processes.iter().filter_map(|&pid| of_process(pid)).sum())
+}
+
+fn of_process(pid: u32) -> Option<u64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let account = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        first_number(&text)
+    });
+    Some(account.sum())
+}
+
+/// Time on a CPU, time waiting for one, number of times: the first counts.
+fn first_number(schedstat: &str) -> Option<u64> {
+    schedstat.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_of_processes_is_followed_to_its_leaves() {
+        let parents = BTreeMap::from([(2, 1), (3, 2), (4, 3), (5, 1), (6, 3)]);
+        assert_eq!(below(2, &parents), [2, 3, 4, 6]);
+        assert_eq!(below(9, &parents), [9]);
+        assert!(descendants(None).is_empty());
+        assert!(descendants(Some(std::process::id())).contains(&std::process::id()));
+    }
+
+    #[test]
+    fn time_on_a_cpu_is_the_first_number() {
+        assert_eq!(first_number("123 45 6\n"), Some(123));
+        assert_eq!(first_number(""), None);
+    }
+
+    #[test]
+    fn work_takes_time_and_a_process_that_is_none_takes_none() {
+        let own = [std::process::id()];
+        let Some(before) = nanos(&own) else { return };
+        let mut sum = 0u64;
+        while nanos(&own) <= Some(before) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert_eq!(nanos(&[u32::MAX]), Some(0));
+    }
+}

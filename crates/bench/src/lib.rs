@@ -1,0 +1,20 @@
+//! `axon bench`: every data plane of Axon beside Linux bridges, Open vSwitch and a bare redirect,
+//! in one run.
+//!
+//! Each subject is built in network namespaces of its own, measured and removed again, one after
+//! the other and several rounds, so that a slow minute of the machine meets all of them. Medians
+//! count, and how far the rounds lie apart stands beside them. `docs/bench.md` describes how each
+//! figure is taken.
+
+pub mod cpu;
+pub mod measure;
+pub mod noise;
+pub mod plot;
+pub mod quantity;
+pub mod report;
+pub mod run;
+pub mod selection;
+pub mod statistics;
+pub mod subject;
+pub mod table;
+pub mod traffic;

@@ -1,0 +1,32 @@
+//! The measurements on a subject that is up.
+
+mod intact;
+mod packets;
+mod ping;
+mod shares;
+mod tcp;
+
+pub use shares::shares;
+
+use crate::quantity::Quantity;
+use crate::selection::Part;
+use crate::subject::World;
+use anyhow::Result;
+
+/// Figures of one measurement.
+pub type Figures = Vec<(Quantity, f64)>;
+
+/// Takes a measurement through a line, from its first host to its second; `seconds` is about how
+/// long it takes. Shares have a topology of their own, see [`shares()`].
+///
+/// # Errors
+/// A program on a host fails, or the user wants it all to stop.
+pub fn through(world: &World<'_>, part: Part, seconds: u32) -> Result<Figures> {
+    match part {
+        Part::Tcp => tcp::both(world, seconds),
+        Part::Ping => ping::both(world, seconds),
+        Part::Packets => packets::all(world, seconds),
+        Part::Intact => intact::both(world, seconds),
+        Part::Shares => Ok(Figures::new()),
+    }
+}

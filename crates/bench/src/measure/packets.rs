@@ -1,0 +1,152 @@
+//! Frames of 64 bytes: the most that arrive, and what arrives when more is offered.
+//!
+//! The peak is searched for: first a sender at full speed; if not all of that arrives, it offers
+//! half as much again and again, until so little is offered that no more can arrive than has
+//! arrived already, and then a little more and a little less than the best of these. Ten times the
+//! peak is the overload, or as much as the sender can.
+
+use super::Figures;
+use crate::cpu;
+use crate::quantity::Quantity;
+use crate::subject::World;
+use crate::traffic::packets::{self, PORT};
+use anyhow::Result;
+use axon_papers::axon::live::process::Process;
+use std::time::Duration;
+
+/// The overload in multiples of the peak.
+const OVERLOAD: f64 = 10.0;
+/// A sender of whose frames this fraction arrives has not found the peak of what carries them.
+const ALL: f64 = 0.98;
+/// What is tried around the best of the halved rates, in multiples of it.
+const AROUND: [f64; 2] = [0.75, 1.4];
+/// Milliseconds of a step for each second of a measurement.
+const STEP_MS: u32 = 300;
+/// How long a sender may take to start and to end.
+const SLACK: Duration = Duration::from_secs(15);
+
+/// What became of one offered rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Step {
+    /// Frames a second that were sent.
+    offered: f64,
+    /// Frames a second that arrived.
+    delivered: f64,
+    /// CPU time for each frame that arrived, in ns, if it is known.
+    cpu_nanos: Option<f64>,
+}
+
+/// What the search has found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Found {
+    peak: Step,
+    overload: Step,
+}
+
+/// The peak, the overload and the CPU time of a frame.
+pub fn all(world: &World<'_>, seconds: u32) -> Result<Figures> {
+    let receiver = world.start_own(1, "packets-receive", "packets-receive")?;
+    world.wait_listening(1, 'u', PORT)?;
+    let found = search(|rate| step(world, &receiver, rate, STEP_MS * seconds))?;
+    let Found { peak, overload } = found;
+    let mut figures = vec![
+        (Quantity::PacketsPeak, peak.delivered / 1e3),
+        (Quantity::OverloadOffered, overload.offered / peak.delivered),
+        (Quantity::OverloadDelivered, overload.delivered / peak.delivered),
+    ];
+    figures.extend(peak.cpu_nanos.map(|nanos| (Quantity::CpuPerPacket, nanos)));
+    Ok(figures)
+}
+
+/// Looks for the peak and overloads it; `step` tries a rate, or full speed.
+fn search(mut step: impl FnMut(Option<f64>) -> Result<Step>) -> Result<Found> {
+    let full = step(None)?;
+    let mut peak = full;
+    if full.delivered < full.offered * ALL {
+        let mut rate = full.offered / 2.0;
+        let mut best_rate = rate;
+        while rate > peak.delivered.max(1.0) {
+            let found = step(Some(rate))?;
+            if found.delivered > peak.delivered {
+                (peak, best_rate) = (found, rate);
+            }
+            rate /= 2.0;
+        }
+        for around in AROUND {
+            let found = step(Some(best_rate * around))?;
+            if found.delivered > peak.delivered {
+                peak = found;
+            }
+        }
+    }
+    let wanted = peak.delivered * OVERLOAD;
+    let overload = if full.offered <= wanted { full } else { step(Some(wanted))? };
+    Ok(Found { peak, overload })
+}
+
+/// Offers a rate for so many milliseconds.
+fn step(world: &World<'_>, receiver: &Process, rate: Option<f64>, millis: u32) -> Result<Step> {
+    let (device, from, mac, to) =
+        (world.device(0), world.address(0), world.mac(1), world.address(1));
+    let mut words = format!("packets-send {device} {from} {mac} {to} {millis}");
+    if let Some(rate) = rate {
+        words += &format!(" {:.0}", rate.max(1.0));
+    }
+    let workers = [world.switch_processes(), cpu::softirq_threads()].concat();
+    let before = cpu::nanos(&workers);
+    let sender = world.start_own(0, &words, "packets-send")?;
+    let limit = Duration::from_millis(u64::from(millis)) + SLACK;
+    let sent = packets::parse(&sender.succeed(limit, world.stop())?)?;
+    let workers = before.zip(cpu::nanos(&workers)).map(|(before, after)| after - before);
+    let delivered = sent.delivered(&receiver.printed())?;
+    let arrived = delivered * sent.seconds();
+    let cpu_nanos = workers.filter(|_| arrived > 0.0);
+    let cpu_nanos = cpu_nanos.map(|workers| (workers + sent.cpu_nanos) as f64 / arrived);
+    Ok(Step { offered: sent.offered(), delivered, cpu_nanos })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sender of at most 1.000.000 frames a second, and what carries so many of its frames.
+    fn found(carried: impl Fn(f64) -> f64) -> (Found, usize) {
+        let mut steps = 0;
+        let step = |rate: Option<f64>| {
+            steps += 1;
+            let offered = rate.unwrap_or(1e6).min(1e6);
+            Ok(Step { offered, delivered: carried(offered), cpu_nanos: None })
+        };
+        (search(step).unwrap(), steps)
+    }
+
+    #[test]
+    fn a_sender_that_is_the_slowest_finds_the_peak_at_once() {
+        let (found, steps) = found(|offered| offered);
+        assert_eq!((found.peak.delivered, found.overload.offered, steps), (1e6, 1e6, 1));
+    }
+
+    #[test]
+    fn what_drops_the_rest_has_its_peak_at_full_speed() {
+        let (found, _) = found(|offered| offered.min(300e3));
+        assert_eq!(found.peak.delivered, 300e3);
+        assert_eq!(found.overload.offered, 1e6, "the sender cannot do three million");
+    }
+
+    #[test]
+    fn what_collapses_under_overload_is_seen_at_its_best_and_at_its_worst() {
+        let (found, steps) = found(|offered| if offered <= 60e3 { offered } else { 2e3 });
+        assert!((30e3..=60e3).contains(&found.peak.delivered), "{found:?}");
+        let overload = found.overload.offered / found.peak.delivered;
+        assert!((9.9..10.1).contains(&overload), "{found:?}");
+        assert_eq!(found.overload.delivered, 2e3);
+        assert!(steps < 12, "{steps}");
+    }
+
+    #[test]
+    fn what_carries_nothing_ends_the_search() {
+        let (found, steps) = found(|_| 0.0);
+        assert_eq!(found.peak.delivered, 0.0);
+        assert!(steps < 30, "{steps}");
+    }
+}

@@ -1,0 +1,83 @@
+//! Whether the machine was quiet: a loop that does nothing but count, on all CPUs at once, while
+//! nothing of the run is there.
+//!
+//! A loop that has waited for its CPU has shared it, which the kernel knows; one that has not, and
+//! took longer than the best loop of the run all the same, had a slower CPU.
+
+use crate::statistics::median;
+use nix::time::{ClockId, clock_gettime};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Turns of the loop: some tens of milliseconds.
+const TURNS: u64 = 20_000_000;
+
+/// What the loops of a run have taken.
+#[derive(Clone, Debug, Default)]
+pub struct Calibration {
+    loops: Vec<Turned>,
+}
+
+/// What a loop took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turned {
+    /// In seconds.
+    wall: f64,
+    /// Of these, in seconds, on a CPU.
+    cpu: f64,
+}
+
+impl Calibration {
+    /// Runs the loop once more, on every CPU that this process may use: the slowest counts.
+    pub fn run(&mut self) {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        let slowest = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..cpus).map(|_| scope.spawn(turn)).collect();
+            let loops = threads.into_iter().filter_map(|thread| thread.join().ok());
+            loops.max_by(|a, b| a.wall.total_cmp(&b.wall))
+        });
+        self.loops.extend(slowest);
+    }
+
+    /// The median of all loops in multiples of one that had its CPU for itself; `None` before the
+    /// first.
+    pub fn slowdown(&self) -> Option<f64> {
+        let best = self.loops.iter().map(|one| one.cpu).min_by(f64::total_cmp)?;
+        let times: Vec<f64> = self.loops.iter().map(|one| one.wall / best).collect();
+        median(&times)
+    }
+}
+
+fn turn() -> Turned {
+    let (start, cpu) = (Instant::now(), cpu_seconds());
+    let mut state = 1u64;
+    for _ in 0..TURNS {
+        state = black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
+    }
+    Turned { wall: start.elapsed().as_secs_f64(), cpu: cpu_seconds() - cpu }
+}
+
+/// CPU time of this thread; zero on no Linux that there is.
+fn cpu_seconds() -> f64 {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)
+        .map_or(0.0, |time| time.tv_sec() as f64 + time.tv_nsec() as f64 / 1e9)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_that_waited_for_its_cpu_is_slow_even_if_it_is_the_only_one() {
+        assert_eq!(Calibration::default().slowdown(), None);
+        let loops = vec![Turned { wall: 0.2, cpu: 0.1 }];
+        assert_eq!(Calibration { loops }.slowdown(), Some(2.0));
+    }
+
+    #[test]
+    fn the_slowdown_is_that_of_the_middle_against_the_best() {
+        let of = [0.15, 0.1, 0.4].map(|wall| Turned { wall, cpu: wall });
+        let slowdown = Calibration { loops: of.into() }.slowdown().unwrap();
+        assert!((slowdown - 1.5).abs() < 1e-9, "{slowdown}");
+    }
+}

@@ -1,0 +1,293 @@
+//! A run: rounds, in each of which every subject is built, measured and removed.
+
+use crate::measure::{self, Figures};
+use crate::noise::Calibration;
+use crate::quantity::Quantity;
+use crate::report::{Failed, Samples, Skipped};
+use crate::selection::{Part, Settings, Subject};
+use crate::statistics::slope;
+use crate::subject::World;
+use crate::subject::fabric::lacking;
+use crate::subject::shape::Shape;
+use anyhow::{Result, ensure};
+use axon_linux::lab::Interrupted;
+use axon_papers::axon::live::machine::has_program;
+use axon_papers::axon::live::process::Stop;
+use axon_papers::axon::live::progress::Progress;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Programs without which nothing can be measured, with their Debian packages.
+const PROGRAMS: [(&str, &str); 3] =
+    [("ip", "iproute2"), ("ss", "iproute2"), ("ping", "iputils-ping")];
+/// The rates of the egress that is shared in Mb/s, and what is taken there.
+const SHARED: [(u32, [Quantity; 2]); 2] = [
+    (200, [Quantity::SharesTwoHundredMbps, Quantity::TotalTwoHundredMbps]),
+    (1000, [Quantity::SharesOneGbps, Quantity::TotalOneGbps]),
+];
+
+/// What a run has found.
+#[derive(Default)]
+pub struct Found {
+    /// The figures of all rounds.
+    pub samples: Samples,
+    /// What this machine does not have.
+    pub skipped: Vec<Skipped>,
+    /// What went wrong.
+    pub failed: Vec<Failed>,
+    /// How quiet the machine was.
+    pub calibration: Calibration,
+}
+
+/// A folder for the files of a run, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn make() -> Result<Folder> {
+        let path = std::env::temp_dir().join(format!("axon-bench-{}", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Folder(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is a file of a few kilobytes in a place for such.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Measures what the settings ask for. Everything that was started is stopped again, also on an
+/// error and on Ctrl-C. Progress goes to standard error.
+///
+/// # Errors
+/// This user may not make network namespaces, a program is missing without which nothing can be
+/// measured, or the user wants it all to stop. What one subject lacks, or what fails in one, is no
+/// error, but in what was found.
+pub fn run(settings: &Settings, stop: &Stop) -> Result<Found> {
+    ensure!(
+        nix::unistd::geteuid().is_root(),
+        "`axon bench` makes network namespaces: run it as root"
+    );
+    for (program, package) in PROGRAMS {
+        ensure!(has_program(program), "{program} is missing: install the package {package}");
+    }
+    let mut run = Run { found: Found::default(), active: Vec::new(), parts: Vec::new() };
+    run.parts = settings.parts.iter().copied().filter(|&part| run.can_measure(part)).collect();
+    run.active = settings.subjects.iter().copied().filter(|&one| run.can_build(one)).collect();
+    let folder = Folder::make()?;
+    let mut progress = Progress::new(u64::from(settings.rounds) * run.steps(settings) as u64);
+    for round in 0..settings.rounds {
+        run.round(settings, round, (&folder.0, stop), &mut progress)?;
+    }
+    drop(progress);
+    Ok(run.found)
+}
+
+struct Run {
+    found: Found,
+    /// The subjects that are to be had.
+    active: Vec<Subject>,
+    /// The measurements that can be taken.
+    parts: Vec<Part>,
+}
+
+impl Run {
+    /// What a round builds, if nothing turns out to be missing.
+    fn steps(&self, settings: &Settings) -> usize {
+        let lines = if settings.has_line() { settings.switches.len() } else { 0 };
+        let shared = if self.parts.contains(&Part::Shares) { self.with_rates().count() } else { 0 };
+        lines * self.active.len() + shared
+    }
+
+    /// The subjects whose links hold a rate.
+    fn with_rates(&self) -> impl Iterator<Item = Subject> {
+        let rated = [Subject::Bridges, Subject::Full, Subject::Tc];
+        self.active.iter().copied().filter(move |subject| rated.contains(subject))
+    }
+
+    fn can_measure(&mut self, part: Part) -> bool {
+        let can = !matches!(part, Part::Tcp | Part::Shares) || has_program("iperf3");
+        if !can {
+            let reason = "iperf3 is missing: install the package iperf3".into();
+            self.found.skipped.push(Skipped { what: part.name().into(), reason });
+        }
+        can
+    }
+
+    fn can_build(&mut self, subject: Subject) -> bool {
+        let can = subject != Subject::Ovs || has_program("ovs-vswitchd");
+        if !can {
+            let reason = "ovs-vswitchd is missing: install the package openvswitch-switch";
+            self.skip(subject, reason.into());
+        }
+        can
+    }
+
+    fn skip(&mut self, subject: Subject, reason: String) {
+        self.active.retain(|&one| one != subject);
+        self.found.skipped.push(Skipped { what: subject.name().into(), reason });
+    }
+
+    fn fail(&mut self, subject: Subject, (switches, part): (u32, Option<Part>), why: String) {
+        self.found.failed.push(Failed { subject, switches, part, why });
+    }
+
+    fn round(
+        &mut self,
+        settings: &Settings,
+        round: u32,
+        (folder, stop): (&Path, &Stop),
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let mut peaks: BTreeMap<Subject, Peaks> = BTreeMap::new();
+        let order = |active: &[Subject]| {
+            let mut order = active.to_vec();
+            let first = round as usize % order.len().max(1);
+            order.rotate_left(first);
+            order
+        };
+        for &switches in settings.switches.iter().filter(|_| settings.has_line()) {
+            for subject in order(&self.active) {
+                let name = subject.name();
+                progress.step(&format!("round {}: {name}, {switches} switches", round + 1));
+                let folder = folder.join(format!("{name}-{switches}-{round}"));
+                let shape = Shape::line(switches);
+                let figures = self.line(settings, (subject, switches), &shape, &folder, stop)?;
+                peaks.entry(subject).or_default().add(switches, &figures);
+                self.found.samples.add(subject, switches, &figures);
+            }
+        }
+        for (subject, peaks) in peaks {
+            self.found.samples.add(subject, 0, &peaks.per_hop());
+        }
+        let shared = self.parts.contains(&Part::Shares);
+        let rated: Vec<Subject> = self.with_rates().collect();
+        for subject in order(&rated).into_iter().filter(|_| shared) {
+            progress.step(&format!("round {}: {}, shares", round + 1, subject.name()));
+            for (rate, [ratio, total]) in SHARED {
+                let folder = folder.join(format!("{}-shares-{rate}-{round}", subject.name()));
+                let shape = Shape::shares(rate);
+                let Some(world) = self.up((subject, 2), &shape, &folder, stop)? else { break };
+                let shares = measure::shares(&world, settings.seconds);
+                let shares = shares.map(|got| vec![(ratio, got.ratio), (total, got.total_mbps)]);
+                let figures = self.kept((subject, 2, Part::Shares), shares, stop)?;
+                self.found.samples.add(subject, 0, &figures);
+            }
+        }
+        Ok(())
+    }
+
+    /// Builds a subject. `None` if it cannot be built: then it is not tried again.
+    fn up<'a>(
+        &mut self,
+        (subject, switches): (Subject, u32),
+        shape: &Shape,
+        folder: &Path,
+        stop: &'a Stop,
+    ) -> Result<Option<World<'a>>> {
+        stop.check()?;
+        self.found.calibration.run();
+        let error = match World::up(subject, shape, folder, stop) {
+            Ok(world) => return Ok(Some(world)),
+            Err(error) => error,
+        };
+        stop.check()?;
+        // While a lab is started, it takes the signals.
+        if error.is::<Interrupted>() {
+            return Err(error);
+        }
+        match lacking(&error) {
+            Some(reason) => self.skip(subject, reason),
+            None => {
+                self.fail(subject, (switches, None), format!("{error:#}"));
+                self.active.retain(|&one| one != subject);
+            }
+        }
+        Ok(None)
+    }
+
+    /// All figures of a subject through one line.
+    fn line(
+        &mut self,
+        settings: &Settings,
+        of: (Subject, u32),
+        shape: &Shape,
+        folder: &Path,
+        stop: &Stop,
+    ) -> Result<Figures> {
+        let mut figures = Figures::new();
+        let Some(world) = self.up(of, shape, folder, stop)? else { return Ok(figures) };
+        for part in self.parts.clone() {
+            let found = measure::through(&world, part, settings.seconds);
+            figures.extend(self.kept((of.0, of.1, part), found, stop)?);
+        }
+        Ok(figures)
+    }
+
+    /// The figures of a measurement; none if it failed, which is written down.
+    fn kept(
+        &mut self,
+        (subject, switches, part): (Subject, u32, Part),
+        found: Result<Figures>,
+        stop: &Stop,
+    ) -> Result<Figures> {
+        stop.check()?;
+        Ok(found.unwrap_or_else(|error| {
+            self.fail(subject, (switches, Some(part)), format!("{error:#}"));
+            Figures::new()
+        }))
+    }
+}
+
+/// The peaks of one subject in one round: by the number of switches, the time between two frames
+/// and the CPU time of each, in ns.
+#[derive(Default)]
+struct Peaks {
+    between: Vec<(f64, f64)>,
+    cpu: Vec<(f64, f64)>,
+}
+
+impl Peaks {
+    fn add(&mut self, switches: u32, figures: &Figures) {
+        let at = f64::from(switches);
+        for &(quantity, figure) in figures {
+            match quantity {
+                Quantity::PacketsPeak if figure > 0.0 => self.between.push((at, 1e6 / figure)),
+                Quantity::CpuPerPacket => self.cpu.push((at, figure)),
+                _ => {}
+            }
+        }
+    }
+
+    /// What one more switch adds.
+    fn per_hop(&self) -> Figures {
+        let slopes = [
+            (Quantity::PacketsPerHop, slope(&self.between)),
+            (Quantity::CpuPerHop, slope(&self.cpu)),
+        ];
+        slopes.into_iter().filter_map(|(quantity, slope)| Some((quantity, slope?))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_hop_costs_is_the_slope_over_the_switches_of_one_round() {
+        let mut peaks = Peaks::default();
+        for (switches, kframes, cpu) in
+            [(1, 1000.0, 900.0), (3, 500.0, 1900.0), (5, 1e6 / 3e3, 2900.0)]
+        {
+            let figures = vec![(Quantity::PacketsPeak, kframes), (Quantity::CpuPerPacket, cpu)];
+            peaks.add(switches, &figures);
+        }
+        let [(_, between), (_, cpu)] = peaks.per_hop()[..] else { panic!("two slopes") };
+        assert!((between - 500.0).abs() < 1e-6 && (cpu - 500.0).abs() < 1e-6, "{between} {cpu}");
+        let mut one = Peaks::default();
+        one.add(3, &vec![(Quantity::PacketsPeak, 10.0), (Quantity::PacketsPeak, 0.0)]);
+        assert!(one.per_hop().is_empty(), "one number of switches has no slope");
+    }
+}

@@ -1,0 +1,184 @@
+//! What is measured, and with what: the words of `--only`, and the settings of a run.
+
+use anyhow::{Result, bail, ensure};
+use serde::Serialize;
+
+/// Switches in a line, at most: more add time and no knowledge.
+pub const SWITCHES_MAX: u32 = 16;
+/// Rounds, at most.
+pub const ROUNDS_MAX: u32 = 1000;
+/// Seconds of each measurement, at most.
+pub const SECONDS_MAX: u32 = 600;
+
+/// What carries the frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// Linux bridges that learn addresses, without a spanning tree.
+    Bridges,
+    /// A program at tc that sends every frame out of the other port, unread.
+    Redirect,
+    /// Open vSwitch with its user-space datapath, one process for each switch.
+    Ovs,
+    /// Axon with the data plane `full`, the process of each switch.
+    Full,
+    /// Axon with the data plane `tc`, in the kernel.
+    Tc,
+    /// Axon with the data plane `xdp`, in drivers.
+    Xdp,
+}
+
+impl Subject {
+    /// All of them, in the order of the table; the first is what the others are compared with.
+    pub const ALL: [Subject; 6] = [
+        Subject::Bridges,
+        Subject::Redirect,
+        Subject::Ovs,
+        Subject::Full,
+        Subject::Tc,
+        Subject::Xdp,
+    ];
+
+    /// Its name: in `--only`, in the table and in the JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Subject::Bridges => "bridges",
+            Subject::Redirect => "redirect",
+            Subject::Ovs => "ovs",
+            Subject::Full => "full",
+            Subject::Tc => "tc",
+            Subject::Xdp => "xdp",
+        }
+    }
+
+    /// Whether it is a data plane of Axon.
+    pub const fn is_axon(self) -> bool {
+        matches!(self, Subject::Full | Subject::Tc | Subject::Xdp)
+    }
+}
+
+/// One kind of measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// One and four TCP streams.
+    Tcp,
+    /// Round trips, paced and one after the other.
+    Ping,
+    /// Frames of 64 bytes: the peak, overload, CPU time.
+    Packets,
+    /// Whether TCP over IPv6 and UDP super-packets arrive as they were sent.
+    Intact,
+    /// Shares of two ingress ports in one rated egress.
+    Shares,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 5] = [Part::Tcp, Part::Ping, Part::Packets, Part::Intact, Part::Shares];
+
+    /// Its name in `--only`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Part::Tcp => "tcp",
+            Part::Ping => "ping",
+            Part::Packets => "packets",
+            Part::Intact => "intact",
+            Part::Shares => "shares",
+        }
+    }
+}
+
+/// What a run does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How often everything is measured, 1 or more.
+    pub rounds: u32,
+    /// How long each measurement takes, about; whole seconds, 1 or more.
+    pub seconds: u32,
+    /// Numbers of switches in the line.
+    pub switches: Vec<u32>,
+    /// What carries the frames.
+    pub subjects: Vec<Subject>,
+    /// What is measured.
+    pub parts: Vec<Part>,
+}
+
+impl Settings {
+    /// Checks numbers, and reads the words of `--only`: names of subjects and of measurements.
+    /// Without one of a kind all of that kind are chosen.
+    ///
+    /// # Errors
+    /// A number out of its range, or a word that names nothing; the error names those there are.
+    pub fn new(rounds: u32, seconds: u32, switches: &[u32], only: &[String]) -> Result<Settings> {
+        let within = |name: &str, value: u32, max: u32| {
+            ensure!((1..=max).contains(&value), "{name} {value}: expected 1 to {max}");
+            Ok(())
+        };
+        within("--rounds", rounds, ROUNDS_MAX)?;
+        within("--seconds", seconds, SECONDS_MAX)?;
+        ensure!(!switches.is_empty(), "--switches: expected numbers such as 1,3,5");
+        switches.iter().try_for_each(|&count| within("--switches", count, SWITCHES_MAX))?;
+        let mut switches = switches.to_vec();
+        switches.sort_unstable();
+        switches.dedup();
+        let (mut subjects, mut parts) = (Vec::new(), Vec::new());
+        for word in only {
+            let subject = Subject::ALL.into_iter().find(|subject| subject.name() == word);
+            let part = Part::ALL.into_iter().find(|part| part.name() == word);
+            if subject.is_none() && part.is_none() {
+                let names = Subject::ALL.iter().map(|subject| subject.name());
+                let names = names.chain(Part::ALL.iter().map(|part| part.name()));
+                let names: Vec<&str> = names.collect();
+                bail!("--only {word}: expected one of {}", names.join(", "));
+            }
+            subjects.extend(subject);
+            parts.extend(part);
+        }
+        let chosen = |wanted: &[Subject]| {
+            let all = Subject::ALL.into_iter();
+            all.filter(|one| wanted.is_empty() || wanted.contains(one)).collect()
+        };
+        let parts: Vec<Part> =
+            Part::ALL.into_iter().filter(|part| parts.is_empty() || parts.contains(part)).collect();
+        Ok(Settings { rounds, seconds, switches, subjects: chosen(&subjects), parts })
+    }
+
+    /// Whether anything is measured through a line of switches: all but shares.
+    pub fn has_line(&self) -> bool {
+        self.parts.iter().any(|&part| part != Part::Shares)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(only: &[&str]) -> Result<Settings> {
+        let only: Vec<String> = only.iter().map(|&word| word.to_owned()).collect();
+        Settings::new(3, 1, &[5, 1, 3, 3], &only)
+    }
+
+    #[test]
+    fn words_of_one_kind_leave_the_other_kind_whole() {
+        let all = of(&[]).unwrap();
+        assert_eq!((all.subjects.len(), all.parts.len(), all.switches), (6, 5, vec![1, 3, 5]));
+        let planes = of(&["tc", "bridges"]).unwrap();
+        assert_eq!(planes.subjects, [Subject::Bridges, Subject::Tc], "in the table's order");
+        assert_eq!(planes.parts.len(), 5);
+        let tcp = of(&["tcp"]).unwrap();
+        assert_eq!((tcp.subjects.len(), tcp.parts), (6, vec![Part::Tcp]));
+        assert!(!of(&["shares"]).unwrap().has_line());
+    }
+
+    #[test]
+    fn what_names_nothing_is_refused_with_the_names_there_are() {
+        let error = of(&["tpc"]).unwrap_err().to_string();
+        assert!(error.starts_with("--only tpc: expected one of bridges, redirect"), "{error}");
+        assert!(error.ends_with("tcp, ping, packets, intact, shares"), "{error}");
+        assert!(Settings::new(0, 1, &[3], &[]).is_err());
+        assert!(Settings::new(1, 0, &[3], &[]).is_err());
+        assert!(Settings::new(1, 1, &[], &[]).is_err());
+        assert!(Settings::new(1, 1, &[17], &[]).is_err());
+    }
+}

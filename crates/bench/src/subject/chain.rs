@@ -1,0 +1,179 @@
+//! A line of namespaces without Axon: hosts, and what stands for switches between them.
+
+use super::namespace::{Namespace, write_setting};
+use super::ovs::OpenVswitch;
+use super::redirect::{self, Program};
+use super::shape::Shape;
+use anyhow::{Context, Result};
+use axon_linux::iproute;
+use axon_linux::sys::{self, Offload};
+use axon_papers::axon::live::process::Stop;
+use axon_wire::MacAddr;
+use std::fmt::Write as _;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// What stands for a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A Linux bridge.
+    Bridge,
+    /// A redirect at tc to the other port.
+    Redirect,
+    /// Open vSwitch.
+    OpenVswitch,
+}
+
+/// A line that is up. Dropping it removes all of it: devices go with their namespaces.
+pub struct Chain {
+    // In order: programs and daemons end before what they are attached to.
+    _programs: Vec<Program>,
+    switches_of_ovs: Vec<OpenVswitch>,
+    hosts: Vec<Namespace>,
+    _switches: Vec<Namespace>,
+}
+
+/// The devices of a switch, by its number from 0.
+type Ports = Vec<String>;
+
+impl Chain {
+    /// Builds the line; files of daemons go to `folder`.
+    ///
+    /// # Errors
+    /// The kernel, iproute2 or Open vSwitch refuses something.
+    pub fn up(kind: Kind, shape: &Shape, folder: &Path, stop: &Stop) -> Result<Chain> {
+        let make = |_| Namespace::new();
+        let hosts = (0..shape.hosts.len()).map(make).collect::<Result<Vec<_>>>()?;
+        let switches = (0..shape.switches).map(make).collect::<Result<Vec<_>>>()?;
+        let ports = cables(shape, &hosts, &switches)?;
+        let mut chain = Chain {
+            _programs: Vec::new(),
+            switches_of_ovs: Vec::new(),
+            hosts,
+            _switches: switches,
+        };
+        for (index, ports) in ports.iter().enumerate() {
+            stop.check()?;
+            chain.forward(kind, index, ports, folder, stop)?;
+        }
+        for (host, namespace) in chain.hosts.iter().enumerate() {
+            let device = host_device(host);
+            namespace.within(|| {
+                let address = format!("{}/24", host_address(host));
+                iproute::run("ip", &["address", "add", &address, "dev", &device], "")?;
+                if kind == Kind::OpenVswitch {
+                    // Its user-space datapath forwards checksums that nobody has filled in.
+                    sys::set_offload(&device, Offload::TxChecksum, false)?;
+                }
+                Ok(sys::set_device_up(&device, true)?)
+            })?;
+        }
+        if let Some(rate) = shape.rate_mbps {
+            let shaper = format!(
+                "qdisc add dev {} root tbf rate {rate}mbit burst 128kb limit 4mb",
+                towards(0, 1)
+            );
+            chain._switches[0].within(|| {
+                iproute::run("tc", &shaper.split(' ').collect::<Vec<_>>(), "")
+                    .context("cannot hold the rate of a link")
+            })?;
+        }
+        Ok(chain)
+    }
+
+    /// Sets a switch up, and its ports.
+    fn forward(
+        &mut self,
+        kind: Kind,
+        index: usize,
+        ports: &Ports,
+        folder: &Path,
+        stop: &Stop,
+    ) -> Result<()> {
+        self._switches[index].within(|| {
+            ports.iter().try_for_each(|port| sys::set_device_up(port, true))?;
+            match kind {
+                Kind::Bridge => bridge(ports)?,
+                Kind::Redirect => self._programs.extend(redirect::both_ways(ports)?),
+                Kind::OpenVswitch => {
+                    let folder = folder.join(format!("s{}", index + 1));
+                    self.switches_of_ovs.push(OpenVswitch::start(&folder, ports, stop)?);
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// The namespace of a host, by its number from 0.
+    pub fn host(&self, host: usize) -> &Namespace {
+        &self.hosts[host]
+    }
+
+    /// The processes that carry frames, if any do.
+    pub fn processes(&self) -> Vec<u32> {
+        self.switches_of_ovs.iter().map(OpenVswitch::process).collect()
+    }
+}
+
+/// The device of a host, by its number from 0.
+pub fn host_device(host: usize) -> String {
+    format!("h{}-p0", host + 1)
+}
+
+/// The MAC of a host, by its number from 0.
+pub fn host_mac(host: usize) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 1, host as u8 + 1])
+}
+
+/// The address of a host, by its number from 0.
+pub fn host_address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
+/// The device of switch `from` on the link to switch `to`, by their numbers from 0.
+fn towards(from: usize, to: usize) -> String {
+    format!("s{}-s{}", from + 1, to + 1)
+}
+
+/// Makes all links; the devices of each switch.
+fn cables(shape: &Shape, hosts: &[Namespace], switches: &[Namespace]) -> Result<Vec<Ports>> {
+    let mut ports = vec![Ports::new(); switches.len()];
+    let mut batch = String::new();
+    for right in 1..switches.len() {
+        let (a, b) = (towards(right - 1, right), towards(right, right - 1));
+        let (left_path, path) = (switches[right - 1].path(), switches[right].path());
+        writeln!(
+            batch,
+            "link add name {a} netns {left_path} type veth peer name {b} netns {path}"
+        )?;
+        ports[right - 1].push(a);
+        ports[right].push(b);
+    }
+    for (host, &at) in shape.hosts.iter().enumerate() {
+        let (device, mac, port) =
+            (host_device(host), host_mac(host), format!("s{}-h{}", at + 1, host + 1));
+        let (path, at_path) = (hosts[host].path(), switches[at].path());
+        writeln!(
+            batch,
+            "link add name {device} address {mac} netns {path} type veth peer name {port} \
+             netns {at_path}"
+        )?;
+        ports[at].push(port);
+    }
+    // From a namespace of ours, so that no device is ever seen in the machine's own.
+    hosts[0].within(|| iproute::run("ip", &["-batch", "-"], &batch))?;
+    Ok(ports)
+}
+
+fn bridge(ports: &Ports) -> Result<()> {
+    for name in ["bridge-nf-call-iptables", "bridge-nf-call-ip6tables", "bridge-nf-call-arptables"]
+    {
+        // With it every frame goes through the rules of the firewall, at nearly twice the cost.
+        write_setting(&format!("bridge/{name}"), "0")?;
+    }
+    iproute::run("ip", &["link", "add", "br0", "type", "bridge"], "")?;
+    for port in ports {
+        iproute::run("ip", &["link", "set", port, "master", "br0"], "")?;
+    }
+    Ok(sys::set_device_up("br0", true)?)
+}

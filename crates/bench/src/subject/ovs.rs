@@ -1,0 +1,86 @@
+//! Open vSwitch with its user-space datapath: private daemons with a database of their own, in the
+//! namespace of the calling thread.
+
+use crate::traffic::inside;
+use anyhow::{Context, Result, bail};
+use axon_papers::axon::live::process::{Process, Stop};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Where Debian's package has the schema of the database.
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+/// How long a daemon may take to answer.
+const ANSWER: Duration = Duration::from_secs(15);
+
+/// A switch: a database and a daemon, ended when this is dropped.
+pub struct OpenVswitch {
+    // In order: the daemon ends before its database.
+    daemon: Process,
+    _database: Process,
+}
+
+impl OpenVswitch {
+    /// Starts a switch with these ports; all files go to `folder`.
+    ///
+    /// # Errors
+    /// A daemon does not start, or refuses something.
+    pub fn start(folder: &Path, ports: &[String], stop: &Stop) -> Result<OpenVswitch> {
+        fs::create_dir_all(folder)?;
+        let text = |name: &str| folder.join(name).display().to_string();
+        let command = |program: &str, arguments: &[String]| {
+            let argv = [&[program.to_owned()], arguments].concat();
+            let mut command = inside::command(&argv)?;
+            for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
+                command.env(variable, folder);
+            }
+            Ok::<Command, anyhow::Error>(command)
+        };
+        let finish = |name: &str, program: &str, arguments: &[String]| {
+            Process::start(command(program, arguments)?, folder, name)?.succeed(ANSWER, stop)
+        };
+        let socket = folder.join("db.sock");
+        let at = format!("unix:{}", socket.display());
+        finish("create", "ovsdb-tool", &["create".into(), text("conf.db"), SCHEMA.into()])?;
+        let arguments = [
+            text("conf.db"),
+            format!("--remote=punix:{}", socket.display()),
+            format!("--unixctl={}", text("ovsdb.ctl")),
+        ];
+        let mut database =
+            Process::start(command("ovsdb-server", &arguments)?, folder, "ovsdb-server")?;
+        wait_for(&socket, &mut database, stop)?;
+        let database_option = format!("--db={at}");
+        finish("init", "ovs-vsctl", &[database_option.clone(), "--no-wait".into(), "init".into()])?;
+        let arguments =
+            [at, "--disable-system".into(), format!("--unixctl={}", text("vswitchd.ctl"))];
+        let daemon = Process::start(command("ovs-vswitchd", &arguments)?, folder, "ovs-vswitchd")?;
+        let mut words = format!(
+            "{database_option} --timeout={} add-br br0 -- set bridge br0 datapath_type=netdev",
+            ANSWER.as_secs()
+        );
+        ports.iter().for_each(|port| words += &format!(" -- add-port br0 {port}"));
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let added = finish("add", "ovs-vsctl", &words);
+        added.with_context(|| daemon.complaint().trim().to_owned())?;
+        Ok(OpenVswitch { daemon, _database: database })
+    }
+
+    /// The process that carries frames.
+    pub fn process(&self) -> u32 {
+        self.daemon.id()
+    }
+}
+
+/// Waits until a daemon has made its socket.
+fn wait_for(socket: &Path, of: &mut Process, stop: &Stop) -> Result<()> {
+    let began = Instant::now();
+    while !socket.exists() {
+        if !of.is_running() || began.elapsed() > ANSWER {
+            bail!("ovsdb-server does not answer: {}", of.complaint().trim());
+        }
+        stop.sleep(Duration::from_millis(10))?;
+    }
+    Ok(())
+}

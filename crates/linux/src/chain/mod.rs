@@ -1,0 +1,261 @@
+//! Chains of switches on one CPU: what one more hop costs, for each way to forward.
+//!
+//! In plain English: a program makes frames in batches of 64 (BPF_PROG_RUN with live frames) and
+//! sends them through a row of namespaces, each of which is a switch of two veth devices, to one
+//! that counts and drops them. Everything happens in the softirq that the generator's thread runs
+//! after each batch, on the CPU that it is bound to, so none is lost, and the CPU time of that
+//! thread divided by the frames is what a frame costs. The difference between chains of five and of
+//! one, by four, is what a switch and its link cost: generator and end are in both.
+//!
+//! Needs root of the machine, and a thread of its own: it changes its network namespace and CPU.
+
+mod clock;
+mod devices;
+mod programs;
+
+pub use programs::Program;
+
+use crate::kernel::{Kernel, KernelSettings, Plane};
+use anyhow::{Context, Result, ensure};
+use axon_node::PortKind;
+use axon_wire::header::{self, PacketType};
+use axon_wire::{HopWidth, MacAddr, PortNo, Route};
+use devices::{LEFT, LEFT_INDEX, Namespace, RIGHT_INDEX};
+use std::path::Path;
+use std::time::Duration;
+
+/// Ports of each switch.
+const IN: PortNo = PortNo(0);
+const OUT: PortNo = PortNo(1);
+const WIDTH: HopWidth = HopWidth::Eight;
+/// The longest chain.
+pub const SWITCHES_MAX: usize = 8;
+/// Hops of a route here: a header of 20 bytes.
+const HOPS: usize = 14;
+/// Bytes of a frame as a host sends it, and of one between switches.
+const FRAME_BYTES: usize = 64;
+const HOST: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
+
+/// How the switches of a chain forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forwarding {
+    /// A program that redirects to the device of its number.
+    Redirect(Plane),
+    /// An XDP program that redirects to the device in a map.
+    RedirectByMap,
+    /// Ours, between switches: a hop is taken.
+    Transit(Plane),
+    /// Ours, from a host: each switch puts one more header in front.
+    Push(Plane),
+    /// Ours, to a host: each switch takes a header off.
+    Strip(Plane),
+    /// A Linux bridge with a static entry.
+    Bridge,
+}
+
+impl Forwarding {
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Forwarding::Redirect(Plane::Tc) => "tc redirect",
+            Forwarding::Redirect(Plane::Xdp) => "xdp redirect",
+            Forwarding::RedirectByMap => "xdp redirect by map",
+            Forwarding::Transit(Plane::Tc) => "tc transit",
+            Forwarding::Transit(Plane::Xdp) => "xdp transit",
+            Forwarding::Push(Plane::Tc) => "tc push",
+            Forwarding::Push(Plane::Xdp) => "xdp push",
+            Forwarding::Strip(Plane::Tc) => "tc strip",
+            Forwarding::Strip(Plane::Xdp) => "xdp strip",
+            Forwarding::Bridge => "bridge",
+        }
+    }
+
+    /// Where its frames are on their way: in drivers, or in the stack.
+    const fn plane(self) -> Plane {
+        match self {
+            Forwarding::Redirect(plane)
+            | Forwarding::Transit(plane)
+            | Forwarding::Push(plane)
+            | Forwarding::Strip(plane) => plane,
+            Forwarding::RedirectByMap => Plane::Xdp,
+            Forwarding::Bridge => Plane::Tc,
+        }
+    }
+
+    /// A frame as the first of `switches` gets it.
+    fn frame(self, switches: usize) -> Vec<u8> {
+        let mut host = [&HOST.0[..], &[2, 0, 0, 0, 0, 1, 0x88, 0xb7]].concat();
+        host.resize(FRAME_BYTES, 0x5a);
+        match self {
+            Forwarding::Transit(_) => {
+                header::emit(&mut host, WIDTH, PacketType::Ethernet, &[OUT; HOPS / 2 + 1], &[])
+                    .expect("the hops fit");
+                host
+            }
+            Forwarding::Strip(_) => {
+                let mut one = vec![0; WIDTH.header_bytes(HOPS)];
+                let back = [OUT; HOPS - 1];
+                header::emit(&mut one, WIDTH, PacketType::Ethernet, &[OUT], &back)
+                    .expect("the hops fit");
+                [one.repeat(switches), host].concat()
+            }
+            _ => host,
+        }
+    }
+}
+
+/// What makes a switch one: it forwards as long as this is there.
+enum Switch {
+    /// By a program of ours.
+    Axon(Box<Kernel>),
+    /// By a program to compare with.
+    Bare { _program: Program },
+    /// By itself.
+    Bridge,
+}
+
+/// A row of switches, with a generator and an end.
+pub struct Chain {
+    forwarding: Forwarding,
+    home: Namespace,
+    namespaces: Vec<Namespace>,
+    switches: Vec<Switch>,
+    generator: Program,
+    end: Program,
+    frame: Vec<u8>,
+    sent: u64,
+}
+
+impl Chain {
+    /// Makes one of up to [`SWITCHES_MAX`] switches; none is generator and end alone. Tables are
+    /// pinned in `folder`, of a BPF file system, which is the chain's own.
+    ///
+    /// # Errors
+    /// No permission, no `ip` or `bridge`, a kernel that lacks something.
+    pub fn new(folder: &Path, forwarding: Forwarding, switches: usize) -> Result<Chain> {
+        ensure!(switches <= SWITCHES_MAX, "a chain has at most {SWITCHES_MAX} switches");
+        let home = Namespace::here()?;
+        let namespaces = devices::make(&home, switches)?;
+        let frame = forwarding.frame(switches);
+        ensure!(frame.len() >= programs::START_BYTES, "a frame is too short");
+        let mut made = Vec::new();
+        for number in 0..switches {
+            let folder = folder.join(format!("switch{number}"));
+            let make = || make_switch(&folder, forwarding, number);
+            made.push(namespaces[number + 1].inside(&home, make)?);
+        }
+        let generator = namespaces[0].inside(&home, || {
+            let mut generator = Program::generator(&frame)?;
+            generator.set_device()?;
+            Ok(generator)
+        })?;
+        let name = if forwarding.plane() == Plane::Tc { "tc_take" } else { "xdp_take" };
+        let end = namespaces[switches + 1].inside(&home, || {
+            let mut end = Program::load(name, 0)?;
+            end.attach(LEFT)?;
+            Ok(end)
+        })?;
+        let sent = 0;
+        Ok(Chain { forwarding, home, namespaces, switches: made, generator, end, frame, sent })
+    }
+
+    /// How its switches forward.
+    pub fn forwarding(&self) -> Forwarding {
+        self.forwarding
+    }
+
+    /// How many there are.
+    pub fn switches(&self) -> usize {
+        self.switches.len()
+    }
+
+    /// Sends `frames` frames and returns the CPU time of all of it. What the kernel does before and
+    /// after, about 25 ms in some, is in it: send a million.
+    ///
+    /// # Errors
+    /// What the kernel returned; a frame that was lost or left to a node.
+    pub fn send(&mut self, frames: u32) -> Result<Duration> {
+        let clock = clock::CpuTime::new()?;
+        let (before, generator, frame) = (clock.now()?, &mut self.generator, &self.frame);
+        self.namespaces[0].inside(&self.home, || generator.send(frame, frames))?;
+        let took = clock.now()? - before;
+        self.sent += u64::from(frames);
+        let taken = self.end.taken()?;
+        ensure!(taken == self.sent, "of {} frames {taken} came to the end", self.sent);
+        for switch in &self.switches {
+            let Switch::Axon(kernel) = switch else { continue };
+            let (came, left) = (kernel.traffic(IN)?, kernel.traffic(OUT)?);
+            ensure!(came.in_frames == self.sent, "{came:?} of {} frames", self.sent);
+            ensure!(left.out_frames == self.sent, "{left:?} of {} frames", self.sent);
+        }
+        Ok(took)
+    }
+}
+
+/// Binds the calling thread to one CPU, where its chains are then.
+///
+/// # Errors
+/// What the kernel returned.
+pub fn bind_to(cpu: usize) -> Result<()> {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    let mut set = CpuSet::new();
+    set.set(cpu)?;
+    sched_setaffinity(nix::unistd::Pid::from_raw(0), &set).context("cannot be bound to a CPU")
+}
+
+fn make_switch(folder: &Path, forwarding: Forwarding, number: usize) -> Result<Switch> {
+    let bare = |name: &'static str| -> Result<Switch> {
+        let mut program = Program::load(name, RIGHT_INDEX)?;
+        program.set_device()?;
+        program.attach(LEFT)?;
+        Ok(Switch::Bare { _program: program })
+    };
+    let axon = |plane: Plane, kinds| {
+        let switch = make_axon(folder, plane, kinds, number);
+        Ok(Switch::Axon(Box::new(switch.context("cannot make a switch")?)))
+    };
+    match forwarding {
+        Forwarding::Redirect(Plane::Tc) => bare("tc_redirect"),
+        Forwarding::Redirect(Plane::Xdp) => bare("xdp_redirect"),
+        Forwarding::RedirectByMap => bare("xdp_redirect_map"),
+        Forwarding::Transit(plane) => axon(plane, [PortKind::Axon, PortKind::Axon]),
+        Forwarding::Push(plane) => axon(plane, [PortKind::Host, PortKind::Axon]),
+        Forwarding::Strip(plane) => axon(plane, [PortKind::Axon, PortKind::Host]),
+        Forwarding::Bridge => {
+            devices::bridge(&HOST.to_string())?;
+            Ok(Switch::Bridge)
+        }
+    }
+}
+
+/// A switch whose ports are of these kinds, with the route of each frame that comes by.
+fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -> Result<Kernel> {
+    let settings = KernelSettings {
+        plane,
+        hop_width: WIDTH,
+        ports: 16,
+        routes_per_port_max: 4096,
+        route_bytes_max: 128,
+        frame_bytes_max: 1514,
+    };
+    let mut kernel = Kernel::open(folder, settings)?;
+    for (port, ifindex, kind) in [(IN, LEFT_INDEX, kinds[0]), (OUT, RIGHT_INDEX, kinds[1])] {
+        kernel.set_port(port, ifindex, kind)?;
+    }
+    let route: Route = [OUT; HOPS].into_iter().collect();
+    kernel.set_route(IN, pushed_destination(number), &route)?;
+    kernel.attach(IN, LEFT)?;
+    Ok(kernel)
+}
+
+/// The first six bytes of a frame that `headers` switches have pushed a header on.
+fn pushed_destination(headers: usize) -> MacAddr {
+    if headers == 0 {
+        return HOST;
+    }
+    let mut header = vec![0; WIDTH.header_bytes(HOPS)];
+    header::emit(&mut header, WIDTH, PacketType::Ethernet, &[OUT; HOPS], &[])
+        .expect("the hops fit");
+    header::advance(&mut header, WIDTH, IN);
+    MacAddr(*header.first_chunk().expect("a header has more than six bytes"))
+}

@@ -1,0 +1,100 @@
+//! Attachment at tc where the kernel has no TCX links (before Linux 6.6): the qdisc clsact and a
+//! filter on it.
+//!
+//! A filter belongs to its device and is gone with it, not with a process or a pin. So a folder
+//! among the pins says that it is there; in it is the number of the network namespace, since
+//! ifindexes are the same in many. The folder is made first and removed last: every filter has
+//! one. A predecessor may have left one without a filter. The qdisc stays: others may use it.
+
+use super::error::{KernelError, of_folder};
+use aya::programs::links::Link as _;
+use aya::programs::tc::{self, NlOptions, SchedClassifierLink, TcAttachOptions, TcHandle};
+use aya::programs::{SchedClassifier, TcAttachType};
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Before all other filters.
+const PRIORITY: u16 = 1;
+/// By this number it is known to be ours.
+const HANDLE: TcHandle = TcHandle::new(0, 0x4178);
+
+/// The network namespace of the calling thread, by its number.
+fn namespace() -> Result<String, KernelError> {
+    let path = Path::new("/proc/thread-self/ns/net");
+    Ok(fs::metadata(path).map_err(of_folder(path))?.ino().to_string())
+}
+
+/// The errors of a filter, or of its qdisc, that is not there.
+fn is_missing(error: &KernelError) -> bool {
+    matches!(error.errno(), Some(libc::ENOENT | libc::EINVAL | libc::ENODEV))
+}
+
+fn link(device: &str) -> Result<SchedClassifierLink, KernelError> {
+    let link = SchedClassifierLink::attached(device, TcAttachType::Ingress, PRIORITY, HANDLE, None);
+    link.map_err(|error| KernelError::system(device, error))
+}
+
+/// What the kernel has attached stays when this process ends: aya would detach it.
+fn keep(program: &mut SchedClassifier, id: tc::SchedClassifierLinkId) -> Result<(), KernelError> {
+    std::mem::forget(program.take_link(id)?);
+    Ok(())
+}
+
+/// Attaches the program to `device` of the thread's namespace. A filter of ours that is there is
+/// replaced, without a gap. `folder` is to say so.
+pub(super) fn attach(
+    program: &mut SchedClassifier,
+    device: &str,
+    folder: &Path,
+) -> Result<(), KernelError> {
+    fs::create_dir_all(folder.join(namespace()?)).map_err(of_folder(folder))?;
+    let attached = match replace(program, device) {
+        Err(error) if is_missing(&error) => create(program, device),
+        done => done,
+    };
+    if attached.is_err() {
+        remove_folder(folder)?;
+    }
+    attached
+}
+
+fn replace(program: &mut SchedClassifier, device: &str) -> Result<(), KernelError> {
+    let id = program.attach_to_link(link(device)?)?;
+    keep(program, id)
+}
+
+fn create(program: &mut SchedClassifier, device: &str) -> Result<(), KernelError> {
+    match tc::qdisc_add_clsact(device).map_err(KernelError::from) {
+        Err(error) if error.errno() != Some(libc::EEXIST) => return Err(error),
+        _ => {}
+    }
+    let options = NlOptions { priority: PRIORITY, handle: HANDLE, classid: None };
+    let options = TcAttachOptions::Netlink(options);
+    let id = program.attach_with_options(device, TcAttachType::Ingress, options)?;
+    keep(program, id)
+}
+
+/// Detaches the program that `folder` stands for from the device `ifindex`, and removes the folder.
+/// In another namespace, or after the device has gone, there is nothing to detach.
+pub(super) fn detach(ifindex: u32, folder: &Path) -> Result<(), KernelError> {
+    if folder.join(namespace()?).exists()
+        && let Ok(device) = nix::net::if_::if_indextoname(ifindex)
+    {
+        // The name is empty if there is no such device (any more).
+        let link = link(&device.to_string_lossy());
+        match link.and_then(|link| link.detach().map_err(KernelError::from)) {
+            Err(error) if !is_missing(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    remove_folder(folder)
+}
+
+fn remove_folder(folder: &Path) -> Result<(), KernelError> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(of_folder(folder)(error)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,37 @@
+//! A data plane that has outlived the node of its switch, as the kernel's does: it forwards by the
+//! tables that it has, and what is for the node is lost.
+
+use crate::engine::dataplane::SwitchPlane;
+use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node};
+use axon_wire::{FrameBuf, Time};
+
+/// A data plane without a node.
+pub struct Headless {
+    pub(crate) plane: SwitchPlane,
+}
+
+impl Node<FrameBuf> for Headless {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        let mut actions = Vec::new();
+        self.plane.handle(now, input, &mut actions);
+        for action in actions {
+            match action {
+                Action::Punt { ingress, frame, .. } => {
+                    let reason = Drop::PowerLost;
+                    self.plane.count_drop(ingress, reason);
+                    out.push(Action::Dropped { ingress, reason, frame });
+                }
+                Action::RouteChanged(_) | Action::Lost => {}
+                action => out.push(action),
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.plane.deadline()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        self.plane.awaited()
+    }
+}
