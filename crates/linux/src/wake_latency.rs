@@ -85,7 +85,7 @@ mod tests {
         // A heartbeat every 20 ms.
         (1..100).for_each(|beat| latency.round(at(beat * 20), 1));
         assert_eq!((latency.held.is_some(), latency.due()), (false, None));
-        (0..40).for_each(|frame| latency.round(at(2_000 + frame * 5), 1));
+        (0..120).for_each(|frame| latency.round(at(2_000 + frame * 5), 1));
         assert!(latency.held.is_some());
         assert_eq!(std::fs::read(&path).unwrap(), [0; 4]);
         let due = latency.due().expect("a look at whether frames still come");
