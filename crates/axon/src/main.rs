@@ -104,8 +104,8 @@ impl Verb {
 /// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
 /// something that could not be tried.
 fn main() -> ExitCode {
-    // Before any thread starts: this may be a process of a lab.
-    if let Some(code) = axon_linux::lab::part() {
+    // Before any thread starts: this may be a process of a lab, or of the demo on one of its hosts.
+    if let Some(code) = axon_linux::lab::part().or_else(axon_demo::part) {
         return code;
     }
     let cli = match Cli::try_parse() {

@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
             directory,
             bytes_max: arguments.record_bytes_max.unwrap_or(RECORD_BYTES_MAX),
         }),
-        machine: None,
+        ..UpOptions::default()
     };
     let bar = ProgressBar::no_length();
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);

@@ -45,3 +45,4 @@ pub mod sys;
 pub mod tap;
 #[cfg(test)]
 mod testing;
+mod wake_latency;

@@ -70,6 +70,11 @@ pub trait Port {
     /// What to poll for readability; stays the same for the incarnation of the port.
     fn fd(&self) -> BorrowedFd<'_>;
 
+    /// Whether a frame has arrived; `None` if that takes a system call to know.
+    fn has_frame(&self) -> Option<bool> {
+        None
+    }
+
     /// Appends what has arrived to `out`, at most one ring's worth, and returns whether
     /// there may be more.
     ///

@@ -92,15 +92,25 @@ impl RxRing {
         self.slots
     }
 
-    /// Hands the next frame, if there is one, to `read` and gives its slot back.
-    pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
+    /// The next slot, and its status word.
+    fn next_slot(&self) -> (NonNull<u8>, &AtomicU32) {
         let offset = self.next / self.slots_per_block * self.block_bytes
             + self.next % self.slots_per_block * self.slot_bytes;
         // SAFETY: `next < slots`, so the slot lies inside the mapping; slots are 16-byte
         // aligned, and the status word is the first of the slot.
         let slot = unsafe { self.memory.add(offset) };
         // SAFETY: aligned and mapped, as above; kernel and we use it atomically only.
-        let status = unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) };
+        (slot, unsafe { AtomicU32::from_ptr(slot.cast().as_ptr()) })
+    }
+
+    /// Whether [`take`](RxRing::take) would find a frame; takes no system call.
+    pub fn has_frame(&self) -> bool {
+        self.next_slot().1.load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
+    }
+
+    /// Hands the next frame, if there is one, to `read` and gives its slot back.
+    pub fn take<R>(&mut self, read: impl FnOnce(RxFrame<'_>) -> R) -> Option<R> {
+        let (slot, status) = self.next_slot();
         let state = status.load(Ordering::Acquire);
         if state & libc::TP_STATUS_USER == 0 {
             return None;

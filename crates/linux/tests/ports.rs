@@ -35,11 +35,13 @@ use std::net::UdpSocket;
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    let tests: [(&str, fn()); 14] = [
+    let tests: [(&str, fn()); 16] = [
         ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
         ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
         ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
         ("what_this_machine_sends_is_not_heard_again", what_this_machine_sends_is_not_heard_again),
+        ("a_frame_shows_without_a_system_call", a_frame_shows_without_a_system_call),
+        ("a_node_to_which_frames_never_cease_to_come_answers", frames_never_cease),
         ("carrier_is_followed_at_once", carrier_is_followed_at_once),
         ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
         ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
@@ -188,6 +190,18 @@ fn what_this_machine_sends_is_not_heard_again() {
     b.transmit(&[frame(&[7; 60])]).unwrap();
     assert_eq!(next(&mut a, |_| true), [7; 60]);
     assert_eq!(a.counters().rx_frames, 1);
+}
+
+fn a_frame_shows_without_a_system_call() {
+    veth();
+    let (mut a, mut b) =
+        (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
+    assert_eq!(b.has_frame(), Some(false));
+    a.transmit(&[frame(&[1; 60]), frame(&[2; 60])]).unwrap();
+    wait(b.fd());
+    assert_eq!(b.has_frame(), Some(true));
+    next(&mut b, |frame| frame[0] == 2);
+    assert_eq!(b.has_frame(), Some(false));
 }
 
 fn carrier_is_followed_at_once() {
@@ -430,6 +444,36 @@ fn a_controller_refuses_probes() {
     let (error, status) = refused(node, "c1");
     assert_eq!(error, CommandError::Probe(ProbeRefusal::NoCircuit));
     assert!(matches!(status.node, NodeTelemetry::Controller(_)), "{status:?}");
+}
+
+fn frames_never_cease() {
+    veth();
+    let clock = Clock::start();
+    let setup = PortSetup {
+        device: "va".into(),
+        medium: Medium::Packet,
+        rate: None,
+        lossless: false,
+        host_mtu: None,
+    };
+    let socket = std::env::temp_dir().join(format!("axon-cease-{}.sock", std::process::id()));
+    let options = RunOptions {
+        name: "s1".into(),
+        ports: vec![setup],
+        status_socket: Some(socket.clone()),
+        ..RunOptions::default()
+    };
+    let mut runtime = Runtime::open(Transit::default(), clock, options).unwrap();
+    let mut peer = PacketPort::open("vb", false).unwrap();
+    let frames: Vec<FrameBuf> = (0..64).map(|_| frame(&[1; 60])).collect();
+    let asker = std::thread::spawn(move || status::ask(&socket));
+    let limit = clock.now() + Span::from_secs(10);
+    while !asker.is_finished() && clock.now() < limit {
+        peer.transmit(&frames).unwrap();
+        runtime.round(limit).unwrap();
+    }
+    let status = asker.join().unwrap().expect("an answer");
+    assert!(status.ports[0].counters.rx_frames > 0, "{status:?}");
 }
 
 /// Sends every frame back out of its one port, over the queues and the flow control of a switch.

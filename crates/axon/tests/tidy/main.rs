@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-fabric", &FABRIC),
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),
+    ("axon-demo", &DEMO),
     ("axon-conformance", &CONFORMANCE),
     ("axon-papers", &PAPERS),
     ("axon-bench", &BENCH),
@@ -44,10 +45,11 @@ const FABRIC: [&str; 7] = [
 ];
 const SIM: [&str; 9] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
 const LINUX: [&str; 8] = with(FABRIC, ["axon-fabric"]);
+const DEMO: [&str; 9] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 11] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 12] = with(CONFORMANCE, ["axon-conformance"]);
-const BENCH: [&str; 13] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 14] = with(BENCH, ["axon-bench"]);
+const PAPERS: [&str; 13] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
+const BENCH: [&str; 14] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 15] = with(BENCH, ["axon-bench"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[("axon-control", &["axon-plane", "axon-prove"])];
 /// A dependency needs one of these; terms joined by AND need to be here each.

@@ -10,7 +10,7 @@ use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
 use crate::traffic::packets::{self, PORT};
 use anyhow::Result;
-use axon_papers::axon::live::process::Process;
+use axon_demo::process::Process;
 use std::time::Duration;
 
 /// The overload in multiples of the peak.

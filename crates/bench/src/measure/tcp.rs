@@ -3,9 +3,9 @@
 use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
 use anyhow::{Context, Result, bail};
-use axon_papers::axon::live::iperf::{PORT, client_error, parse_server};
-use axon_papers::axon::live::machine::congestion_control;
-use axon_papers::axon::live::process::Process;
+use axon_demo::iperf::{PORT, client_error, parse_server};
+use axon_demo::machine::congestion_control;
+use axon_demo::process::Process;
 use std::time::Duration;
 
 /// How much of the beginning does not count, in seconds.

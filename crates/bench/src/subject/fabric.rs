@@ -2,9 +2,9 @@
 
 use super::shape::Shape;
 use anyhow::{Context, Result, ensure};
+use axon_demo::process::Stop;
 use axon_fabric::LoadError;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
-use axon_papers::axon::live::process::Stop;
 use axon_wire::MacAddr;
 use std::fs;
 use std::net::Ipv4Addr;

@@ -11,7 +11,7 @@ use crate::cpu;
 use crate::selection::Subject;
 use crate::traffic::inside;
 use anyhow::{Context, Result, bail};
-use axon_papers::axon::live::process::{Process, Stop};
+use axon_demo::process::{Process, Stop};
 use axon_wire::MacAddr;
 use chain::{Chain, Kind};
 use fabric::FabricLab;

@@ -3,7 +3,7 @@
 
 use crate::traffic::inside;
 use anyhow::{Context, Result, bail};
-use axon_papers::axon::live::process::{Process, Stop};
+use axon_demo::process::{Process, Stop};
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -100,6 +100,17 @@ impl KernelPorts {
         Ok(())
     }
 
+    /// Takes the queues off the egresses of those devices that have them.
+    ///
+    /// # Errors
+    /// No iproute2, or what it says.
+    pub fn unshape<'a>(devices: impl Iterator<Item = &'a str>) -> Result<()> {
+        let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
+        let text = devices.filter(|device| stand.contains(*device));
+        let text: String = text.map(|device| format!("qdisc del dev {device} root\n")).collect();
+        run("tc", &["-batch", "-"], &text)
+    }
+
     /// Takes a device into the data plane: its program, its queues, its place in the tables.
     ///
     /// # Errors
@@ -123,6 +134,12 @@ impl KernelPorts {
         self.kernel.attach(port, device)?;
         self.devices.set(port, ifindex);
         Ok(opened)
+    }
+
+    /// The device of a port is down or gone: what it had may not be there when it comes back.
+    pub fn close_port(&mut self, port: PortNo) {
+        self.shaped.remove(&self.devices.get(port));
+        self.sniffers.iter_mut().for_each(|sniffers| drop(sniffers.remove(&port)));
     }
 
     /// The queues of the node; XDP has none.

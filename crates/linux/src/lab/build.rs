@@ -21,7 +21,7 @@ use crate::iproute::run;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result};
-use axon_wire::Span;
+use axon_wire::{Rate, Span};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
@@ -182,30 +182,43 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
     if host.carrier != Carrier::Xdp {
-        run("tc", &["-batch", "-"], &nic_queues(host)?)?;
+        let queues = Queues { device, rate: host.rate, offloads: host.offloads };
+        run("tc", &["-batch", "-"], &queues.batch()?)?;
     }
     set_address(host)
 }
 
-/// Commands for `tc -batch` that hold a host's NIC to its rate. A token bucket cuts super-packets
-/// into frames; HTB lets them pass whole.
-fn nic_queues(host: &HostPlan) -> Result<String> {
-    let (device, rate) = (&host.device, host.rate.bits_per_second());
-    let burst = host.rate.bytes_in(NIC_BURST).0;
-    if host.offloads != Offloads::Kept {
-        let burst = burst.max(2 * sys::device_mtu(device)? as u64 + 128);
-        return Ok(format!(
-            "qdisc add dev {device} root tbf rate {rate}bit burst {burst} \
-             limit {NIC_QUEUE_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n"
-        ));
+/// The queue of a host's NIC, or of a port of a bridge.
+pub(super) struct Queues<'a> {
+    /// The device that sends.
+    pub device: &'a str,
+    /// How fast it may.
+    pub rate: Rate,
+    /// What hosts leave to their NICs: super-packets come where they keep their offloads.
+    pub offloads: Offloads,
+}
+
+impl Queues<'_> {
+    /// Commands for `tc -batch` that hold the device to its rate. A token bucket cuts super-packets
+    /// into frames; HTB lets them pass whole.
+    pub(super) fn batch(&self) -> Result<String> {
+        let (device, rate) = (self.device, self.rate.bits_per_second());
+        let burst = self.rate.bytes_in(NIC_BURST).0;
+        if self.offloads != Offloads::Kept {
+            let burst = burst.max(2 * sys::device_mtu(device)? as u64 + 128);
+            return Ok(format!(
+                "qdisc add dev {device} root tbf rate {rate}bit burst {burst} \
+                 limit {NIC_QUEUE_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n"
+            ));
+        }
+        let burst = burst.max(SUPER_PACKET_BYTES);
+        Ok(format!(
+            "qdisc add dev {device} root handle 1: htb default 1\n\
+             class add dev {device} parent 1: classid 1:1 htb rate {rate}bit burst {burst} \
+             cburst {burst} quantum {SUPER_PACKET_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n\
+             qdisc add dev {device} parent 1:1 bfifo limit {NIC_QUEUE_BYTES}\n"
+        ))
     }
-    let burst = burst.max(SUPER_PACKET_BYTES);
-    Ok(format!(
-        "qdisc add dev {device} root handle 1: htb default 1\n\
-         class add dev {device} parent 1: classid 1:1 htb rate {rate}bit burst {burst} \
-         cburst {burst} quantum {SUPER_PACKET_BYTES} overhead {WIRE_OVERHEAD_BYTES}\n\
-         qdisc add dev {device} parent 1:1 bfifo limit {NIC_QUEUE_BYTES}\n"
-    ))
 }
 
 fn set_address(host: &HostPlan) -> Result<()> {

@@ -10,6 +10,7 @@
 
 pub mod alarms;
 mod announce;
+mod bridge;
 pub mod build;
 mod daemons;
 pub mod deadlock;

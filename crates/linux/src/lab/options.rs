@@ -26,6 +26,8 @@ pub struct UpOptions {
     pub bare: bool,
     /// What this machine allows of what the kernel's data planes need; it is tried if `None`.
     pub machine: Option<Machine>,
+    /// Whether Linux bridges take the place of switches, for comparison: no daemon runs.
+    pub bridges: bool,
 }
 
 impl UpOptions {
@@ -67,6 +69,7 @@ impl Default for UpOptions {
             record: None,
             bare: false,
             machine: None,
+            bridges: false,
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Plan {
     pub cables: Vec<Cable>,
     /// Whether the kernel carries the frames of some switch.
     pub has_kernel: bool,
+    /// Whether Linux bridges take the place of switches.
+    pub has_bridges: bool,
 }
 
 /// A host's namespace.
@@ -81,6 +83,8 @@ pub struct Cable {
     pub ends: [CableEnd; 2],
     /// Of both devices, in bytes.
     pub mtu: usize,
+    /// How fast either end may send.
+    pub rate: Rate,
 }
 
 /// One end of a veth pair.
@@ -116,14 +120,15 @@ impl Plan {
         for link in &fabric.links {
             let (a, b) = (switch_end(link.a), switch_end(link.b));
             let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
-            cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
+            cables.push(Cable { ends, mtu: fabric_mtu(host_mtu), rate: link.wire.rate });
         }
         let controller = fabric.controller.name.clone();
         let device = port_name(&controller, PortNo(0));
         let controller_end = CableEnd { node: controller.clone(), device, mac: None, gro: false };
         let at = fabric.controller.at;
         let ends = [far_end(controller_end, at.switch), switch_end(at)];
-        cables.push(Cable { ends, mtu: fabric_mtu(host_mtu) });
+        let rate = fabric.controller.wire.rate;
+        cables.push(Cable { ends, mtu: fabric_mtu(host_mtu), rate });
         let mut hosts = Vec::new();
         let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
         let addresses = match options.bare {
@@ -139,13 +144,14 @@ impl Plan {
             let host_end = CableEnd { node: host.name.clone(), device: end, mac, gro: false };
             let host_end = far_end(host_end, host.switch);
             let edge = switch_end(End { switch: host.switch, port: host.port });
-            cables.push(Cable { ends: [host_end, edge], mtu: host_mtu });
+            let rate = host.wire.rate;
+            cables.push(Cable { ends: [host_end, edge], mtu: host_mtu, rate });
             hosts.push(HostPlan {
                 name: host.name.clone(),
                 device,
                 mac: host.mac,
                 address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
-                rate: host.wire.rate,
+                rate,
                 has_agent,
                 carrier: carrier(host.switch),
                 offloads: Offloads::of(&dataplanes),
@@ -153,7 +159,8 @@ impl Plan {
         }
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
         let has_kernel = dataplanes.iter().any(|choice| choice.carrier != Carrier::Full);
-        Ok(Plan { switches, controller, hosts, cables, has_kernel })
+        let has_bridges = options.bridges;
+        Ok(Plan { switches, controller, hosts, cables, has_kernel, has_bridges })
     }
 
     /// All namespaces.
@@ -162,7 +169,7 @@ impl Plan {
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
-    /// The nodes that a daemon runs in: the controller, switches, hosts with an agent.
+    /// The nodes that a daemon runs in, or a bridge: the controller, switches, hosts with an agent.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
         std::iter::once(self.controller.as_str()).chain(switches).chain(self.agents())
@@ -203,7 +210,7 @@ impl Plan {
     pub fn ip_batch(&self) -> String {
         let mut text = String::new();
         let mut index = INDEX_FIRST;
-        for Cable { ends: [a, b], mtu } in &self.cables {
+        for Cable { ends: [a, b], mtu, .. } in &self.cables {
             let mut text_of = |end: &CableEnd| {
                 let mac = end.mac.map_or(String::new(), |mac| format!(" address {mac}"));
                 index += 1;

@@ -6,6 +6,7 @@
 //! last of them the mounts go, and with the mounts the network namespaces and veths.
 
 use super::announce;
+use super::bridge;
 use super::build;
 use super::daemons::Daemons;
 use super::options::{PART, Report};
@@ -105,7 +106,8 @@ fn try_launch(state: &StateDir) -> Result<()> {
     state.write_supervisor(process)
 }
 
-/// Builds the lab, waits until it works, then keeps it until SIGTERM.
+/// Builds the lab, waits until it works, then keeps it until SIGTERM. Bridges are not waited for:
+/// the ports of a spanning tree take seconds.
 pub(super) fn supervise(state: &StateDir) -> Result<()> {
     let mut mask = SigSet::empty();
     for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGCHLD] {
@@ -114,6 +116,10 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
     mask.thread_block()?;
     let result = Supervisor::build(state).and_then(|mut supervisor| {
         let started = Instant::now();
+        if supervisor.plan.has_bridges {
+            say(&Line::Ready(supervisor.report(Vec::new())))?;
+            return Ok(supervisor);
+        }
         let mut report = supervisor.wait_until_connected(started)?;
         if report.missing.is_empty() {
             report.unknown = supervisor.wait_until_known(started)?;
@@ -194,7 +200,11 @@ impl Supervisor {
             for end in devices.get(node).into_iter().flatten() {
                 sys::set_device_up(&end.device, true)?;
             }
-            self.daemons.start(node)?;
+            if !plan.has_bridges {
+                self.daemons.start(node)?;
+            } else if *node != plan.controller {
+                bridge::set_up(&plan, node, devices.get(node).map_or(&[], Vec::as_slice))?;
+            }
         }
         Ok(())
     }
@@ -210,17 +220,17 @@ impl Supervisor {
             let ready = agents.iter().all(|host| has_ports(&self.lab.socket(host)));
             progress("switches connected", switches - missing.len(), switches)?;
             if missing.is_empty() && ready || started.elapsed() > self.timeout {
-                return Ok(Report {
-                    missing,
-                    unknown: Vec::new(),
-                    switches,
-                    hosts: self.plan.hosts.len(),
-                    notes: Vec::new(),
-                });
+                return Ok(self.report(missing));
             }
             check_running(&self.plan, &self.daemons)?;
             std::thread::sleep(LOOK);
         }
+    }
+
+    /// What `up` has come to, where these switches are missing.
+    fn report(&self, missing: Vec<String>) -> Report {
+        let (switches, hosts) = (self.plan.switches.len(), self.plan.hosts.len());
+        Report { missing, unknown: Vec::new(), switches, hosts, notes: Vec::new() }
     }
 
     /// Lets hosts announce their addresses until the controller knows them. Answers with the hosts

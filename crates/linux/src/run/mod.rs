@@ -8,6 +8,7 @@
 //!
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
+mod feed;
 mod wait;
 
 use crate::choice::DataplaneChoice;
@@ -25,9 +26,10 @@ use crate::request::RequestServer;
 use crate::slot::{OfKernel, PortSetup, Slot};
 use crate::status::{LoopCounters, PortStatus, Status, StatusServer};
 use crate::store::Store;
+use crate::wake_latency::WakeLatency;
 use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
-use axon_node::{Action, Awaited, Input, PortKind, Reply};
+use axon_node::{Action, Input, PortKind, Reply};
 use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -92,11 +94,16 @@ pub struct Runtime<N> {
     actions: Vec<Action<FrameBuf>>,
     received: Vec<FrameBuf>,
     queued: Vec<(PortNo, FrameBuf)>,
+    /// Ports with a frame on their wire, and some that have lost carrier since.
+    busy: Vec<usize>,
     /// Replies of the node to the command that was fed last.
     replies: Vec<Reply>,
     /// Some port had more than one round's worth.
     more: bool,
     moderation: Moderation,
+    wake_latency: WakeLatency,
+    /// When to look for more than frames.
+    look_at: Time,
 }
 
 impl<N: Inspect> Runtime<N> {
@@ -155,10 +162,13 @@ impl<N: Inspect> Runtime<N> {
             actions: Vec::new(),
             received: Vec::new(),
             queued: Vec::new(),
+            busy: Vec::new(),
             kernel,
             replies: Vec::new(),
             more: false,
             moderation: Moderation::default(),
+            wake_latency: WakeLatency::default(),
+            look_at: Time::ZERO,
         };
         runtime.look_at_all_links();
         runtime.flush();
@@ -204,15 +214,16 @@ impl<N: Inspect> Runtime<N> {
             self.follow_links();
         }
         self.retry_ports();
-        self.free_wires();
+        self.free_wires(self.clock.now());
         self.receive(ready.ports)?;
-        self.free_wires();
         if ready.requests {
             self.serve_requests();
         }
-        if self.node.deadline().is_some_and(|deadline| deadline <= self.clock.now()) {
-            self.feed(Input::Timeout);
-            self.free_wires();
+        let now = self.clock.now();
+        self.free_wires(now);
+        if self.node.deadline().is_some_and(|deadline| deadline <= now) {
+            self.feed(now, Input::Timeout);
+            self.free_wires(now);
         }
         self.flush();
         if ready.status {
@@ -220,11 +231,10 @@ impl<N: Inspect> Runtime<N> {
             self.status.as_ref().inspect(|server| server.answer(&status));
         }
         self.capture_kernel();
-        self.capture.round(&self.name, self.clock.now());
-        self.recording.round(self.clock.now());
-        let now = self.clock.now();
+        self.capture.round(&self.name, now);
+        self.recording.round(now);
         self.store.iter_mut().for_each(|store| store.round(now));
-        self.notes.round(self.clock.now(), &self.name);
+        self.notes.round(now, &self.name);
         Ok(true)
     }
 
@@ -242,8 +252,9 @@ impl<N: Inspect> Runtime<N> {
     fn serve_requests(&mut self) {
         let requests = self.requests.as_mut().map(RequestServer::take).unwrap_or_default();
         for asked in requests {
-            self.free_wires();
-            self.feed(Input::Command(asked.command.clone()));
+            let now = self.clock.now();
+            self.free_wires(now);
+            self.feed(now, Input::Command(asked.command.clone()));
             // A node replies to a command before the call returns.
             let reply = self.replies.drain(..).find(|reply| reply.id == asked.command.id);
             if let Some(reply) = reply {
@@ -299,8 +310,9 @@ impl<N: Inspect> Runtime<N> {
             let up = slot.up;
             let port = PortNo(index as u16);
             let named = (port, slot.setup.device.as_str());
-            self.notes.carrier(self.clock.now(), &self.name, named, up);
-            self.feed(Input::Link { port, up });
+            let now = self.clock.now();
+            self.notes.carrier(now, &self.name, named, up);
+            self.feed(now, Input::Link { port, up });
         }
     }
 
@@ -325,7 +337,11 @@ impl<N: Inspect> Runtime<N> {
             }
         }
         count += self.receive_queue(NodeQueue::Hosts)?;
-        self.moderation.round(self.clock.now(), count);
+        let now = self.clock.now();
+        self.moderation.round(now, count);
+        if self.kernel.is_none() {
+            self.wake_latency.round(now, count);
+        }
         Ok(())
     }
 
@@ -346,74 +362,6 @@ impl<N: Inspect> Runtime<N> {
         Ok(count)
     }
 
-    /// Feeds a frame that has come in by a port.
-    fn arrived(&mut self, index: usize, frame: FrameBuf) {
-        self.record(index, Direction::Inbound, &frame);
-        let (port, complete_at) = (PortNo(index as u16), self.clock.now());
-        self.feed(Input::Frame { port, frame, complete_at, intact: true });
-        // Else all of a burst but its first frame would need room in a queue.
-        self.free_wires();
-    }
-
-    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send.
-    fn free_wires(&mut self) {
-        let now = self.clock.now();
-        loop {
-            let due = |slot: &Slot| slot.busy_until.is_some_and(|time| time <= now);
-            let Some(index) = self.slots.iter().position(due) else {
-                return;
-            };
-            self.slots[index].free_wire();
-            self.feed(Input::TxDone { port: PortNo(index as u16) });
-        }
-    }
-
-    /// Gives the node one input, carries out its actions and notes which wires it awaits.
-    fn feed(&mut self, input: Input<FrameBuf>) {
-        let now = self.clock.now();
-        let mut actions = std::mem::take(&mut self.actions);
-        self.recording.input(now, &input);
-        self.node.handle(now, input, &mut actions);
-        self.recording.answer(&actions);
-        // Before any frame of these leaves.
-        self.store.iter_mut().for_each(|store| store.keep(&actions));
-        for action in actions.drain(..) {
-            match action {
-                Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),
-                Action::Punt { frame, .. } | Action::Dropped { frame, .. } => {
-                    self.pool.recycle(frame);
-                }
-                Action::Note(note) => self.notes.note(now, &self.name, note),
-                Action::Reply(reply) => self.replies.push(reply),
-                // The first two whole nodes keep to themselves; the last is in the store.
-                Action::RouteChanged(_) | Action::Lost | Action::Store(_) => {}
-            }
-        }
-        self.actions = actions;
-        loop {
-            match self.node.awaited() {
-                Awaited::None => break,
-                Awaited::Port(port) => {
-                    if let Some(slot) = self.slots.get_mut(port.index()) {
-                        slot.awaited = true;
-                    }
-                }
-                Awaited::Every => {
-                    self.slots.iter_mut().for_each(|slot| slot.awaited = true);
-                    break;
-                }
-            }
-        }
-    }
-
-    fn transmit(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
-        self.record(port.index(), Direction::Outbound, &frame);
-        let Some(slot) = self.slots.get_mut(port.index()) else {
-            return;
-        };
-        slot.transmit(now, frame, &mut self.pool);
-    }
-
     fn flush(&mut self) {
         for index in 0..self.slots.len() {
             let number = PortNo(index as u16);
@@ -430,9 +378,9 @@ impl<N: Inspect> Runtime<N> {
 
     /// Captures a frame that this process carries. Where the kernel carries frames, those of the
     /// process are seen with all others.
-    fn record(&mut self, index: usize, direction: Direction, frame: &FrameBuf) {
+    fn record(&mut self, now: Time, index: usize, direction: Direction, frame: &FrameBuf) {
         if self.capture.is_on() && self.kernel.is_none() {
-            let nanos = self.clock.unix_nanos(self.clock.now());
+            let nanos = self.clock.unix_nanos(now);
             self.capture_bytes(index, direction, nanos, frame.bytes());
         }
     }

@@ -11,7 +11,11 @@ use nix::sys::time::TimeSpec;
 use std::io;
 use std::time::Duration;
 
+/// How often the files beside the ports are looked at while frames come.
+const LOOK: Span = Span::from_millis(1);
+
 /// What a wait found.
+#[derive(Default)]
 pub(super) struct Ready {
     pub(super) stop: bool,
     pub(super) links: bool,
@@ -36,18 +40,63 @@ impl<N: Inspect> Runtime<N> {
             .chain(retry)
             .chain(rules)
             .chain(self.recording.flush_at())
+            .chain(self.wake_latency.due())
             .min()
     }
 
+    /// Waits for what the next round is to do, no longer than to `until`.
+    ///
+    /// While frames come it takes no system call to know which ports have some, and all else that
+    /// may be waited for is looked at once in [`LOOK`] only.
     pub(super) fn wait(&mut self, until: Time) -> io::Result<Ready> {
         let wake_at = self.wake_at().unwrap_or(Time::MAX).min(until);
         let pause = if self.more { Span::ZERO } else { self.moderation.pause() };
-        let at_once = self.more || pause > Span::ZERO;
         if pause > Span::ZERO {
             std::thread::sleep(Duration::from_nanos(pause.as_nanos()));
         }
-        let span = if at_once { Span::ZERO } else { wake_at.since(self.clock.now()) };
-        let timeout = (wake_at < Time::MAX || at_once)
+        let now = self.clock.now();
+        let ready = match self.ports_with_frames() {
+            Some(ports) if now < self.look_at && !ports.is_empty() => {
+                Ready { ports, ..Ready::default() }
+            }
+            _ => {
+                let at_once = self.more || pause > Span::ZERO;
+                let ready = self.poll(if at_once { now } else { wake_at })?;
+                self.look_at = self.clock.now() + LOOK;
+                ready
+            }
+        };
+        self.counters.rounds += 1;
+        let late = self.clock.now().since(wake_at);
+        // What is to be done at once has no time.
+        if late > LATE && wake_at > Time::ZERO {
+            self.counters.late += 1;
+            let late_us = late.as_nanos() / 1_000;
+            self.counters.latest_us = self.counters.latest_us.max(late_us);
+        }
+        Ok(ready)
+    }
+
+    /// The ports that have frames; `None` if it takes a system call to know.
+    fn ports_with_frames(&self) -> Option<Vec<usize>> {
+        if self.kernel.is_some() {
+            return None;
+        }
+        let mut ports = Vec::new();
+        for (index, slot) in self.slots.iter().enumerate() {
+            if let Some(port) = &slot.port
+                && port.has_frame()?
+            {
+                ports.push(index);
+            }
+        }
+        Some(ports)
+    }
+
+    /// Waits for one of all the files, no longer than to `wake_at`.
+    fn poll(&self, wake_at: Time) -> io::Result<Ready> {
+        let span = wake_at.since(self.clock.now());
+        let timeout = (wake_at < Time::MAX)
             .then(|| TimeSpec::from_duration(Duration::from_nanos(span.as_nanos())));
         let mut fds = vec![
             PollFd::new(std::os::fd::AsFd::as_fd(&self.signals), PollFlags::POLLIN),
@@ -82,21 +131,12 @@ impl<N: Inspect> Runtime<N> {
         let now = self.clock.now();
         let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
         let ports = of_port.iter().zip(&fds[fixed..]);
-        let ready = Ready {
+        Ok(Ready {
             stop: woken(&fds[0]),
             links: woken(&fds[1]),
             status: requests > 2 && woken(&fds[2]),
             requests: fds[answering].iter().any(woken),
             ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
-        };
-        self.counters.rounds += 1;
-        let late = now.since(wake_at);
-        // What is to be done at once has no time.
-        if late > LATE && wake_at > Time::ZERO {
-            self.counters.late += 1;
-            let late_us = late.as_nanos() / 1_000;
-            self.counters.latest_us = self.counters.latest_us.max(late_us);
-        }
-        Ok(ready)
+        })
     }
 }

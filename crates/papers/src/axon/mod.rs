@@ -13,10 +13,11 @@ pub mod fig6c;
 pub mod init;
 pub mod latency;
 pub mod line;
-pub mod live;
 mod planned;
 pub mod scale;
 pub mod table1;
 pub mod table2;
 pub mod table4_2;
 pub mod table4_3;
+
+pub use axon_demo as live;

@@ -73,8 +73,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
     );
     outcome.note(
         "The same table with real Linux hosts is not in this row: `axon demo` measures it, over \
-         links of 50 Mb/s, with bars of its own (UDP +90 %, TCP +80 %), and prints it beside the \
-         paper's.",
+         links of 200 Mb/s, with bars of its own (UDP +90 %, TCP +80 %), and prints it beside the \
+         paper's and that of Linux bridges.",
     );
     Ok(outcome)
 }

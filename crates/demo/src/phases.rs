@@ -2,20 +2,20 @@
 
 use super::gap::{self, Outage};
 use super::iperf::{self, Load};
+use super::part;
 use super::process::Process;
 use super::report::{Cut, Stream, Tables};
 use super::world::World;
-use crate::axon::table1::{FLOWS, HOSTS, PAIRS};
+use crate::table1::{FLOWS, HOSTS, PAIRS, Transport};
 use anyhow::{Context, Result, bail};
 use std::time::Duration;
 
 /// Pings that run at the same time.
 const PINGS: usize = 10;
-/// How long the probes run, and when in that time the link is cut.
-const PROBES: Duration = Duration::from_secs(6);
+/// When the link is cut, after the first probe.
 const CUT_AFTER: Duration = Duration::from_secs(2);
-/// Receivers are there before the first probe and after the last.
-const PROBES_RECEIVED: Duration = Duration::from_millis(7_500);
+/// Receivers are there before the first probe and after the last, together for so long.
+const PROBES_AROUND: Duration = Duration::from_millis(1_500);
 /// A daemon or a program on a host answers within this.
 const ANSWER: Duration = Duration::from_secs(15);
 
@@ -87,7 +87,7 @@ fn start(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Result
     let server = |host| world.start(host, &load.server(), &format!("{name}-server"));
     let servers = (1..=HOSTS).map(server).collect::<Result<Vec<_>>>()?;
     (1..=HOSTS).try_for_each(|host| wait_listening(world, host))?;
-    let client = |flow: &crate::axon::table1::Flow| {
+    let client = |flow: &crate::table1::Flow| {
         let command = load.client(world.address(flow.to), congestion);
         world.start(flow.from, &command, &format!("{name}-client"))
     };
@@ -139,44 +139,86 @@ pub fn load(world: &World<'_>, load: &Load, congestion: &str, name: &str) -> Res
     collect(world, running, load.warm_up, f64::from(load.seconds) - load.cool_down)
 }
 
+/// How a link is cut.
+#[derive(Clone, Copy, Debug)]
+pub struct CutPlan {
+    /// How long the six flows run, in seconds: from before the first probe to after the last.
+    pub load_s: u32,
+    /// How long the probes run.
+    pub probes: Duration,
+    /// Whether frames take a spanning tree whose root is the first switch, so that all that goes to
+    /// and from the second crosses the link; else each flow takes the shortest path.
+    pub is_tree: bool,
+}
+
+impl CutPlan {
+    /// Whether a flow between hosts at these two switches crosses the link between the first two.
+    fn is_crossed_by(&self, axons: (usize, usize)) -> bool {
+        let (from, to) = axons;
+        if self.is_tree { from == 1 || to == 1 } else { matches!(axons, (0, 1) | (1, 0)) }
+    }
+}
+
 /// Cuts the link between the first two switches while all six flows run over TCP and a stream
 /// of probes runs beside each.
 ///
 /// # Errors
 /// A program fails somewhere, or the link cannot be cut.
-pub fn cut(world: &World<'_>, load: &Load, congestion: &str) -> Result<Cut> {
-    let program = std::env::current_exe()?.display().to_string();
-    let part = |arguments: String| {
-        let mut argv = vec![program.clone(), "demo".into()];
-        argv.extend(words(&arguments));
-        argv
+pub fn cut(
+    world: &World<'_>,
+    plan: &CutPlan,
+    link_bits_per_second: u64,
+    congestion: &str,
+) -> Result<Cut> {
+    let load = Load {
+        transport: Transport::Tcp,
+        seconds: plan.load_s,
+        warm_up: 0.0,
+        cool_down: 0.0,
+        link_bits_per_second,
     };
-    let running = start(world, load, congestion, "cut")?;
-    let receive = part(format!("probe-receive {}", PROBES_RECEIVED.as_millis()));
+    let program = std::env::current_exe()?;
+    let running = start(world, &load, congestion, "cut")?;
+    let receive = part::receive(&program, plan.probes + PROBES_AROUND);
     let receivers = FLOWS.iter().map(|flow| world.start(flow.to, &receive, "probes"));
     let receivers = receivers.collect::<Result<Vec<_>>>()?;
-    let send = |flow: &crate::axon::table1::Flow| {
-        let to = world.address(flow.to);
-        let argv = part(format!("probe-send {to} {}", PROBES.as_millis()));
+    let send = |flow: &crate::table1::Flow| {
+        let argv = part::send(&program, world.address(flow.to), plan.probes);
         world.start(flow.from, &argv, "probe-send")
     };
     let senders = FLOWS.iter().map(send).collect::<Result<Vec<_>>>()?;
     world.stop().sleep(CUT_AFTER)?;
     let cut_at = gap::now_nanos()?;
     let port = world.cut()?;
+    let limit = plan.probes + ANSWER;
     for sender in senders {
-        sender.succeed(ANSWER, world.stop())?;
+        sender.succeed(limit, world.stop())?;
     }
-    let count = (PROBES.as_nanos() / gap::INTERVAL.as_nanos()) as u32;
+    let count = (plan.probes.as_nanos() / gap::INTERVAL.as_nanos()) as u32;
     let mut streams = Vec::new();
     for (receiver, flow) in receivers.into_iter().zip(FLOWS) {
-        let arrivals = gap::parse(&receiver.succeed(ANSWER, world.stop())?)?;
+        let arrivals = gap::parse(&receiver.succeed(limit, world.stop())?)?;
         let outage: Outage = gap::outage(&arrivals, cut_at, count);
-        let crossed = matches!(flow.axons(), (0, 1) | (1, 0));
-        streams.push(Stream { flow, crossed, outage });
+        streams.push(Stream { flow, crossed: plan.is_crossed_by(flow.axons()), outage });
     }
     // The load's last second but a half is long after the cut.
     let end = f64::from(load.seconds);
     let tcp_after_mbps = collect(world, running, end - 1.5, end - 0.5)?.iter().sum();
     Ok(Cut { port, streams, tcp_after_mbps })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_tree_all_flows_of_the_second_switch_cross_the_link_to_the_root() {
+        let plan = |is_tree| CutPlan { load_s: 9, probes: Duration::from_secs(6), is_tree };
+        let crossing = |is_tree| {
+            let plan = plan(is_tree);
+            FLOWS.map(|flow| plan.is_crossed_by(flow.axons()))
+        };
+        assert_eq!(crossing(false), [true, false, false, false, false, true]);
+        assert_eq!(crossing(true), [true, true, false, false, true, true]);
+    }
 }

@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// Ethernet 14, IPv4 20, TCP with all options 60, and 2 to spare.
 pub const BULK_SNAP_BYTES: u32 = 96;
-/// Kernel buffer of one capture, in MiB: a second of a 100 Mb/s port at 96 of 1514 bytes.
-const BUFFER_MIB: u32 = 4;
+/// Kernel buffer of one capture, in MiB: a second of a 200 Mb/s port at 96 of 1514 bytes.
+const BUFFER_MIB: u32 = 8;
 /// dumpcap says this on stderr when it has the port open.
 const OPEN: &str = "File: ";
 
@@ -74,21 +74,28 @@ pub fn command(take: Take, port: &str, file: &Path) -> Vec<String> {
 #[derive(Debug)]
 pub struct Capture {
     process: Process,
+    take: Take,
     /// Where it goes.
     pub file: PathBuf,
     host: String,
 }
 
 impl Capture {
-    /// Starts `command`, made from [`command`].
+    /// Starts `command`, made from [`command`] for the same `take`.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: Command, host: &str, file: PathBuf, logs: &Path) -> Result<Capture> {
+    pub fn start(
+        command: Command,
+        take: Take,
+        host: &str,
+        file: PathBuf,
+        logs: &Path,
+    ) -> Result<Capture> {
         let stem = file.file_stem().context("a capture needs a file name")?;
         let name = format!("dumpcap-{}", stem.to_string_lossy());
         let process = Process::start(command, logs, &name)?;
-        Ok(Capture { process, file, host: host.to_owned() })
+        Ok(Capture { process, take, file, host: host.to_owned() })
     }
 
     /// Waits until it has the port open.
@@ -117,7 +124,7 @@ impl Capture {
         let missed = missed(&said).with_context(|| {
             format!("dumpcap on {} does not say what it missed: {said}", self.host)
         })?;
-        Ok(Captured { host: self.host, file: self.file, missed })
+        Ok(Captured { host: self.host, take: self.take, file: self.file, missed })
     }
 }
 
@@ -126,6 +133,8 @@ impl Capture {
 pub struct Captured {
     /// The host whose port it was.
     pub host: String,
+    /// What was taken.
+    pub take: Take,
     /// The file, pcap.
     pub file: PathBuf,
     /// Frames that the kernel or dumpcap had no room for.

@@ -4,8 +4,13 @@
 //! and one of its addresses is the host's own or a group's. An Axon packet passes neither
 //! test: it begins with its header, so hops and counts stand where addresses would be. The
 //! other judge is tshark, which dissects every frame with checksums verified.
+//!
+//! Where hosts have their offloads, a capture inside a host sees bulk data before a NIC has cut it
+//! into frames and finished its checksums. So there the checksums of bulk data are ours to judge,
+//! see [`checksum`](super::checksum): tshark would call all that are left to a NIC wrong.
 
-use super::capture::Captured;
+use super::capture::{Captured, Take};
+use super::checksum::{self, Checksum};
 use super::process::{Process, Stop};
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::{LinkType, Reader};
@@ -22,6 +27,8 @@ use std::time::Duration;
 /// EtherTypes that a host's port may carry: IPv4, ARP, our link frames, MAC control.
 const ETHERTYPES: [u16; 4] =
     [ethertype::IPV4, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
+/// Ethernet with an MTU of 1500 and one tag.
+const FRAME_BYTES_MAX: usize = 1518;
 /// tshark dissects some 50,000 frames a second; a demo has a few million at most.
 const TSHARK_LIMIT: Duration = Duration::from_secs(240);
 /// How many tshark run at once.
@@ -36,8 +43,12 @@ pub struct Findings {
     pub missed: u64,
     /// Frames that are not plain Ethernet of that host.
     pub foreign: u64,
-    /// Frames that tshark calls malformed or in error.
+    /// Frames that tshark calls malformed or in error, and those whose checksum is wrong.
     pub malformed: u64,
+    /// Frames longer than the MTU allows on a wire: super-packets of hosts with offloads.
+    pub super_packets: u64,
+    /// Checksums that a host has left to its NIC, as its offloads allow.
+    pub left_to_nic: u64,
     /// How many frames had which EtherType, in hexadecimal.
     pub ethertypes: BTreeMap<String, u64>,
     /// The first few of the foreign and malformed ones, in words.
@@ -51,6 +62,8 @@ impl Findings {
         self.missed += other.missed;
         self.foreign += other.foreign;
         self.malformed += other.malformed;
+        self.super_packets += other.super_packets;
+        self.left_to_nic += other.left_to_nic;
         for (ethertype, count) in other.ethertypes {
             *self.ethertypes.entry(ethertype).or_default() += count;
         }
@@ -59,13 +72,15 @@ impl Findings {
     }
 }
 
-/// Judges all captures; `mac` gives the address of a host.
+/// Judges all captures; `mac` gives the address of a host. With `offloads` hosts leave checksums
+/// and the cutting of long packets to their NICs.
 ///
 /// # Errors
 /// A file cannot be read, tshark fails, or the user wants it all to stop.
 pub fn judge(
     captures: &[Captured],
     mac: impl Fn(&str) -> MacAddr,
+    offloads: bool,
     logs: &Path,
     stop: &Stop,
 ) -> Result<Findings> {
@@ -78,11 +93,13 @@ pub fn judge(
             findings.add(complaints(process, of, stop)?);
         }
         let name = capture.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let tshark = Process::start(tshark(&capture.file), logs, &format!("tshark-{name}"))?;
+        let sums = !(offloads && capture.take == Take::Bulk);
+        let tshark = tshark(&capture.file, sums);
+        let tshark = Process::start(tshark, logs, &format!("tshark-{}-{name}", running.len()))?;
         running.push((tshark, capture));
         let file =
             File::open(&capture.file).with_context(|| format!("no capture of {}", capture.host))?;
-        let mut plain = plain_ethernet(file, &capture.host, mac(&capture.host))
+        let mut plain = plain_ethernet(file, &capture.host, mac(&capture.host), offloads)
             .with_context(|| format!("cannot read {}", capture.file.display()))?;
         plain.missed = capture.missed;
         findings.add(plain);
@@ -94,13 +111,14 @@ pub fn judge(
 }
 
 /// Prints the frames that are malformed or in error. Bulk data is random bytes, which a
-/// guess of tshark's could take for some protocol: it is configured to take them for data.
-fn tshark(file: &Path) -> Command {
+/// guess of tshark's could take for some protocol: it is configured to take them for data. With
+/// `sums` checksums are verified.
+fn tshark(file: &Path, sums: bool) -> Command {
     use super::{gap, iperf};
     let mut command = Command::new("tshark");
     command.arg("-n").arg("-r").arg(file);
     for option in ["ip.check_checksum", "tcp.check_checksum", "udp.check_checksum"] {
-        command.args(["-o", &format!("{option}:TRUE")]);
+        command.args(["-o", &format!("{option}:{}", if sums { "TRUE" } else { "FALSE" })]);
     }
     for port in [iperf::PORT, gap::PORT] {
         command.args(["-d", &format!("udp.port=={port},data")]);
@@ -119,7 +137,7 @@ fn complaints(process: Process, of: &Captured, stop: &Stop) -> Result<Findings> 
 
 /// Reads a capture of Ethernet frames and judges each frame as seen from `host` with address
 /// `mac`.
-fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr) -> Result<Findings> {
+fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr, offloads: bool) -> Result<Findings> {
     let mut findings = Findings::default();
     let mut counts = BTreeMap::<u16, u64>::new();
     let mut reader = Reader::new(file)?;
@@ -131,12 +149,20 @@ fn plain_ethernet(file: impl Read, host: &str, mac: MacAddr) -> Result<Findings>
         findings.frames += 1;
         let ethertype = frame.bytes.get(12..14).map_or(0, |b| u16::from_be_bytes([b[0], b[1]]));
         *counts.entry(ethertype).or_default() += 1;
-        if !is_plain(frame.bytes, ethertype, mac) {
-            findings.foreign += 1;
-            if findings.examples.len() < 3 {
-                let head = &frame.bytes[..frame.bytes.len().min(20)];
-                findings.examples.push(format!("{host}: {head:02x?} ..."));
-            }
+        findings.super_packets += u64::from(frame.wire_bytes > FRAME_BYTES_MAX);
+        let sum = checksum::judge(frame.bytes);
+        findings.left_to_nic += u64::from(sum == Checksum::LeftToNic);
+        let is_wrong = match sum {
+            Checksum::Right | Checksum::Unknown => false,
+            Checksum::LeftToNic => !offloads,
+            Checksum::Wrong => true,
+        };
+        let is_foreign = !is_plain(frame.bytes, ethertype, mac);
+        findings.malformed += u64::from(is_wrong);
+        findings.foreign += u64::from(is_foreign);
+        if (is_foreign || is_wrong) && findings.examples.len() < 3 {
+            let head = &frame.bytes[..frame.bytes.len().min(if is_foreign { 20 } else { 96 })];
+            findings.examples.push(format!("{host}: {head:02x?} ..."));
         }
     }
     let name = |(ethertype, count)| (format!("0x{ethertype:04x}"), count);
@@ -190,7 +216,7 @@ mod tests {
             ethernet(MacAddr::BROADCAST, HOST, 0x0806),
             axon_wire::link::emit(other, b"hello"),
         ]);
-        let findings = plain_ethernet(&file[..], "h1", HOST).unwrap();
+        let findings = plain_ethernet(&file[..], "h1", HOST, false).unwrap();
         assert_eq!((findings.frames, findings.foreign), (4, 0));
         assert_eq!(findings.ethertypes["0x0806"], 2);
     }
@@ -205,7 +231,7 @@ mod tests {
             emit(&mut packet, HopWidth::Eight, PacketType::Ethernet, &hops, &[PortNo(0)]).unwrap();
         packet.truncate(length);
         packet.extend(ethernet(HOST, MacAddr([2, 0, 0, 0, 0, 2]), 0x0800));
-        let findings = plain_ethernet(&pcap(&[packet])[..], "h1", HOST).unwrap();
+        let findings = plain_ethernet(&pcap(&[packet])[..], "h1", HOST, false).unwrap();
         assert_eq!((findings.frames, findings.foreign), (1, 1));
         assert!(findings.examples[0].starts_with("h1: [10, 00, 90"), "{:?}", findings.examples);
     }
@@ -214,14 +240,32 @@ mod tests {
     fn a_foreign_address_or_type_is_found() {
         let (a, b) = (MacAddr([2, 0, 0, 0, 0, 2]), MacAddr([2, 0, 0, 0, 0, 3]));
         let file = pcap(&[ethernet(a, b, 0x0800), ethernet(HOST, a, 0x1234), vec![2; 13]]);
-        assert_eq!(plain_ethernet(&file[..], "h1", HOST).unwrap().foreign, 3);
+        assert_eq!(plain_ethernet(&file[..], "h1", HOST, false).unwrap().foreign, 3);
     }
 
     #[test]
     fn a_file_that_is_no_pcap_or_cut_short_is_an_error() {
         let file = pcap(&[ethernet(HOST, HOST, 0x0800)]);
-        assert!(plain_ethernet(&file[..20], "h1", HOST).is_err());
-        assert!(plain_ethernet(&file[..60], "h1", HOST).is_err());
-        assert!(plain_ethernet(&[0; 24][..], "h1", HOST).is_err());
+        assert!(plain_ethernet(&file[..20], "h1", HOST, false).is_err());
+        assert!(plain_ethernet(&file[..60], "h1", HOST, false).is_err());
+        assert!(plain_ethernet(&[0; 24][..], "h1", HOST, false).is_err());
+    }
+
+    #[test]
+    fn a_checksum_that_is_left_to_a_nic_is_one_only_where_hosts_have_offloads() {
+        let mut frame = ethernet(MacAddr([2, 0, 0, 0, 0, 2]), HOST, 0x0800);
+        frame.truncate(14);
+        // UDP without addresses or ports: the sum of its pseudo-header is 17 and its length, 8.
+        frame.extend([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        frame.extend([0, 0, 0, 0, 0, 8, 0, 25]);
+        let judged = |frame: &[u8], offloads| {
+            let file = pcap(&[frame.to_vec()]);
+            let findings = plain_ethernet(&file[..], "h1", HOST, offloads).unwrap();
+            (findings.malformed, findings.left_to_nic)
+        };
+        assert_eq!(judged(&frame, true), (0, 1));
+        assert_eq!(judged(&frame, false), (1, 1));
+        frame[41] = 26;
+        assert_eq!(judged(&frame, true), (1, 0));
     }
 }

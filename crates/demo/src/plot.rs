@@ -14,32 +14,45 @@ const SIZE: (u32, u32) = (820, 480);
 const LINE: RGBColor = RGBColor(148, 163, 184);
 const RING: RGBColor = RGBColor(29, 112, 184);
 
-/// Two bars: a topology pair of one transport, theirs or ours.
-struct Pair {
+const BRIDGES: RGBColor = RGBColor(217, 119, 6);
+
+/// The bars of one transport, theirs or ours, and of bridges beside ours.
+struct Group {
     label: [String; 2],
     line: f64,
     ring: f64,
+    bridges: Option<f64>,
     gain: f64,
 }
 
-fn pairs(summary: &Summary) -> Vec<Pair> {
-    let mut pairs = Vec::new();
+impl Group {
+    /// Each bar's height and colour, from left to right.
+    fn bars(&self) -> impl Iterator<Item = (f64, RGBColor)> {
+        let both = [(self.line, LINE), (self.ring, RING)];
+        both.into_iter().chain(self.bridges.map(|height| (height, BRIDGES)))
+    }
+}
+
+fn groups(summary: &Summary) -> Vec<Group> {
+    let mut groups = Vec::new();
     for (name, result) in [("UDP", &summary.udp), ("TCP", &summary.tcp)] {
         let paper = &result.paper;
-        pairs.push(Pair {
+        groups.push(Group {
             label: [format!("{name}, paper"), "1000 Mb/s links".into()],
             line: paper.line_mbps / PAPER_LINK_MBPS,
             ring: paper.ring_mbps / PAPER_LINK_MBPS,
+            bridges: None,
             gain: paper.gain,
         });
-        pairs.push(Pair {
+        groups.push(Group {
             label: [format!("{name}, ours"), format!("{:.0} Mb/s links", summary.link_mbps)],
             line: result.line_mbps / summary.link_mbps,
             ring: result.ring_mbps / summary.link_mbps,
+            bridges: Some(result.bridges_mbps / summary.link_mbps),
             gain: result.gain,
         });
     }
-    pairs
+    groups
 }
 
 /// Draws the plot as SVG.
@@ -54,13 +67,13 @@ pub fn draw(summary: &Summary, path: &Path) -> Result<()> {
 fn try_draw(summary: &Summary, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let area = SVGBackend::new(path, SIZE).into_drawing_area();
     area.fill(&WHITE)?;
-    let pairs = pairs(summary);
+    let groups = groups(summary);
     let mut chart = ChartBuilder::on(&area)
         .caption("Six flows over three switches: line and ring", ("sans-serif", 20))
         .margin(12)
         .margin_bottom(64)
         .set_label_area_size(LabelAreaPosition::Left, 52)
-        .build_cartesian_2d(0.0..pairs.len() as f64, 0.0..7.4)?;
+        .build_cartesian_2d(0.0..groups.len() as f64, 0.0..7.4)?;
     chart
         .configure_mesh()
         .disable_x_mesh()
@@ -76,24 +89,25 @@ fn try_draw(summary: &Summary, path: &Path) -> Result<(), Box<dyn std::error::Er
         let anchor = Pos::new(HPos::Center, VPos::Bottom);
         TextStyle::from(("sans-serif", size).into_font()).pos(anchor)
     };
-    for (topology, colour) in [("line", LINE), ("ring", RING)] {
-        let bars = pairs.iter().enumerate().map(|(index, pair)| {
-            let ring = topology == "ring";
-            let left = index as f64 + if ring { 0.51 } else { 0.15 };
-            let height = if ring { pair.ring } else { pair.line };
-            Rectangle::new([(left, 0.0), (left + 0.34, height)], colour.filled())
+    for (what, colour) in [("line", LINE), ("ring", RING), ("ring of bridges", BRIDGES)] {
+        let bars = groups.iter().enumerate().flat_map(|(index, group)| {
+            let bars = group.bars().enumerate().filter(|(_, (_, of))| *of == colour);
+            bars.map(move |(place, (height, _))| {
+                let left = index as f64 + 0.1 + 0.27 * place as f64;
+                Rectangle::new([(left, 0.0), (left + 0.25, height)], colour.filled())
+            })
         });
         let legend = move |(x, y)| Rectangle::new([(x, y - 6), (x + 14, y + 6)], colour.filled());
-        chart.draw_series(bars)?.label(topology).legend(legend);
+        chart.draw_series(bars)?.label(what).legend(legend);
     }
-    for (index, pair) in pairs.iter().enumerate() {
-        for (x, height) in [(0.32, pair.line), (0.68, pair.ring)] {
-            let at = (index as f64 + x, height + 0.06);
+    for (index, group) in groups.iter().enumerate() {
+        for (place, (height, _)) in group.bars().enumerate() {
+            let at = (index as f64 + 0.225 + 0.27 * place as f64, height + 0.06);
             chart.draw_series([Text::new(format!("{height:.2}"), at, centred(14))])?;
         }
         let (x, _) = chart.backend_coord(&(index as f64 + 0.5, 0.0));
-        let gain = format!("gain {:+.0} %", pair.gain * 100.0);
-        let lines = [pair.label[0].as_str(), pair.label[1].as_str(), gain.as_str()];
+        let gain = format!("gain {:+.0} %", group.gain * 100.0);
+        let lines = [group.label[0].as_str(), group.label[1].as_str(), gain.as_str()];
         for (row, line) in lines.iter().enumerate() {
             area.draw_text(line, &centred(14), (x, SIZE.1 as i32 - 46 + 17 * row as i32))?;
         }
@@ -114,11 +128,19 @@ mod tests {
     use super::super::report::tests::sample;
 
     #[test]
-    fn the_plot_shows_both_gains_theirs_and_ours() {
+    fn the_plot_shows_both_gains_theirs_and_ours_and_the_bridges() {
         let path = std::env::temp_dir().join(format!("axon-plot-{}.svg", std::process::id()));
         super::draw(&sample(), &path).unwrap();
         let svg = std::fs::read_to_string(&path).unwrap();
-        for text in ["gain +96 %", "gain +100 %", "gain +63 %", "TCP, ours", "100 Mb/s links"] {
+        for text in [
+            "gain +96 %",
+            "gain +100 %",
+            "gain +63 %",
+            "TCP, ours",
+            "100 Mb/s links",
+            "ring of bridges",
+            "3.60",
+        ] {
             assert!(svg.contains(text), "{text}");
         }
         if std::env::var_os("KEEP").is_none() {

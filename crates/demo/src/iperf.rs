@@ -5,7 +5,7 @@
 //! start in one instant; so only the whole intervals between a warm-up and the end count,
 //! when every flow is certainly on.
 
-use crate::axon::table1::Transport;
+use crate::table1::Transport;
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 

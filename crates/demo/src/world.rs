@@ -2,13 +2,16 @@
 
 use super::capture::{self, Capture, Captured, Take};
 use super::dhcp::{self, Client, Lease};
+use super::fabric::{carrier, scenario};
 use super::process::{Process, Stop};
 use super::report::Leased;
-use crate::axon::table1::{AXON_OF_HOST, HOSTS};
+use crate::table1::{AXON_OF_HOST, HOSTS};
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::Fabric;
+use axon_linux::choice::DataplaneChoice;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
+use axon_linux::machine::Machine;
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::NodeTelemetry;
 use axon_wire::{MacAddr, PortNo};
@@ -21,6 +24,21 @@ use std::time::{Duration, Instant};
 const UP_LIMIT_MS: u64 = 15_000;
 /// How long a DHCP client may take.
 const LEASE_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a world is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// The name of the lab.
+    pub name: &'a str,
+    /// [`LINE`](super::fabric::LINE) or [`RING`](super::fabric::RING).
+    pub topology: &'a str,
+    /// What this machine allows.
+    pub machine: &'a Machine,
+    /// Whether the ports of all switches are captured.
+    pub capture_switches: bool,
+    /// Whether Linux bridges take the place of switches; hosts have their addresses then.
+    pub bridges: bool,
+}
 
 /// A lab that is up. Dropping it ends it, whatever has happened.
 pub struct World<'a> {
@@ -35,23 +53,16 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Starts the lab that `scenario` describes, under the name `name`, so that a lab of the
-    /// user's from the same file is none of ours. One that a killed demo has left is ended.
-    /// `folder` takes all files.
+    /// Starts a lab. One that a killed demo has left is ended. `folder` takes all files.
     ///
     /// # Errors
     /// The lab does not come up or is not the experiment's: six hosts on three switches.
-    pub fn up(
-        name: &str,
-        scenario: &str,
-        capture_switches: bool,
-        folder: &Path,
-        stop: &'a Stop,
-    ) -> Result<World<'a>> {
+    pub fn up(setup: &Setup<'_>, folder: &Path, stop: &'a Stop) -> Result<World<'a>> {
+        let Setup { name, topology, machine, capture_switches, bridges } = *setup;
         let folder = folder.join(name);
         fs::create_dir_all(&folder)?;
         let path = folder.join("fabric.yaml");
-        fs::write(&path, renamed(scenario, name))?;
+        fs::write(&path, scenario(topology, name, carrier(machine)))?;
         let fabric = axon_fabric::load(&path)?;
         let placed = fabric.hosts.iter().map(|host| host.switch);
         ensure!(placed.eq(AXON_OF_HOST), "{name} has not the hosts of the experiment");
@@ -63,15 +74,18 @@ impl<'a> World<'a> {
         let options = UpOptions {
             timeout_ms: UP_LIMIT_MS,
             capture: if capture_switches { switches.collect() } else { Vec::new() },
-            // Every host runs a DHCP client.
-            bare: true,
+            // Every host runs a DHCP client, which no bridge would answer.
+            bare: !bridges,
+            machine: Some(machine.clone()),
+            bridges,
             ..UpOptions::default()
         };
+        let addresses = if bridges { fabric.addresses() } else { Vec::new() };
         let (lab, report) = lab::up(&path, &options, |_| {})?;
         let world = World {
             clients: Vec::new(),
             captures: Vec::new(),
-            addresses: Vec::new(),
+            addresses: addresses.into_iter().flatten().collect(),
             fabric,
             folder,
             stop,
@@ -113,9 +127,16 @@ impl<'a> World<'a> {
     /// # Errors
     /// It cannot be started.
     pub fn start(&self, host: usize, argv: &[String], name: &str) -> Result<Process> {
-        let host = &self.fabric.hosts[host - 1].name;
-        let command = self.lab.command(host, argv)?;
-        Process::start(command, &self.folder, &format!("{name}-{host}"))
+        self.start_on(&self.fabric.hosts[host - 1].name, argv, name)
+    }
+
+    /// Starts a command on the node of that name; `name` names its output.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn start_on(&self, node: &str, argv: &[String], name: &str) -> Result<Process> {
+        let command = self.lab.command(node, argv)?;
+        Process::start(command, &self.folder, &format!("{name}-{node}"))
     }
 
     /// Captures all hosts' ports, from now to [`World::end_captures`].
@@ -129,7 +150,7 @@ impl<'a> World<'a> {
                 let file = self.folder.join(format!("{port}-{}.pcap", take.name()));
                 let argv = capture::command(take, &port, &file);
                 let command = self.lab.command(&host.name, &argv)?;
-                self.captures.push(Capture::start(command, &host.name, file, &self.folder)?);
+                self.captures.push(Capture::start(command, take, &host.name, file, &self.folder)?);
             }
         }
         self.captures.iter_mut().try_for_each(|capture| capture.wait_open(self.stop))
@@ -199,6 +220,21 @@ impl<'a> World<'a> {
         Ok(port)
     }
 
+    /// What carries the frames of each switch, and why, as the switches report it.
+    ///
+    /// # Errors
+    /// A switch does not answer.
+    pub fn dataplanes(&self) -> Result<Vec<(String, DataplaneChoice)>> {
+        let status = self.lab.status()?;
+        let of = |node: &NodeStatus| {
+            let choice = node.status().and_then(|status| status.dataplane.clone());
+            let choice = choice.with_context(|| format!("{} does not answer", node.name()))?;
+            Ok((node.name().to_owned(), choice))
+        };
+        // The controller answers first.
+        status.iter().skip(1).map(of).collect()
+    }
+
     /// Entries in each port's table, switch by switch, and whether the port is a host's.
     ///
     /// # Errors
@@ -251,32 +287,6 @@ impl std::ops::Drop for World<'_> {
         self.clients.clear();
         if let Err(error) = lab::down(Some(self.lab.name())) {
             eprintln!("axon: cannot end lab {}: {error:#}", self.lab.name());
-        }
-    }
-}
-
-/// The scenario under another name.
-fn renamed(scenario: &str, name: &str) -> String {
-    let rename = |line: &str| match line.strip_prefix("name:") {
-        Some(_) => format!("name: {name}\n"),
-        None => format!("{line}\n"),
-    };
-    scenario.lines().map(rename).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::axon::live::{LINE, RING};
-
-    #[test]
-    fn both_scenarios_are_the_experiment_under_any_name() {
-        for (scenario, links) in [(LINE, 2), (RING, 3)] {
-            let text = renamed(scenario, "demo-x");
-            let fabric = axon_fabric::parse(Path::new("x.yaml"), &text).unwrap();
-            assert_eq!((fabric.name.as_str(), fabric.links.len()), ("demo-x", links));
-            assert!(fabric.hosts.iter().map(|host| host.switch).eq(AXON_OF_HOST));
-            assert!(fabric.hosts.iter().all(|host| host.ip.is_none()));
         }
     }
 }

@@ -1,0 +1,58 @@
+//! The fabrics of the demo: the two topologies, and links as fast as this machine's data plane
+//! carries them with ease.
+
+use axon_linux::choice::Carrier;
+use axon_linux::machine::Machine;
+
+/// The line, hosts numbered and placed as in the paper.
+pub const LINE: &str = include_str!("table1-line.yaml");
+/// The ring.
+pub const RING: &str = include_str!("table1-ring.yaml");
+
+/// The links where the kernel carries the frames: a fifth of the paper's rate.
+const KERNEL_LINKS: &str = "{ rate: 200Mbps }";
+/// The links where a process does: two quiet cores are less than half busy with it.
+const PROCESS_LINKS: &str = "{ rate: 50Mbps, queue: 96KiB }";
+
+/// What carries the frames of a fabric without traffic classes on this machine.
+pub fn carrier(machine: &Machine) -> Carrier {
+    if machine.no_tc.is_none() { Carrier::Tc } else { Carrier::Full }
+}
+
+/// The fabric file `topology` under another name, so that a lab of the user's from the same file is
+/// none of ours, and with the rate of its links.
+pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
+    let links = if carrier == Carrier::Full { PROCESS_LINKS } else { KERNEL_LINKS };
+    let rename = |line: &str| match line.strip_prefix("name:") {
+        Some(_) => format!("name: {name}\n"),
+        None => format!("{line}\n"),
+    };
+    let text: String = topology.lines().map(rename).collect();
+    format!("{text}links: {links}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table1::AXON_OF_HOST;
+    use std::path::Path;
+
+    #[test]
+    fn both_scenarios_are_the_experiment_under_any_name_and_on_any_data_plane() {
+        let planes =
+            [(Machine::ABLE, Carrier::Tc, 200), (Machine::without("x"), Carrier::Full, 50)];
+        for (machine, expected, mbps) in planes {
+            assert_eq!(carrier(&machine), expected);
+            for (topology, links) in [(LINE, 2), (RING, 3)] {
+                let text = scenario(topology, "demo-x", expected);
+                let fabric = axon_fabric::parse(Path::new("x.yaml"), &text).unwrap();
+                assert_eq!((fabric.name.as_str(), fabric.links.len()), ("demo-x", links));
+                assert!(fabric.hosts.iter().map(|host| host.switch).eq(AXON_OF_HOST));
+                assert!(fabric.hosts.iter().all(|host| host.ip.is_none()));
+                let rates = fabric.links.iter().map(|link| link.wire.rate);
+                let mut rates = rates.chain(fabric.hosts.iter().map(|host| host.wire.rate));
+                assert!(rates.all(|rate| rate.bits_per_second() == mbps * 1_000_000));
+            }
+        }
+    }
+}

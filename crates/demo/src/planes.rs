@@ -1,0 +1,85 @@
+//! What carried the frames of the switches, as they reported it themselves.
+
+use crate::fabric::carrier;
+use axon_linux::choice::{Carrier, DataplaneChoice};
+use axon_linux::machine::Machine;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The data planes of all switches in all labs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Dataplanes {
+    /// The fastest that this machine allows: `tc`, and else `full`.
+    pub expected: Carrier,
+    /// Why this machine has no tc, if it has not.
+    pub no_tc: Option<String>,
+    /// Lab by lab, what each switch has reported.
+    pub labs: BTreeMap<String, BTreeMap<String, DataplaneChoice>>,
+}
+
+impl Default for Dataplanes {
+    fn default() -> Dataplanes {
+        Dataplanes::expected(&Machine::ABLE)
+    }
+}
+
+impl Dataplanes {
+    /// None yet, on this machine.
+    pub fn expected(machine: &Machine) -> Dataplanes {
+        let labs = BTreeMap::new();
+        Dataplanes { expected: carrier(machine), no_tc: machine.no_tc.clone(), labs }
+    }
+
+    /// Adds what the switches of a lab have reported.
+    pub fn add(&mut self, lab: &str, reported: Vec<(String, DataplaneChoice)>) {
+        self.labs.insert(lab.to_owned(), reported.into_iter().collect());
+    }
+
+    /// How many switches have reported, and how many of them the expected data plane.
+    pub fn counts(&self) -> (usize, usize) {
+        let all = || self.labs.values().flat_map(BTreeMap::values);
+        (all().count(), all().filter(|choice| choice.carrier == self.expected).count())
+    }
+
+    /// In one line: `tc at s1, s2 and s3`, or what else there was.
+    pub fn text(&self) -> String {
+        let mut switches = BTreeMap::<&str, Vec<&str>>::new();
+        for (switch, choice) in self.labs.values().flatten() {
+            let carriers = switches.entry(switch).or_default();
+            if !carriers.contains(&choice.carrier.name()) {
+                carriers.push(choice.carrier.name());
+            }
+        }
+        let each = switches.iter().map(|(name, planes)| format!("{name} {}", planes.join("/")));
+        let why = match &self.no_tc {
+            Some(why) => format!("; no tc: {why}"),
+            None => String::new(),
+        };
+        format!("{}{why}", each.collect::<Vec<_>>().join(", "))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn sample(machine: &Machine, carriers: [Carrier; 3]) -> Dataplanes {
+        let mut planes = Dataplanes::expected(machine);
+        let choice = |carrier| DataplaneChoice { carrier, why: "the fastest".into() };
+        let names = ["s1", "s2", "s3"].map(str::to_owned);
+        planes.add("demo-ring", names.into_iter().zip(carriers.map(choice)).collect());
+        planes
+    }
+
+    #[test]
+    fn a_switch_on_another_data_plane_than_the_machine_allows_is_seen() {
+        use Carrier::{Full, Tc};
+        let good = sample(&Machine::ABLE, [Tc; 3]);
+        assert_eq!((good.counts(), good.text()), ((3, 3), "s1 tc, s2 tc, s3 tc".into()));
+        let mixed = sample(&Machine::ABLE, [Tc, Full, Tc]);
+        assert_eq!((mixed.counts(), mixed.text()), ((3, 2), "s1 tc, s2 full, s3 tc".into()));
+        let none = sample(&Machine::without("no right"), [Full; 3]);
+        let text = "s1 full, s2 full, s3 full; no tc: no right";
+        assert_eq!((none.counts(), none.text().as_str()), ((3, 3), text));
+    }
+}

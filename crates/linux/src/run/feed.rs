@@ -1,0 +1,85 @@
+//! The one way into the node of a run loop, and out of it.
+
+use super::Runtime;
+use crate::inspect::Inspect;
+use axon_capture::pcap::Direction;
+use axon_node::{Action, Awaited, Input};
+use axon_wire::{FrameBuf, PortNo, Time};
+
+impl<N: Inspect> Runtime<N> {
+    /// Feeds a frame that has come in by a port.
+    pub(super) fn arrived(&mut self, index: usize, frame: FrameBuf) {
+        let now = self.clock.now();
+        self.record(now, index, Direction::Inbound, &frame);
+        let port = PortNo(index as u16);
+        self.feed(now, Input::Frame { port, frame, complete_at: now, intact: true });
+        // Else all of a burst but its first frame would need room in a queue.
+        self.free_wires(now);
+    }
+
+    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send.
+    pub(super) fn free_wires(&mut self, now: Time) {
+        let mut at = 0;
+        while let Some(&index) = self.busy.get(at) {
+            let slot = &mut self.slots[index];
+            if slot.busy_until.is_some_and(|time| time > now) {
+                at += 1;
+                continue;
+            }
+            self.busy.swap_remove(at);
+            // It has lost carrier meanwhile, and owes none.
+            if slot.busy_until.is_some() {
+                slot.free_wire();
+                self.feed(now, Input::TxDone { port: PortNo(index as u16) });
+            }
+        }
+    }
+
+    /// Gives the node one input, carries out its actions and notes which wires it awaits.
+    pub(super) fn feed(&mut self, now: Time, input: Input<FrameBuf>) {
+        let mut actions = std::mem::take(&mut self.actions);
+        self.recording.input(now, &input);
+        self.node.handle(now, input, &mut actions);
+        self.recording.answer(&actions);
+        // Before any frame of these leaves.
+        self.store.iter_mut().for_each(|store| store.keep(&actions));
+        for action in actions.drain(..) {
+            match action {
+                Action::Transmit { port, frame, .. } => self.transmit(now, port, frame),
+                Action::Punt { frame, .. } | Action::Dropped { frame, .. } => {
+                    self.pool.recycle(frame);
+                }
+                Action::Note(note) => self.notes.note(now, &self.name, note),
+                Action::Reply(reply) => self.replies.push(reply),
+                // The first two whole nodes keep to themselves; the last is in the store.
+                Action::RouteChanged(_) | Action::Lost | Action::Store(_) => {}
+            }
+        }
+        self.actions = actions;
+        loop {
+            match self.node.awaited() {
+                Awaited::None => break,
+                Awaited::Port(port) => {
+                    if let Some(slot) = self.slots.get_mut(port.index()) {
+                        slot.awaited = true;
+                    }
+                }
+                Awaited::Every => {
+                    self.slots.iter_mut().for_each(|slot| slot.awaited = true);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn transmit(&mut self, now: Time, port: PortNo, frame: FrameBuf) {
+        self.record(now, port.index(), Direction::Outbound, &frame);
+        let Some(slot) = self.slots.get_mut(port.index()) else {
+            return;
+        };
+        if slot.busy_until.is_none() {
+            self.busy.push(port.index());
+        }
+        slot.transmit(now, frame, &mut self.pool);
+    }
+}
