@@ -1,9 +1,9 @@
 //! Frames of 64 bytes: the most that arrive, and what arrives when more is offered.
 //!
-//! The peak is searched for: first a sender at full speed; if not all of that arrives, it offers
-//! half as much again and again, until so little is offered that no more can arrive than has
-//! arrived already, and then a little more and a little less than the best of these. Ten times the
-//! peak is the overload, or as much as the sender can.
+//! The peak is searched for: first a sender at full speed; if not all of that arrives, its rate is
+//! halved until so little is offered that no more can arrive than has arrived already, and then a
+//! little more and a little less than the best of these is tried. Ten times the peak is the
+//! overload, or as much as the sender can.
 
 use crate::cpu;
 use crate::quantity::{Figures, Quantity};
