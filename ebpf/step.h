@@ -29,7 +29,7 @@
 #define HOPS_MAX 0xfff
 
 enum port_kind { PORT_UNKNOWN = 0, PORT_HOST = 1, PORT_AXON = 2 };
-enum packet_type { TYPE_ETHERNET = 1, TYPE_PROBE = 3, TYPE_CONGESTION = 5 };
+enum packet_type { TYPE_ETHERNET = 1, TYPE_CONTROL = 2, TYPE_PROBE = 3, TYPE_CONGESTION = 5 };
 
 /* Set before a program is loaded, one program for each port. */
 const volatile __u16 PORT = 0;

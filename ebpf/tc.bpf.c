@@ -14,10 +14,12 @@ char LICENSE[] SEC("license") = "Apache-2.0";
 #define SHORTEST_BEFORE_GSO 42
 /* The major number of the HTB qdisc whose classes are ingress ports. */
 #define HANDLE_OF_QDISC (1 << 16)
+/* The class of what control planes say, before all others (crates/linux/src/kernel/shares.rs). */
+#define CLASS_OF_CONTROL 0xfffe
 
 /* Where packets for the node go, by ifindex; 0 is a node that does not run. */
 enum node_queue {
-    OF_FABRIC = 0, /* what came in by an Axon port */
+    OF_FABRIC = 0, /* what came in by an Axon port, but for frames of hosts */
     OF_LINKS = 1,  /* link-local frames by any other port */
     OF_HOSTS = 2,  /* the rest */
 };
@@ -68,12 +70,19 @@ static __always_inline __u32 frames_in(struct __sk_buff *skb)
     return skb->gso_segs ? skb->gso_segs : 1;
 }
 
+static __always_inline int leave_by(struct __sk_buff *skb, __u32 class, __u32 number, __u64 port,
+                                    __u32 frames, __u32 in_bytes, __u32 out_bytes)
+{
+    count(number, frames, in_bytes, out_bytes);
+    skb->priority = HANDLE_OF_QDISC | class;
+    return bpf_redirect(device_of(port), 0);
+}
+
+/* Frames of hosts have a share of the link by the port that they came in by. */
 static __always_inline int leave(struct __sk_buff *skb, __u32 number, __u64 port, __u32 frames,
                                  __u32 in_bytes, __u32 out_bytes)
 {
-    count(number, frames, in_bytes, out_bytes);
-    skb->priority = HANDLE_OF_QDISC | (PORT + 1);
-    return bpf_redirect(device_of(port), 0);
+    return leave_by(skb, PORT + 1, number, port, frames, in_bytes, out_bytes);
 }
 
 /* Whether the frames of a packet are no longer than a host's may be. What is cut later has a length
@@ -142,11 +151,11 @@ static __always_inline int strip(struct __sk_buff *skb, const struct header *hea
     __u32 length = skb->len, bytes = header->bytes, frames = frames_in(skb);
     __u16 type;
     if (header->type != TYPE_ETHERNET || length < bytes + SHORTEST_IP || bytes > SHORTEN_BYTES_MAX)
-        return to_node(skb, OF_FABRIC, is_tagged);
+        return to_node(skb, OF_HOSTS, is_tagged);
     __u32 left = length - bytes;
     if (bpf_skb_load_bytes(skb, bytes + 2 * ETH_ALEN, &type, sizeof(type)) ||
         !packet_fits(skb, left, type))
-        return to_node(skb, OF_FABRIC, is_tagged);
+        return to_node(skb, OF_HOSTS, is_tagged);
     if (!shorten(skb, bytes, left, is_tagged))
         return lost();
     return leave(skb, number, port, frames, length, left);
@@ -179,18 +188,22 @@ static __always_inline int transit(struct __sk_buff *skb, __u32 bits)
     if (is_tagged && !tag_with_port(skb))
         return lost();
     __u8 *data = (__u8 *)(long)skb->data, *end = (__u8 *)(long)skb->data_end;
-    struct header header;
-    if (data + STEP_BYTES > end || !parse(data, bits, &header) || header.bytes > skb->len)
+    if (data + STEP_BYTES > end)
         return to_node(skb, OF_FABRIC, is_tagged);
+    /* What hosts send must not crowd out what neighbours say. */
+    __u32 queue = data[0] >> 4 == TYPE_ETHERNET ? OF_HOSTS : OF_FABRIC;
+    struct header header;
+    if (!parse(data, bits, &header) || header.bytes > skb->len)
+        return to_node(skb, queue, is_tagged);
     __u32 number = header.hop, words = words_of(&header, bits), length = skb->len;
     __u64 port = port_of(number);
     if (!device_of(port))
-        return to_node(skb, OF_FABRIC, is_tagged);
+        return to_node(skb, queue, is_tagged);
     if (kind_of(port) == PORT_HOST)
         return strip(skb, &header, number, port, is_tagged);
     __u32 touched = hops_at(bits) + 8 * words;
     if (kind_of(port) != PORT_AXON || words > WORDS_MAX || touched > length)
-        return to_node(skb, OF_FABRIC, is_tagged);
+        return to_node(skb, queue, is_tagged);
     /* A driver may have put no more than the first 14 bytes where programs can reach them. */
     if (data + touched > end) {
         if (bpf_skb_pull_data(skb, touched))
@@ -204,7 +217,8 @@ static __always_inline int transit(struct __sk_buff *skb, __u32 bits)
     if (is_tagged ? !unmark(skb, 0)
                   : skb->gso_size && is_special(skb->protocol) && !make_plain(skb))
         return lost();
-    return leave(skb, number, port, frames_in(skb), length, length);
+    __u32 class = header.type == TYPE_CONTROL ? CLASS_OF_CONTROL : PORT + 1;
+    return leave_by(skb, class, number, port, frames_in(skb), length, length);
 }
 
 /* A super-packet that comes straight from a guest (TAP, a virtual NIC): the kernel does not trust its

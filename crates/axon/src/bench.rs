@@ -50,8 +50,8 @@ pub struct Arguments {
     /// Write all figures as JSON; `-` writes it to standard output, and nothing else
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Draw how many times better than bridges, and beside it, in NAME-packets.svg, the time between
-    /// frames
+    /// Draw how many times better than bridges, and beside it, in NAME-packets.svg, the time
+    /// between frames
     #[arg(long, value_name = "FILE.svg")]
     plot: Option<PathBuf>,
     #[command(subcommand)]

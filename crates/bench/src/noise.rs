@@ -9,18 +9,18 @@ use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Turns of the loop: some tens of milliseconds.
-const TURNS: u64 = 20_000_000;
+/// What the loop counts to: some tens of milliseconds.
+const COUNT: u64 = 20_000_000;
 
 /// What the loops of a run have taken.
 #[derive(Clone, Debug, Default)]
 pub struct Calibration {
-    loops: Vec<Turned>,
+    loops: Vec<Counted>,
 }
 
 /// What a loop took.
 #[derive(Clone, Copy, Debug, Default)]
-struct Turned {
+struct Counted {
     /// In seconds.
     wall: f64,
     /// Of these, in seconds, on a CPU.
@@ -32,7 +32,7 @@ impl Calibration {
     pub fn run(&mut self) {
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let slowest = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..cpus).map(|_| scope.spawn(turn)).collect();
+            let threads: Vec<_> = (0..cpus).map(|_| scope.spawn(count)).collect();
             let loops = threads.into_iter().filter_map(|thread| thread.join().ok());
             loops.max_by(|a, b| a.wall.total_cmp(&b.wall))
         });
@@ -48,13 +48,13 @@ impl Calibration {
     }
 }
 
-fn turn() -> Turned {
+fn count() -> Counted {
     let (start, cpu) = (Instant::now(), cpu_seconds());
     let mut state = 1u64;
-    for _ in 0..TURNS {
+    for _ in 0..COUNT {
         state = black_box(state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1));
     }
-    Turned { wall: start.elapsed().as_secs_f64(), cpu: cpu_seconds() - cpu }
+    Counted { wall: start.elapsed().as_secs_f64(), cpu: cpu_seconds() - cpu }
 }
 
 /// CPU time of this thread; zero on no Linux that there is.
@@ -70,13 +70,13 @@ mod tests {
     #[test]
     fn a_loop_that_waited_for_its_cpu_is_slow_even_if_it_is_the_only_one() {
         assert_eq!(Calibration::default().slowdown(), None);
-        let loops = vec![Turned { wall: 0.2, cpu: 0.1 }];
+        let loops = vec![Counted { wall: 0.2, cpu: 0.1 }];
         assert_eq!(Calibration { loops }.slowdown(), Some(2.0));
     }
 
     #[test]
     fn the_slowdown_is_that_of_the_middle_against_the_best() {
-        let of = [0.15, 0.1, 0.4].map(|wall| Turned { wall, cpu: wall });
+        let of = [0.15, 0.1, 0.4].map(|wall| Counted { wall, cpu: wall });
         let slowdown = Calibration { loops: of.into() }.slowdown().unwrap();
         assert!((slowdown - 1.5).abs() < 1e-9, "{slowdown}");
     }

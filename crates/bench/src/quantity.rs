@@ -2,6 +2,9 @@
 
 use serde::Serialize;
 
+/// Figures of one measurement.
+pub type Figures = Vec<(Quantity, f64)>;
+
 /// A figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,9 +1,7 @@
-//! What `axon bench` reports: figures, ratios to bridges, bounds, and whether the machine was quiet.
+//! What `axon bench` reports: figures, ratios to bridges, bounds, and how quiet the machine was.
 
-use crate::measure::Figures;
 use crate::noise::Calibration;
-use crate::quantity::{Better, Quantity};
-use crate::run::Found;
+use crate::quantity::{Better, Figures, Quantity};
 use crate::selection::{Part, Settings, Subject};
 use crate::statistics::{median, range, spread};
 use serde::Serialize;
@@ -49,6 +47,19 @@ impl Samples {
         let bridges = self.median(Subject::Bridges, switches, quantity)?;
         (bridges > 0.0).then_some(self.median(subject, switches, quantity)? / bridges)
     }
+}
+
+/// What a run has found.
+#[derive(Default)]
+pub struct Found {
+    /// The figures of all rounds.
+    pub samples: Samples,
+    /// What this machine does not have.
+    pub skipped: Vec<Skipped>,
+    /// What went wrong.
+    pub failed: Vec<Failed>,
+    /// How quiet the machine was.
+    pub calibration: Calibration,
 }
 
 /// What `axon bench --json` writes.
@@ -235,8 +246,8 @@ impl Report {
     }
 }
 
-/// A quantity through so many switches, the data planes whose it is, whether it is taken in multiples
-/// of bridges, and the least and the most that holds.
+/// A quantity through so many switches, the data planes whose it is, whether it is taken in
+/// multiples of bridges, and the least and the most that holds.
 type Row = (Quantity, u32, &'static [Subject], bool, (Option<f64>, Option<f64>));
 
 /// The bounds of the data planes, as far as they were measured.

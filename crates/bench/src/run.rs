@@ -1,19 +1,18 @@
 //! A run: rounds, in each of which every subject is built, measured and removed.
 
-use crate::measure::{self, Figures};
-use crate::noise::Calibration;
-use crate::quantity::Quantity;
-use crate::report::{Failed, Samples, Skipped};
+use crate::measure;
+use crate::quantity::{Figures, Quantity};
+use crate::report::{Failed, Found, Skipped};
 use crate::selection::{Part, Settings, Subject};
 use crate::statistics::slope;
 use crate::subject::World;
 use crate::subject::fabric::lacking;
 use crate::subject::shape::Shape;
 use anyhow::{Result, ensure};
-use axon_linux::lab::Interrupted;
 use axon_demo::machine::has_program;
 use axon_demo::process::Stop;
 use axon_demo::progress::Progress;
+use axon_linux::lab::Interrupted;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,19 +25,6 @@ const SHARED: [(u32, [Quantity; 2]); 2] = [
     (200, [Quantity::SharesTwoHundredMbps, Quantity::TotalTwoHundredMbps]),
     (1000, [Quantity::SharesOneGbps, Quantity::TotalOneGbps]),
 ];
-
-/// What a run has found.
-#[derive(Default)]
-pub struct Found {
-    /// The figures of all rounds.
-    pub samples: Samples,
-    /// What this machine does not have.
-    pub skipped: Vec<Skipped>,
-    /// What went wrong.
-    pub failed: Vec<Failed>,
-    /// How quiet the machine was.
-    pub calibration: Calibration,
-}
 
 /// A folder for the files of a run, which goes with it.
 struct Folder(PathBuf);

@@ -7,7 +7,7 @@ use crate::choice::{DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
-use crate::kernel::ports::KernelPorts;
+use crate::kernel::ports::{KernelPorts, lock};
 use crate::kernel::{Kernel, KernelSettings, Plane};
 use crate::machine::{self, Machine};
 use crate::process::{run, seed};
@@ -26,9 +26,11 @@ use axon_node::{Dataplane, NodeKind};
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Why the kernel carries no frames of a switch, although it could.
-pub(crate) const RECORDED: &str = "a recording holds every frame, so the process carries them";
+pub(crate) const RECORDED: &str =
+    "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
 /// Switches that an error lists.
@@ -99,6 +101,10 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     if let Some(plane) = choice.carrier.plane() {
         return on_kernel(fabric, name, (config, ports), (plane, choice), clock, options);
     }
+    // An earlier process may have ended on the kernel's data plane, which would forward on.
+    if let Some(pins) = options.pins.clone().or_else(|| machine::pins_there(&fabric.name, name)) {
+        leave_kernel(&pins, &ports)?;
+    }
     let fabric = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = fabric.map(|fabric| Identity {
         kind: NodeKind::Switch,
@@ -138,8 +144,24 @@ fn on_kernel(
         format!("cannot start {name} on the data plane {}", choice.carrier.name())
     })?;
     let node = SwitchNode::<FrameBuf, _>::new(config.control, kernel.plane(software)?);
-    run(node, clock, (name, None), (ports, None), Some((choice, Some(kernel))), options)?;
-    Ok(Kernel::remove(&pins)?)
+    let mut held = ports.clone();
+    if plane == Plane::Xdp {
+        // It holds no rates, so none is reported.
+        held.iter_mut().for_each(|port| port.rate = None);
+    }
+    let devices = (held, None);
+    run(node, clock, (name, None), devices, Some((choice, Some(kernel))), options)?;
+    leave_kernel(&pins, &ports)
+}
+
+/// Takes programs and queues of a switch off its devices, and removes its tables.
+fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
+    if !pins.exists() {
+        return Ok(());
+    }
+    let _lock = lock(pins)?;
+    Kernel::remove(pins)?;
+    KernelPorts::unshape(ports.iter().map(|port| port.device.as_str()))
 }
 
 /// The ports of switch `name`, and of the controller if that is its name, that a link of the fabric

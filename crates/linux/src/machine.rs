@@ -55,7 +55,7 @@ impl Machine {
 
     /// The same for a switch of which a capture is taken.
     pub fn captured(&self) -> Machine {
-        let no_xdp = "no capture sees what a driver forwards".to_owned();
+        let no_xdp = "no capture (--capture) sees what a driver forwards".to_owned();
         Machine { no_xdp: Some(no_xdp), ..self.clone() }
     }
 
@@ -94,13 +94,25 @@ fn try_plane(plane: Plane) -> Result<()> {
 /// # Errors
 /// It cannot be mounted.
 pub(crate) fn pins(fabric: &str, switch: &str) -> Result<PathBuf> {
-    let is_there = statfs(BPF).is_ok_and(|is| is.filesystem_type() == BPF_FS_MAGIC);
-    if !is_there {
+    if !has_bpf() {
         mount_bpf(Path::new(BPF))?;
     }
+    Ok(place(fabric, switch))
+}
+
+/// The same if there are any.
+pub(crate) fn pins_there(fabric: &str, switch: &str) -> Option<PathBuf> {
+    Some(place(fabric, switch)).filter(|place| has_bpf() && place.exists())
+}
+
+fn has_bpf() -> bool {
+    statfs(BPF).is_ok_and(|is| is.filesystem_type() == BPF_FS_MAGIC)
+}
+
+fn place(fabric: &str, switch: &str) -> PathBuf {
     // A name may hold what a BPF file system refuses.
     let plain = |name: &str| name.replace('.', "_");
-    Ok(Path::new(BPF).join("axon").join(plain(fabric)).join(plain(switch)))
+    Path::new(BPF).join("axon").join(plain(fabric)).join(plain(switch))
 }
 
 /// Mounts a BPF file system.

@@ -271,6 +271,9 @@ impl Slot {
         if let Some(mut port) = self.port.take() {
             self.before.add(port.counters());
         }
+        if let Some(OfKernel { ports, number }) = &self.kernel {
+            ports.borrow_mut().close_port(*number);
+        }
     }
 
     pub(crate) fn set_kind(&mut self, kind: PortKind) {

@@ -187,7 +187,14 @@ fn killed() {
     for ((mut child, text), (from, to)) in pings.into_iter().zip(FLOWS) {
         drop(child.stdin.take());
         child.wait().expect("it ends");
-        let numbers = numbers(&text.join().expect("it does not panic"));
+        let text = text.join().expect("it does not panic");
+        let numbers = numbers(&text);
+        // "9 packets transmitted, 9 received, ..."; one may be on its way at the end.
+        let counts = text.lines().find(|line| line.contains(" packets transmitted")).unwrap();
+        let counts = counts.split(' ').filter_map(|word| word.parse::<usize>().ok());
+        let counts: Vec<usize> = counts.take(2).collect();
+        assert!(counts[0] <= counts[1] + 1, "h{from} to h{to}: {counts:?}");
+        assert_eq!(counts[1], numbers.len(), "h{from} to h{to}");
         println!("h{from} to h{to}: {} replies", numbers.len());
         let expected: Vec<u32> = (1..=numbers.len() as u32).collect();
         let first = numbers.iter().zip(&expected).find(|(is, wanted)| is != wanted);

@@ -1,7 +1,6 @@
 //! Whether data arrives as it was sent: TCP over IPv6, and UDP super-packets.
 
-use super::Figures;
-use crate::quantity::Quantity;
+use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
 use crate::traffic::data::{self, Stream};
 use crate::traffic::datagrams;

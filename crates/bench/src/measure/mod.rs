@@ -8,13 +8,10 @@ mod tcp;
 
 pub use shares::shares;
 
-use crate::quantity::Quantity;
+use crate::quantity::Figures;
 use crate::selection::Part;
 use crate::subject::World;
 use anyhow::Result;
-
-/// Figures of one measurement.
-pub type Figures = Vec<(Quantity, f64)>;
 
 /// Takes a measurement through a line, from its first host to its second; `seconds` is about how
 /// long it takes. Shares have a topology of their own, see [`shares()`].

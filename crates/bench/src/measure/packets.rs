@@ -5,9 +5,8 @@
 //! arrived already, and then a little more and a little less than the best of these. Ten times the
 //! peak is the overload, or as much as the sender can.
 
-use super::Figures;
 use crate::cpu;
-use crate::quantity::Quantity;
+use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
 use crate::traffic::packets::{self, PORT};
 use anyhow::Result;

@@ -1,7 +1,6 @@
 //! Round trips of pings: paced, as of a host that has been idle, and one after the other.
 
-use super::Figures;
-use crate::quantity::Quantity;
+use crate::quantity::{Figures, Quantity};
 use crate::statistics::{mean, median, percentile};
 use crate::subject::World;
 use anyhow::{Context, Result, ensure};

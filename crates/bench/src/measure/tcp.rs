@@ -1,7 +1,6 @@
 //! Goodput of TCP streams: iperf3 with the offloads that the hosts have.
 
-use super::Figures;
-use crate::quantity::Quantity;
+use crate::quantity::{Figures, Quantity};
 use crate::subject::World;
 use anyhow::{Context, Result, bail};
 use axon_demo::iperf::{PORT, client_error, parse_server};

@@ -2,9 +2,9 @@
 
 use super::shape::Shape;
 use anyhow::{Context, Result, ensure};
+use axon_demo::process::Stop;
 use axon_fabric::LoadError;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
-use axon_demo::process::Stop;
 use axon_wire::MacAddr;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -92,8 +92,8 @@ fn text(name: &str, dataplane: &str, shape: &Shape) -> String {
     let hosts = list(shape.hosts.iter().enumerate().map(host).collect());
     let links = list((1..shape.switches).map(|n| format!("[s{n}, s{}]", n + 1)).collect());
     let mut text = format!(
-        "name: {name}\ndataplane: {dataplane}\ntopology:\n  listed:\n    switches: [{switches}]\n    \
-         hosts: {{ {hosts} }}\n    links: [{links}]\n"
+        "name: {name}\ndataplane: {dataplane}\ntopology:\n  listed:\n    \
+         switches: [{switches}]\n    hosts: {{ {hosts} }}\n    links: [{links}]\n"
     );
     if dataplane != "xdp" {
         text += &format!("links: {{ rate: {RATE} }}\n");

@@ -73,7 +73,8 @@ fn read(mut datagram: &[u8], ports: u16, out: &mut Vec<(u16, u64)>) -> bool {
 fn class(payload: &[u8]) -> Option<(u16, u64)> {
     let (tcmsg, attributes) = payload.split_at_checked(TCMSG_BYTES)?;
     let handle = u32::from_ne_bytes(*tcmsg[HANDLE_AT..].first_chunk()?);
-    let port = (handle as u16).checked_sub(1)?;
+    // Of our qdisc, 1:, not of one that hangs below it.
+    let port = (handle as u16).checked_sub(1).filter(|_| handle >> 16 == 1)?;
     let stats = find(attributes, TCA_STATS2)?;
     let queue = find(&stats, TCA_STATS_QUEUE)?;
     let drops = u32::from_ne_bytes(*queue.get(DROPS_AT..)?.first_chunk()?);
@@ -110,7 +111,8 @@ mod tests {
 
     #[test]
     fn classes_say_which_port_lost_how_many() {
-        let classes = [(0x1_0001, 5), (0x1_0002, 0), (0x1_0003, 9), (0x1_fff0, 14), (0x1_fffe, 1)];
+        let classes =
+            [(0x1_0001, 5), (0x1_0002, 0), (0x1_0003, 9), (0x1_fff0, 14), (0x8001_0001, 1)];
         let datagram = classes.map(|(handle, drops)| message(handle, drops)).concat();
         let mut out = Vec::new();
         assert!(!read(&datagram, 3, &mut out), "there is more");

@@ -55,7 +55,7 @@ pub struct Traffic {
 /// Where the tc program leaves what it does not decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NodeQueue {
-    /// What came in by an Axon port.
+    /// What came in by an Axon port, but for frames of hosts.
     Fabric = 0,
     /// Link-local frames by any other port.
     Links = 1,

@@ -5,7 +5,7 @@
 //! 1:        HTB
 //! 1:fff0    the link, at its rate
 //!   1:1     what came in by port 0, and so on: an equal share, and what others leave
-//!   1:fffe  control packets of the node: before all others
+//!   1:fffe  control packets, of the node and in transit: before all others
 //!   1:ffff  hosts' frames that the node forwards
 //! ```
 //!
