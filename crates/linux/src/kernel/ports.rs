@@ -40,7 +40,8 @@ pub struct KernelPorts {
     sniffers: Option<BTreeMap<PortNo, Sniffer>>,
 }
 
-/// Makes the folder of a data plane and takes it for this process, until what is returned is closed.
+/// Makes the folder of a data plane and takes it for this process, until what is returned is
+/// closed.
 ///
 /// # Errors
 /// Another process has it, or it cannot be made.
