@@ -193,6 +193,12 @@ static __always_inline int is_group(const __u8 *frame)
     return frame[0] & 1;
 }
 
+/* MAC control ends at the link that it came by, whatever its address (802.1Q clause 8.6.3). */
+static __always_inline int is_mac_control(__u16 type)
+{
+    return type == bpf_htons(ETH_P_PAUSE);
+}
+
 static __always_inline int is_tag(__u16 type)
 {
     return type == bpf_htons(ETH_P_8021Q) || type == bpf_htons(ETH_P_8021AD);

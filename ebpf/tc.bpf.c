@@ -239,6 +239,8 @@ static __always_inline int from_host(struct __sk_buff *skb)
     if (is_group(data))
         return to_node(skb, is_link_local(data) ? OF_LINKS : OF_HOSTS, 0);
     __u16 type = is_tagged ? bpf_htons(ETH_P_8021Q) : *(__u16 *)(data + 2 * ETH_ALEN);
+    if (is_mac_control(type))
+        return to_node(skb, OF_HOSTS, 0);
     __u64 flow = flow_of(data), words[BODY_WORDS];
     struct route *route = bpf_map_lookup_elem(&routes, &flow);
     if (!route || !packet_fits(skb, length, type) || !take_route(route, flow, words))

@@ -149,6 +149,7 @@ static __always_inline int from_host(struct xdp_md *frame)
     __u8 *data = (__u8 *)(long)frame->data, *end = (__u8 *)(long)frame->data_end;
     __u32 length = end - data;
     if (data + ETHERNET_BYTES > end || is_group(data) ||
+        is_mac_control(*(__u16 *)(data + 2 * ETH_ALEN)) ||
         !fits(length, *(__u16 *)(data + 2 * ETH_ALEN)))
         return to_node();
     const struct body *body = route_of(flow_of(data));

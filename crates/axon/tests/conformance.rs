@@ -8,6 +8,8 @@
 mod needs;
 
 use nix::sched::{CloneFlags, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use std::process::{Child, Command, ExitCode, Output};
 
@@ -163,7 +165,8 @@ struct Daemons(Vec<Child>);
 impl Drop for Daemons {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            let _ = child.kill();
+            // By SIGTERM a switch takes its programs along.
+            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
             let _ = child.wait();
         }
     }

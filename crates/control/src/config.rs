@@ -87,6 +87,13 @@ impl Timers {
         self.heartbeat * 100
     }
 
+    /// For how long a controller counts the links of a switch's incarnation before that the new
+    /// one has not reported: [`Timers::restart_max`], in which the node at the other end is back
+    /// if it restarts too, and 10 Hellos to meet it.
+    pub fn reunion_max(&self) -> Span {
+        self.restart_max() + self.hello * 10
+    }
+
     /// The longest time that a controller takes to decide about a route of its incarnation before:
     /// 100 heartbeats and 50 retries.
     pub(crate) const fn decision_max(&self) -> Span {

@@ -1,6 +1,6 @@
 //! What Linux bridges did on the ring of the demo, beside what Axon did there.
 
-use super::report::Cut;
+use super::cut::Cut;
 use serde::Serialize;
 
 /// The spanning tree of the bridges.

@@ -6,8 +6,8 @@
 //! of the bridge with the greater identifier. They differ in the time that a cut takes.
 
 use super::beside::Spanning;
+use super::cut::Cut;
 use super::phases::{self, CutPlan};
-use super::report::Cut;
 use super::world::World;
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;

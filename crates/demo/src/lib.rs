@@ -1,5 +1,5 @@
-//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures that show what the
-//! hosts saw of it, and Linux bridges on the very ring beside it.
+//! `make demo`: table 1 with real Linux hosts, a link cut under traffic, captures that show what
+//! the hosts saw of it, and Linux bridges on the very ring beside it.
 //!
 //! Four labs, each with its own fresh switches:
 //! 1. the ring with Linux bridges, whose spanning tree comes to rest while the others run;
@@ -18,6 +18,7 @@ pub mod bridges;
 pub mod capture;
 pub mod check;
 pub mod checksum;
+pub mod cut;
 pub mod dhcp;
 pub mod fabric;
 pub mod gap;
@@ -30,6 +31,7 @@ pub mod plot;
 pub mod process;
 pub mod progress;
 pub mod report;
+mod table;
 pub mod table1;
 pub mod world;
 
@@ -43,13 +45,14 @@ use axon_linux::machine::Machine;
 use beside::{Bridges, BridgesResult};
 use capture::Captured;
 use check::Findings;
+use cut::Cut;
 use iperf::Load;
 use machine::CpuTime;
 use phases::CutPlan;
 use planes::Dataplanes;
 use process::{Process, Stop};
 use progress::Progress;
-use report::{Cut, Pairs, Summary, Tables, TransportResult};
+use report::{Pairs, Summary, Tables, TransportResult};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! The steps of the demo inside one world.
 
+use super::cut::{Cut, Stream};
 use super::gap::{self, Outage};
 use super::iperf::{self, Load};
 use super::part;
 use super::process::Process;
-use super::report::{Cut, Stream, Tables};
+use super::report::Tables;
 use super::world::World;
 use crate::table1::{FLOWS, HOSTS, PAIRS, Transport};
 use anyhow::{Context, Result, bail};

@@ -1,14 +1,13 @@
-//! What the demo found, as JSON and as one table.
+//! What the demo found, as JSON.
 
-use super::beside::{BridgesResult, Spanning};
+use super::beside::BridgesResult;
 use super::check::Findings;
+use super::cut::Cut;
 use super::dhcp::{Client, Lease};
-use super::gap::Outage;
 use super::planes::Dataplanes;
 use crate::table1::{Comparison, FLOWS, Flow, PAIRS, Transport, gain};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// UDP gain that the demo must reach, as a fraction: 6 points below the paper's +96 %, as real
 /// hosts on a busy machine vary.
@@ -102,48 +101,6 @@ pub struct Pairs {
     pub ring: usize,
     /// Over the ring with one link cut.
     pub ring_cut: usize,
-}
-
-/// The cut link.
-#[derive(Clone, Debug, Serialize)]
-pub struct Cut {
-    /// The port that was set down: `s1-p0`.
-    pub port: String,
-    /// Each flow's stream of probes.
-    pub streams: Vec<Stream>,
-    /// All six TCP flows in the last second of the load that ran through the cut, Mb/s.
-    pub tcp_after_mbps: f64,
-}
-
-/// The probes beside one flow.
-#[derive(Clone, Debug, Serialize)]
-pub struct Stream {
-    /// From which host to which.
-    #[serde(flatten)]
-    pub flow: Flow,
-    /// Whether the flow crossed the link that was cut.
-    pub crossed: bool,
-    /// What became of it.
-    #[serde(flatten)]
-    pub outage: Outage,
-}
-
-impl Cut {
-    /// The longest gap of the streams that crossed the link, ms.
-    pub fn gap_ms(&self) -> f64 {
-        let crossed = self.streams.iter().filter(|stream| stream.crossed);
-        crossed.map(|stream| stream.outage.gap_ms).fold(0.0, f64::max)
-    }
-
-    /// The longest silence of any stream before the cut, ms.
-    pub fn jitter_ms(&self) -> f64 {
-        self.streams.iter().map(|stream| stream.outage.jitter_ms).fold(0.0, f64::max)
-    }
-
-    /// The least fraction of the last second's probes that arrived, over all streams.
-    pub fn at_the_end(&self) -> f64 {
-        self.streams.iter().map(|stream| stream.outage.at_the_end).fold(1.0, f64::min)
-    }
 }
 
 /// What a switch's tables hold where a flow merely passes.
@@ -318,114 +275,14 @@ impl Summary {
         ];
         self.pass = self.bars.iter().all(|bar| bar.pass);
     }
-
-    /// The one table, and what else the demo found, as text.
-    pub fn text(&self) -> String {
-        let mut text = String::new();
-        // Writing to a String cannot fail.
-        let _ = self.write_table(&mut text).and_then(|()| self.write_rest(&mut text));
-        text.lines().map(|line| format!("{}\n", line.trim_end())).collect()
-    }
-
-    fn write_table(&self, out: &mut String) -> std::fmt::Result {
-        let both = [(&self.udp, Transport::Udp), (&self.tcp, Transport::Tcp)];
-        writeln!(out, "{:<10}{:^44}{:^44}", "", "UDP, Mb/s", "TCP, Mb/s")?;
-        write!(out, "{:<10}", "")?;
-        for _ in both {
-            write!(out, "{:^18}{:>9}{:^17}", "      ours", "bridges", "    paper")?;
-        }
-        write!(out, "\n{:<10}", "flow")?;
-        for _ in both {
-            write!(out, "{:>10}{:>8}{:>9}{:>9}{:>8}", "line", "ring", "ring", "line", "ring")?;
-        }
-        writeln!(out)?;
-        for (index, flow) in FLOWS.iter().enumerate() {
-            write!(out, "{:<10}", flow.label())?;
-            for (ours, transport) in both {
-                let (ours, paper) = (&ours.flows[index], transport.paper());
-                let theirs = (paper.line[index], paper.ring[index]);
-                write!(out, "{:>10.1}{:>8.1}", ours.line_mbps, ours.ring_mbps)?;
-                write!(out, "{:>9.1}", ours.bridges_mbps)?;
-                write!(out, "{:>9.0}{:>8.0}", theirs.0, theirs.1)?;
-            }
-            writeln!(out)?;
-        }
-        write!(out, "{:<10}", "aggregate")?;
-        for (ours, _) in both {
-            write!(out, "{:>10.1}{:>8.1}", ours.line_mbps, ours.ring_mbps)?;
-            write!(out, "{:>9.1}", ours.bridges_mbps)?;
-            write!(out, "{:>9.0}{:>8.0}", ours.paper.line_mbps, ours.paper.ring_mbps)?;
-        }
-        write!(out, "\n{:<10}", "gain")?;
-        for (ours, _) in both {
-            let percent = |gain: f64, digits| format!("{:+.*} %", digits, gain * 100.0);
-            write!(out, "{:>18}{:>26}", percent(ours.gain, 1), percent(ours.paper.gain, 0))?;
-        }
-        write!(out, "\n{:<10}", "over")?;
-        for (ours, _) in both {
-            let gain = format!("{:+.1} %", ours.gain_over_bridges * 100.0);
-            write!(out, "{gain:>18}{:>9}{:>17}", "bridges", "")?;
-        }
-        writeln!(out)
-    }
-
-    fn write_rest(&self, out: &mut String) -> std::fmt::Result {
-        let pairs = self.pairs;
-        writeln!(out, "\ndata planes  {}", self.dataplanes.text())?;
-        writeln!(out, "links        {:.0} Mb/s each, the paper's 1000 Mb/s", self.link_mbps)?;
-        writeln!(
-            out,
-            "pings        {} of {PAIRS} pairs on the line, {} on the ring, {} with a link cut",
-            pairs.line, pairs.ring, pairs.ring_cut
-        )?;
-        writeln!(
-            out,
-            "cut link     {:.1} ms of silence at most ({:.1} ms of jitter before), {} down",
-            self.cut_gap_ms,
-            self.cut.jitter_ms(),
-            self.cut.port
-        )?;
-        let busy = self.cpu_busy.values().copied().fold(0.0, f64::max);
-        writeln!(out, "CPUs         {:.0} % busy at most while flows are measured", busy * 100.0)?;
-        let Spanning { root, blocked } = &self.bridges.spanning;
-        writeln!(
-            out,
-            "bridges      802.1D: root {root}, {} blocked; {:.0} ms of silence after the same cut",
-            blocked.join(" "),
-            self.bridges.cut_gap_ms
-        )?;
-        let seen = &self.captures;
-        writeln!(
-            out,
-            "host ports   {} frames captured, {} missed; {} not plain Ethernet, {} malformed",
-            seen.frames, seen.missed, seen.foreign, seen.malformed
-        )?;
-        writeln!(
-            out,
-            "             {} super-packets, {} checksums left to NICs",
-            seen.super_packets, seen.left_to_nic
-        )?;
-        for example in &seen.examples {
-            writeln!(out, "             {example}")?;
-        }
-        writeln!(
-            out,
-            "tables       h1 and h3 talk through s2: {} entries at s2, {} at s1 and s3",
-            self.tables.transit_entries, self.tables.edge_entries
-        )?;
-        writeln!(out)?;
-        for bar in &self.bars {
-            let verdict = if bar.pass { "ok    " } else { "MISSED" };
-            writeln!(out, "{verdict} {:<50} {} (wanted {})", bar.name, bar.found, bar.wanted)?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::planes;
     use super::*;
+    use crate::cut::Stream;
+    use crate::gap::Outage;
     use axon_linux::choice::Carrier;
     use axon_linux::machine::Machine as Allowed;
 
@@ -454,7 +311,10 @@ pub(super) mod tests {
                 tcp_after_mbps: 300.0,
             },
             bridges: BridgesResult {
-                spanning: Spanning { root: "s1".into(), blocked: vec!["s3-p0".into()] },
+                spanning: crate::beside::Spanning {
+                    root: "s1".into(),
+                    blocked: vec!["s3-p0".into()],
+                },
                 cut_gap_ms: 9000.0,
                 cut: Cut { port: "s1-p0".into(), streams: Vec::new(), tcp_after_mbps: 200.0 },
             },

@@ -2,8 +2,8 @@
 //!
 //! Frames of 64 bytes go from one packet socket through three switches to another one, over veth
 //! pairs in a network namespace of this program's own. The switches are the run loop with the plane
-//! of `dataplane: full`, and in turns with it what can be had at best over the same sockets: a loop
-//! that sends by one port what has come by the other, and looks at nothing. Medians count.
+//! of `dataplane: full`, and alternately with it what can be had at best over the same sockets: a
+//! loop that sends by one port what has come by the other, and looks at nothing. Medians count.
 //!
 //! `peak` is the most that arrived at any offered rate. `overload` is what arrives of it when
 //! frames are offered as fast as they can be made. `round trip` is that of a single frame.

@@ -7,7 +7,7 @@ use crate::choice::{DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
-use crate::kernel::ports::KernelPorts;
+use crate::kernel::ports::{KernelPorts, lock};
 use crate::kernel::{Kernel, KernelSettings, Plane};
 use crate::machine::{self, Machine};
 use crate::process::{run, seed};
@@ -29,7 +29,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Why the kernel carries no frames of a switch, although it could.
-pub(crate) const RECORDED: &str = "a recording holds every frame, so the process carries them";
+pub(crate) const RECORDED: &str =
+    "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
 /// Switches that an error lists.
@@ -143,7 +144,12 @@ fn on_kernel(
         format!("cannot start {name} on the data plane {}", choice.carrier.name())
     })?;
     let node = SwitchNode::<FrameBuf, _>::new(config.control, kernel.plane(software)?);
-    let devices = (ports.clone(), None);
+    let mut held = ports.clone();
+    if plane == Plane::Xdp {
+        // It holds no rates, so none is reported.
+        held.iter_mut().for_each(|port| port.rate = None);
+    }
+    let devices = (held, None);
     run(node, clock, (name, None), devices, Some((choice, Some(kernel))), options)?;
     leave_kernel(&pins, &ports)
 }
@@ -153,6 +159,7 @@ fn leave_kernel(pins: &Path, ports: &[PortSetup]) -> Result<()> {
     if !pins.exists() {
         return Ok(());
     }
+    let _lock = lock(pins)?;
     Kernel::remove(pins)?;
     KernelPorts::unshape(ports.iter().map(|port| port.device.as_str()))
 }

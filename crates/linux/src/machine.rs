@@ -55,7 +55,7 @@ impl Machine {
 
     /// The same for a switch of which a capture is taken.
     pub fn captured(&self) -> Machine {
-        let no_xdp = "no capture sees what a driver forwards".to_owned();
+        let no_xdp = "no capture (--capture) sees what a driver forwards".to_owned();
         Machine { no_xdp: Some(no_xdp), ..self.clone() }
     }
 

@@ -61,6 +61,8 @@ pub struct Controller {
     /// The round of looking for better paths that is in progress.
     improving: Option<Round>,
     settle: Span,
+    /// For how long the links of a switch's incarnation before count.
+    reunion_max: Span,
     ageing: Ageing,
     /// The interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
@@ -112,6 +114,7 @@ impl Controller {
             improving: None,
             hops_max,
             settle: heartbeat * 10,
+            reunion_max: config.node.timers.reunion_max(),
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
@@ -247,6 +250,7 @@ impl Controller {
             self.verify(now, host, out);
         }
         self.settle(now, out);
+        self.links_run_out(now, out);
         self.age(now, out);
         self.take_over(now, out);
         self.improve(now, out);
@@ -257,7 +261,8 @@ impl Controller {
         let improving = self.improving.as_ref().map(|improving| improving.next);
         let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
-        [hosts, dhcp, ageing, take_over, improving].into_iter().flatten().min()
+        let links = self.graph.deadline();
+        [hosts, dhcp, ageing, take_over, improving, links].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
@@ -268,7 +273,7 @@ impl Controller {
         from: Incarnation,
         out: &mut Vec<Effect>,
     ) -> Option<SwitchIndex> {
-        let index = match self.graph.admit(from) {
+        let index = match self.graph.admit(from, now + self.reunion_max) {
             Admission::Known(index) => index,
             Admission::Stale => {
                 self.counters.stale_incarnation += 1;

@@ -256,6 +256,14 @@ impl Controller {
         self.plan_round(now);
     }
 
+    /// Ends the links of earlier incarnations that no new one has reported in time.
+    pub(super) fn links_run_out(&mut self, now: Time, out: &mut Vec<Effect>) {
+        let change = self.graph.run_out(now);
+        if change.gained || !change.lost.is_empty() {
+            self.changed(now, &change, out);
+        }
+    }
+
     /// Handles a new incarnation of a switch.
     ///
     /// Its routes are removed without a message: it reports those that its data plane still has

@@ -5,8 +5,9 @@
 //! seen it, and no path leads through a controller.
 //!
 //! A new incarnation of a switch has to meet its neighbours again, while its data plane may have
-//! gone on. So the ports of the incarnation before count until the new one reports them, or the
-//! other end no longer names the switch: neighbours know whether its data plane goes on.
+//! gone on. So the ports of the incarnation before count until the new one reports them, the other
+//! end no longer names the switch, or their time is over. Neighbours know whether its data plane
+//! goes on, but one that is dead itself, or has started anew too, says nothing.
 //!
 //! Switches get dense indices in the order in which they first appear, and keep them for ever.
 //! There are as many as nodes with the fabric's key. The edges lie in one flat list, ordered by
@@ -16,7 +17,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 pub use axon_node::SwitchIndex;
 use axon_wire::message::{Peer, PortState, Role};
-use axon_wire::{Hops, Incarnation, NodeId, PortNo};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
 /// How many changes back a router can follow; further back it starts afresh.
 const JOURNAL_MAX: usize = 512;
@@ -62,8 +63,9 @@ pub struct Switch {
     pub version: Option<u64>,
     /// Its ports that are up.
     pub ports: BTreeMap<PortNo, Peer>,
-    /// Ports of the incarnation before that this one has not reported yet.
-    before: BTreeMap<PortNo, Peer>,
+    /// Ports of earlier incarnations that this one has not reported yet, and until when they
+    /// count. A further incarnation does not prolong that.
+    before: BTreeMap<PortNo, (Peer, Time)>,
     /// The way back that its last Controller Hello came with, from the controller's control
     /// plane to the switch's.
     pub reverse: Option<Hops>,
@@ -81,6 +83,8 @@ pub struct Graph {
     /// Switches whose edges changed, newest last; `generation` counts all there ever were.
     journal: VecDeque<SwitchIndex>,
     generation: u64,
+    /// No port of an earlier incarnation runs out before this.
+    before_until: Option<Time>,
 }
 
 impl Graph {
@@ -136,8 +140,8 @@ impl Graph {
     }
 
     /// Looks up the sender `incarnation`. Adds a new switch, and begins a later incarnation of a
-    /// known one.
-    pub fn admit(&mut self, incarnation: Incarnation) -> Admission {
+    /// known one, which counts with the ports of the incarnation before until `until` at most.
+    pub fn admit(&mut self, incarnation: Incarnation, until: Time) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
             if incarnation.number == switch.incarnation.number {
@@ -151,8 +155,11 @@ impl Graph {
                 return Admission::Stale;
             }
             let fresh = Switch::new(incarnation);
-            let Switch { mut before, mut ports, .. } = core::mem::replace(switch, fresh);
-            before.append(&mut ports);
+            let Switch { mut before, ports, .. } = core::mem::replace(switch, fresh);
+            before.extend(ports.into_iter().map(|(port, peer)| (port, (peer, until))));
+            if !before.is_empty() {
+                self.before_until = Some(self.before_until.map_or(until, |first| first.min(until)));
+            }
             switch.before = before;
             let change = self.connect(index);
             return Admission::Reborn(index, change);
@@ -215,6 +222,32 @@ impl Graph {
         self.connect(index)
     }
 
+    /// When to call [`Graph::run_out`] next. Early or repeated calls are harmless.
+    pub fn deadline(&self) -> Option<Time> {
+        self.before_until
+    }
+
+    /// Ports of earlier incarnations no longer count when their time is over.
+    pub fn run_out(&mut self, now: Time) -> Change {
+        let mut all = Change::default();
+        if self.before_until.is_none_or(|until| until > now) {
+            return all;
+        }
+        for index in (0..self.switches.len()).map(|at| SwitchIndex(at as u32)) {
+            let before = &mut self.switches[index.index()].before;
+            let had = before.len();
+            before.retain(|_, (_, until)| *until > now);
+            if before.len() < had {
+                let change = self.connect(index);
+                all.lost.extend(change.lost);
+                all.gained |= change.gained;
+            }
+        }
+        let left = self.switches.iter().flat_map(|switch| switch.before.values());
+        self.before_until = left.map(|&(_, until)| until).min();
+        all
+    }
+
     /// The edges that both ends of them agree on, from `index`'s side.
     fn agreed(&self, index: SwitchIndex) -> Vec<Edge> {
         let switch = &self.switches[index.index()];
@@ -231,7 +264,8 @@ impl Graph {
                 ingress,
             })
         };
-        let before = switch.before.iter().filter(|(port, _)| !switch.ports.contains_key(port));
+        let before = switch.before.iter().map(|(port, (peer, _))| (port, peer));
+        let before = before.filter(|(port, _)| !switch.ports.contains_key(port));
         let mut edges: Vec<Edge> = switch.ports.iter().chain(before).filter_map(edge).collect();
         edges.sort_unstable_by_key(|edge| edge.egress);
         edges
@@ -290,7 +324,7 @@ impl Switch {
 
     /// What is at a port: as reported, or as it was before this incarnation.
     fn peer(&self, port: PortNo) -> Option<&Peer> {
-        self.ports.get(&port).or_else(|| self.before.get(&port))
+        self.ports.get(&port).or_else(|| self.before.get(&port).map(|(peer, _)| peer))
     }
 
     fn new(incarnation: Incarnation) -> Switch {
@@ -303,6 +337,9 @@ impl Switch {
 mod tests {
     use super::*;
 
+    /// When the ports of the incarnation before run out.
+    const END: Time = Time::from_ticks(1_000);
+
     fn incarnation(node: u64) -> Incarnation {
         Incarnation { node: NodeId(node), number: 1 }
     }
@@ -313,7 +350,7 @@ mod tests {
     }
 
     fn tell(graph: &mut Graph, node: u64, version: u64, ports: &[PortState]) -> Change {
-        let Admission::Known(index) = graph.admit(incarnation(node)) else { panic!("stale") };
+        let Admission::Known(index) = graph.admit(incarnation(node), END) else { panic!("stale") };
         graph.update(index, version, ports, Hops::to_control())
     }
 
@@ -336,10 +373,10 @@ mod tests {
         tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
         assert_eq!(tell(&mut graph, 1, 6, &[]), Change::default());
         assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
-        let reborn = graph.admit(Incarnation { node: NodeId(1), number: 2 });
+        let reborn = graph.admit(Incarnation { node: NodeId(1), number: 2 }, END);
         let Admission::Reborn(index, change) = reborn else { panic!("{reborn:?}") };
         assert_eq!((index, change), (SwitchIndex(0), Change::default()));
-        assert_eq!(graph.admit(incarnation(1)), Admission::Stale);
+        assert_eq!(graph.admit(incarnation(1), END), Admission::Stale);
         let links = |graph: &Graph| graph.edges(SwitchIndex(0)).len();
         // It has met nobody yet, and then its neighbour again.
         assert_eq!(graph.update(index, 1, &[], Hops::to_control()), Change::default());
@@ -357,7 +394,9 @@ mod tests {
             tell(&mut graph, node, 1, &[to(5, 1, node as u16)]);
         }
         tell(&mut graph, 1, 7, &[to(2, 2, 5), to(3, 3, 5)]);
-        let Admission::Reborn(index, _) = graph.admit(next) else { panic!("a new incarnation") };
+        let Admission::Reborn(index, _) = graph.admit(next, END) else {
+            panic!("a new incarnation")
+        };
         assert_eq!(graph.edges(index).len(), 2);
         assert_eq!(tell(&mut graph, 2, 2, &[]).lost.len(), 2);
         let edge = |egress| graph.edge(index, PortNo(egress)).is_some();
@@ -365,6 +404,43 @@ mod tests {
         // Another node is there now.
         let change = graph.update(index, 1, &[to(3, 2, 9)], Hops::to_control());
         assert_eq!((change.lost.len(), graph.edges(index).len()), (2, 0));
+    }
+
+    #[test]
+    fn a_link_that_a_new_incarnation_never_reports_ends_in_time_whatever_the_other_end_says() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 1, &[to(4, 2, 5)]);
+        tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
+        let born = |graph: &mut Graph, node, number, until| {
+            let reborn = graph.admit(Incarnation { node: NodeId(node), number }, until);
+            let Admission::Reborn(index, change) = reborn else { panic!("{reborn:?}") };
+            assert_eq!(change, Change::default());
+            graph.update(index, 1, &[], Hops::to_control());
+        };
+        let later = Time::from_ticks(END.ticks() + 500);
+        let just_before = Time::from_ticks(END.ticks() - 1);
+        // Both ends start anew, and one twice: neither prolongs what the first has left.
+        born(&mut graph, 1, 2, END);
+        born(&mut graph, 2, 2, later);
+        born(&mut graph, 1, 3, later);
+        assert_eq!((graph.deadline(), graph.run_out(just_before)), (Some(END), Change::default()));
+        assert_eq!(graph.edges(SwitchIndex(0)).len(), 1);
+        let lost = graph.run_out(END).lost;
+        assert_eq!(lost, [(SwitchIndex(0), PortNo(4)), (SwitchIndex(1), PortNo(5))]);
+        assert!(graph.edges(SwitchIndex(0)).is_empty() && graph.edges(SwitchIndex(1)).is_empty());
+        assert_eq!(graph.deadline(), Some(later), "what the other end has left");
+        assert_eq!((graph.run_out(later), graph.deadline()), (Change::default(), None));
+    }
+
+    #[test]
+    fn a_link_that_a_new_incarnation_reports_in_time_does_not_run_out() {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, 1, &[to(4, 2, 5)]);
+        tell(&mut graph, 2, 1, &[to(5, 1, 4)]);
+        let next = Incarnation { node: NodeId(1), number: 2 };
+        let Admission::Reborn(index, _) = graph.admit(next, END) else { panic!("it is new") };
+        graph.update(index, 1, &[to(4, 2, 5)], Hops::to_control());
+        assert_eq!((graph.run_out(END), graph.edges(index).len()), (Change::default(), 1));
     }
 
     #[test]

@@ -11,7 +11,8 @@
 //! there. It does not know whose decisions they were, so they are older than any. As soon as a port
 //! is known to be a host port, its routes are flows again, are installed in their own place, and
 //! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. At a port that
-//! turns out to be something else the routes are of no use.
+//! turns out to be something else, loses its carrier, or is nothing for that long, the routes are
+//! of no use and are removed: whoever comes there later is another host.
 //!
 //! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
 //! path to the controller does not count.
@@ -24,9 +25,9 @@ use super::places::{Key, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::Snapshot;
+use axon_node::{PortView, Snapshot};
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{PortNo, Route};
+use axon_wire::{PortNo, Route, Time};
 use core::net::Ipv4Addr;
 
 impl Edge {
@@ -38,7 +39,8 @@ impl Edge {
             flow.inherited = true;
             claim(cx, key, flow);
         }
-        self.inherited_until = self.has_flows().then_some(cx.now + self.inherited_max);
+        let waits = self.has_flows() || !self.found.is_empty();
+        self.inherited_until = waits.then_some(cx.now + self.inherited_max);
     }
 
     /// Remembers the routes of a data plane that has outlived the incarnation before. To be called
@@ -47,6 +49,34 @@ impl Edge {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
             let routes = is.routes.iter().map(|(mac, route)| ((port, *mac), route.clone()));
             self.found.extend(routes);
+        }
+    }
+
+    /// Carrier came or went. What was found at a port without carrier is for whoever was there; the
+    /// rest waits from now on for [`Timers::inherited_max`] at most.
+    ///
+    /// [`Timers::inherited_max`]: crate::config::Timers::inherited_max
+    pub fn link(
+        &mut self,
+        now: Time,
+        (port, up): (PortNo, bool),
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        if !up {
+            let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
+            self.give_up(&mut Cx { now, ports, out }, keys);
+        }
+        if !self.found.is_empty() {
+            self.inherited_until.get_or_insert(now + self.inherited_max);
+        }
+    }
+
+    /// Routes that were found are of no use any more.
+    fn give_up(&mut self, cx: &mut Cx, keys: Vec<Key>) {
+        for key in keys {
+            self.found.remove(&key);
+            self.flows.placing.take_out(cx, key);
         }
     }
 
@@ -84,6 +114,8 @@ impl Edge {
 
     /// The time of inherited routes is over.
     pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
+        // A port that was something would have shown by now, with a controller or without.
+        self.give_up(cx, self.found.keys().copied().collect());
         if !self.reachable {
             let waits = self.flows.inherited().next().is_some();
             self.inherited_until = waits.then_some(cx.now + self.inherited_max);
@@ -290,6 +322,32 @@ mod tests {
         let inherited_max = bench.edge.inherited_max;
         pass(&mut bench, inherited_max);
         assert_eq!((bench.edge.flows().count(), bench.placed(0, 8)), (0, None), "undecided");
+    }
+
+    #[test]
+    fn routes_that_outlived_the_switch_end_with_the_carrier_of_their_port() {
+        let mut bench = reborn();
+        bench.link(0, false);
+        assert_eq!(bench.placed(0, 8), None, "the data plane has lost it too");
+        bench.link(0, true);
+        assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), [], "another host");
+        assert_eq!(bench.edge.flows().count(), 0);
+        bench.link(1, true);
+        assert_eq!(claims(&bench.port(1, Some(PortKind::Host))).len(), 1, "another port");
+    }
+
+    #[test]
+    fn routes_that_outlived_the_switch_do_not_wait_for_ever_for_their_port() {
+        for met in [false, true] {
+            let mut bench = reborn();
+            bench.controller(met.then_some(NEXT));
+            bench.link(2, true);
+            let inherited_max = bench.edge.inherited_max;
+            bench.pass(inherited_max);
+            assert_eq!((bench.placed(0, 8), bench.placed(1, 8)), (None, None));
+            assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);
+            assert_eq!(bench.edge.flows().count(), 0);
+        }
     }
 
     #[test]

@@ -190,6 +190,11 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.port_changed(now, PortNo(port), tables, out))
     }
 
+    pub(super) fn link(&mut self, port: u16, up: bool) -> Vec<Effect> {
+        let link = (PortNo(port), up);
+        self.call(|edge, now, tables, out| edge.link(now, link, tables, out))
+    }
+
     pub(super) fn controller(&mut self, incarnation: Option<Incarnation>) -> Vec<Effect> {
         self.call(|edge, now, tables, out| edge.controller_changed(now, incarnation, tables, out))
     }

@@ -454,7 +454,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
 
 impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
-        let link = matches!(input, Input::Link { .. });
+        let link = if let Input::Link { port, up } = input { Some((port, up)) } else { None };
         let quiet = self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none();
         let left = if quiet { self.chassis.pass(now, input, out) } else { Err(input) };
         match left {
@@ -462,8 +462,12 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
             Ok(false) => {}
             Err(input) => self.chassis.feed(now, input),
         }
+        if let Some(link) = link {
+            let Chassis { plane, effects, .. } = &mut self.chassis;
+            self.edge.link(now, link, plane, effects);
+        }
         let was_due = self.timeouts(now);
-        if self.settle(now, out) || was_due || link {
+        if self.settle(now, out) || was_due || link.is_some() {
             if self.look_at.is_none() && self.edge.has_flows() {
                 self.look_at = Some(now + ROUTE_LOOK);
             }

@@ -16,16 +16,19 @@ use crate::packet::PacketPort;
 use crate::port::Port;
 use crate::send_port::SendPort;
 use crate::sniffer::Sniffer;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use axon_node::PortView;
 use axon_wire::{PortNo, Rate};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, TryLockError};
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 /// The devices of one switch whose frames the kernel carries.
 pub struct KernelPorts {
     folder: PathBuf,
+    /// No other process has this data plane meanwhile.
+    _lock: File,
     /// The same programs and tables as those of the data plane: this one attaches them.
     kernel: Kernel,
     devices: Devices,
@@ -37,16 +40,40 @@ pub struct KernelPorts {
     sniffers: Option<BTreeMap<PortNo, Sniffer>>,
 }
 
+/// Makes the folder of a data plane and takes it for this process, until what is returned is
+/// closed.
+///
+/// # Errors
+/// Another process has it, or it cannot be made.
+pub(crate) fn lock(folder: &Path) -> Result<File> {
+    let shown = folder.display();
+    let failed = || format!("cannot make {shown}");
+    fs::create_dir_all(folder).with_context(failed)?;
+    let file = File::open(folder).with_context(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => bail!(
+            "another process runs this switch: it has the data plane in {shown}; end it first, or \
+             give the fabric another name"
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("no lock on {shown}"))
+        }
+    }
+}
+
 impl KernelPorts {
     /// Opens what a predecessor has left in `folder`, or makes it, in the calling thread's network
     /// namespace. Tables of other settings there are of no use to anybody, and are removed.
     ///
     /// # Errors
-    /// As [`Kernel::open`] and [`NodeQueues::open`].
+    /// As [`Kernel::open`] and [`NodeQueues::open`]; another process has this data plane.
     pub fn open(folder: &Path, name: &str, settings: KernelSettings) -> Result<KernelPorts> {
+        let mut held = lock(folder)?;
         let mut kernel = match Kernel::open(folder, settings) {
             Err(KernelError::OtherPlane { .. }) => {
                 Kernel::remove(folder)?;
+                held = lock(folder)?;
                 Kernel::open(folder, settings)?
             }
             opened => opened?,
@@ -57,6 +84,7 @@ impl KernelPorts {
         };
         Ok(KernelPorts {
             folder: folder.into(),
+            _lock: held,
             kernel,
             devices: Devices::new(settings.ports),
             queues,

@@ -30,6 +30,7 @@ pub const QUEUES: [NodeQueue; 3] = [NodeQueue::Fabric, NodeQueue::Links, NodeQue
 
 /// The queues of one switch. Its programs lose what is for the node when this is gone.
 pub struct NodeQueues {
+    name: String,
     devices: [File; 3],
     buffer: Vec<u8>,
 }
@@ -42,7 +43,7 @@ impl NodeQueues {
     /// No `/dev/net/tun`, no CAP_NET_ADMIN, a name that is too long or taken.
     pub fn open(name: &str, kernel: &mut Kernel) -> Result<NodeQueues, KernelError> {
         let open = |queue: NodeQueue| {
-            let device = format!("{name}-n{}", queue as u8);
+            let device = device_of(name, queue);
             let file = open_device(&device);
             let opened = file.and_then(|file| Ok((file, nix::net::if_::if_nametoindex(&*device)?)));
             opened.map_err(|source| KernelError::System { call: device, source })
@@ -54,7 +55,7 @@ impl NodeQueues {
             devices.push(file);
         }
         let devices = devices.try_into().expect("as many as queues");
-        Ok(NodeQueues { devices, buffer: vec![0; READ_BYTES_MAX] })
+        Ok(NodeQueues { name: name.to_owned(), devices, buffer: vec![0; READ_BYTES_MAX] })
     }
 
     /// What to poll for readability.
@@ -82,11 +83,19 @@ impl NodeQueues {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let device = device_of(&self.name, queue);
+                    let why = format!("nothing comes to the node by {device}: {error}");
+                    return Err(io::Error::other(why));
+                }
             }
         }
         Ok(true)
     }
+}
+
+fn device_of(name: &str, queue: NodeQueue) -> String {
+    format!("{name}-n{}", queue as u8)
 }
 
 fn open_device(device: &str) -> io::Result<File> {

@@ -3,8 +3,8 @@
 //! Each switch's namespace gets one bridge with all its ports, and the kernel's own spanning tree
 //! (IEEE 802.1D-1998 clause 8) blocks what would close a loop. Bridges have the default priority,
 //! and addresses in the order of the file, so that the first switch is the root. The timers are the
-//! smallest that the kernel takes; the standard asks for a longer forward delay with them. An egress
-//! has the queue of a host's NIC.
+//! smallest that the kernel takes; the standard asks for a longer forward delay with them. An
+//! egress has the queue of a host's NIC.
 
 use super::build::Queues;
 use super::plan::{CableEnd, Offloads, Plan};

@@ -114,6 +114,11 @@ pub fn node() {
     let came = next(&mut outside[AXON.index() - 1], || "a tagged frame".into());
     let expected = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &cases[1].2[..]].concat();
     assert_eq!(hex(&came), hex(&expected));
+    // But for MAC control, which ends here whatever its address.
+    let pause = frame(HOST, &[0x88, 0x08, 0, 1, 0xff, 0xff]);
+    send(&mut outside, HOSTS, &pause);
+    let came = next(&mut nodes[NodeQueue::Hosts as usize], || "a PAUSE".into());
+    assert_eq!(came[16..], pause[12..]);
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
 }
 

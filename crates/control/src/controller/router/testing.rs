@@ -4,14 +4,14 @@ use super::{Flow, Loads, Router, Step};
 use crate::controller::topology::{Admission, Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::message::{Peer, PortState, Role};
-use axon_wire::{Hops, Incarnation, NodeId, PortNo};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use proptest::prelude::*;
 
 /// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
 pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
     for node in 0..count {
         let incarnation = Incarnation { node: NodeId(node), number: 1 };
-        let Admission::Known(index) = graph.admit(incarnation) else {
+        let Admission::Known(index) = graph.admit(incarnation, Time::ZERO) else {
             panic!("one incarnation only")
         };
         let ends = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);

@@ -320,7 +320,8 @@ mod tests {
         let mut other = Graph::default();
         let incarnation =
             |node| axon_wire::Incarnation { node: axon_wire::NodeId(node), number: 1 };
-        (0..20).rev().for_each(|node| drop(other.admit(incarnation(node))));
+        let admit = |node| drop(other.admit(incarnation(node), axon_wire::Time::ZERO));
+        (0..20).rev().for_each(admit);
         tell(&mut other, 1, 20, &pairs);
         let (mut a, mut b) = (UpDown::default(), UpDown::default());
         a.refresh(&one);
