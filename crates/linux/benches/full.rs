@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 
 const SWITCHES: usize = 3;
 const FRAME_BYTES: usize = 64;
-const TURNS: usize = 3;
+const ROUNDS: usize = 3;
 const PHASE: Duration = Duration::from_millis(600);
 const TRIPS: usize = 400;
 /// Frames a second; the last is as fast as they can be made.
@@ -60,7 +60,7 @@ fn main() {
         return;
     }
     let mut all: [Vec<Found>; 2] = [Vec::new(), Vec::new()];
-    for _ in 0..TURNS {
+    for _ in 0..ROUNDS {
         all[0].push(turn(Switch::Full));
         all[1].push(turn(Switch::Bare));
     }
