@@ -7,7 +7,7 @@
 //!
 //! Where hosts have their offloads, a capture inside a host sees bulk data before a NIC has cut it
 //! into frames and finished its checksums. So there the checksums of bulk data are ours to judge,
-//! see [`checksum`](super::checksum): tshark would call all that are left to a NIC wrong.
+//! see [`checksum`]: tshark would call all that are left to a NIC wrong.
 
 use super::capture::{Captured, Take};
 use super::checksum::{self, Checksum};
