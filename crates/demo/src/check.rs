@@ -11,6 +11,7 @@
 
 use super::capture::{Captured, Take};
 use super::checksum::{self, Checksum};
+use super::iperf;
 use super::process::{Process, Stop};
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::{LinkType, Reader};
@@ -27,8 +28,8 @@ use std::time::Duration;
 /// EtherTypes that a host's port may carry: IPv4, ARP, our link frames, MAC control.
 const ETHERTYPES: [u16; 4] =
     [ethertype::IPV4, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
-/// Ethernet with an MTU of 1500 and one tag.
-const FRAME_BYTES_MAX: usize = 1518;
+/// The longest frame that is none of several in one: 14 bytes, one tag of 4 and the MTU.
+const FRAME_BYTES_MAX: usize = 14 + 4 + iperf::MTU as usize;
 /// tshark dissects some 50,000 frames a second; a demo has a few million at most.
 const TSHARK_LIMIT: Duration = Duration::from_secs(240);
 /// How many tshark run at once.

@@ -1,6 +1,7 @@
 //! The fabrics of the demo: the two topologies, and links as fast as this machine's data plane
 //! carries them with ease.
 
+use crate::iperf::MTU;
 use axon_linux::choice::Carrier;
 use axon_linux::machine::Machine;
 
@@ -20,7 +21,7 @@ pub fn carrier(machine: &Machine) -> Carrier {
 }
 
 /// The fabric file `topology` under another name, so that a lab of the user's from the same file is
-/// none of ours, and with the rate of its links.
+/// none of ours, with the MTU of the load and the rate of its links.
 pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
     let links = if carrier == Carrier::Full { PROCESS_LINKS } else { KERNEL_LINKS };
     let rename = |line: &str| match line.strip_prefix("name:") {
@@ -28,7 +29,7 @@ pub fn scenario(topology: &str, name: &str, carrier: Carrier) -> String {
         None => format!("{line}\n"),
     };
     let text: String = topology.lines().map(rename).collect();
-    format!("{text}links: {links}\n")
+    format!("{text}mtu: {MTU}\nlinks: {links}\n")
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What the demo found, as one table.
 
 use crate::beside::Spanning;
+use crate::iperf::MTU;
 use crate::report::Summary;
 use crate::table1::{FLOWS, PAIRS, Transport};
 use std::fmt::Write as _;
@@ -59,7 +60,8 @@ impl Summary {
     fn write_rest(&self, out: &mut String) -> std::fmt::Result {
         let pairs = self.pairs;
         writeln!(out, "\ndata planes  {}", self.dataplanes.text())?;
-        writeln!(out, "links        {:.0} Mb/s each, the paper's 1000 Mb/s", self.link_mbps)?;
+        let mbps = self.link_mbps;
+        writeln!(out, "links        {mbps:.0} Mb/s each, the paper's 1000 Mb/s; MTU {MTU}")?;
         writeln!(
             out,
             "pings        {} of {PAIRS} pairs on the line, {} on the ring, {} with a link cut",
