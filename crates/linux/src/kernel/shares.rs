@@ -38,6 +38,15 @@ const BURST_BYTES_MIN: u64 = 65_536 + 256;
 /// FCS, preamble and gap: what a frame costs on the wire beside its bytes.
 const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
 
+/// From this rate on an egress has no queues of ours: HTB, with one lock for all classes, does not
+/// reach it, and would only cost. What waits there waits in the device.
+const UNHELD: Rate = Rate::gbps(100);
+
+/// Whether queues hold an egress to this rate; from 100 Gb/s on none do.
+pub const fn is_held(rate: Rate) -> bool {
+    rate.bits_per_second() < UNHELD.bits_per_second()
+}
+
 /// The `SO_PRIORITY` of control packets of the node.
 pub const CONTROL_PRIORITY: i32 = 1 << 16 | CONTROL as i32;
 /// The `SO_PRIORITY` of hosts' frames that the node forwards.
@@ -54,8 +63,13 @@ pub struct Shares {
 
 impl Shares {
     /// Commands for `tc -batch` that set these queues at `device`, which has none yet. Where it
-    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays.
+    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays. A rate
+    /// that is [not held](is_held) has none: what is there is removed.
     pub fn batch(&self, device: &str, is_there: bool) -> String {
+        if !is_held(self.rate) {
+            let remove = format!("qdisc del dev {device} root\n");
+            return if is_there { remove } else { String::new() };
+        }
         let bits = self.rate.bits_per_second();
         let burst = self.rate.bytes_in(BURST).0.max(BURST_BYTES_MIN);
         let queue = self.rate.bytes_in(QUEUE).0.max(QUEUE_BYTES_MIN);
@@ -115,6 +129,14 @@ mod tests {
         }
         assert_eq!(count("prio 0"), 2, "the link, and what the node says itself: {text}");
         assert!(!shares.batch("s1-p0", true).contains("root"));
+    }
+
+    #[test]
+    fn a_rate_that_htb_does_not_reach_has_no_queues() {
+        let fast = Shares { rate: Rate::gbps(100), ports: 3 };
+        assert_eq!(fast.batch("a", false), "");
+        assert_eq!(fast.batch("a", true), "qdisc del dev a root\n");
+        assert!(is_held(Rate::gbps(40)) && !is_held(Rate::gbps(400)));
     }
 
     #[test]
