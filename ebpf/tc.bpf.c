@@ -31,6 +31,19 @@ struct {
     __type(value, __u32);
 } node SEC(".maps");
 
+/* Frames of hosts that one port may leave to the node each millisecond, so that no host takes the
+ * node from the others; any number if it is 0. Set before the program is loaded.
+ */
+const volatile __u16 NODE_FRAMES_PER_MS = 0;
+/* And beside that: a port that was silent may leave so many at once. */
+#define NODE_FRAMES_AT_ONCE 1024
+#define NS_PER_MS 1000000
+
+/* When what this port has left to the node would be done, one frame after the other. CPUs that
+ * write it at the same time may forget a frame.
+ */
+static volatile __u64 done_at;
+
 static __noinline int lost(void)
 {
     count_lost();
@@ -45,11 +58,33 @@ static __always_inline int tag_with_port(struct __sk_buff *skb)
     return !bpf_skb_vlan_push(skb, bpf_htons(ETH_P_8021Q), PORT);
 }
 
+/* How many frames a packet will be; the kernel forgets that when it is shortened. */
+static __always_inline __u32 frames_in(struct __sk_buff *skb)
+{
+    return skb->gso_segs ? skb->gso_segs : 1;
+}
+
+/* Whether the port may leave `frames` more frames to the node. */
+static __always_inline int within_budget(__u32 frames)
+{
+    if (!NODE_FRAMES_PER_MS)
+        return 1;
+    __u64 gap = NS_PER_MS / NODE_FRAMES_PER_MS, now = bpf_ktime_get_ns(), done = done_at;
+    if (done < now)
+        done = now;
+    if (done - now > NODE_FRAMES_AT_ONCE * gap)
+        return 0;
+    done_at = done + frames * gap;
+    return 1;
+}
+
 /* Hands the packet to the node, as it was on the wire and tagged with the port: the only mark that
  * leaves a packet as one that the kernel can still cut into frames.
  */
 static __noinline int to_node(struct __sk_buff *skb, __u32 queue, int is_tagged)
 {
+    if (queue == OF_HOSTS && !within_budget(frames_in(skb)))
+        return lost();
     __u32 *ifindex = bpf_map_lookup_elem(&node, &queue);
     if (!ifindex || !*ifindex || (!is_tagged && !tag_with_port(skb)))
         return lost();
@@ -62,12 +97,6 @@ static __always_inline int is_link_local(const __u8 *frame)
 {
     return frame[0] == 0x01 && frame[1] == 0x80 && frame[2] == 0xc2 && frame[3] == 0 &&
            frame[4] == 0 && frame[5] < 0x10;
-}
-
-/* How many frames a packet will be; the kernel forgets that when it is shortened. */
-static __always_inline __u32 frames_in(struct __sk_buff *skb)
-{
-    return skb->gso_segs ? skb->gso_segs : 1;
 }
 
 static __always_inline int leave_by(struct __sk_buff *skb, __u32 class, __u32 number, __u64 port,

@@ -4,6 +4,8 @@ use anyhow::Result;
 use axon_fabric::assemble::port_name;
 use axon_fabric::model::{End, Fabric, Wire};
 use axon_fabric::units::span_text;
+use axon_linux::choice::choose;
+use axon_linux::machine::Machine;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -58,6 +60,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     crate::cli::say::print(&out)?;
     if axon_fabric::has_lab_key(&fabric.keys) {
         crate::cli::say::note!("warning: the key is the published lab key, which protects nothing");
+    }
+    let planes = (0..fabric.switches.len()).map(|index| choose(&fabric, index, &Machine::ABLE));
+    if let Some(problem) = planes.filter_map(Result::err).next() {
+        crate::cli::say::note!("warning: no machine runs it by `axon up`: {problem}");
     }
     if let Some(what) = crate::cli::real::exposed_key_file(&fabric) {
         crate::cli::say::note!("warning: {what}");

@@ -256,6 +256,19 @@ fn check_says_what_each_scenario_builds() {
 }
 
 #[test]
+fn check_warns_of_a_file_that_only_the_simulator_takes() {
+    let folder = Folder::new("cli-planes");
+    let head = "name: x\ntopology:\n  ring: { switches: 3, hosts_per_switch: 1 }\n";
+    let xdp = format!("{head}links: {{ rate: 1Gbps }}\ndataplane: xdp\n");
+    let warned = axon(&["check", &folder.file("xdp.yaml", xdp)]);
+    assert!(good(&warned).starts_with("x: 3 switches"));
+    let warning = String::from_utf8_lossy(&warned.stderr);
+    assert!(warning.contains("by `axon up`: dataplane: the data plane `xdp` lacks"), "{warning}");
+    let plain = axon(&["check", &folder.file("plain.yaml", head)]);
+    assert!(!String::from_utf8_lossy(&plain.stderr).contains("axon up"), "{plain:?}");
+}
+
+#[test]
 fn an_error_in_a_file_is_named_by_file_line_column_and_key() {
     let folder = Folder::new("cli-errors");
     let head = "name: x\ntopology:\n  ring: { switches: 3, hosts_per_switch: 1 }\n";

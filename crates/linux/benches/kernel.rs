@@ -65,6 +65,7 @@ fn measure(plane: Plane) -> anyhow::Result<()> {
             routes_per_port_max: 4096,
             route_bytes_max: 128,
             frame_bytes_max: 1514,
+            node_frames_per_ms: 0,
         },
     )?;
     kernel.set_port(AXON, LOOPBACK, PortKind::Axon)?;

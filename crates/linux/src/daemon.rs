@@ -35,6 +35,9 @@ const TAPPED: &str = "the far ends of TAP devices are in the process, so it carr
 
 /// Switches that an error lists.
 const NAMES_MAX: usize = 8;
+/// What a switch on tc takes of the frames of one port that the kernel does not decide: a fraction
+/// of what its process can, so that no host takes it from the others.
+const NODE_FRAMES_PER_MS: u16 = 20;
 
 /// Whether this machine can run switch `name` of `fabric`; [`switch`] checks the same first.
 ///
@@ -139,6 +142,7 @@ fn on_kernel(
         routes_per_port_max: has.routes_per_port_max,
         route_bytes_max: has.route_bytes_max,
         frame_bytes_max: has.frame_bytes_max,
+        node_frames_per_ms: NODE_FRAMES_PER_MS,
     };
     let kernel = KernelPorts::open(&pins, name, settings).with_context(|| {
         format!("cannot start {name} on the data plane {}", choice.carrier.name())

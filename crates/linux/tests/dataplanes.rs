@@ -274,8 +274,13 @@ fn deleted_queue() {
         return;
     }
     let lab = up("", &UpOptions::default());
-    on(&lab, "s2", "ip link delete s2-n0");
+    on(&lab, "s2", "ip link set s2-n2 down");
     let limit = Instant::now() + PATIENCE;
+    while !on(&lab, "s2", "ip -o link show s2-n2").contains(",UP") {
+        assert!(Instant::now() < limit, "it is set up again");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    on(&lab, "s2", "ip link delete s2-n0");
     while restarts(&lab, "s2") == 0 {
         assert!(Instant::now() < limit, "it starts again");
         std::thread::sleep(Duration::from_millis(50));

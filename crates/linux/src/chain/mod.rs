@@ -237,6 +237,7 @@ fn make_axon(folder: &Path, plane: Plane, kinds: [PortKind; 2], number: usize) -
         routes_per_port_max: 4096,
         route_bytes_max: 128,
         frame_bytes_max: 1514,
+        node_frames_per_ms: 0,
     };
     let mut kernel = Kernel::open(folder, settings)?;
     for (port, ifindex, kind) in [(IN, LEFT_INDEX, kinds[0]), (OUT, RIGHT_INDEX, kinds[1])] {

@@ -385,6 +385,7 @@ mod tests {
             routes_per_port_max: 4,
             route_bytes_max: 60,
             frame_bytes_max: 1514,
+            node_frames_per_ms: 0,
         };
         let refused = Kernel::open(&folder, settings).err().unwrap();
         let says = refused.to_string();

@@ -180,6 +180,11 @@ impl KernelPorts {
         self.queues.as_mut()
     }
 
+    /// Sets a queue of the node up again, if that is what somebody has set down.
+    pub fn raise(&self, device: &str) {
+        self.queues.iter().for_each(|queues| queues.raise(device));
+    }
+
     /// Watches all ports from now on, for a capture.
     pub fn watch(&mut self) {
         self.sniffers.get_or_insert_default();

@@ -148,6 +148,11 @@ impl Loader {
             .override_global("HOP_BITS", bits, true)
             .override_global("ROUTE_BYTES_MAX", constant(settings.route_bytes_max), true)
             .override_global("FRAME_BYTES_MAX", constant(settings.frame_bytes_max), true)
+            .override_global(
+                "NODE_FRAMES_PER_MS",
+                constant(usize::from(settings.node_frames_per_ms)),
+                settings.plane == Plane::Tc,
+            )
             .map_max_entries("ports", ports)
             .map_max_entries("traffic", ports)
             .map_max_entries("routes", routes.clamp(1, ROUTES_MAX));

@@ -63,6 +63,18 @@ impl NodeQueues {
         self.devices.iter().map(AsFd::as_fd)
     }
 
+    /// Sets a device of these up again, if that is what somebody has set down: without it the
+    /// switch is deaf. One that is gone shows in [`receive`](NodeQueues::receive).
+    pub fn raise(&self, device: &str) {
+        let is_ours = |queue: &NodeQueue| device_of(&self.name, *queue) == device;
+        if QUEUES.iter().any(is_ours) && sys::device_flags(device).is_ok() {
+            match sys::set_device_up(device, true) {
+                Ok(()) => tracing::warn!(device, "somebody has set it down; it is up again"),
+                Err(error) => tracing::error!(device, "ALARM: it is down: {error}"),
+            }
+        }
+    }
+
     /// Appends what a queue holds to `out`, with the port that it came in by, and returns whether
     /// there may be more.
     ///

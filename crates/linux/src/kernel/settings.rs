@@ -26,6 +26,9 @@ pub struct KernelSettings {
     pub route_bytes_max: usize,
     /// The longest frame of a host, from its addresses to its last byte, without a tag.
     pub frame_bytes_max: usize,
+    /// Frames of hosts that one port may leave to the node each millisecond, beside 1,024 at once,
+    /// on tc: no host takes the node from the others. Any number if 0.
+    pub node_frames_per_ms: u16,
 }
 
 impl KernelSettings {
@@ -35,10 +38,10 @@ impl KernelSettings {
         let version = xxhash_rust::xxh3::xxh3_64(object);
         let KernelSettings { ports, routes_per_port_max, route_bytes_max, .. } = self;
         let (plane, bits) = (format!("{:?}", self.plane).to_lowercase(), self.hop_width.bits());
-        let frame_bytes_max = self.frame_bytes_max;
+        let KernelSettings { frame_bytes_max, node_frames_per_ms, .. } = self;
         format!(
             "{plane}-hops{bits}-ports{ports}-routes{routes_per_port_max}-\
-             header{route_bytes_max}-frame{frame_bytes_max}-{version:016x}"
+             header{route_bytes_max}-frame{frame_bytes_max}-node{node_frames_per_ms}-{version:016x}"
         )
     }
 }

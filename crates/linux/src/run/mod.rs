@@ -267,8 +267,10 @@ impl<N: Inspect> Runtime<N> {
         let mut events = Vec::new();
         let complete = self.watch.read(&mut events);
         for LinkEvent { device, up } in events {
-            if let Some(index) = self.slots.iter().position(|s| s.setup.device == device) {
-                self.set_link(index, up);
+            match self.slots.iter().position(|slot| slot.setup.device == device) {
+                Some(index) => self.set_link(index, up),
+                None if up => {}
+                None => self.kernel.iter().for_each(|kernel| kernel.borrow().raise(&device)),
             }
         }
         if !complete {

@@ -4,7 +4,7 @@ use crate::alone::{ip, needs};
 use crate::chain::{Host, at_tc, attach, next, pair};
 use crate::step::hex;
 use crate::{bpf, kernel, settings};
-use axon_linux::kernel::{Attachment, Kernel, NodeQueue, Plane};
+use axon_linux::kernel::{Attachment, Kernel, KernelSettings, NodeQueue, Plane, Verdict};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::Port;
 use axon_node::PortKind;
@@ -13,6 +13,7 @@ use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsRawFd;
+use std::time::Instant;
 
 const GUEST: PortNo = PortNo(0);
 const HOSTS: PortNo = PortNo(1);
@@ -120,6 +121,36 @@ pub fn node() {
     let came = next(&mut nodes[NodeQueue::Hosts as usize], || "a PAUSE".into());
     assert_eq!(came[16..], pause[12..]);
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
+}
+
+/// A port that leaves too much to the node loses the rest; what neighbours say and other ports do
+/// not suffer.
+pub fn budget() {
+    if bpf().is_none() {
+        return;
+    }
+    let one_per_ms =
+        KernelSettings { node_frames_per_ms: 1, ..settings(Plane::Tc, HopWidth::Eight, 2) };
+    let mut kernel = kernel("budget", one_per_ms);
+    for queue in [NodeQueue::Links, NodeQueue::Hosts] {
+        kernel.set_node(queue, 1).unwrap();
+    }
+    let mut out = [0; 128];
+    let mut flood = kernel.load(PortNo(0)).unwrap();
+    let (unknown, started) = (frame(HOST, &[0x88, 0xb7]), Instant::now());
+    let mut to_node = 0;
+    for _ in 0..5000 {
+        let verdict = flood.run(&unknown, &mut out, 1).unwrap().verdict;
+        to_node += u64::from(verdict == Verdict::Redirect);
+    }
+    let more = started.elapsed().as_millis() as u64 + 2;
+    assert!((1024..=1024 + more).contains(&to_node), "{to_node} frames, {more} ms");
+    let traffic = kernel.traffic(PortNo(0)).unwrap();
+    assert_eq!((traffic.node_packets, traffic.lost_packets), (to_node, 5000 - to_node));
+    let link_local = frame([0x01, 0x80, 0xc2, 0, 0, 0x0e], &[0x88, 0xb5]);
+    assert_eq!(flood.run(&link_local, &mut out, 1).unwrap().verdict, Verdict::Redirect);
+    let mut other = kernel.load(PortNo(1)).unwrap();
+    assert_eq!(other.run(&unknown, &mut out, 1).unwrap().verdict, Verdict::Redirect);
 }
 
 /// A TAP device whose guest hands over packets behind a virtio header.

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     if let Some(code) = pins::child() {
         return code;
     }
-    let tests: [(&str, fn()); 16] = [
+    let tests: [(&str, fn()); 17] = [
         ("the_programs_take_the_step_as_in_the_vectors", step::vectors),
         ("the_programs_forward_a_million_random_frames_as_the_plane_does", random::frames),
         ("a_value_mixed_of_two_routes_is_none", random::mixed_routes),
@@ -39,6 +39,7 @@ fn main() -> ExitCode {
         ("tags_of_hosts_and_what_reads_as_tags_pass_unchanged", chain::tags),
         ("long_routes_pass_whole_super_packets", chain::long_routes),
         ("what_tc_does_not_decide_comes_to_the_node_with_its_port", devices::node),
+        ("a_host_does_not_take_the_node_from_the_others", devices::budget),
         ("what_xdp_does_not_decide_goes_up_the_stack", devices::xdp),
         ("a_program_goes_on_without_its_process_and_is_adopted", pins::adopted),
         ("without_tcx_links_a_filter_does_the_same", pins::filtered),
@@ -78,6 +79,7 @@ fn settings(plane: Plane, hop_width: HopWidth, ports: u16) -> KernelSettings {
         routes_per_port_max,
         route_bytes_max,
         frame_bytes_max,
+        node_frames_per_ms: 0,
     }
 }
 

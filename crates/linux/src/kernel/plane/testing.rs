@@ -44,6 +44,7 @@ impl Fake {
             routes_per_port_max: ROOM,
             route_bytes_max: 100,
             frame_bytes_max: 1514,
+            node_frames_per_ms: 0,
         };
         Fake {
             settings,
