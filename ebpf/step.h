@@ -81,7 +81,7 @@ struct traffic {
     __u64 in_frames, in_bytes; /* forwarded here, by the port that they came in by */
     __u64 out_frames, out_bytes;
     __u64 node_packets; /* left to the node */
-    __u64 lost_packets; /* lost for want of memory, or because there is no node */
+    __u64 lost_packets; /* lost: no memory, no node, or too many for the node */
 };
 
 struct {

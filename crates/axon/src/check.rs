@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     }
     let planes = (0..fabric.switches.len()).map(|index| choose(&fabric, index, &Machine::ABLE));
     if let Some(problem) = planes.filter_map(Result::err).next() {
-        crate::cli::say::note!("warning: no machine runs it by `axon up`: {problem}");
+        crate::cli::say::note!("warning: `axon up` refuses it: {problem}");
     }
     if let Some(what) = crate::cli::real::exposed_key_file(&fabric) {
         crate::cli::say::note!("warning: {what}");

@@ -263,7 +263,10 @@ fn check_warns_of_a_file_that_only_the_simulator_takes() {
     let warned = axon(&["check", &folder.file("xdp.yaml", xdp)]);
     assert!(good(&warned).starts_with("x: 3 switches"));
     let warning = String::from_utf8_lossy(&warned.stderr);
-    assert!(warning.contains("by `axon up`: dataplane: the data plane `xdp` lacks"), "{warning}");
+    assert!(
+        warning.contains("`axon up` refuses it: dataplane: the data plane `xdp` lacks"),
+        "{warning}"
+    );
     let plain = axon(&["check", &folder.file("plain.yaml", head)]);
     assert!(!String::from_utf8_lossy(&plain.stderr).contains("axon up"), "{plain:?}");
 }

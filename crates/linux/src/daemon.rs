@@ -36,7 +36,7 @@ const TAPPED: &str = "the far ends of TAP devices are in the process, so it carr
 /// Switches that an error lists.
 const NAMES_MAX: usize = 8;
 /// What a switch on tc takes of the frames of one port that the kernel does not decide: a fraction
-/// of what its process can, so that no host takes it from the others.
+/// of what its process can, so that no port takes it from the others.
 const NODE_FRAMES_PER_MS: u16 = 20;
 
 /// Whether this machine can run switch `name` of `fabric`; [`switch`] checks the same first.

@@ -216,8 +216,8 @@ reasons! {
         /// The egress port has carrier, but it is not known what is at its other end: a neighbour
         /// is silent, or a link has just come back.
         EgressUnknown = "egress_unknown",
-        /// The kernel could neither forward it nor hand it to the node, for want of memory or of a
-        /// queue of the node's.
+        /// The kernel could neither forward it nor hand it to the node: no memory, no queue of the
+        /// node's, or its port has sent more to the node than it may.
         NotDecided = "not_decided",
     }
 }

@@ -48,7 +48,8 @@ pub struct Traffic {
     pub out_bytes: u64,
     /// Packets that came in by it and were left to the node.
     pub node_packets: u64,
-    /// Packets that came in by it and were lost: the kernel had no memory, or no node runs.
+    /// Packets that came in by it and were lost: the kernel had no memory, no node runs, or it sent
+    /// more to the node than it may.
     pub lost_packets: u64,
 }
 

@@ -8,7 +8,7 @@
 
 use super::plane::KernelPlane;
 use super::queues::NodeQueues;
-use super::shares::{Shares, with_queues};
+use super::shares::{Shares, cables, is_shaped, with_queues};
 use super::tables::Devices;
 use super::{Kernel, KernelError, KernelSettings, Plane};
 use crate::iproute::{output, run};
@@ -120,8 +120,13 @@ impl KernelPorts {
             return Ok(());
         }
         let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
+        let cables = match there.iter().all(|(_, rate, _)| is_shaped(*rate)) {
+            true => BTreeSet::new(),
+            false => cables(&output("ip", &["-j", "-d", "link", "show", "type", "veth"])?),
+        };
         let text = there.iter().map(|&(device, rate, _)| {
-            Shares { rate, ports: self.ports }.batch(device, stand.contains(device))
+            let shares = Shares { rate, ports: self.ports };
+            shares.batch(device, stand.contains(device), cables.contains(device))
         });
         run("tc", &["-batch", "-"], &text.collect::<String>())?;
         self.shaped.extend(there.iter().map(|(_, _, ifindex)| ifindex));
@@ -178,11 +183,6 @@ impl KernelPorts {
     /// The same, to read from.
     pub fn queues_mut(&mut self) -> Option<&mut NodeQueues> {
         self.queues.as_mut()
-    }
-
-    /// Sets a queue of the node up again, if that is what somebody has set down.
-    pub fn raise(&self, device: &str) {
-        self.queues.iter().for_each(|queues| queues.raise(device));
     }
 
     /// Watches all ports from now on, for a capture.

@@ -63,16 +63,21 @@ impl NodeQueues {
         self.devices.iter().map(AsFd::as_fd)
     }
 
-    /// Sets a device of these up again, if that is what somebody has set down: without it the
-    /// switch is deaf. One that is gone shows in [`receive`](NodeQueues::receive).
+    /// Sets a device of these up again if it is down: without it the switch receives nothing that
+    /// the kernel does not decide. One that is gone shows in [`receive`](NodeQueues::receive).
     pub fn raise(&self, device: &str) {
         let is_ours = |queue: &NodeQueue| device_of(&self.name, *queue) == device;
-        if QUEUES.iter().any(is_ours) && sys::device_flags(device).is_ok() {
+        if QUEUES.iter().any(is_ours) && sys::device_flags(device).is_ok_and(is_down) {
             match sys::set_device_up(device, true) {
-                Ok(()) => tracing::warn!(device, "somebody has set it down; it is up again"),
+                Ok(()) => tracing::warn!(device, "it was down and is set up again"),
                 Err(error) => tracing::error!(device, "ALARM: it is down: {error}"),
             }
         }
+    }
+
+    /// The same for all of them.
+    pub fn raise_all(&self) {
+        QUEUES.iter().for_each(|queue| self.raise(&device_of(&self.name, *queue)));
     }
 
     /// Appends what a queue holds to `out`, with the port that it came in by, and returns whether
@@ -104,6 +109,11 @@ impl NodeQueues {
         }
         Ok(true)
     }
+}
+
+/// Whether a device with these flags is administratively down.
+fn is_down(flags: u32) -> bool {
+    flags & libc::IFF_UP as u32 == 0
 }
 
 fn device_of(name: &str, queue: NodeQueue) -> String {

@@ -26,8 +26,8 @@ pub struct KernelSettings {
     pub route_bytes_max: usize,
     /// The longest frame of a host, from its addresses to its last byte, without a tag.
     pub frame_bytes_max: usize,
-    /// Frames of hosts that one port may leave to the node each millisecond, beside 1,024 at once,
-    /// on tc: no host takes the node from the others. Any number if 0.
+    /// Frames that one port may send to each of the node's queues of links and hosts in a
+    /// millisecond, beside 1,024 at once, on tc. Any number if 0.
     pub node_frames_per_ms: u16,
 }
 

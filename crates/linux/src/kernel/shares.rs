@@ -38,13 +38,13 @@ const BURST_BYTES_MIN: u64 = 65_536 + 256;
 /// FCS, preamble and gap: what a frame costs on the wire beside its bytes.
 const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
 
-/// From this rate on an egress has no queues of ours: HTB, with one lock for all classes, does not
-/// reach it, and would only cost. What waits there waits in the device.
-const UNHELD: Rate = Rate::gbps(100);
+/// From this rate on a veth has no queues: no CPU of today reaches it there, so nothing would wait
+/// in them, and HTB costs each packet some 250 ns. A NIC has its queues at any rate.
+const UNSHAPED: Rate = Rate::gbps(100);
 
-/// Whether queues hold an egress to this rate; from 100 Gb/s on none do.
-pub const fn is_held(rate: Rate) -> bool {
-    rate.bits_per_second() < UNHELD.bits_per_second()
+/// Whether queues hold a veth to this rate; from 100 Gb/s on none do.
+pub const fn is_shaped(rate: Rate) -> bool {
+    rate.bits_per_second() < UNSHAPED.bits_per_second()
 }
 
 /// The `SO_PRIORITY` of control packets of the node.
@@ -63,10 +63,10 @@ pub struct Shares {
 
 impl Shares {
     /// Commands for `tc -batch` that set these queues at `device`, which has none yet. Where it
-    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays. A rate
-    /// that is [not held](is_held) has none: what is there is removed.
-    pub fn batch(&self, device: &str, is_there: bool) -> String {
-        if !is_held(self.rate) {
+    /// [has some](with_queues), `is_there`, their rates change and what waits in them stays. At a
+    /// rate that is [not shaped](is_shaped) a veth has none: what is there is removed.
+    pub fn batch(&self, device: &str, is_there: bool, is_veth: bool) -> String {
+        if is_veth && !is_shaped(self.rate) {
             let remove = format!("qdisc del dev {device} root\n");
             return if is_there { remove } else { String::new() };
         }
@@ -113,6 +113,13 @@ pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
     ours.filter_map(|qdisc| qdisc["dev"].as_str().map(str::to_owned)).collect()
 }
 
+/// The devices that are ends of a veth pair, by what `ip -j link show type veth` says.
+pub fn cables(shown: &[u8]) -> BTreeSet<String> {
+    let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
+    let all = shown.as_array().into_iter().flatten();
+    all.filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,7 +127,7 @@ mod tests {
     #[test]
     fn every_ingress_port_and_the_node_have_a_class_of_their_own() {
         let shares = Shares { rate: Rate::mbps(200), ports: 3 };
-        let text = shares.batch("s1-p0", false);
+        let text = shares.batch("s1-p0", false, true);
         let count = |part: &str| text.matches(part).count();
         assert_eq!((count("class replace"), count("bfifo limit 524288")), (6, 5));
         assert!(text.starts_with("qdisc replace dev s1-p0 root handle 1: htb default fffe\n"));
@@ -128,21 +135,24 @@ mod tests {
             assert_eq!(count(&format!("parent 1:fff0 classid {class}htb rate 40000000bit")), 1);
         }
         assert_eq!(count("prio 0"), 2, "the link, and what the node says itself: {text}");
-        assert!(!shares.batch("s1-p0", true).contains("root"));
+        assert!(!shares.batch("s1-p0", true, true).contains("root"));
     }
 
     #[test]
-    fn a_rate_that_htb_does_not_reach_has_no_queues() {
+    fn a_veth_that_no_cpu_fills_has_no_queues() {
         let fast = Shares { rate: Rate::gbps(100), ports: 3 };
-        assert_eq!(fast.batch("a", false), "");
-        assert_eq!(fast.batch("a", true), "qdisc del dev a root\n");
-        assert!(is_held(Rate::gbps(40)) && !is_held(Rate::gbps(400)));
+        assert_eq!(fast.batch("a", false, true), "");
+        assert_eq!(fast.batch("a", true, true), "qdisc del dev a root\n");
+        assert!(fast.batch("a", false, false).contains("htb rate 100000000000bit"), "a NIC");
+        assert!(is_shaped(Rate::gbps(99)));
+        let shown = br#"[{"ifname":"s1-p0","link_netnsid":1},{},{"ifname":"s1-p1"}]"#;
+        assert_eq!(cables(shown), ["s1-p0".to_owned(), "s1-p1".to_owned()].into());
     }
 
     #[test]
     fn a_slow_link_with_many_ports_has_classes_that_htb_takes() {
         let text = Shares { rate: Rate::from_bits_per_second(1_000).unwrap(), ports: 255 };
-        assert!(text.batch("a", false).contains("rate 8bit"));
+        assert!(text.batch("a", false, true).contains("rate 8bit"));
     }
 
     #[test]

@@ -18,7 +18,7 @@
 use super::plan::{HostPlan, Offloads, Plan};
 use crate::choice::Carrier;
 use crate::iproute::run;
-use crate::kernel::shares::is_held;
+use crate::kernel::shares::is_shaped;
 use crate::pacer::WIRE_OVERHEAD_BYTES;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result};
@@ -158,7 +158,7 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 /// - Where a process carries frames the kernel must finish every frame itself: a process refuses
 ///   super-packets, and one checksum less to complete at the edge is one touch less of the payload.
 /// - On tc alone all offloads are as they are on any host.
-/// - A rate of 100 Gb/s or more is [not held](is_held).
+/// - A rate of 100 Gb/s or more is [not shaped](is_shaped).
 /// - XDP sees frames one by one, without what the kernel keeps beside them. A host at XDP has no
 ///   rate: a file that sets one is refused.
 ///
@@ -183,7 +183,7 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         sys::set_offload(device, *offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
-    if host.carrier != Carrier::Xdp && is_held(host.rate) {
+    if host.carrier != Carrier::Xdp && is_shaped(host.rate) {
         let queues = Queues { device, rate: host.rate, offloads: host.offloads };
         run("tc", &["-batch", "-"], &queues.batch()?)?;
     }

@@ -270,7 +270,9 @@ impl<N: Inspect> Runtime<N> {
             match self.slots.iter().position(|slot| slot.setup.device == device) {
                 Some(index) => self.set_link(index, up),
                 None if up => {}
-                None => self.kernel.iter().for_each(|kernel| kernel.borrow().raise(&device)),
+                None => self.kernel.iter().for_each(|kernel| {
+                    kernel.borrow().queues().iter().for_each(|queues| queues.raise(&device))
+                }),
             }
         }
         if !complete {
@@ -303,6 +305,9 @@ impl<N: Inspect> Runtime<N> {
             self.slots[index].open_tap();
             let up = is_up(&self.slots[index].setup.device);
             self.set_link(index, up);
+        }
+        if let Some(kernel) = &self.kernel {
+            kernel.borrow().queues().iter().for_each(|queues| queues.raise_all());
         }
     }
 
