@@ -123,8 +123,8 @@ pub fn node() {
     assert!(kernel.take_used(HOSTS, MacAddr(HOST)).unwrap());
 }
 
-/// A port that sends too much to a queue of the node loses the rest; its other queue and other ports
-/// do not suffer.
+/// A port that sends too much to a queue of the node loses the rest; its other queue and other
+/// ports do not suffer.
 pub fn budget() {
     if bpf().is_none() {
         return;
