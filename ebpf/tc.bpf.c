@@ -36,8 +36,8 @@ struct {
  * loaded.
  */
 const volatile __u16 NODE_FRAMES_PER_MS = 0;
-/* And beside that: a port that was silent may leave so many at once. */
-#define NODE_FRAMES_AT_ONCE 1024
+/* The burst: a port that was silent may send so many at once. */
+#define NODE_BURST_FRAMES 1024
 #define NS_PER_MS 1000000
 
 /* By queue: the theoretical arrival time of the next frame (GCRA). It is written without a lock:
@@ -65,8 +65,8 @@ static __always_inline __u32 frames_in(struct __sk_buff *skb)
     return skb->gso_segs ? skb->gso_segs : 1;
 }
 
-/* Whether the port may send `frames` more frames to that queue. Neighbours are trusted. A guest's
- * super-packet, whose frames nobody has counted, is one.
+/* Whether the port may send `frames` more frames to that queue. What neighbours say is not
+ * policed. A guest's super-packet, whose frames nobody has counted, is one.
  */
 static __always_inline int within_budget(__u32 queue, __u32 frames)
 {
@@ -75,7 +75,7 @@ static __always_inline int within_budget(__u32 queue, __u32 frames)
     __u64 gap = NS_PER_MS / NODE_FRAMES_PER_MS, now = bpf_ktime_get_ns(), next = arrival[queue];
     if (next < now)
         next = now;
-    if (next - now > NODE_FRAMES_AT_ONCE * gap)
+    if (next - now > NODE_BURST_FRAMES * gap)
         return 0;
     arrival[queue] = next + frames * gap;
     return 1;

@@ -61,8 +61,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if axon_fabric::has_lab_key(&fabric.keys) {
         crate::cli::say::note!("warning: the key is the published lab key, which protects nothing");
     }
-    let planes = (0..fabric.switches.len()).map(|index| choose(&fabric, index, &Machine::ABLE));
-    if let Some(problem) = planes.filter_map(Result::err).next() {
+    let refused = |index| choose(&fabric, index, &Machine::ABLE).err();
+    if let Some(problem) = (0..fabric.switches.len()).find_map(refused) {
         crate::cli::say::note!("warning: `axon up` refuses it: {problem}");
     }
     if let Some(what) = crate::cli::real::exposed_key_file(&fabric) {

@@ -10,7 +10,7 @@ use axon_wire::{HopWidth, Rate};
 /// The fastest link that a port of this machine can be on. At 100 Gb/s the longest frame of a
 /// fabric (9 KB) takes 0.7 us, about what one call into the kernel takes: a run loop that paces
 /// frames one by one is at its end long before.
-const PORT_RATE_MAX: Rate = Rate::gbps(100);
+pub(crate) const PORT_RATE_MAX: Rate = Rate::gbps(100);
 
 /// The software plane on packet sockets and TAP devices, with hops of this width. The kernel hands
 /// frames over when they are whole, so none leaves before its last byte has come; the run loop

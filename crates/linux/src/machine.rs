@@ -81,6 +81,7 @@ fn try_plane(plane: Plane) -> Result<()> {
         routes_per_port_max: 1,
         route_bytes_max: 60,
         frame_bytes_max: 1514,
+        // With a budget, so that the kernel sees the code for it.
         node_frames_per_ms: 1,
     };
     crate::sys::set_device_up("lo", true)?;

@@ -8,7 +8,7 @@
 
 use super::plane::KernelPlane;
 use super::queues::NodeQueues;
-use super::shares::{Shares, cables, is_shaped, with_queues};
+use super::shares::{Shares, is_shaped, veths, with_queues};
 use super::tables::Devices;
 use super::{Kernel, KernelError, KernelSettings, Plane};
 use crate::iproute::{output, run};
@@ -20,8 +20,9 @@ use anyhow::{Context, Result, bail};
 use axon_node::PortView;
 use axon_wire::{PortNo, Rate};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// The devices of one switch whose frames the kernel carries.
@@ -48,7 +49,8 @@ pub struct KernelPorts {
 pub(crate) fn lock(folder: &Path) -> Result<File> {
     let shown = folder.display();
     let failed = || format!("cannot make {shown}");
-    fs::create_dir_all(folder).with_context(failed)?;
+    // Whoever else could open it could lock it for ever.
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).with_context(failed)?;
     let file = File::open(folder).with_context(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -120,13 +122,14 @@ impl KernelPorts {
             return Ok(());
         }
         let stand = with_queues(&output("tc", &["-j", "qdisc", "show"])?);
-        let cables = match there.iter().all(|(_, rate, _)| is_shaped(*rate)) {
-            true => BTreeSet::new(),
-            false => cables(&output("ip", &["-j", "-d", "link", "show", "type", "veth"])?),
+        let veths = if there.iter().all(|(_, rate, _)| is_shaped(*rate)) {
+            BTreeSet::new()
+        } else {
+            veths(&output("ip", &["-j", "link", "show", "type", "veth"])?)
         };
         let text = there.iter().map(|&(device, rate, _)| {
             let shares = Shares { rate, ports: self.ports };
-            shares.batch(device, stand.contains(device), cables.contains(device))
+            shares.batch(device, stand.contains(device), veths.contains(device))
         });
         run("tc", &["-batch", "-"], &text.collect::<String>())?;
         self.shaped.extend(there.iter().map(|(_, _, ifindex)| ifindex));

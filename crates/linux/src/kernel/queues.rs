@@ -63,21 +63,18 @@ impl NodeQueues {
         self.devices.iter().map(AsFd::as_fd)
     }
 
-    /// Sets a device of these up again if it is down: without it the switch receives nothing that
-    /// the kernel does not decide. One that is gone shows in [`receive`](NodeQueues::receive).
-    pub fn raise(&self, device: &str) {
-        let is_ours = |queue: &NodeQueue| device_of(&self.name, *queue) == device;
-        if QUEUES.iter().any(is_ours) && sys::device_flags(device).is_ok_and(is_down) {
-            match sys::set_device_up(device, true) {
+    /// Sets those of these devices up again that are down: without them the switch receives nothing
+    /// that the kernel does not decide. One that is gone shows in [`receive`](NodeQueues::receive).
+    pub fn raise(&self) {
+        for device in QUEUES.map(|queue| device_of(&self.name, queue)) {
+            if !sys::device_flags(&device).is_ok_and(is_down) {
+                continue;
+            }
+            match sys::set_device_up(&device, true) {
                 Ok(()) => tracing::warn!(device, "it was down and is set up again"),
                 Err(error) => tracing::error!(device, "ALARM: it is down: {error}"),
             }
         }
-    }
-
-    /// The same for all of them.
-    pub fn raise_all(&self) {
-        QUEUES.iter().for_each(|queue| self.raise(&device_of(&self.name, *queue)));
     }
 
     /// Appends what a queue holds to `out`, with the port that it came in by, and returns whether

@@ -38,9 +38,9 @@ const BURST_BYTES_MIN: u64 = 65_536 + 256;
 /// FCS, preamble and gap: what a frame costs on the wire beside its bytes.
 const OVERHEAD: u64 = crate::pacer::WIRE_OVERHEAD_BYTES;
 
-/// From this rate on a veth has no queues: no CPU of today reaches it there, so nothing would wait
-/// in them, and HTB costs each packet some 250 ns. A NIC has its queues at any rate.
-const UNSHAPED: Rate = Rate::gbps(100);
+/// From this rate on a veth has no queues: none that was measured carries half of it, so nothing
+/// would wait in them, and HTB costs each packet some 250 ns. A NIC has its queues at any rate.
+const UNSHAPED: Rate = crate::dataplane::PORT_RATE_MAX;
 
 /// Whether queues hold a veth to this rate; from 100 Gb/s on none do.
 pub const fn is_shaped(rate: Rate) -> bool {
@@ -114,7 +114,7 @@ pub fn with_queues(shown: &[u8]) -> BTreeSet<String> {
 }
 
 /// The devices that are ends of a veth pair, by what `ip -j link show type veth` says.
-pub fn cables(shown: &[u8]) -> BTreeSet<String> {
+pub fn veths(shown: &[u8]) -> BTreeSet<String> {
     let shown: Value = serde_json::from_slice(shown).unwrap_or_default();
     let all = shown.as_array().into_iter().flatten();
     all.filter_map(|link| link["ifname"].as_str().map(str::to_owned)).collect()
@@ -146,7 +146,7 @@ mod tests {
         assert!(fast.batch("a", false, false).contains("htb rate 100000000000bit"), "a NIC");
         assert!(is_shaped(Rate::gbps(99)));
         let shown = br#"[{"ifname":"s1-p0","link_netnsid":1},{},{"ifname":"s1-p1"}]"#;
-        assert_eq!(cables(shown), ["s1-p0".to_owned(), "s1-p1".to_owned()].into());
+        assert_eq!(veths(shown), ["s1-p0".to_owned(), "s1-p1".to_owned()].into());
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         sys::set_offload(device, *offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;
     }
-    if host.carrier != Carrier::Xdp && is_shaped(host.rate) {
+    if host.carrier != Carrier::Xdp {
         let queues = Queues { device, rate: host.rate, offloads: host.offloads };
         run("tc", &["-batch", "-"], &queues.batch()?)?;
     }
@@ -204,6 +204,9 @@ impl Queues<'_> {
     /// Commands for `tc -batch` that hold the device to its rate. A token bucket cuts super-packets
     /// into frames; HTB lets them pass whole.
     pub(super) fn batch(&self) -> Result<String> {
+        if !is_shaped(self.rate) {
+            return Ok(String::new());
+        }
         let (device, rate) = (self.device, self.rate.bits_per_second());
         let burst = self.rate.bytes_in(NIC_BURST).0;
         if self.offloads != Offloads::Kept {

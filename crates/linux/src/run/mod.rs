@@ -14,8 +14,8 @@ mod wait;
 use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
 use crate::inspect::Inspect;
-use crate::kernel::NodeQueue;
 use crate::kernel::ports::KernelPorts;
+use crate::kernel::{NodeQueue, NodeQueues};
 use crate::link_watch::{LinkEvent, LinkWatch, is_up};
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
@@ -270,9 +270,7 @@ impl<N: Inspect> Runtime<N> {
             match self.slots.iter().position(|slot| slot.setup.device == device) {
                 Some(index) => self.set_link(index, up),
                 None if up => {}
-                None => self.kernel.iter().for_each(|kernel| {
-                    kernel.borrow().queues().iter().for_each(|queues| queues.raise(&device))
-                }),
+                None => self.raise_queues(),
             }
         }
         if !complete {
@@ -306,9 +304,13 @@ impl<N: Inspect> Runtime<N> {
             let up = is_up(&self.slots[index].setup.device);
             self.set_link(index, up);
         }
-        if let Some(kernel) = &self.kernel {
-            kernel.borrow().queues().iter().for_each(|queues| queues.raise_all());
-        }
+        self.raise_queues();
+    }
+
+    /// Sets those of the node's queues up again that somebody has set down.
+    fn raise_queues(&self) {
+        let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
+        kernel.iter().filter_map(|kernel| kernel.queues()).for_each(NodeQueues::raise);
     }
 
     fn set_link(&mut self, index: usize, up: bool) {
