@@ -87,7 +87,7 @@ fn what_is_refused_is_named_and_leaves_the_tables_as_they_were() {
         (Change::Tunnel(1, None), Reason::InUse { users: 1 }),
         (Change::Interface(8, Some(port(0))), Reason::NoSuchNumber { last: 7 }),
         (Change::Interface(3, Some(port(4))), Reason::NoSuchPort(PortNo(4))),
-        (Change::Group(2, Some(Group { interfaces: vec![7] })), Reason::NoSuchInterface(7)),
+        (Change::Group(2, Some(Group { interfaces: vec![6] })), Reason::NoSuchInterface(6)),
         (Change::Group(2, Some(Group { interfaces: vec![1, 1] })), Reason::TwiceInGroup(1)),
         (tcam(8, 1, &[9], &[0xff]), Reason::NoSuchNumber { last: 7 }),
         (tcam(4, 2, &[9], &[0xff]), Reason::NoSuchUdlk(UdlkId(2))),
