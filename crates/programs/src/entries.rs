@@ -79,8 +79,7 @@ impl Entries {
     /// Interfaces of all ports, and traps for ARP and link states.
     pub fn new(site: &Site) -> Entries {
         let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
-        let mut entries =
-            Entries { changes: Vec::new(), ports, groups: BTreeMap::new(), tcam: 0 };
+        let mut entries = Entries { changes: Vec::new(), ports, groups: BTreeMap::new(), tcam: 0 };
         for (port, neighbour) in site.ports() {
             if neighbour == Neighbour::Nothing {
                 continue;

@@ -33,7 +33,8 @@ impl<'a> Live<'a> {
         let ports = self.plan.nodes.get(node as usize).map_or(&[][..], |node| &node.ports);
         (0..).map(PortNo).zip(ports).filter_map(move |(port, there)| match there.neighbour {
             Neighbour::Node(other, far) => {
-                let is_down = self.down.contains(&(node, port)) || self.down.contains(&(other, far));
+                let is_down =
+                    self.down.contains(&(node, port)) || self.down.contains(&(other, far));
                 (!is_down).then_some((port, other))
             }
             _ => None,

@@ -34,8 +34,8 @@ pub const EXPECTED: &str =
 pub struct Stack;
 
 impl Stack {
-    /// For a network whose paths an action can push; `None` for another.
-    pub fn of(plan: &Plan) -> Option<Stack> {
+    /// Whether an action can push all paths of a network.
+    pub fn suits(plan: &Plan) -> bool {
         let down = Default::default();
         let live = Live::new(plan, &down);
         let mut edges: Vec<u32> = plan.hosts.iter().map(|host| host.node).collect();
@@ -45,8 +45,7 @@ impl Stack {
             let distances = live.distances([from]);
             edges.iter().all(|&edge| distances[edge as usize] as usize <= HOPS_MAX)
         };
-        let fits = plan.hosts.len() <= HOSTS_MAX && edges.iter().all(|&edge| reaches(edge));
-        fits.then_some(Stack)
+        plan.hosts.len() <= HOSTS_MAX && edges.iter().all(|&edge| reaches(edge))
     }
 }
 

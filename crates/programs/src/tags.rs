@@ -80,4 +80,3 @@ fn next(site: &Site, towards: &Towards, host: u32, target: u32) -> Option<(PortN
         _ => None,
     }
 }
-

@@ -33,11 +33,6 @@ const KEY: UdlkId = UdlkId(0);
 const RESERVED: u16 = 2047;
 /// The group of ports that forward; the group of port `p` alone is `p + 1`.
 const FLOOD: u16 = 0;
-/// Ports that the tables have groups for.
-pub const PORTS_MAX: usize = 1000;
-
-/// What a network is to be.
-pub const EXPECTED: &str = "any network of switches with at most 1000 ports";
 
 /// A bridge.
 pub struct Bridge {

@@ -163,12 +163,18 @@ impl Lookup<'_> {
     /// One entry for a prefix.
     fn below(&mut self, prefix: Prefix, ports: &[PortNo]) {
         let target = self.entries.one_of(ports);
-        self.entries.tcam(KEY, Match::new().masked(&prefix.address.octets(), &mask(prefix)), onward(target));
+        self.entries.tcam(
+            KEY,
+            Match::new().masked(&prefix.address.octets(), &mask(prefix)),
+            onward(target),
+        );
     }
 
     /// One entry for each value of the last bits: of all addresses, or of a prefix.
     fn suffixes(&mut self, prefix: Option<Prefix>, ports: &[PortNo]) {
-        let Some(count) = u32::try_from(ports.len()).ok().filter(|&count| count > 0) else { return };
+        let Some(count) = u32::try_from(ports.len()).ok().filter(|&count| count > 0) else {
+            return;
+        };
         let values = count.next_power_of_two();
         let suffix = (values - 1).to_be_bytes();
         for value in 0..values {
