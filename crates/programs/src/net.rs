@@ -14,6 +14,14 @@ use core::net::Ipv4Addr;
 /// A frame on a link: the node and the port that it comes to.
 type InFlight = (u32, PortNo, FrameBuf);
 
+/// A frame that left a node.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    pub node: u32,
+    pub port: PortNo,
+    pub frame: Vec<u8>,
+}
+
 pub struct Net {
     pub plan: Arc<Plan>,
     nodes: Vec<ProgramNode<FrameBuf>>,
@@ -21,8 +29,8 @@ pub struct Net {
     in_flight: VecDeque<InFlight>,
     /// Frames that came to hosts.
     pub received: Vec<(u32, Vec<u8>)>,
-    /// Ports that frames left by, other than those of the control plane.
-    pub hops: Vec<(u32, PortNo)>,
+    /// Frames that nodes sent, and where.
+    pub hops: Vec<Hop>,
     pub drops: Vec<(u32, Drop)>,
     /// Frames between nodes, messages included.
     pub sent: u64,
@@ -114,7 +122,7 @@ impl Net {
     }
 
     fn transmit(&mut self, node: u32, port: PortNo, frame: FrameBuf) {
-        self.hops.push((node, port));
+        self.hops.push(Hop { node, port, frame: frame.bytes().to_vec() });
         match self.plan.nodes[node as usize].ports[port.index()].neighbour {
             Neighbour::Node(other, far) => {
                 self.sent += 1;

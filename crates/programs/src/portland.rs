@@ -20,7 +20,7 @@ use crate::site::{Plan, PlanHost, Site};
 use crate::tree::{Place, Tree};
 use alloc::vec::Vec;
 use axon_baselines::portland::plane::Location;
-use axon_pipeline::{Action, Change, Field, MacKey, Modify, Udlk, UdlkId};
+use axon_pipeline::{Action, Change, Field, MacKey, Modify, Target, Udlk, UdlkId};
 use axon_wire::{MacAddr, PortNo};
 
 /// The key of all entries: ingress port and destination MAC.
@@ -109,6 +109,9 @@ impl Switch<'_> {
         let target = self.entries.one_of(&up);
         self.entries.tcam(KEY, anywhere().pmac(), target);
         let tree = self.design.tree;
+        // What is of this pod and of no edge switch would come back from the core.
+        let own = self.design.location(self.site.node % tree.edges());
+        self.entries.tcam(KEY, anywhere().pod(own), Target::Drop);
         for edge in 0..tree.edges() {
             let ports = self.towards.ports(edge);
             if tree.pod(edge) != pod && ports == up {
@@ -146,8 +149,7 @@ impl Switch<'_> {
                 let action = Action::from(target).with(renamed.clone());
                 self.entries.tcam(KEY, of().at(design.location(*edge)), action);
             }
-            let nowhere = axon_pipeline::Target::Drop;
-            self.entries.tcam(KEY, of().at(design.location(own)), nowhere);
+            self.entries.tcam(KEY, of().at(design.location(own)), Target::Drop);
             for other in hosts.iter().filter(|other| other.port != host.port) {
                 let target = self.entries.host(other.port);
                 let action = Action::from(target).with(renamed.clone());
@@ -199,5 +201,59 @@ impl Ingress {
     /// One PMAC.
     fn exactly(self, pmac: MacAddr) -> Match {
         self.0.exactly(&pmac.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_wire::MacAddr;
+
+    #[test]
+    fn switches_see_pseudo_addresses_and_hosts_their_own() {
+        let plan = plans::fat_tree(4);
+        let design = PortLand::of(&plan).unwrap();
+        let of = |_: &Site| design.clone();
+        let mut net =
+            Net::new(plan.clone(), |site| Box::new(Planned::new(site.clone(), of(&site))));
+        for (from, to) in [(0, 1), (0, 2), (0, 9), (15, 0)] {
+            let [a, b] = [from, to].map(|host: u32| &plan.hosts[host as usize]);
+            assert_eq!(net.resolve(from, b.ip), Some(design.pmac(b)));
+            net.datagram(from, to, 1).unwrap();
+            let (last, before) = net.hops.split_last().unwrap();
+            for hop in before {
+                assert_eq!(MacAddr::destination_of(&hop.frame), Some(design.pmac(b)));
+                assert_eq!(MacAddr::source_of(&hop.frame), Some(design.pmac(a)));
+            }
+            assert_eq!(MacAddr::destination_of(&last.frame), Some(b.mac));
+            assert_eq!(MacAddr::source_of(&last.frame), Some(design.pmac(a)));
+        }
+    }
+
+    #[test]
+    fn a_pseudo_address_that_no_host_has_ends_at_the_first_switch_that_knows() {
+        let plan = plans::fat_tree(4);
+        let design = PortLand::of(&plan).unwrap();
+        let of = |_: &Site| design.clone();
+        let mut net =
+            Net::new(plan.clone(), |site| Box::new(Planned::new(site.clone(), of(&site))));
+        let host = &plan.hosts[0];
+        let mut ends = |mac| {
+            net.send(0, &crate::net::datagram(host.mac, mac, host.ip, host.ip, 1));
+            assert_eq!(net.received, []);
+            assert_eq!(net.drops.len(), 1, "{:?}", net.drops);
+            net.hops.len()
+        };
+        let at = |pod, position| Location { pod, position }.pmac(200, 1);
+        assert_eq!(ends(at(0, 0)), 0, "of the own edge switch");
+        assert_eq!(ends(at(0, 1)), 2, "of its pod");
+        assert_eq!(ends(at(0, 7)), 1, "of no edge switch of the pod");
+        assert_eq!(ends(at(3, 1)), 4);
+        assert_eq!(ends(at(9, 0)), 2, "of no pod");
+        assert_eq!(ends(MacAddr::BROADCAST), 0);
     }
 }

@@ -106,3 +106,40 @@ fn path(live: Live<'_>, node: u32, host: u32, distances: &[u32]) -> Option<Vec<P
     }
     Some(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+
+    /// The labels of a frame.
+    fn labels(frame: &[u8]) -> Vec<u32> {
+        let mut labels = Vec::new();
+        let mut rest = &frame[14..];
+        while frame[12..14] == [0x88, 0x47] {
+            let entry = u32::from_be_bytes(*rest.first_chunk().unwrap());
+            labels.push(entry >> 12);
+            rest = &rest[4..];
+            if entry & 1 << 8 != 0 {
+                break;
+            }
+        }
+        labels
+    }
+
+    #[test]
+    fn the_first_switch_pushes_the_whole_path_and_each_pops_its_own_port() {
+        for (plan, to) in [(plans::fat_tree(4), 13), (plans::ring(16), 8)] {
+            let mut net = Net::new(plan, |site| Box::new(Planned::new(site, Stack)));
+            net.datagram(0, to, 1).unwrap();
+            let ports: Vec<u32> = net.hops.iter().map(|hop| 16 + u32::from(hop.port.0)).collect();
+            assert!(ports.len() == 5 || ports.len() == 9);
+            for (number, hop) in net.hops.iter().enumerate() {
+                assert_eq!(labels(&hop.frame), ports[number + 1..]);
+            }
+        }
+    }
+}

@@ -80,3 +80,33 @@ fn next(site: &Site, towards: &Towards, host: u32, target: u32) -> Option<(PortN
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_pipeline::Parsed;
+
+    #[test]
+    fn every_switch_on_the_way_swaps_its_label_for_that_of_the_next() {
+        let plan = plans::fat_tree(4);
+        let tags = Tags::of(&plan).unwrap();
+        let mut net = Net::new(plan, |site| Box::new(Planned::new(site, tags)));
+        net.datagram(0, 13, 1).unwrap();
+        let labels: Vec<Option<u32>> =
+            net.hops.iter().map(|hop| Parsed::ethernet(&hop.frame).label).collect();
+        let expected: Vec<Option<u32>> =
+            net.hops[1..].iter().map(|hop| Some(tags.label(hop.node, 13).0)).collect();
+        assert_eq!(labels[..4], expected);
+        assert_eq!(labels[4], None, "the last one pops it");
+        let mut distinct = labels[..4].to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), 4, "labels are of one switch each");
+        // The uniform model: each switch has taken one off the TTL, the first one none.
+        assert_eq!(net.received[0].1[22], 60);
+    }
+}

@@ -175,3 +175,96 @@ impl Program for Bridge {
         self.failure.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Net, datagram};
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_node::Drop;
+    use axon_pipeline::TableName;
+    use axon_wire::Span;
+    use core::net::Ipv4Addr;
+
+    const IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    /// A network of bridges whose ports to hosts are edges of the tree.
+    fn net(plan: crate::site::Plan) -> Net {
+        let mut net = Net::new(plan, |site| Box::new(Bridge::new(&site)));
+        net.run(Span::from_secs(6));
+        net
+    }
+
+    /// The host that a frame between addresses comes to, and the number of hosts if not one.
+    fn reached(net: &mut Net, from: u32, source: MacAddr, to: MacAddr) -> Result<u32, usize> {
+        net.send(from, &datagram(source, to, IP, IP, 1));
+        match net.received[..] {
+            [(host, _)] => Ok(host),
+            ref all => Err(all.len()),
+        }
+    }
+
+    #[test]
+    fn it_floods_until_it_has_learned_and_the_spanning_tree_has_no_loop() {
+        let plan = plans::ring(5);
+        let mut net = net(plan.clone());
+        let mac = |host: usize| plan.hosts[host].mac;
+        assert_eq!(reached(&mut net, 0, mac(0), mac(2)), Err(4), "flooded, once to each host");
+        assert_eq!(reached(&mut net, 2, mac(2), mac(0)), Ok(0));
+        assert_eq!(reached(&mut net, 0, mac(0), mac(2)), Ok(2));
+        assert_eq!(reached(&mut net, 0, mac(0), MacAddr::BROADCAST), Err(4));
+        assert_eq!(reached(&mut net, 2, mac(4), mac(0)), Ok(0), "it has moved");
+        assert_eq!(reached(&mut net, 0, mac(0), mac(4)), Ok(2));
+        assert_eq!(reached(&mut net, 0, mac(3), mac(0)), Err(0), "behind the same port");
+        assert_eq!(net.drops, [(0, Drop::Filtered)]);
+    }
+
+    #[test]
+    fn another_way_is_found_when_a_link_of_the_tree_fails() {
+        let plan = plans::ring(5);
+        let mut net = net(plan.clone());
+        for (node, port) in net.links() {
+            net.link(node, port, false);
+            net.run(Span::from_secs(1));
+            for from in 0..5 {
+                let source = plan.hosts[from as usize].mac;
+                let broadcast = reached(&mut net, from, source, MacAddr::BROADCAST);
+                assert_eq!(broadcast, Err(4), "link {node} {port}");
+            }
+            net.link(node, port, true);
+            net.run(Span::from_secs(40));
+        }
+        let source = plan.hosts[0].mac;
+        assert_eq!(reached(&mut net, 0, source, MacAddr::BROADCAST), Err(4));
+    }
+
+    #[test]
+    fn a_port_that_does_not_forward_drops_what_comes_in_and_sends_nothing() {
+        let plan = plans::ring(3);
+        let mut net = Net::new(plan.clone(), |site| Box::new(Bridge::new(&site)));
+        let (a, b) = (plan.hosts[0].mac, plan.hosts[1].mac);
+        assert_eq!(reached(&mut net, 0, a, b), Err(0), "no port to a host is an edge yet");
+        assert_eq!(net.drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [Drop::Denied]);
+        net.run(Span::from_secs(6));
+        assert_eq!(reached(&mut net, 0, a, b), Err(2));
+    }
+
+    #[test]
+    fn an_address_ages_when_nothing_is_sent_to_it_for_300_seconds() {
+        let plan = plans::ring(3);
+        let mut net = net(plan.clone());
+        let mac = |host: usize| plan.hosts[host].mac;
+        reached(&mut net, 0, mac(0), mac(1)).unwrap_err();
+        reached(&mut net, 1, mac(1), mac(0)).unwrap();
+        for _ in 0..4 {
+            net.run(Span::from_secs(150));
+            assert_eq!(reached(&mut net, 0, mac(0), mac(1)), Ok(1), "in use");
+        }
+        let entries = |net: &Net| net.count(0, TableName::Mac);
+        let before = entries(&net);
+        net.run(Span::from_secs(320));
+        assert!(entries(&net) < before, "{before} before");
+        assert_eq!(reached(&mut net, 0, mac(0), mac(1)), Err(2), "flooded again");
+    }
+}

@@ -205,3 +205,58 @@ fn onward(target: Target) -> Action {
         _ => Action::from(target).with(Modify::DecrementTtl),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use alloc::collections::BTreeSet;
+    use axon_node::Drop;
+    use core::net::Ipv4Addr;
+
+    fn net(plan: &Plan) -> Net {
+        let design = FatTree::of(plan).unwrap();
+        Net::new(plan.clone(), |site| Box::new(Planned::new(site, design.clone())))
+    }
+
+    #[test]
+    fn suffixes_spread_hosts_over_all_ways_up_and_each_host_has_one() {
+        for plan in [plans::fat_tree(8), plans::structural(8)] {
+            let mut net = net(&plan);
+            // From the first host to the four hosts of an edge switch of another pod.
+            let mut cores = BTreeSet::new();
+            for to in 64..68 {
+                let mut ways = BTreeSet::new();
+                for flow in 0..4 {
+                    assert_eq!(net.datagram(0, to, flow), Some(5));
+                    ways.insert(net.hops[2].node);
+                }
+                assert_eq!(ways.len(), 1, "all flows to a host take one way");
+                cores.extend(ways);
+            }
+            assert_eq!(cores.len(), 4, "each of the four hosts another");
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_host_has_ends_and_does_not_return() {
+        let plan = plans::structural(4);
+        let mut net = net(&plan);
+        let host = &plan.hosts[0];
+        for (ip, hops, reason) in [
+            ([10, 0, 0, 77], 0, Drop::Denied),
+            ([10, 0, 1, 77], 2, Drop::Denied),
+            ([10, 3, 1, 77], 4, Drop::Denied),
+            ([10, 9, 1, 2], 2, Drop::NoRoute),
+        ] {
+            let to = Ipv4Addr::from(ip);
+            net.send(0, &crate::net::datagram(host.mac, plan.hosts[9].mac, host.ip, to, 1));
+            assert_eq!(net.received, []);
+            assert_eq!(net.hops.len(), hops, "{to}");
+            assert_eq!(net.drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [reason], "{to}");
+        }
+    }
+}

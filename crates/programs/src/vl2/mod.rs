@@ -140,3 +140,49 @@ impl Vl2 {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use alloc::collections::BTreeSet;
+
+    fn address(frame: &[u8], at: usize) -> Ipv4Addr {
+        Ipv4Addr::from(*frame[at..].first_chunk::<4>().unwrap())
+    }
+
+    #[test]
+    fn packets_have_two_headers_up_to_the_middle_and_one_from_there() {
+        let plan = plans::fat_tree(4);
+        let design = Vl2::of(&plan).unwrap();
+        let mut net = Net::new(plan.clone(), |site| Box::new(Planned::new(site, design.clone())));
+        net.datagram(0, 13, 1).unwrap();
+        let edge = locator(plan.hosts[13].node);
+        let [first, second, third, fourth, last] = &net.hops[..] else { panic!("{:?}", net.hops) };
+        for hop in [first, second] {
+            assert_eq!(hop.frame.len(), last.frame.len() + OVERHEAD_BYTES);
+            assert_eq!([address(&hop.frame, 30), address(&hop.frame, 50)], [ANYCAST, edge]);
+        }
+        for hop in [third, fourth] {
+            assert_eq!(hop.frame.len(), last.frame.len() + 20);
+            let to = plan.hosts[13].ip;
+            assert_eq!([address(&hop.frame, 30), address(&hop.frame, 50)], [edge, to]);
+        }
+    }
+
+    #[test]
+    fn flows_of_two_hosts_are_spread_over_the_middle() {
+        let plan = plans::leaf_spine(4, 4);
+        let design = Vl2::of(&plan).unwrap();
+        let mut net = Net::new(plan, |site| Box::new(Planned::new(site, design.clone())));
+        let mut used = BTreeSet::new();
+        for flow in 0..64 {
+            net.datagram(0, 7, flow).unwrap();
+            used.insert(net.hops[1].node);
+        }
+        assert_eq!(used, (4..8).collect());
+    }
+}
