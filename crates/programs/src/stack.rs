@@ -117,12 +117,11 @@ mod tests {
 
     /// The labels of a frame.
     fn labels(frame: &[u8]) -> Vec<u32> {
+        let entries = frame[14..].chunks(4).map(|four| four.first_chunk().copied());
+        let entries = entries.flatten().map(u32::from_be_bytes);
         let mut labels = Vec::new();
-        let mut rest = &frame[14..];
-        while frame[12..14] == [0x88, 0x47] {
-            let entry = u32::from_be_bytes(*rest.first_chunk().unwrap());
+        for entry in entries.take_while(|_| frame[12..14] == [0x88, 0x47]) {
             labels.push(entry >> 12);
-            rest = &rest[4..];
             if entry & 1 << 8 != 0 {
                 break;
             }

@@ -66,11 +66,8 @@ struct Lookup<'a> {
 impl Design for FatTree {
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
         let place = self.tree.place(site.node);
-        let is_above = |other: u32| match (place, self.tree.place(other)) {
-            (Place::Edge { .. }, Place::Aggregation { .. }) => true,
-            (Place::Aggregation { .. }, Place::Core) => true,
-            _ => false,
-        };
+        // Levels are numbered one after the other, so what is above has a higher number.
+        let is_above = |other: u32| other > site.node;
         let up = live.neighbours(site.node).filter(|(_, other)| is_above(*other));
         let mut lookup = Lookup {
             design: self,
