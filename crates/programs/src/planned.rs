@@ -89,6 +89,10 @@ impl<D: Design> Program for Planned<D> {
         self.links.as_ref()?.deadline()
     }
 
+    fn is_ready(&self) -> bool {
+        self.links.is_some()
+    }
+
     fn failure(&self) -> Option<String> {
         self.failure.clone()
     }

@@ -19,7 +19,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_baselines::bridge::plane::PortState;
-use axon_baselines::rstp::{BridgeId, Request, Rstp, RstpConfig, Times, path_cost};
+use axon_baselines::rstp::{BridgeId, Request, Role, Rstp, RstpConfig, Times, path_cost};
 use axon_pipeline::{
     Action, Change, Control, Field, Group, Interface, PortOptions, Program, Received, Target,
     TcamEntry, Udlk, UdlkId,
@@ -169,6 +169,16 @@ impl Program for Bridge {
 
     fn deadline(&self) -> Option<Time> {
         [self.rstp.deadline(), self.fdb.deadline()].into_iter().flatten().min()
+    }
+
+    /// Every port that is to forward does.
+    fn is_ready(&self) -> bool {
+        let open = |port: PortNo| self.rstp.state(port) == PortState::Forwarding;
+        let ports = || (0..self.states.len() as u16).map(PortNo);
+        let to_open =
+            |port: &PortNo| matches!(self.rstp.role(*port), Role::Root | Role::Designated);
+        let is_connected = ports().any(open) || self.fdb.has_swept();
+        is_connected && ports().filter(to_open).all(open)
     }
 
     fn failure(&self) -> Option<String> {
