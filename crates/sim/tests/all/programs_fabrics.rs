@@ -17,7 +17,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const TREE: &str = "{fat_tree: {k: 4}}";
 /// Leaves s1 to s4 with two hosts each, spines s5 and s6.
-const CLOS: &str = "{graph: {switches: 6, hosts: [s1, s1, s2, s2, s3, s3, s4, s4], \
+const CLOS: &str = "{listed: {switches: [s1, s2, s3, s4, s5, s6], \
+                    hosts: {h1: s1, h2: s1, h3: s2, h4: s2, h5: s3, h6: s3, h7: s4, h8: s4}, \
                     links: [[s1, s5], [s1, s6], [s2, s5], [s2, s6], \
                     [s3, s5], [s3, s6], [s4, s5], [s4, s6]]}}";
 /// Long enough for every bridge's port to a host to find that it is an edge.
@@ -196,17 +197,21 @@ fn a_bridge_as_a_program_has_the_tree_of_the_native_one_and_every_link_carries_t
         for cut in [None, Some(0), Some(2)] {
             let context = format!("{topology}, link {cut:?} cut");
             for world in [&mut native, &mut program] {
-                assert!(world.is_ready(), "{context}: {:?}", world.unready());
                 if let Some(link) = cut {
                     world.inject(FaultKind::LinkDown(link));
                     world.run_for(Span::from_secs(3));
                 }
+                assert!(world.is_ready(), "{context}: {:?}", world.unready());
             }
             assert_eq!(forwarding(&program), forwarding(&native), "{context}");
             assert_eq!(forwarding(&program).len(), program.fabric().switches.len() - 1);
             assert_whole(&mut native, 5, &context);
             assert_whole(&mut program, 5, &context);
             assert_eq!(bytes_by_link(&mut program), bytes_by_link(&mut native), "{context}");
+            for world in [&mut native, &mut program] {
+                cut.into_iter().for_each(|link| world.inject(FaultKind::LinkUp(link)));
+                world.run_for(Span::from_secs(5));
+            }
         }
     }
 }
