@@ -86,7 +86,7 @@ impl<D: Design> Program for Planned<D> {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.links.as_ref()?.deadline()
+        self.links.as_ref().map(LinkStates::deadline)
     }
 
     fn is_ready(&self) -> bool {
