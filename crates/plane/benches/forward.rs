@@ -27,7 +27,7 @@ use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{NotCapable, Profile};
 use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::notification::{CnConfig, EcnConfig};
-use axon_plane::{Plane, PlaneConfig, RouteTables};
+use axon_plane::{Lookups, Plane, PlaneConfig, RouteTables};
 use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};

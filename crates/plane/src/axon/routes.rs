@@ -8,6 +8,8 @@
 //! In software the slot stands beside its key in the hash table, header included, so that a
 //! lookup waits for memory once and not three times.
 
+use super::lookups::Lookups;
+use crate::config::PlaneConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::RouteError;
@@ -101,12 +103,20 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// Makes `route` the route from `port` to `destination`, replacing any before it.
-    ///
-    /// # Errors
-    /// `Full`, `NoSuchPort`, `Unrepresentable`;
-    /// the old route, if any, then still stands.
-    pub fn install(
+    /// Whether no port has a route.
+    pub fn is_empty(&self) -> bool {
+        self.ports.iter().all(PortTable::is_empty)
+    }
+}
+
+impl Lookups for RouteTables {
+    const NAME: &'static str = "software";
+
+    fn with_config(config: &PlaneConfig) -> RouteTables {
+        RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max)
+    }
+
+    fn install(
         &mut self,
         port: PortNo,
         destination: MacAddr,
@@ -122,35 +132,29 @@ impl RouteTables {
         Ok(())
     }
 
-    /// Forgets the route; says whether there was one.
-    pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let table = self.ports.get_mut(port.index());
         table.is_some_and(|table| table.remove(&destination).is_some())
     }
 
-    /// Forgets all routes of one port.
-    pub fn clear(&mut self, port: PortNo) {
+    fn clear(&mut self, port: PortNo) {
         if let Some(table) = self.ports.get_mut(port.index()) {
             *table = PortTable::default();
         }
     }
 
-    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
-    /// is in use from now on.
     #[inline]
-    pub fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+    fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
         let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
         Some(slot.use_header())
     }
 
-    /// Whether the route was looked up since the last call of this.
-    pub fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&destination));
         slot.is_some_and(Slot::take_used)
     }
 
-    /// The routes of one port, by destination.
-    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
         let Some(table) = self.ports.get(port.index()) else {
             return Vec::new();
         };
@@ -166,14 +170,8 @@ impl RouteTables {
         routes
     }
 
-    /// How many routes one port has.
-    pub fn len(&self, port: PortNo) -> usize {
+    fn len(&self, port: PortNo) -> usize {
         self.ports.get(port.index()).map_or(0, PortTable::len)
-    }
-
-    /// Whether no port has a route.
-    pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(PortTable::is_empty)
     }
 }
 
