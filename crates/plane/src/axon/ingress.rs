@@ -100,7 +100,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if destination.is_multicast() {
             return self.miss(now, meta.elsewhere(), out);
         }
-        let Some(route) = self.tables.lookup(ingress, destination) else {
+        let Some(route) = self.tables.lookup(ingress, destination, bytes) else {
             return self.miss(now, meta.elsewhere(), out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.

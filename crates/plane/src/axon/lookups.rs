@@ -42,9 +42,9 @@ pub trait Lookups {
     /// Forgets all routes of one port.
     fn clear(&mut self, port: PortNo);
 
-    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
-    /// is in use from now on.
-    fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]>;
+    /// The header to prepend to `frame`, which came in by `port` and begins with the MAC address
+    /// `destination`, if there is a route; that is in use from now on.
+    fn lookup(&mut self, port: PortNo, destination: MacAddr, frame: &[u8]) -> Option<&[u8]>;
 
     /// Whether the route was looked up since the last call of this.
     fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool;

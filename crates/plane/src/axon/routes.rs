@@ -103,6 +103,14 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
+    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
+    /// is in use from now on.
+    #[inline]
+    pub fn header(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
+        Some(slot.use_header())
+    }
+
     /// Whether no port has a route.
     pub fn is_empty(&self) -> bool {
         self.ports.iter().all(PortTable::is_empty)
@@ -144,9 +152,8 @@ impl Lookups for RouteTables {
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
-        Some(slot.use_header())
+    fn lookup(&mut self, port: PortNo, destination: MacAddr, _frame: &[u8]) -> Option<&[u8]> {
+        self.header(port, destination)
     }
 
     fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
@@ -180,12 +187,23 @@ impl Lookups for RouteTables {
 /// # Errors
 /// `Unrepresentable`: no header of this hop width can hold it.
 pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> {
-    let mut bytes = alloc::vec![0; width.header_bytes(route.hops.len())];
-    header::emit(&mut bytes, width, PacketType::Ethernet, &route.hops, &[])
+    let mut bytes = Vec::new();
+    write_header(route, width, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same in the place of what `bytes` held, whose memory is used again.
+///
+/// # Errors
+/// As [`header_of`]; `bytes` then hold nothing of use.
+#[inline]
+pub fn write_header(route: &Route, width: HopWidth, bytes: &mut Vec<u8>) -> Result<(), RouteError> {
+    bytes.resize(width.header_bytes(route.hops.len()), 0);
+    header::emit(bytes, width, PacketType::Ethernet, &route.hops, &[])
         .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
     // Where a packet has its priority; see `layer_of`.
-    header::set_priority(&mut bytes, width, Priority::from_low_bits(route.layer.value()));
-    Ok(bytes)
+    header::set_priority(bytes, width, Priority::from_low_bits(route.layer.value()));
+    Ok(())
 }
 
 /// The layer of a route, by its header: it stands where the packet will have its priority. With
@@ -240,23 +258,23 @@ mod tests {
         for (destination, route) in [(mac(1), short), (mac(2), long)] {
             tables.install(PORT, destination, &route).unwrap();
             assert!(!tables.take_used(PORT, destination), "it is new");
-            let header = tables.lookup(PORT, destination).unwrap().to_vec();
-            assert_eq!(tables.lookup(PORT, destination).unwrap(), header);
+            let header = tables.header(PORT, destination).unwrap().to_vec();
+            assert_eq!(tables.header(PORT, destination).unwrap(), header);
             assert!(tables.take_used(PORT, destination));
             assert!(!tables.take_used(PORT, destination), "not since then");
         }
-        tables.lookup(PORT, mac(1));
+        tables.header(PORT, mac(1));
         assert!(!tables.take_used(PORT, mac(2)) && !tables.take_used(PortNo(0), mac(1)));
     }
 
     #[test]
     fn each_port_has_routes_of_its_own() {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
-        assert_eq!(tables.lookup(PORT, mac(1)), None);
+        assert_eq!(tables.header(PORT, mac(1)), None);
         tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
-        let header = tables.lookup(PORT, mac(1)).unwrap();
+        let header = tables.header(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
-        assert_eq!(tables.lookup(PortNo(0), mac(1)), None);
+        assert_eq!(tables.header(PortNo(0), mac(1)), None);
     }
 
     #[test]
@@ -276,7 +294,7 @@ mod tests {
         for count in [8, 9, 200] {
             let route: Route = (0..count).map(PortNo).collect();
             tables.install(PORT, mac(1), &route).unwrap();
-            assert_eq!(tables.lookup(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
+            assert_eq!(tables.header(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
             assert_eq!(tables.routes(PORT), [(mac(1), route)]);
         }
     }
