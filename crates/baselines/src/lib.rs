@@ -9,7 +9,6 @@
 extern crate alloc;
 
 pub mod bridge;
-mod flow_hash;
 pub mod multipath;
 pub mod portland;
 pub mod rstp;

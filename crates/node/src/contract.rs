@@ -116,12 +116,14 @@ pub enum Punt {
     LinkLocal,
     /// An ether probe, as the Ethernet frame that came in by a host port.
     EtherProbe,
+    /// An entry of a programmable data plane sends it to the control program.
+    Trap,
 }
 
 impl Punt {
     /// All of them, in order.
     pub const ALL: &'static [Punt] =
-        &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal, Punt::EtherProbe];
+        &[Punt::Miss, Punt::Addressed, Punt::Error, Punt::LinkLocal, Punt::EtherProbe, Punt::Trap];
 
     /// The name in counters, traces and results.
     pub const fn name(self) -> &'static str {
@@ -131,6 +133,7 @@ impl Punt {
             Punt::Error => "error",
             Punt::LinkLocal => "link_local",
             Punt::EtherProbe => "ether_probe",
+            Punt::Trap => "trap",
         }
     }
 }
@@ -219,6 +222,12 @@ reasons! {
         /// The kernel could neither forward it nor hand it to the node: no memory, no queue of the
         /// node's, or its port has sent more to the node than it may.
         NotDecided = "not_decided",
+        /// An entry of a table drops such frames, or a port or interface of its group is not there.
+        Denied = "denied",
+        /// Its TTL or hop limit was 1 or 0 where it was to go on.
+        TtlExpired = "ttl_expired",
+        /// It is for a control program that has ended, or that does not take what it is sent.
+        NoProgram = "no_program",
     }
 }
 

@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod axon;
 pub mod config;
 pub mod congestion;
+pub mod flow_hash;
 pub mod ports;
 pub mod probe;
 pub mod qos;

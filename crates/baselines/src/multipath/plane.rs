@@ -6,11 +6,11 @@
 //! over. A frame for a group is flooded along a spanning tree that is fixed too. Nothing is
 //! learned and nothing is recomputed: what breaks further away is not known here.
 
-use crate::flow_hash::{choose, flow_hash};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use axon_node::{Action, Drop};
 use axon_plane::ethernet;
+use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};

@@ -16,12 +16,12 @@
 //!
 //! [`PortKind::Axon`] stands for any other switch here, and for the fabric manager.
 
-use crate::flow_hash::{choose, flow_hash};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::{Action, Drop, Punt};
 use axon_plane::ethernet;
+use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};

@@ -216,7 +216,8 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 return Arrival::Done;
             }
             Punt::Addressed => self.routed(now, ingress, frame.bytes(), out),
-            Punt::Error => None,
+            // No plane of a switch traps frames: none has entries.
+            Punt::Error | Punt::Trap => None,
             Punt::EtherProbe => {
                 self.prober.ether_came(now, ingress, frame.bytes()).then_some(Arrival::Done)
             }

@@ -1,6 +1,5 @@
 //! Which of several equal ports a flow takes.
 
-use axon_wire::PortNo;
 use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
 
@@ -37,11 +36,11 @@ pub fn flow_hash(seed: u64, frame: &[u8]) -> u64 {
     }
 }
 
-/// One of the `ports` that `usable` admits, evenly by `hash`; `None` if it admits none.
-pub fn choose(hash: u64, ports: &[PortNo], usable: impl Fn(PortNo) -> bool) -> Option<PortNo> {
-    let count = ports.iter().filter(|&&port| usable(port)).count();
+/// One of `all` that `usable` admits, evenly by `hash`; `None` if it admits none.
+pub fn choose<T: Copy>(hash: u64, all: &[T], usable: impl Fn(T) -> bool) -> Option<T> {
+    let count = all.iter().filter(|&&one| usable(one)).count();
     let index = (u128::from(hash) * count as u128) >> 64;
-    ports.iter().copied().filter(|&port| usable(port)).nth(index as usize)
+    all.iter().copied().filter(|&one| usable(one)).nth(index as usize)
 }
 
 /// At most eight bytes as a number.
@@ -61,6 +60,7 @@ const fn mix(value: u64) -> u64 {
 mod tests {
     use super::*;
     use alloc::vec::Vec;
+    use axon_wire::PortNo;
 
     /// A UDP datagram between two addresses that end in `a` and `b`, from port `from`.
     fn datagram(a: u8, b: u8, from: u16) -> Vec<u8> {

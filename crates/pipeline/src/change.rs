@@ -1,0 +1,220 @@
+//! Changes of the tables, and why one is refused.
+//!
+//! Changes come in transactions ([`Tables::commit`](crate::Tables::commit)): all of them or none.
+
+use crate::action::{Action, Group, Interface, Tunnel};
+use crate::key::{KeyError, Udlk, UdlkId};
+use crate::tables::{MacKey, PortOptions, Prefix, TableName, TcamEntry};
+use axon_wire::PortNo;
+use core::fmt;
+use core::net::Ipv4Addr;
+use serde::{Deserialize, Serialize};
+
+/// A change of one entry. `None` removes it; to remove what is not there is no error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// A lookup key (SetUDLK).
+    Udlk(UdlkId, Option<Udlk>),
+    /// An interface (SetVifTable).
+    Interface(u16, Option<Interface>),
+    /// A group.
+    Group(u16, Option<Group>),
+    /// A tunnel.
+    Tunnel(u16, Option<Tunnel>),
+    /// An entry of the TCAM, by its index: of several that match the highest index wins.
+    Tcam(u16, Option<TcamEntry>),
+    /// Exact match on bridge and destination MAC.
+    Mac(MacKey, Option<Action>),
+    /// Exact match on the IPv4 destination.
+    Ipv4(Ipv4Addr, Option<Action>),
+    /// Exact match on the top label: 0 to 1,048,575.
+    Mpls(u32, Option<Action>),
+    /// Longest prefix match on the IPv4 destination.
+    Prefix(Prefix, Option<Action>),
+    /// What becomes of frames that no entry matches; dropped as `no_route` without one.
+    Miss(Option<Action>),
+    /// How a port is looked up; the defaults without one.
+    Port(PortNo, Option<PortOptions>),
+}
+
+impl Change {
+    /// What it changes.
+    pub fn entry(&self) -> EntryName {
+        match *self {
+            Change::Udlk(id, _) => EntryName::Udlk(id),
+            Change::Interface(number, _) => EntryName::Interface(number),
+            Change::Group(number, _) => EntryName::Group(number),
+            Change::Tunnel(number, _) => EntryName::Tunnel(number),
+            Change::Tcam(index, _) => EntryName::Tcam(index),
+            Change::Mac(key, _) => EntryName::Mac(key),
+            Change::Ipv4(address, _) => EntryName::Ipv4(address),
+            Change::Mpls(label, _) => EntryName::Mpls(label),
+            Change::Prefix(prefix, _) => EntryName::Prefix(prefix),
+            Change::Miss(_) => EntryName::Miss,
+            Change::Port(port, _) => EntryName::Port(port),
+        }
+    }
+}
+
+/// The name of one entry of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryName {
+    /// A lookup key.
+    Udlk(UdlkId),
+    /// An interface.
+    Interface(u16),
+    /// A group.
+    Group(u16),
+    /// A tunnel.
+    Tunnel(u16),
+    /// An entry of the TCAM.
+    Tcam(u16),
+    /// An entry of the MAC table.
+    Mac(MacKey),
+    /// An entry of the IPv4 table.
+    Ipv4(Ipv4Addr),
+    /// An entry of the MPLS table.
+    Mpls(u32),
+    /// A prefix.
+    Prefix(Prefix),
+    /// The action without a match.
+    Miss,
+    /// The options of a port.
+    Port(PortNo),
+}
+
+impl EntryName {
+    /// The table that it is in; `None` for what is in none.
+    pub const fn table(&self) -> Option<TableName> {
+        match self {
+            EntryName::Udlk(_) => Some(TableName::Udlk),
+            EntryName::Interface(_) => Some(TableName::Interface),
+            EntryName::Group(_) => Some(TableName::Group),
+            EntryName::Tunnel(_) => Some(TableName::Tunnel),
+            EntryName::Tcam(_) => Some(TableName::Tcam),
+            EntryName::Mac(_) => Some(TableName::Mac),
+            EntryName::Ipv4(_) => Some(TableName::Ipv4),
+            EntryName::Mpls(_) => Some(TableName::Mpls),
+            EntryName::Prefix(_) => Some(TableName::Prefix),
+            EntryName::Miss | EntryName::Port(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for EntryName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            EntryName::Udlk(id) => write!(f, "udlk {id}"),
+            EntryName::Interface(number) => write!(f, "interface {number}"),
+            EntryName::Group(number) => write!(f, "group {number}"),
+            EntryName::Tunnel(number) => write!(f, "tunnel {number}"),
+            EntryName::Tcam(index) => write!(f, "tcam {index}"),
+            EntryName::Mac(MacKey { bridge, mac }) => write!(f, "mac {mac} bridge {bridge}"),
+            EntryName::Ipv4(address) => write!(f, "ipv4 {address}"),
+            EntryName::Mpls(label) => write!(f, "mpls {label}"),
+            EntryName::Prefix(prefix) => write!(f, "prefix {prefix}"),
+            EntryName::Miss => f.write_str("miss"),
+            EntryName::Port(port) => write!(f, "port {port}"),
+        }
+    }
+}
+
+/// A transaction that was refused; the tables are as before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("change {position} ({entry}): {reason}")]
+pub struct ChangeError {
+    /// Which change of the transaction, from 1.
+    pub position: u32,
+    /// What it was to change.
+    pub entry: EntryName,
+    /// Why it cannot be.
+    pub reason: Reason,
+}
+
+/// Why a change is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The key is none.
+    #[error(transparent)]
+    Key(KeyError),
+    /// A third key for one type of frames.
+    #[error("frames of type {0} have two keys already")]
+    TooManyKeys(crate::frame_type::FrameType),
+    /// The number is too high.
+    #[error("numbers end at {last}")]
+    NoSuchNumber {
+        /// The highest number.
+        last: u32,
+    },
+    /// The table has no room.
+    #[error("the table is full: it holds {size} entries")]
+    Full {
+        /// Its size.
+        size: u32,
+    },
+    /// Its key is not there.
+    #[error("there is no udlk {0}")]
+    NoSuchUdlk(UdlkId),
+    /// It leads to an interface that is not there.
+    #[error("there is no interface {0}")]
+    NoSuchInterface(u16),
+    /// It leads to a group that is not there.
+    #[error("there is no group {0}")]
+    NoSuchGroup(u16),
+    /// It uses a tunnel that is not there.
+    #[error("there is no tunnel {0}")]
+    NoSuchTunnel(u16),
+    /// The switch has no such port.
+    #[error("there is no port {0}")]
+    NoSuchPort(PortNo),
+    /// Value or mask do not fit the key.
+    #[error("value and mask have {found} bytes; the key has {expected}")]
+    ValueBytes {
+        /// As the key has.
+        expected: u16,
+        /// As the entry has.
+        found: u16,
+    },
+    /// A bit of the value that the mask leaves out: no frame could be meant.
+    #[error("byte {byte} of the value has bits that the mask leaves out")]
+    ValueOutsideMask {
+        /// The byte, from 0.
+        byte: u16,
+    },
+    /// Entries still use it.
+    #[error("{users} entries use it")]
+    InUse {
+        /// How many.
+        users: u32,
+    },
+    /// The transaction has the entry twice.
+    #[error("change {first} is of the same entry")]
+    Contradiction {
+        /// The first of them, from 1.
+        first: u32,
+    },
+    /// A prefix longer than 32 bits, or with bits behind its length.
+    #[error("no prefix: expected at most 32 bits and zeros behind them")]
+    Prefix,
+    /// A label of more than 20 bits.
+    #[error("no label: expected 0 to 1048575")]
+    Label,
+    /// A DSCP of more than 6 bits.
+    #[error("no DSCP: expected 0 to 63")]
+    Dscp,
+    /// A shim too long or not of whole words, or a TTL of 0.
+    #[error("no tunnel: expected a shim of 0, 4, ... 32 bytes and a TTL of 1 or more")]
+    Tunnel,
+    /// A group with a member twice.
+    #[error("interface {0} is in the group twice")]
+    TwiceInGroup(u16),
+    /// The modifiers of a chip are a fixed row.
+    #[error("more modifications than {max}")]
+    TooManyModifications {
+        /// The most.
+        max: u8,
+    },
+}

@@ -1,0 +1,215 @@
+//! What a frame would meet, stage by stage, for operators (`axon trace-packet`).
+
+use crate::action::{Action, Interface, Modify, Target};
+use crate::frame_type::Parsed;
+use crate::modify::{self, Context};
+use crate::pipeline::Pipeline;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use axon_plane::flow_hash::{choose, flow_hash};
+use axon_wire::{Frame, FrameBuf, PortNo, vlan};
+use core::fmt::Write;
+use serde::{Deserialize, Serialize};
+
+/// One stage of the pipeline, and what happens to the frame there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    /// Its name: `parser`, `key`, `lookup`, `modify`, `out`.
+    pub name: String,
+    /// What happens.
+    pub text: String,
+}
+
+/// The way of one frame. Nothing is counted and nothing is sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The stages, in order.
+    pub stages: Vec<Stage>,
+    /// The ports that it would leave by, each with the frame as it would leave.
+    pub sent: Vec<(PortNo, Vec<u8>)>,
+    /// Whether the control program would get it, or a copy.
+    pub to_cpu: bool,
+}
+
+impl Explanation {
+    fn say(&mut self, name: &str, text: String) {
+        self.stages.push(Stage { name: name.to_string(), text });
+    }
+}
+
+impl<B: Frame> Pipeline<B> {
+    /// Says what a frame that came in by `ingress` would meet now.
+    pub fn explain(&self, ingress: PortNo, frame: &[u8]) -> Explanation {
+        let mut way = Explanation { stages: Vec::new(), sent: Vec::new(), to_cpu: false };
+        let limit = self.config().frame_bytes_max;
+        if let Some(reason) = axon_plane::ethernet::fault(frame, limit) {
+            way.say("parser", format!("dropped: {}", reason.name()));
+            return way;
+        }
+        let parsed = Parsed::ethernet(frame);
+        way.say("parser", describe(&parsed));
+        let priority = vlan::priority_of(frame).value();
+        for (id, key) in self.tables().keys_of(frame, &parsed, ingress, priority) {
+            way.say("key", format!("udlk {id} = {}", hex(&key)));
+        }
+        let matches = self.tables().matches(frame, &parsed, ingress, priority);
+        for (place, (hit, action)) in matches.iter().enumerate() {
+            let verdict = if place == 0 { "wins" } else { "is overruled" };
+            let name = self.tables().name_of(*hit);
+            way.say("lookup", format!("{name} matches and {verdict}: {}", describe_action(action)));
+        }
+        match matches.first() {
+            None => way.say("lookup", "nothing matches: dropped: no_route".into()),
+            Some((_, action)) => self.explain_action(&mut way, ingress, frame, parsed, action),
+        }
+        way
+    }
+
+    fn explain_action(
+        &self,
+        way: &mut Explanation,
+        ingress: PortNo,
+        frame: &[u8],
+        mut parsed: Parsed,
+        action: &Action,
+    ) {
+        match action.mirror {
+            Some(crate::Mirror::Cpu) => way.to_cpu = true,
+            Some(crate::Mirror::Port(port)) => way.sent.push((port, frame.to_vec())),
+            None => {}
+        }
+        let mut buffer = FrameBuf::new(frame);
+        let tunnel = |number| self.tables().tunnel(number);
+        let hop_width = self.config().hop_width;
+        let context = Context { ingress, hop_width, tunnel: &tunnel };
+        for change in &action.modify {
+            if let Err(reason) = modify::modify(&mut buffer, &mut parsed, change, context) {
+                let text = format!("{}: dropped: {}", describe_change(change), reason.name());
+                return way.say("modify", text);
+            }
+            way.say("modify", describe_change(change));
+        }
+        let interface = |number: u16| self.tables().interface(number).copied();
+        let is_open = |port: PortNo| self.ports().is_up(port);
+        match action.target {
+            Target::Drop => way.say("out", "dropped: denied".into()),
+            Target::Cpu => {
+                way.to_cpu = true;
+                way.say("out", "to the control program".into());
+            }
+            Target::Port(port) => self.explain_out(way, &buffer, parsed, &Interface::of(port)),
+            Target::Interface(number) => match interface(number) {
+                Some(one) => self.explain_out(way, &buffer, parsed, &one),
+                None => way.say("out", format!("no interface {number}: dropped: denied")),
+            },
+            Target::Group(number) => {
+                let members =
+                    self.tables().members(number).iter().filter_map(|&one| interface(one));
+                let open = |one: &Interface| one.port != ingress && is_open(one.port);
+                let open: Vec<Interface> = members.filter(open).collect();
+                if open.is_empty() {
+                    way.say("out", "no other member has carrier: dropped: filtered".into());
+                }
+                open.iter().for_each(|one| self.explain_out(way, &buffer, parsed, one));
+            }
+            Target::Spread(number) => {
+                let hash = flow_hash(self.config().seed, frame);
+                let usable = |one: u16| interface(one).is_some_and(|one| is_open(one.port));
+                match choose(hash, self.tables().members(number), usable).and_then(interface) {
+                    Some(one) => self.explain_out(way, &buffer, parsed, &one),
+                    None => way.say("out", "no member has carrier: dropped: port_down".into()),
+                }
+            }
+        }
+    }
+
+    fn explain_out(
+        &self,
+        way: &mut Explanation,
+        frame: &FrameBuf,
+        mut parsed: Parsed,
+        interface: &Interface,
+    ) {
+        let mut frame = frame.clone();
+        let mut text = format!("port {}", interface.port);
+        if let Some(mac) = interface.destination {
+            let _ = write!(text, ", destination {mac}");
+        }
+        if let Some(mac) = interface.source {
+            let _ = write!(text, ", source {mac}");
+        }
+        if let Err(reason) = modify::rewrite(&mut frame, &mut parsed, interface) {
+            let _ = write!(text, ": dropped: {}", reason.name());
+        } else if !self.ports().is_up(interface.port) {
+            text.push_str(": dropped: port_down");
+        } else {
+            way.sent.push((interface.port, frame.bytes().to_vec()));
+        }
+        way.say("out", text);
+    }
+}
+
+fn describe(parsed: &Parsed) -> String {
+    let mut text = format!("{}", parsed.frame_type);
+    if parsed.inner != parsed.frame_type {
+        let _ = write!(text, " {}", parsed.inner);
+    }
+    if let Some(mac) = parsed.destination {
+        let _ = write!(text, ", destination {mac}");
+    }
+    if let Some(address) = parsed.ipv4 {
+        let _ = write!(text, ", address {address}");
+    }
+    if let Some(label) = parsed.label {
+        let _ = write!(text, ", label {label}");
+    }
+    text
+}
+
+fn describe_action(action: &Action) -> String {
+    let mut text = match action.target {
+        Target::Drop => "drop".into(),
+        Target::Cpu => "to the control program".into(),
+        Target::Port(port) => format!("port {port}"),
+        Target::Interface(number) => format!("interface {number}"),
+        Target::Group(number) => format!("group {number}"),
+        Target::Spread(number) => format!("spread over group {number}"),
+    };
+    for change in &action.modify {
+        let _ = write!(text, ", {}", describe_change(change));
+    }
+    match action.mirror {
+        Some(crate::Mirror::Cpu) => text.push_str(", mirror to the control program"),
+        Some(crate::Mirror::Port(port)) => {
+            let _ = write!(text, ", mirror to port {port}");
+        }
+        None => {}
+    }
+    text
+}
+
+fn describe_change(change: &Modify) -> String {
+    match change {
+        Modify::DecrementTtl => "TTL less one".into(),
+        Modify::SetDscp(dscp) => format!("DSCP {dscp}"),
+        Modify::MplsPush(label) => format!("push label {}", label.0),
+        Modify::MplsSwap(label) => format!("swap to label {}", label.0),
+        Modify::MplsPop => "pop label".into(),
+        Modify::TunnelPush(number) => format!("into tunnel {number}"),
+        Modify::TunnelPop { shim_bytes } => format!("out of its tunnel with {shim_bytes} bytes"),
+        Modify::SetDestination(mac) => format!("destination {mac}"),
+        Modify::SetSource(mac) => format!("source {mac}"),
+        Modify::AxonPush(route) => format!("push {} hops", route.hops.len()),
+        Modify::AxonHop => "take an Axon hop".into(),
+        Modify::AxonStrip => "strip the Axon header".into(),
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}

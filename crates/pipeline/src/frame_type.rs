@@ -1,0 +1,193 @@
+//! The classifier: what a frame begins with, and the fields that the protocol tables look up.
+
+use axon_wire::MacAddr;
+use core::net::Ipv4Addr;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of an Ethernet header, and so the place of the next header in a frame without a tag.
+const ETHERNET: usize = 14;
+/// Bytes of a VLAN tag.
+const TAG: usize = 4;
+/// Bytes of an IPv4 header without options (RFC 791).
+const IPV4: usize = 20;
+
+/// The type of a frame, by its EtherType: each has lookup keys of its own.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum FrameType {
+    /// Any other EtherType, and a frame too short to have one.
+    #[default]
+    Other,
+    /// EtherType 0x0806.
+    Arp,
+    /// EtherType 0x0800.
+    Ipv4,
+    /// EtherType 0x86dd.
+    Ipv6,
+    /// EtherType 0x8847: a stack of labels (RFC 3032).
+    Mpls,
+    /// A VLAN tag (EtherType 0x8100), whatever is behind it.
+    Tagged,
+    /// An Axon packet on a link between Axons: it begins with its own header.
+    Axon,
+}
+
+impl FrameType {
+    /// All of them, in order.
+    pub const ALL: [FrameType; 7] = [
+        FrameType::Other,
+        FrameType::Arp,
+        FrameType::Ipv4,
+        FrameType::Ipv6,
+        FrameType::Mpls,
+        FrameType::Tagged,
+        FrameType::Axon,
+    ];
+
+    /// The name in files, commands and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            FrameType::Other => "other",
+            FrameType::Arp => "arp",
+            FrameType::Ipv4 => "ipv4",
+            FrameType::Ipv6 => "ipv6",
+            FrameType::Mpls => "mpls",
+            FrameType::Tagged => "tagged",
+            FrameType::Axon => "axon",
+        }
+    }
+
+    pub(crate) const fn of_ethertype(ethertype: [u8; 2]) -> FrameType {
+        match ethertype {
+            [0x08, 0x06] => FrameType::Arp,
+            [0x08, 0x00] => FrameType::Ipv4,
+            [0x86, 0xdd] => FrameType::Ipv6,
+            [0x88, 0x47] => FrameType::Mpls,
+            [0x81, 0x00] => FrameType::Tagged,
+            _ => FrameType::Other,
+        }
+    }
+}
+
+impl core::fmt::Display for FrameType {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the parsers read of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed {
+    /// What the frame begins with; its lookup keys are those of this type.
+    pub frame_type: FrameType,
+    /// The same behind a VLAN tag, if there is one: what modifiers work on.
+    pub inner: FrameType,
+    /// Where the header behind EtherType and tag begins, in bytes; at most 18.
+    pub network_at: u8,
+    /// The destination MAC; `None` in an Axon packet.
+    pub destination: Option<MacAddr>,
+    /// The source MAC; `None` in an Axon packet.
+    pub source: Option<MacAddr>,
+    /// The destination address of an IPv4 header.
+    pub ipv4: Option<Ipv4Addr>,
+    /// The label at the top of the stack, of 20 bits.
+    pub label: Option<u32>,
+}
+
+impl Parsed {
+    /// Parses an Ethernet frame. A header that is cut short has no fields.
+    #[inline]
+    pub fn ethernet(frame: &[u8]) -> Parsed {
+        let mut parsed = Parsed {
+            frame_type: FrameType::Other,
+            inner: FrameType::Other,
+            network_at: ETHERNET as u8,
+            destination: MacAddr::destination_of(frame),
+            source: MacAddr::source_of(frame),
+            ipv4: None,
+            label: None,
+        };
+        let Some(&[a, b]) = frame.get(ETHERNET - 2..ETHERNET).and_then(|two| two.first_chunk())
+        else {
+            return parsed;
+        };
+        parsed.frame_type = FrameType::of_ethertype([a, b]);
+        parsed.inner = parsed.frame_type;
+        let mut at = ETHERNET;
+        if parsed.frame_type == FrameType::Tagged {
+            at += TAG;
+            parsed.network_at = at as u8;
+            parsed.inner = match frame.get(at - 2..at) {
+                Some(&[a, b]) => FrameType::of_ethertype([a, b]),
+                _ => FrameType::Other,
+            };
+        }
+        match parsed.inner {
+            FrameType::Ipv4 => {
+                let header = frame.get(at..at + IPV4);
+                let address = header.and_then(|header| header[16..].first_chunk());
+                parsed.ipv4 = address.map(|&[a, b, c, d]| Ipv4Addr::new(a, b, c, d));
+            }
+            FrameType::Mpls => {
+                let label = frame.get(at..).and_then(|rest| rest.first_chunk::<4>());
+                parsed.label = label.map(|&label| u32::from_be_bytes(label) >> 12);
+            }
+            _ => {}
+        }
+        parsed
+    }
+
+    /// An Axon packet: only its lookup keys say what is in it.
+    #[inline]
+    pub const fn axon() -> Parsed {
+        Parsed {
+            frame_type: FrameType::Axon,
+            inner: FrameType::Axon,
+            network_at: 0,
+            destination: None,
+            source: None,
+            ipv4: None,
+            label: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    fn frame(ethertype: &[u8], rest: &[u8]) -> Vec<u8> {
+        [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2], ethertype, rest].concat()
+    }
+
+    #[test]
+    fn an_address_and_a_label_are_read_behind_a_tag_too() {
+        let mut header = [0; 20];
+        header[16..].copy_from_slice(&[10, 1, 2, 3]);
+        let address = Some(Ipv4Addr::new(10, 1, 2, 3));
+        let plain = Parsed::ethernet(&frame(&[8, 0], &header));
+        assert_eq!(
+            (plain.frame_type, plain.ipv4, plain.network_at),
+            (FrameType::Ipv4, address, 14)
+        );
+        let tagged = Parsed::ethernet(&frame(&[0x81, 0, 0, 5, 8, 0], &header));
+        assert_eq!((tagged.frame_type, tagged.inner), (FrameType::Tagged, FrameType::Ipv4));
+        assert_eq!((tagged.ipv4, tagged.network_at), (address, 18));
+        let label = Parsed::ethernet(&frame(&[0x88, 0x47], &[0x12, 0x34, 0x51, 64]));
+        assert_eq!((label.frame_type, label.label), (FrameType::Mpls, Some(0x12345)));
+    }
+
+    #[test]
+    fn a_header_that_is_cut_short_has_no_fields() {
+        let whole = frame(&[8, 0], &[0; 20]);
+        for length in 0..whole.len() {
+            assert_eq!(Parsed::ethernet(&whole[..length]).ipv4, None, "{length}");
+        }
+        assert_eq!(Parsed::ethernet(&whole[..13]).frame_type, FrameType::Other);
+        assert_eq!(Parsed::ethernet(&frame(&[0x88, 0x47], &[0; 3])).label, None);
+        assert_eq!(Parsed::ethernet(&frame(&[0x81, 0], &[0; 3])).inner, FrameType::Other);
+    }
+}

@@ -1,0 +1,341 @@
+//! User-defined lookup keys (UDLK, paper 004 §3.3.2 and §4.1; SAI calls them UDF).
+//!
+//! A key names bytes of the frame, by their place counted from the destination MAC, and metadata.
+//! The parser of a chip does not cut out single bytes: it takes up to four blocks of four bytes.
+//! Blocks are aligned to the network header of a frame without a tag, so block `b` is bytes
+//! `4b - 2` to `4b + 1`: the paper's own examples (B22-25, B30-33, B34-41) are whole blocks so.
+//! A byte that the frame does not have reads as zero.
+
+use crate::frame_type::FrameType;
+use alloc::vec::Vec;
+use axon_wire::PortNo;
+use serde::{Deserialize, Serialize};
+
+/// Blocks that a key may take from the frame.
+pub const BLOCKS_MAX: usize = 4;
+/// Bytes of a block.
+const BLOCK: usize = 4;
+/// How far the first block lies before the frame, in bytes.
+const BEFORE: usize = 2;
+/// Keys reach only so far into the frame, in bytes.
+pub const REACH_BYTES: usize = 128;
+/// Where metadata begins in a key.
+const METADATA: usize = BLOCKS_MAX * BLOCK;
+/// Bytes of a key as it is looked up: four blocks and four bytes of metadata.
+pub const KEY_BYTES: usize = METADATA + 4;
+
+/// A key as it is looked up: the blocks in the order of the frame, then ingress port (2 bytes),
+/// priority (1 byte) and one byte of zero. What a key does not use is zero.
+pub type KeyBytes = [u8; KEY_BYTES];
+
+/// The number of a lookup key, which entries of the TCAM name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct UdlkId(pub u8);
+
+impl UdlkId {
+    /// Keys that a switch can have, over all frame types.
+    pub const COUNT: usize = 16;
+}
+
+impl core::fmt::Display for UdlkId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A part of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// The number of the ingress port, 2 bytes in network order.
+    Ingress,
+    /// The priority of the frame (IEEE 802.1Q clause 6.9), 1 byte: 0 to 7.
+    Priority,
+    /// Bytes `first` to `last` of the frame, counted from 0; `last` is 127 at most.
+    Bytes {
+        /// The first of them.
+        first: u8,
+        /// The last of them.
+        last: u8,
+    },
+}
+
+impl Field {
+    /// How many bytes of an entry's value and mask stand for it.
+    pub const fn len(self) -> usize {
+        match self {
+            Field::Ingress => 2,
+            Field::Priority => 1,
+            Field::Bytes { first, last } => (last as usize + 1).saturating_sub(first as usize),
+        }
+    }
+
+    /// Whether it is empty, which no sound field is.
+    pub const fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A user-defined lookup key. Values and masks of entries have its fields in their order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Udlk {
+    /// The only type of frames that have this key; all have it without one.
+    #[serde(default)]
+    pub frame_type: Option<FrameType>,
+    /// The parts, in the order in which entries give them.
+    pub fields: Vec<Field>,
+}
+
+/// Why a key cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+pub enum KeyError {
+    /// It has no field.
+    #[error("the key has no field")]
+    Empty,
+    /// The range ends before it begins.
+    #[error("B{first}-{last} ends before it begins")]
+    Reversed {
+        /// First byte.
+        first: u8,
+        /// Last byte.
+        last: u8,
+    },
+    /// The parser does not see so far.
+    #[error("byte {0} is out of reach: a key ends at byte {end}", end = REACH_BYTES - 1)]
+    Beyond(u8),
+    /// It touches too many blocks.
+    #[error("it touches {0} blocks of four bytes (block b is bytes 4b-2 to 4b+1); at most four")]
+    Blocks(usize),
+    /// It has a byte or a piece of metadata twice.
+    #[error("it has the same byte twice")]
+    Repeated,
+}
+
+/// A key as the parser extracts it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Extractor {
+    /// The blocks, in order.
+    blocks: [u8; BLOCKS_MAX],
+    count: u8,
+    /// All blocks are in a frame of this length.
+    whole_bytes: u16,
+    has_metadata: bool,
+    /// By the place in an entry's value: the place in the key.
+    places: Vec<u8>,
+    /// The bits of the key that are used.
+    used: KeyBytes,
+}
+
+impl Udlk {
+    /// The key of these fields, for frames of all types.
+    pub fn new(fields: impl Into<Vec<Field>>) -> Udlk {
+        Udlk { frame_type: None, fields: fields.into() }
+    }
+
+    /// The key of these fields, for frames of one type.
+    pub fn of(frame_type: FrameType, fields: impl Into<Vec<Field>>) -> Udlk {
+        Udlk { frame_type: Some(frame_type), fields: fields.into() }
+    }
+
+    /// Bytes of the value and the mask of its entries.
+    pub fn value_bytes(&self) -> usize {
+        self.fields.iter().map(|field| field.len()).sum()
+    }
+
+    /// Checks it.
+    ///
+    /// # Errors
+    /// Why no parser extracts it.
+    pub fn check(&self) -> Result<(), KeyError> {
+        Extractor::new(self).map(|_| ())
+    }
+}
+
+impl Extractor {
+    pub(crate) fn new(udlk: &Udlk) -> Result<Extractor, KeyError> {
+        if udlk.fields.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        let mut blocks: Vec<u8> = Vec::new();
+        for field in &udlk.fields {
+            if let Field::Bytes { first, last } = *field {
+                if last < first {
+                    return Err(KeyError::Reversed { first, last });
+                }
+                if usize::from(last) >= REACH_BYTES {
+                    return Err(KeyError::Beyond(last));
+                }
+                blocks.extend((first..=last).map(block_of));
+            }
+        }
+        blocks.sort_unstable();
+        blocks.dedup();
+        if blocks.len() > BLOCKS_MAX {
+            return Err(KeyError::Blocks(blocks.len()));
+        }
+        let mut extractor = Extractor {
+            blocks: [0; BLOCKS_MAX],
+            count: blocks.len() as u8,
+            whole_bytes: blocks.last().map_or(0, |&last| u16::from(last) * 4 + 2),
+            has_metadata: udlk.fields.iter().any(|field| !matches!(field, Field::Bytes { .. })),
+            places: Vec::new(),
+            used: [0; KEY_BYTES],
+        };
+        extractor.blocks[..blocks.len()].copy_from_slice(&blocks);
+        for field in &udlk.fields {
+            match *field {
+                Field::Ingress => extractor.places.extend([METADATA as u8, METADATA as u8 + 1]),
+                Field::Priority => extractor.places.push(METADATA as u8 + 2),
+                Field::Bytes { first, last } => {
+                    let place = |byte: u8| {
+                        let block = blocks.partition_point(|&block| block < block_of(byte));
+                        (block * BLOCK + (usize::from(byte) + BEFORE) % BLOCK) as u8
+                    };
+                    extractor.places.extend((first..=last).map(place));
+                }
+            }
+        }
+        for &place in &extractor.places {
+            if core::mem::replace(&mut extractor.used[usize::from(place)], 0xff) != 0 {
+                return Err(KeyError::Repeated);
+            }
+        }
+        Ok(extractor)
+    }
+
+    /// Bytes of the value and the mask of an entry.
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The bits of the key that are used.
+    pub(crate) fn used(&self) -> &KeyBytes {
+        &self.used
+    }
+
+    /// Value or mask of an entry, each byte at its place in the key; `None` if it is not as long as
+    /// the key has bytes.
+    pub(crate) fn arrange(&self, value: &[u8]) -> Option<KeyBytes> {
+        if value.len() != self.places.len() {
+            return None;
+        }
+        let mut key = [0; KEY_BYTES];
+        for (&byte, &place) in value.iter().zip(&self.places) {
+            key[usize::from(place)] = byte;
+        }
+        Some(key)
+    }
+
+    /// The bytes of a key in the order of its fields.
+    pub(crate) fn disarrange(&self, key: &KeyBytes) -> Vec<u8> {
+        self.places.iter().map(|&place| key[usize::from(place)]).collect()
+    }
+
+    /// The key of a frame.
+    #[inline]
+    pub(crate) fn extract(&self, frame: &[u8], ingress: PortNo, priority: u8) -> KeyBytes {
+        let mut key = [0; KEY_BYTES];
+        if frame.len() >= usize::from(self.whole_bytes) {
+            for (to, &block) in
+                key.chunks_exact_mut(BLOCK).zip(&self.blocks[..usize::from(self.count)])
+            {
+                let end = usize::from(block) * BLOCK + BLOCK - BEFORE;
+                match end.checked_sub(BLOCK) {
+                    Some(start) => {
+                        if let Some(from) = frame.get(start..end) {
+                            to.copy_from_slice(from);
+                        }
+                    }
+                    None => to[BEFORE..].copy_from_slice(&frame[..end]),
+                }
+            }
+        } else {
+            self.extract_short(frame, &mut key);
+        }
+        if self.has_metadata {
+            key[METADATA..METADATA + 2].copy_from_slice(&ingress.0.to_be_bytes());
+            key[METADATA + 2] = priority;
+        }
+        for (byte, used) in key.iter_mut().zip(&self.used) {
+            *byte &= used;
+        }
+        key
+    }
+
+    /// The blocks of a frame that ends before the last of them.
+    #[cold]
+    fn extract_short(&self, frame: &[u8], key: &mut KeyBytes) {
+        for (index, &block) in self.blocks[..usize::from(self.count)].iter().enumerate() {
+            for offset in 0..BLOCK {
+                let byte = (usize::from(block) * BLOCK + offset).checked_sub(BEFORE);
+                let byte = byte.and_then(|at| frame.get(at));
+                key[index * BLOCK + offset] = byte.copied().unwrap_or(0);
+            }
+        }
+    }
+}
+
+/// The block that a byte of the frame is in.
+const fn block_of(byte: u8) -> u8 {
+    ((byte as usize + BEFORE) / BLOCK) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(first: u8, last: u8) -> Field {
+        Field::Bytes { first, last }
+    }
+
+    fn frame() -> Vec<u8> {
+        (0..200).collect()
+    }
+
+    #[test]
+    fn the_keys_of_the_paper_fit_four_blocks() {
+        let routing = Extractor::new(&Udlk::new([bytes(22, 25), bytes(34, 41)])).unwrap();
+        let key = routing.extract(&frame(), PortNo(3), 5);
+        assert_eq!(key[..12], [22, 23, 24, 25, 34, 35, 36, 37, 38, 39, 40, 41]);
+        assert_eq!(key[12..], [0; 8], "no metadata was asked for");
+        let filter = Udlk::new([Field::Ingress, bytes(30, 33), bytes(42, 45)]);
+        let filter = Extractor::new(&filter).unwrap();
+        let key = filter.extract(&frame(), PortNo(0x103), 5);
+        assert_eq!(key[..8], [30, 31, 32, 33, 42, 43, 44, 45]);
+        assert_eq!(key[16..], [1, 3, 0, 0], "the priority was not asked for");
+        let arranged = filter.arrange(&[1, 3, 30, 31, 32, 33, 42, 43, 44, 45]).unwrap();
+        assert_eq!(arranged, key, "a value has the fields in the order of the key");
+    }
+
+    #[test]
+    fn the_destination_mac_begins_in_the_middle_of_a_block() {
+        let mac = Extractor::new(&Udlk::new([bytes(0, 5)])).unwrap();
+        assert_eq!(mac.extract(&frame(), PortNo(0), 0)[..8], [0, 0, 0, 1, 2, 3, 4, 5]);
+        assert_eq!(mac.arrange(&[9; 6]).unwrap()[..9], [0, 0, 9, 9, 9, 9, 9, 9, 0]);
+    }
+
+    #[test]
+    fn bytes_beyond_the_end_of_a_frame_read_as_zero() {
+        let key = Extractor::new(&Udlk::new([bytes(10, 21)])).unwrap();
+        let all: Vec<u8> = (10..22).collect();
+        for length in 0..30_usize {
+            let read = key.extract(&frame()[..length], PortNo(0), 0);
+            let there = length.clamp(10, 22) - 10;
+            assert_eq!(read[..there], all[..there], "{length}");
+            assert_eq!(read[there..], [0; KEY_BYTES][there..], "{length}");
+        }
+    }
+
+    #[test]
+    fn what_no_parser_extracts_is_refused() {
+        let error = |fields: &[Field]| Extractor::new(&Udlk::new(fields)).unwrap_err();
+        assert_eq!(error(&[]), KeyError::Empty);
+        assert_eq!(error(&[bytes(5, 4)]), KeyError::Reversed { first: 5, last: 4 });
+        assert_eq!(error(&[bytes(120, 128)]), KeyError::Beyond(128));
+        assert_eq!(error(&[bytes(0, 16)]), KeyError::Blocks(5));
+        assert_eq!(error(&[bytes(4, 6), bytes(6, 7)]), KeyError::Repeated);
+        assert_eq!(error(&[Field::Ingress, Field::Ingress]), KeyError::Repeated);
+        assert!(Udlk::new([bytes(126, 127)]).check().is_ok(), "the last block is cut short");
+    }
+}

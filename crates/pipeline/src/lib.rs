@@ -1,0 +1,36 @@
+//! The programmable data plane (paper 004, ServerSwitch): a parser with user-defined lookup keys,
+//! exact-match tables, longest prefix match and a TCAM, an interface table, and modifiers.
+//!
+//! A frame is parsed once, looked up in all tables, and leaves as the entry says that wins. The
+//! tables are empty at first; a control program ([`Program`]) fills them by transactions
+//! ([`Change`]). Ports, queues, priorities and flow control are those of [`axon_plane`].
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
+
+extern crate alloc;
+
+pub mod action;
+pub mod change;
+pub mod explain;
+pub mod frame_type;
+pub mod key;
+mod modify;
+mod pipeline;
+mod program;
+pub mod register;
+pub mod sizes;
+mod tables;
+
+pub use action::{Action, Group, Interface, Label, Mirror, Modify, Target, Tunnel};
+pub use change::{Change, ChangeError, EntryName, Reason};
+pub use explain::{Explanation, Stage};
+pub use frame_type::{FrameType, Parsed};
+pub use key::{Field, KEY_BYTES, KeyBytes, KeyError, Udlk, UdlkId};
+pub use pipeline::{Pipeline, PipelineConfig};
+pub use program::{Control, Program, ProgramNode, Received};
+pub use register::{Register, RegisterError};
+pub use sizes::Sizes;
+pub use tables::{
+    EntryCount, Hit, MacKey, PortOptions, Prefix, Shown, TableName, Tables, TcamEntry, Verdict,
+};

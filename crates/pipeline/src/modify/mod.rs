@@ -1,0 +1,160 @@
+//! The modifiers: what an entry's action changes in a frame.
+
+mod ip;
+mod mpls;
+mod tunnel;
+
+use crate::action::{Interface, Modify, Tunnel};
+use crate::frame_type::{FrameType, Parsed};
+use axon_node::Drop;
+use axon_plane::routes;
+use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::{Frame, MacAddr, PortNo};
+
+/// Where destination and source MAC begin in a frame.
+const DESTINATION: usize = 0;
+const SOURCE: usize = 6;
+
+/// What modifiers need beside the frame.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) ingress: PortNo,
+    pub(crate) hop_width: HopWidth,
+    pub(crate) tunnel: &'a dyn Fn(u16) -> Option<&'a Tunnel>,
+}
+
+/// Makes one change; `parsed` follows it.
+///
+/// # Errors
+/// Why the frame is dropped; what has changed in it until then stays.
+pub(crate) fn modify<B: Frame>(
+    frame: &mut B,
+    parsed: &mut Parsed,
+    change: &Modify,
+    context: Context<'_>,
+) -> Result<(), Drop> {
+    match change {
+        Modify::DecrementTtl => ip::decrement_ttl(ip_header(frame, parsed)?),
+        Modify::SetDscp(dscp) => ip::set_dscp(ip_header(frame, parsed)?, *dscp),
+        Modify::MplsPush(label) => mpls::push(frame, parsed, *label),
+        Modify::MplsSwap(label) => mpls::swap(frame, parsed, *label),
+        Modify::MplsPop => mpls::pop(frame, parsed),
+        Modify::TunnelPush(number) => {
+            let tunnel = (context.tunnel)(*number).ok_or(Drop::Malformed)?;
+            tunnel::push(frame, parsed, tunnel)
+        }
+        Modify::TunnelPop { shim_bytes } => tunnel::pop(frame, parsed, usize::from(*shim_bytes)),
+        Modify::SetDestination(mac) => set_mac(frame, parsed, DESTINATION, *mac),
+        Modify::SetSource(mac) => set_mac(frame, parsed, SOURCE, *mac),
+        Modify::AxonPush(route) => {
+            ethernet_only(parsed)?;
+            let header = routes::header_of(route, context.hop_width);
+            let header = header.map_err(|_| Drop::NoHeadroom)?;
+            frame.push_front(header.len()).map_err(|_| Drop::NoHeadroom)?;
+            frame.bytes_mut()[..header.len()].copy_from_slice(&header);
+            *parsed = Parsed::axon();
+            Ok(())
+        }
+        Modify::AxonHop => {
+            let fields = axon_header(frame, parsed, context.hop_width)?;
+            if fields.forward_count == 0 || fields.reverse_count == HOPS_MAX {
+                return Err(Drop::Malformed);
+            }
+            header::advance(frame.bytes_mut(), context.hop_width, context.ingress);
+            Ok(())
+        }
+        Modify::AxonStrip => {
+            let fields = axon_header(frame, parsed, context.hop_width)?;
+            frame.pop_front(fields.header_bytes);
+            *parsed = Parsed::ethernet(frame.bytes());
+            Ok(())
+        }
+    }
+}
+
+/// Gives a frame the addresses of the interface that it leaves by.
+///
+/// # Errors
+/// `malformed` for an Axon packet, which has no addresses, if there are some to set.
+#[inline]
+pub(crate) fn rewrite<B: Frame>(
+    frame: &mut B,
+    parsed: &mut Parsed,
+    interface: &Interface,
+) -> Result<(), Drop> {
+    if let Some(mac) = interface.destination {
+        set_mac(frame, parsed, DESTINATION, mac)?;
+    }
+    if let Some(mac) = interface.source {
+        set_mac(frame, parsed, SOURCE, mac)?;
+    }
+    Ok(())
+}
+
+fn set_mac<B: Frame>(
+    frame: &mut B,
+    parsed: &mut Parsed,
+    at: usize,
+    mac: MacAddr,
+) -> Result<(), Drop> {
+    ethernet_only(parsed)?;
+    let place = frame.bytes_mut().get_mut(at..at + 6).ok_or(Drop::Malformed)?;
+    place.copy_from_slice(&mac.0);
+    if at == DESTINATION {
+        parsed.destination = Some(mac);
+    } else {
+        parsed.source = Some(mac);
+    }
+    Ok(())
+}
+
+fn ethernet_only(parsed: &Parsed) -> Result<(), Drop> {
+    if parsed.frame_type == FrameType::Axon { Err(Drop::Malformed) } else { Ok(()) }
+}
+
+fn axon_header<B: Frame>(
+    frame: &B,
+    parsed: &Parsed,
+    width: HopWidth,
+) -> Result<HeaderFields, Drop> {
+    if parsed.frame_type != FrameType::Axon {
+        return Err(Drop::Malformed);
+    }
+    HeaderFields::parse(frame.bytes(), width).map_err(|_| Drop::Malformed)
+}
+
+/// The IP header of a frame and what follows it.
+fn ip_header<'a, B: Frame>(frame: &'a mut B, parsed: &Parsed) -> Result<ip::Header<'a>, Drop> {
+    let rest =
+        frame.bytes_mut().get_mut(usize::from(parsed.network_at)..).ok_or(Drop::Malformed)?;
+    ip::Header::new(rest, parsed.inner)
+}
+
+/// Makes room for `count` bytes before the network header: what is before them moves forward.
+fn insert<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+    frame.push_front(count).map_err(|_| Drop::NoHeadroom)?;
+    let at = usize::from(parsed.network_at);
+    frame.bytes_mut().copy_within(count..count + at, 0);
+    Ok(())
+}
+
+/// Takes `count` bytes out behind EtherType and tag.
+fn remove<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+    let at = usize::from(parsed.network_at);
+    if frame.bytes().len() < at + count {
+        return Err(Drop::Malformed);
+    }
+    frame.bytes_mut().copy_within(0..at, count);
+    frame.pop_front(count);
+    Ok(())
+}
+
+/// Sets the EtherType before the network header, and parses anew.
+fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethertype: u16) {
+    let at = usize::from(parsed.network_at).max(ETHERNET_BYTES);
+    if let Some(place) = frame.bytes_mut().get_mut(at - 2..at) {
+        place.copy_from_slice(&ethertype.to_be_bytes());
+    }
+    *parsed = Parsed::ethernet(frame.bytes());
+}

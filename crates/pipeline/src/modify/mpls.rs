@@ -1,0 +1,112 @@
+//! Push, swap and pop of labels (RFC 3032), with the TTL of the uniform model (RFC 3443).
+
+use super::{insert, ip_header, remove, set_ethertype};
+use crate::action::Label;
+use crate::frame_type::{FrameType, Parsed};
+use axon_node::Drop;
+use axon_wire::Frame;
+
+/// Bytes of a label.
+const LABEL: usize = 4;
+const ETHERTYPE_MPLS: u16 = 0x8847;
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+/// One entry of the label stack.
+#[derive(Clone, Copy)]
+struct StackEntry(u32);
+
+impl StackEntry {
+    const fn new(label: Label, traffic_class: u32, is_bottom: bool, ttl: u8) -> StackEntry {
+        StackEntry(label.0 << 12 | traffic_class << 9 | (is_bottom as u32) << 8 | ttl as u32)
+    }
+
+    const fn traffic_class(self) -> u32 {
+        self.0 >> 9 & 7
+    }
+
+    const fn is_bottom(self) -> bool {
+        self.0 >> 8 & 1 != 0
+    }
+
+    const fn ttl(self) -> u8 {
+        self.0 as u8
+    }
+
+    const fn with_ttl(self, ttl: u8) -> StackEntry {
+        StackEntry(self.0 & !0xff | ttl as u32)
+    }
+}
+
+/// The entry at the top of the stack.
+fn top<B: Frame>(frame: &B, parsed: &Parsed) -> Result<StackEntry, Drop> {
+    if parsed.inner != FrameType::Mpls {
+        return Err(Drop::Malformed);
+    }
+    let rest = frame.bytes().get(usize::from(parsed.network_at)..);
+    let label = rest.and_then(|rest| rest.first_chunk()).ok_or(Drop::Malformed)?;
+    Ok(StackEntry(u32::from_be_bytes(*label)))
+}
+
+fn write<B: Frame>(frame: &mut B, parsed: &Parsed, entry: StackEntry) {
+    let at = usize::from(parsed.network_at);
+    if let Some(place) = frame.bytes_mut().get_mut(at..at + LABEL) {
+        place.copy_from_slice(&entry.0.to_be_bytes());
+    }
+}
+
+/// Puts a label on top of the stack, or begins one.
+pub(super) fn push<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
+    let entry = match parsed.inner {
+        FrameType::Mpls => {
+            let below = top(frame, parsed)?;
+            StackEntry::new(label, below.traffic_class(), false, below.ttl())
+        }
+        _ => {
+            let header = ip_header(frame, parsed)?;
+            StackEntry::new(label, 0, true, header.ttl())
+        }
+    };
+    insert(frame, parsed, LABEL)?;
+    write(frame, parsed, entry);
+    set_ethertype(frame, parsed, ETHERTYPE_MPLS);
+    Ok(())
+}
+
+/// Replaces the top label.
+pub(super) fn swap<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
+    let before = top(frame, parsed)?;
+    let ttl = before.ttl().checked_sub(1).filter(|&ttl| ttl > 0).ok_or(Drop::TtlExpired)?;
+    let entry = StackEntry::new(label, before.traffic_class(), before.is_bottom(), ttl);
+    write(frame, parsed, entry);
+    parsed.label = Some(label.0);
+    Ok(())
+}
+
+/// Takes the top label off.
+pub(super) fn pop<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
+    let before = top(frame, parsed)?;
+    let ttl = before.ttl().checked_sub(1).filter(|&ttl| ttl > 0).ok_or(Drop::TtlExpired)?;
+    remove(frame, parsed, LABEL)?;
+    if !before.is_bottom() {
+        *parsed = Parsed::ethernet(frame.bytes());
+        let below = top(frame, parsed)?;
+        write(frame, parsed, below.with_ttl(ttl));
+        return Ok(());
+    }
+    expose_ip(frame, parsed)?;
+    ip_header(frame, parsed)?.set_ttl(ttl);
+    Ok(())
+}
+
+/// What is behind EtherType and tag now is IP: its version says which EtherType.
+pub(super) fn expose_ip<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
+    let first = frame.bytes().get(usize::from(parsed.network_at));
+    let ethertype = match first.map(|byte| byte >> 4) {
+        Some(4) => ETHERTYPE_IPV4,
+        Some(6) => ETHERTYPE_IPV6,
+        _ => return Err(Drop::Malformed),
+    };
+    set_ethertype(frame, parsed, ethertype);
+    Ok(())
+}

@@ -1,0 +1,373 @@
+//! The way of a frame: parse, look up, change, and out of a port.
+
+use crate::action::{Action as Entry, Interface, Mirror, Target};
+use crate::change::{Change, ChangeError};
+use crate::frame_type::Parsed;
+use crate::modify::{self, Context};
+use crate::register::{Register, RegisterError};
+use crate::sizes::Sizes;
+use crate::tables::Tables;
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, Punt};
+use axon_plane::dcb::DcbConfig;
+use axon_plane::flow_hash::{choose, flow_hash};
+use axon_plane::meter::Meter;
+use axon_plane::ports::{FrameMeta, HeaderKind, Ports};
+use axon_plane::{PuntLimit, ethernet};
+use axon_wire::{Bytes, Frame, HopWidth, MacAddr, PortNo, Priority, Time};
+
+/// The size and the limits of a pipeline.
+#[derive(Clone, Debug)]
+pub struct PipelineConfig {
+    /// Ports, 0 to `ports - 1`.
+    pub ports: u16,
+    /// The address of the switch.
+    pub mac: MacAddr,
+    /// Sizes of the tables.
+    pub sizes: Sizes,
+    /// Bits of a hop, for entries that change Axon headers.
+    pub hop_width: HopWidth,
+    /// The longest frame, in bytes without FCS and tag, with all that entries put before it.
+    pub frame_bytes_max: usize,
+    /// Each output port has one buffer for each ingress port, of this many bytes.
+    pub queue_bytes_max: Bytes,
+    /// What each port may send to the control program.
+    pub cpu: PuntLimit,
+    /// Makes [`Target::Spread`] choose otherwise than in other switches.
+    pub seed: u64,
+    /// Traffic classes, shared memory and flow control, where there are any.
+    pub dcb: Option<Box<DcbConfig>>,
+    /// With traffic classes: the priority of the control program's frames.
+    pub control_priority: Priority,
+}
+
+impl PipelineConfig {
+    /// The defaults for a switch with this many ports: the paper's table sizes, 8-bit hops,
+    /// 1514-byte frames, 128 KiB per buffer, 10,000 frames a second to the control program per port
+    /// after a burst of 256.
+    pub fn with_ports(ports: u16, mac: MacAddr) -> PipelineConfig {
+        PipelineConfig {
+            ports,
+            mac,
+            sizes: Sizes::default(),
+            hop_width: HopWidth::Eight,
+            frame_bytes_max: 1514,
+            queue_bytes_max: Bytes(128 * 1024),
+            cpu: PuntLimit { frames_per_second: 10_000, burst: 256 },
+            seed: 0,
+            dcb: None,
+            control_priority: Priority::ZERO,
+        }
+    }
+}
+
+/// The programmable data plane of one switch.
+#[derive(Clone, Debug)]
+pub struct Pipeline<B> {
+    config: PipelineConfig,
+    tables: Tables,
+    ports: Ports<B>,
+    /// By port: what it may send to the control program.
+    cpu: Vec<(PuntLimit, Meter)>,
+}
+
+impl<B: Frame> Pipeline<B> {
+    /// A pipeline with empty tables, whose ports are all without carrier.
+    ///
+    /// # Panics
+    /// If DCB is configured for other ports, or contradicts itself.
+    pub fn new(config: PipelineConfig) -> Pipeline<B> {
+        let mut ports = Ports::new(config.ports, config.queue_bytes_max);
+        if let Some(dcb) = &config.dcb {
+            let set = ports.set_dcb((**dcb).clone(), config.control_priority);
+            set.expect("a configuration that was checked");
+        }
+        Pipeline {
+            tables: Tables::new(config.sizes, config.ports),
+            ports,
+            cpu: alloc::vec![(config.cpu, Meter::new(config.cpu)); usize::from(config.ports)],
+            config,
+        }
+    }
+
+    /// Takes a frame from a port; see [`Input::Frame`].
+    #[inline]
+    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if let Err(reason) = self.ports.receive(now, &meta) {
+            return self.ports.discard(meta, reason, out);
+        }
+        if let Some(reason) = ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
+            return self.ports.discard(meta, reason, out);
+        }
+        if meta.kind == HeaderKind::MacControl {
+            return self.ports.mac_control(now, meta, out);
+        }
+        self.pass(now, meta, out);
+    }
+
+    /// Sends a frame of the control program out of `port`, past the tables.
+    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action<B>>) {
+        let frame = B::with_headroom(0, frame);
+        let mut meta = self.ports.originate(now, frame);
+        meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
+        match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
+            Some(reason) => self.ports.discard(meta, reason, out),
+            None => self.ports.deliver(now, meta, port, None, out),
+        }
+    }
+
+    /// Sends a frame of the control program where the tables say, as if it had come in by `port`
+    /// or, without one, by the port of the control plane. It is not counted at that port.
+    pub fn inject(
+        &mut self,
+        now: Time,
+        port: Option<PortNo>,
+        frame: &[u8],
+        out: &mut Vec<Action<B>>,
+    ) {
+        let frame = B::with_headroom(axon_wire::FrameBuf::HEADROOM, frame);
+        let meta = self.ports.originate(now, frame);
+        match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
+            Some(reason) => self.ports.discard(meta, reason, out),
+            None => self.pass_as(now, meta, port.unwrap_or(PortNo::CONTROL), out),
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        let ingress = meta.ingress;
+        self.pass_as(now, meta, ingress, out);
+    }
+
+    /// Looks a frame up as one that came in by `ingress`, and does what is found.
+    #[inline]
+    fn pass_as(
+        &mut self,
+        now: Time,
+        mut meta: FrameMeta<B>,
+        ingress: PortNo,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Pipeline { config, tables, ports, cpu } = self;
+        let mut parsed = Parsed::ethernet(meta.frame.bytes());
+        let priority = meta.priority.value();
+        let verdict = tables.lookup(meta.frame.bytes(), &parsed, ingress, priority);
+        if verdict.learn {
+            let copy = ports.copy(&meta);
+            trap(ports, cpu, now, copy, out);
+        }
+        let Some(action) = verdict.action else {
+            return ports.discard(meta, Drop::NoRoute, out);
+        };
+        let hash = match action.target {
+            Target::Spread(_) => flow_hash(config.seed, meta.frame.bytes()),
+            _ => 0,
+        };
+        if let Some(mirror) = action.mirror {
+            let copy = ports.copy(&meta);
+            match mirror {
+                Mirror::Cpu => trap(ports, cpu, now, copy, out),
+                Mirror::Port(port) => ports.deliver(now, copy, port, None, out),
+            }
+        }
+        let tunnels = verdict.tunnels;
+        let tunnel = |number| tunnels.get(number);
+        let context = Context { ingress, hop_width: config.hop_width, tunnel: &tunnel };
+        for change in &action.modify {
+            if let Err(reason) = modify::modify(&mut meta.frame, &mut parsed, change, context) {
+                return ports.discard(meta, reason, out);
+            }
+        }
+        match action.target {
+            Target::Drop => ports.discard(meta, Drop::Denied, out),
+            Target::Cpu => trap(ports, cpu, now, meta, out),
+            Target::Port(port) => ports.deliver(now, meta, port, None, out),
+            Target::Interface(number) => match verdict.interfaces.get(number) {
+                Some(interface) => leave(ports, now, meta, parsed, interface, out),
+                None => ports.discard(meta, Drop::Denied, out),
+            },
+            Target::Group(number) => {
+                let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
+                let members = members.iter().filter_map(|&one| verdict.interfaces.get(one));
+                let open = |one: &&Interface| one.port != ingress && ports.is_up(one.port);
+                let members: Vec<Interface> = members.filter(open).copied().collect();
+                replicate(ports, now, (meta, parsed), &members, out);
+            }
+            Target::Spread(number) => {
+                let members = verdict.groups.get(number).map_or(&[][..], |group| &group.interfaces);
+                let interface = |number: u16| verdict.interfaces.get(number);
+                let is_up =
+                    |number: u16| interface(number).is_some_and(|one| ports.is_up(one.port));
+                match choose(hash, members, is_up).and_then(interface) {
+                    Some(interface) => leave(ports, now, meta, parsed, interface, out),
+                    None => ports.discard(meta, Drop::PortDown, out),
+                }
+            }
+        }
+    }
+
+    /// Makes all changes of the tables, or none.
+    ///
+    /// # Errors
+    /// The first change that cannot be made, and why.
+    pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
+        self.tables.commit(changes)
+    }
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// No such port, or no such entry.
+    pub fn read_register(&self, register: Register) -> Result<u64, RegisterError> {
+        let of = |port: PortNo| {
+            let known = port.index() < usize::from(self.config.ports);
+            if known { Ok(port) } else { Err(RegisterError::NoSuchPort(port)) }
+        };
+        let counters = |port| of(port).map(|port| self.ports.counters().port(port));
+        let entry = |name| self.tables.counters(name).ok_or(RegisterError::NoSuchEntry(name));
+        Ok(match register {
+            Register::QueueBytes(port) => self.ports.queued_bytes(of(port)?).0,
+            Register::QueueFrames(port) => self.ports.queued_frames(of(port)?),
+            Register::RxFrames(port) => counters(port)?.rx_frames,
+            Register::RxBytes(port) => counters(port)?.rx_bytes,
+            Register::TxFrames(port) => counters(port)?.tx_frames,
+            Register::TxBytes(port) => counters(port)?.tx_bytes,
+            Register::Dropped(port) => {
+                let counters = counters(port)?;
+                let reasons = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
+                reasons.map(|&reason| counters.dropped(reason)).sum()
+            }
+            Register::PortUp(port) => u64::from(self.ports.is_up(of(port)?)),
+            Register::EntryFrames(name) => entry(name)?.0,
+            Register::EntryBytes(name) => entry(name)?.1,
+            Register::CpuRate(port) => u64::from(self.cpu[of(port)?.index()].0.frames_per_second),
+        })
+    }
+
+    /// Writes a register.
+    ///
+    /// # Errors
+    /// No such port, a value out of range, or a register that can only be read.
+    pub fn write_register(&mut self, register: Register, value: u64) -> Result<(), RegisterError> {
+        let Register::CpuRate(port) = register else {
+            return Err(RegisterError::ReadOnly(register));
+        };
+        let max = u64::from(u32::MAX);
+        let rate = u32::try_from(value).map_err(|_| RegisterError::Range { value, max })?;
+        let place = self.cpu.get_mut(port.index()).ok_or(RegisterError::NoSuchPort(port))?;
+        let limit = PuntLimit { frames_per_second: rate, ..place.0 };
+        *place = (limit, Meter::new(limit));
+        Ok(())
+    }
+
+    /// The tables.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> &Ports<B> {
+        &self.ports
+    }
+
+    /// Its ports: for carrier, `TxDone` and time.
+    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+        &mut self.ports
+    }
+
+    /// The configuration of its start.
+    pub fn config(&self) -> &PipelineConfig {
+        &self.config
+    }
+}
+
+impl Interface {
+    /// A way out of `port` that changes no address.
+    pub const fn of(port: PortNo) -> Interface {
+        Interface { port, destination: None, source: None }
+    }
+}
+
+impl Entry {
+    /// The action that sends frames to the control program.
+    pub fn cpu() -> Entry {
+        Entry::from(Target::Cpu)
+    }
+}
+
+/// Sends a frame to the control program, as far as its port may send there.
+fn trap<B: Frame>(
+    ports: &mut Ports<B>,
+    cpu: &mut [(PuntLimit, Meter)],
+    now: Time,
+    meta: FrameMeta<B>,
+    out: &mut Vec<Action<B>>,
+) {
+    let meter = cpu.get_mut(meta.ingress.index());
+    if meter.is_some_and(|(_, meter)| !meter.admit(now)) {
+        return ports.discard(meta, Drop::PuntLimit, out);
+    }
+    ports.punt(now, meta, Punt::Trap, out);
+}
+
+/// Sends a frame out by an interface.
+#[inline]
+fn leave<B: Frame>(
+    ports: &mut Ports<B>,
+    now: Time,
+    mut meta: FrameMeta<B>,
+    mut parsed: Parsed,
+    interface: &Interface,
+    out: &mut Vec<Action<B>>,
+) {
+    match modify::rewrite(&mut meta.frame, &mut parsed, interface) {
+        Ok(()) => ports.deliver(now, meta, interface.port, None, out),
+        Err(reason) => ports.discard(meta, reason, out),
+    }
+}
+
+/// Sends a copy by each member, and the frame itself by the last.
+fn replicate<B: Frame>(
+    ports: &mut Ports<B>,
+    now: Time,
+    (meta, parsed): (FrameMeta<B>, Parsed),
+    members: &[Interface],
+    out: &mut Vec<Action<B>>,
+) {
+    let Some((last, others)) = members.split_last() else {
+        return ports.discard(meta, Drop::Filtered, out);
+    };
+    for interface in others {
+        let copy = ports.copy(&meta);
+        leave(ports, now, copy, parsed, interface, out);
+    }
+    leave(ports, now, meta, parsed, last, out);
+}
+
+impl<B: Frame> Node<B> for Pipeline<B> {
+    #[inline]
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        match input {
+            Input::Frame { port, frame, complete_at, intact } => {
+                self.receive(now, FrameMeta::ethernet(frame, port, complete_at, intact), out);
+            }
+            Input::TxDone { port } => self.ports.tx_done(now, port, out),
+            Input::Link { port, up } => self.ports.link(now, port, up, out),
+            Input::Timeout => self.ports.timeout(now, out),
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
+            }
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Time> {
+        self.ports.deadline()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.ports.awaited()
+    }
+}

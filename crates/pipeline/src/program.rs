@@ -1,0 +1,226 @@
+//! Control programs: what fills the tables, and the node that joins one with its pipeline.
+
+use crate::change::{Change, ChangeError};
+use crate::pipeline::{Pipeline, PipelineConfig};
+use crate::register::{Register, RegisterError};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_wire::{Frame, MacAddr, PortNo, Time};
+
+/// A packet that the switch has sent to its control program (RecvPacket).
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// The port that it came in by.
+    pub ingress: PortNo,
+    /// The frame, without FCS.
+    pub frame: &'a [u8],
+}
+
+/// What a control program can do with its switch (paper 004 §3.3.2).
+pub trait Control {
+    /// Makes all changes of the tables, or none.
+    ///
+    /// # Errors
+    /// The first change that cannot be made, and why.
+    fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError>;
+
+    /// Reads a register.
+    ///
+    /// # Errors
+    /// No such port, or no such entry.
+    fn read_register(&self, register: Register) -> Result<u64, RegisterError>;
+
+    /// Writes a register.
+    ///
+    /// # Errors
+    /// No such port, a value out of range, or a register that can only be read.
+    fn write_register(&mut self, register: Register, value: u64) -> Result<(), RegisterError>;
+
+    /// Sends a frame out of a port, past the tables (SendPacket). One that is no Ethernet or too
+    /// long, or whose port is not there or has no carrier, is dropped and counted.
+    fn send_packet(&mut self, port: PortNo, frame: &[u8]);
+
+    /// Sends a frame where the tables say, as if it had come in by `port`, or by none.
+    fn inject_packet(&mut self, port: Option<PortNo>, frame: &[u8]);
+
+    /// How many ports there are; they are numbered from 0.
+    fn ports(&self) -> u16;
+
+    /// Whether a port has carrier.
+    fn is_up(&self, port: PortNo) -> bool;
+
+    /// The address of the switch.
+    fn mac(&self) -> MacAddr;
+}
+
+/// The control program of one switch. Nothing here blocks or reads a clock.
+pub trait Program: Send {
+    /// The switch begins: its tables are empty, its ports are without carrier.
+    fn start(&mut self, now: Time, control: &mut dyn Control);
+
+    /// The carrier of a port came or went.
+    fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        let _ = (now, port, up, control);
+    }
+
+    /// The switch has sent a packet here.
+    fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control);
+
+    /// The deadline has passed, or may have.
+    fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        let _ = (now, control);
+    }
+
+    /// When to call [`Program::timeout`] next.
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// Why the program takes no packets any more, if it does not: its switch goes on with the
+    /// tables that it has, and drops what is for it as `no_program`.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A switch: a pipeline and its control program.
+pub struct ProgramNode<B> {
+    pipeline: Pipeline<B>,
+    program: Box<dyn Program>,
+    /// What the pipeline has answered and is not handed on yet.
+    actions: Vec<Action<B>>,
+    is_started: bool,
+}
+
+impl<B: Frame> ProgramNode<B> {
+    /// A switch that has just been switched on; its program starts with the first input.
+    pub fn new(config: PipelineConfig, program: Box<dyn Program>) -> ProgramNode<B> {
+        let pipeline = Pipeline::new(config);
+        ProgramNode { pipeline, program, actions: Vec::new(), is_started: false }
+    }
+
+    /// The data plane.
+    pub fn pipeline(&self) -> &Pipeline<B> {
+        &self.pipeline
+    }
+
+    /// Makes changes of the tables that an operator wants, past the program.
+    ///
+    /// # Errors
+    /// The first change that cannot be made, and why.
+    pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
+        self.pipeline.commit(changes)
+    }
+
+    /// The control program.
+    pub fn program(&self) -> &dyn Program {
+        &*self.program
+    }
+
+    fn act(&mut self, now: Time, call: impl FnOnce(&mut dyn Program, &mut dyn Control)) {
+        let ProgramNode { pipeline, program, actions, .. } = self;
+        call(&mut **program, &mut Session { pipeline, now, actions });
+    }
+
+    /// Hands what is for the program to it, and the rest to the runtime.
+    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        while !self.actions.is_empty() {
+            for action in core::mem::take(&mut self.actions) {
+                let Action::Punt { ingress, frame, .. } = action else {
+                    out.push(action);
+                    continue;
+                };
+                let reason = match self.program.failure() {
+                    Some(_) => Drop::NoProgram,
+                    None => {
+                        self.act(now, |program, control| {
+                            let received = Received { ingress, frame: frame.bytes() };
+                            program.receive_packet(now, received, control);
+                        });
+                        Drop::Consumed
+                    }
+                };
+                self.pipeline.ports_mut().count_drop(ingress, reason);
+                out.push(Action::Dropped { ingress, reason, frame });
+            }
+        }
+    }
+}
+
+impl<B: Frame> Node<B> for ProgramNode<B> {
+    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+        if !core::mem::replace(&mut self.is_started, true) {
+            self.act(now, |program, control| program.start(now, control));
+        }
+        match input {
+            Input::Command(command) => {
+                out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
+            }
+            Input::Link { port, up } => {
+                Node::handle(&mut self.pipeline, now, Input::Link { port, up }, &mut self.actions);
+                self.act(now, |program, control| program.link(now, port, up, control));
+            }
+            input => Node::handle(&mut self.pipeline, now, input, &mut self.actions),
+        }
+        self.pipeline.ports_mut().timeout(now, &mut self.actions);
+        if self.program.deadline().is_some_and(|deadline| deadline <= now) {
+            self.act(now, |program, control| program.timeout(now, control));
+        }
+        self.settle(now, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if !self.is_started {
+            return Some(Time::ZERO);
+        }
+        [self.pipeline.ports().deadline(), self.program.deadline()].into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn awaited(&mut self) -> Awaited {
+        self.pipeline.ports_mut().awaited()
+    }
+}
+
+/// The switch during one call of its program.
+struct Session<'a, B> {
+    pipeline: &'a mut Pipeline<B>,
+    now: Time,
+    actions: &'a mut Vec<Action<B>>,
+}
+
+impl<B: Frame> Control for Session<'_, B> {
+    fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
+        self.pipeline.commit(changes)
+    }
+
+    fn read_register(&self, register: Register) -> Result<u64, RegisterError> {
+        self.pipeline.read_register(register)
+    }
+
+    fn write_register(&mut self, register: Register, value: u64) -> Result<(), RegisterError> {
+        self.pipeline.write_register(register, value)
+    }
+
+    fn send_packet(&mut self, port: PortNo, frame: &[u8]) {
+        self.pipeline.send(self.now, port, frame, self.actions);
+    }
+
+    fn inject_packet(&mut self, port: Option<PortNo>, frame: &[u8]) {
+        self.pipeline.inject(self.now, port, frame, self.actions);
+    }
+
+    fn ports(&self) -> u16 {
+        self.pipeline.config().ports
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.pipeline.ports().is_up(port)
+    }
+
+    fn mac(&self) -> MacAddr {
+        self.pipeline.config().mac
+    }
+}

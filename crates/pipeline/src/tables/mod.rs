@@ -1,0 +1,264 @@
+//! The tables: what is in them, and how a frame is looked up.
+//!
+//! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by its
+//! label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
+//! destination. TCAM comes before exact match before longest prefix match (paper 004 §4.1); of the
+//! exact-match tables the label comes before the address and the address before the MAC. Only the
+//! entry that wins counts the frame.
+
+mod commit;
+mod entry;
+mod exact;
+mod lpm;
+mod numbered;
+mod read;
+mod tcam;
+
+pub(crate) use entry::Entry;
+pub use entry::{EntryCount, MacKey, PortOptions, Prefix, TableName, TcamEntry};
+pub use read::Shown;
+
+use crate::action::{Action, Group, Interface, Tunnel};
+use crate::frame_type::{FrameType, Parsed};
+use crate::key::{Extractor, Udlk, UdlkId};
+use crate::sizes::Sizes;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_wire::PortNo;
+use exact::Exact;
+use lpm::Lpm;
+use numbered::Numbered;
+use tcam::Tcam;
+
+/// Keys of one type of frames.
+const KEYS_PER_TYPE: usize = 2;
+
+/// The tables of one switch.
+#[derive(Clone, Debug)]
+pub struct Tables {
+    pub(crate) sizes: Sizes,
+    keys: Vec<Option<Key>>,
+    /// By frame type: the keys that its frames have.
+    of_type: [Vec<UdlkId>; FrameType::ALL.len()],
+    tcam: Vec<Option<TcamSlot>>,
+    tcam_entries: u32,
+    mpls: Exact,
+    ipv4: Exact,
+    mac: Exact,
+    prefixes: BTreeMap<Prefix, u32>,
+    prefix_entries: Vec<Option<Entry>>,
+    free_prefixes: Vec<u32>,
+    lpm: Lpm,
+    /// The prefixes have changed since `lpm` was made.
+    lpm_is_stale: bool,
+    pub(crate) interfaces: Numbered<Interface>,
+    pub(crate) groups: Numbered<Group>,
+    pub(crate) tunnels: Numbered<Tunnel>,
+    miss: Option<Entry>,
+    ports: Vec<PortOptions>,
+}
+
+/// A lookup key and the entries that are compared with it.
+#[derive(Clone, Debug)]
+struct Key {
+    udlk: Udlk,
+    extractor: Extractor,
+    tcam: Tcam,
+    users: u32,
+}
+
+#[derive(Clone, Debug)]
+struct TcamSlot {
+    udlk: UdlkId,
+    value: Vec<u8>,
+    mask: Vec<u8>,
+    entry: Entry,
+}
+
+/// Where the entry stands that wins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hit {
+    /// In the TCAM, at this index.
+    Tcam(u16),
+    /// Exact match on the label.
+    Mpls(u32),
+    /// Exact match on the IPv4 destination.
+    Ipv4(core::net::Ipv4Addr),
+    /// Exact match on the destination MAC.
+    Mac(MacKey),
+    /// The prefix in this slot.
+    Prefix(u32),
+    /// Nothing matched, and there is an action for that.
+    Miss,
+}
+
+/// What a lookup found.
+#[derive(Debug)]
+pub struct Verdict<'a> {
+    /// What to do; `None` if nothing matches.
+    pub action: Option<&'a Action>,
+    /// Whether the source of the frame is to be learned.
+    pub learn: bool,
+    pub(crate) interfaces: &'a Numbered<Interface>,
+    pub(crate) groups: &'a Numbered<Group>,
+    pub(crate) tunnels: &'a Numbered<Tunnel>,
+}
+
+impl Verdict<'_> {
+    /// An interface, by its number.
+    pub fn interface(&self, number: u16) -> Option<&Interface> {
+        self.interfaces.get(number)
+    }
+}
+
+impl Tables {
+    /// Empty tables of these sizes for a switch of so many ports.
+    pub fn new(sizes: Sizes, ports: u16) -> Tables {
+        Tables {
+            keys: (0..UdlkId::COUNT).map(|_| None).collect(),
+            of_type: Default::default(),
+            tcam: Vec::new(),
+            tcam_entries: 0,
+            mpls: Exact::new(sizes.mpls),
+            ipv4: Exact::new(sizes.ipv4),
+            mac: Exact::new(sizes.mac),
+            prefixes: BTreeMap::new(),
+            prefix_entries: Vec::new(),
+            free_prefixes: Vec::new(),
+            lpm: Lpm::default(),
+            lpm_is_stale: false,
+            interfaces: Numbered::new(sizes.interfaces.min(1 << 16)),
+            groups: Numbered::new(sizes.groups.min(1 << 16)),
+            tunnels: Numbered::new(sizes.tunnels.min(1 << 16)),
+            miss: None,
+            ports: alloc::vec![PortOptions::default(); usize::from(ports)],
+            sizes: Sizes { tcam: sizes.tcam.min(1 << 16), ..sizes },
+        }
+    }
+
+    /// Looks a frame up, and counts it at the entry that wins.
+    #[inline]
+    pub fn lookup(
+        &mut self,
+        frame: &[u8],
+        parsed: &Parsed,
+        ingress: PortNo,
+        priority: u8,
+    ) -> Verdict<'_> {
+        let options = self.options(ingress);
+        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority);
+        let learn = options.learn && self.is_to_learn(parsed, options.bridge, ingress);
+        let label = parsed.label.filter(|_| options.routed);
+        let address = parsed.ipv4.filter(|_| options.routed);
+        let bridge = options.bridge;
+        let mac = parsed.destination.map(|mac| MacKey { bridge, mac }.packed());
+        let Tables { mpls, ipv4, lpm, interfaces, groups, tunnels, .. } = self;
+        let entry = if let Some(index) = tcam {
+            let slot = self.tcam.get_mut(usize::from(index)).and_then(Option::as_mut);
+            slot.map(|slot| &mut slot.entry)
+        } else if let Some(entry) = label.and_then(|label| mpls.get_mut(label.into())) {
+            Some(entry)
+        } else if let Some(entry) = address.and_then(|ip| ipv4.get_mut(ip.to_bits().into())) {
+            Some(entry)
+        } else if let Some(entry) = mac.and_then(|mac| self.mac.get_mut(mac)) {
+            Some(entry)
+        } else if let Some(slot) = address.and_then(|ip| lpm.lookup(ip.to_bits())) {
+            self.prefix_entries.get_mut(slot as usize).and_then(Option::as_mut)
+        } else {
+            self.miss.as_mut()
+        };
+        let action = entry.map(|entry| {
+            entry.count(frame.len());
+            &entry.action
+        });
+        Verdict { action, learn, interfaces, groups, tunnels }
+    }
+
+    /// The same without counting: where the entry stands, and its action.
+    pub fn find(
+        &self,
+        frame: &[u8],
+        parsed: &Parsed,
+        ingress: PortNo,
+        priority: u8,
+    ) -> Option<(Hit, &Action)> {
+        self.matches(frame, parsed, ingress, priority).into_iter().next()
+    }
+
+    /// All that a frame matches, the entry that wins first: of the TCAM the highest index only.
+    pub fn matches(
+        &self,
+        frame: &[u8],
+        parsed: &Parsed,
+        ingress: PortNo,
+        priority: u8,
+    ) -> Vec<(Hit, &Action)> {
+        let options = self.options(ingress);
+        let mut all = Vec::new();
+        if let Some(index) = self.match_tcam(frame, parsed.frame_type, ingress, priority)
+            && let Some(Some(slot)) = self.tcam.get(usize::from(index))
+        {
+            all.push((Hit::Tcam(index), &slot.entry.action));
+        }
+        let label = parsed.label.filter(|_| options.routed);
+        let address = parsed.ipv4.filter(|_| options.routed);
+        if let Some(label) = label
+            && let Some(entry) = self.mpls.get(label.into())
+        {
+            all.push((Hit::Mpls(label), &entry.action));
+        }
+        if let Some(ip) = address
+            && let Some(entry) = self.ipv4.get(ip.to_bits().into())
+        {
+            all.push((Hit::Ipv4(ip), &entry.action));
+        }
+        let mac = parsed.destination.map(|mac| MacKey { bridge: options.bridge, mac });
+        if let Some(key) = mac
+            && let Some(entry) = self.mac.get(key.packed())
+        {
+            all.push((Hit::Mac(key), &entry.action));
+        }
+        if let Some(slot) = address.and_then(|ip| self.lpm.lookup(ip.to_bits()))
+            && let Some(Some(entry)) = self.prefix_entries.get(slot as usize)
+        {
+            all.push((Hit::Prefix(slot), &entry.action));
+        }
+        all.extend(self.miss.as_ref().map(|entry| (Hit::Miss, &entry.action)));
+        all
+    }
+
+    /// The highest index of the TCAM that one of the keys of the frame matches.
+    #[inline]
+    fn match_tcam(
+        &self,
+        frame: &[u8],
+        frame_type: FrameType,
+        ingress: PortNo,
+        priority: u8,
+    ) -> Option<u16> {
+        let keys = self.of_type[frame_type as usize].iter();
+        let keys = keys.filter_map(|id| self.keys[usize::from(id.0)].as_ref());
+        keys.filter(|key| key.users > 0)
+            .filter_map(|key| key.tcam.lookup(&key.extractor.extract(frame, ingress, priority)))
+            .max()
+    }
+
+    /// Whether the source of a frame has no entry that leads to its ingress.
+    fn is_to_learn(&self, parsed: &Parsed, bridge: u16, ingress: PortNo) -> bool {
+        let Some(mac) = parsed.source.filter(|mac| mac.is_unicast()) else { return false };
+        let entry = self.mac.get(MacKey { bridge, mac }.packed());
+        let leads = |entry: &Entry| match entry.action.target {
+            crate::Target::Port(port) => port == ingress,
+            crate::Target::Interface(number) => {
+                self.interfaces.get(number).is_some_and(|interface| interface.port == ingress)
+            }
+            _ => false,
+        };
+        !entry.is_some_and(leads)
+    }
+
+    #[inline]
+    pub(crate) fn options(&self, port: PortNo) -> PortOptions {
+        self.ports.get(port.index()).copied().unwrap_or_default()
+    }
+}
