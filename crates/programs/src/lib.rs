@@ -1,8 +1,18 @@
-//! Fabrics as programs on the programmable data plane ([`axon_pipeline`]).
+//! Fabrics as control programs of the programmable data plane (paper 004 §5 and appendix A).
+//!
+//! A program is configured with the plan of the whole network ([`Site`]), fills the tables of its
+//! switch, and answers what its entries trap. It reads no clock and opens no socket, so it runs in
+//! the simulator and with real ports alike.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]
 
 extern crate alloc;
 
+pub mod arp;
 pub mod axon;
+pub mod kind;
+pub mod site;
+
+pub use kind::{ProgramKind, Unsuitable};
+pub use site::{Neighbour, Plan, PlanHost, PlanNode, Shape, Site};
