@@ -47,8 +47,8 @@ const FABRIC: [&str; 7] = [
 ];
 const SIM: [&str; 11] =
     with(FABRIC, ["axon-baselines", "axon-fabric", "axon-pipeline", "axon-programs"]);
-const LINUX: [&str; 8] = with(FABRIC, ["axon-fabric"]);
-const DEMO: [&str; 9] = with(LINUX, ["axon-linux"]);
+const LINUX: [&str; 10] = with(FABRIC, ["axon-fabric", "axon-pipeline", "axon-programs"]);
+const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
 const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
