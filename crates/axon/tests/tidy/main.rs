@@ -36,18 +36,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-bench", &BENCH),
     ("axon", &AXON),
 ];
-const FABRIC: [&str; 7] = [
+const FABRIC: [&str; 9] = [
     "axon-capture",
     "axon-control",
     "axon-dcbx",
     "axon-node",
+    "axon-pipeline",
     "axon-plane",
+    "axon-programs",
     "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 11] =
-    with(FABRIC, ["axon-baselines", "axon-fabric", "axon-pipeline", "axon-programs"]);
-const LINUX: [&str; 10] = with(FABRIC, ["axon-fabric", "axon-pipeline", "axon-programs"]);
+const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
+const LINUX: [&str; 10] = with(FABRIC, ["axon-fabric"]);
 const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
