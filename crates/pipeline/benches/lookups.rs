@@ -277,11 +277,9 @@ fn methods(kind: rules::Kind, count: usize, hertz: f64) {
     let keys = rules::keys(&rows, 4096, &mut Random(7));
     let keys: Vec<_> = keys.iter().map(|key| at(key)).collect();
     let masked: Vec<rules::Row> = rows.iter().map(|row| (at(&row.value), at(&row.mask))).collect();
-    let mut used = [0; axon_pipeline::KEY_BYTES];
-    used[..12].fill(0xff);
-    let (mut bits, mut tuples) = (tcam::Tcam::new(&used), tuple_space::TupleSpace::default());
+    let (mut bits, mut tuples) = (tcam::Tcam::new(12), tuple_space::TupleSpace::default());
     for (index, (value, mask)) in (0..).zip(&masked) {
-        bits.set(index, value, mask);
+        bits.set(index, &value[..12], &mask[..12]);
         tuples.set(index, value, mask);
     }
     for key in &keys {
@@ -308,8 +306,8 @@ fn methods(kind: rules::Kind, count: usize, hertz: f64) {
         time.as_secs_f64() / masked.len() as f64
     };
     let bits_update = updates(&mut |index, (value, mask)| {
-        bits.clear(index);
-        bits.set(index, value, mask);
+        bits.clear(index, &value[..12], &mask[..12]);
+        bits.set(index, &value[..12], &mask[..12]);
     });
     let tuples_update = updates(&mut |index, (value, mask)| {
         tuples.clear(index, value, mask);

@@ -8,7 +8,7 @@
 //! steps without a branch. The entries with the highest indexes come first, and the first 512 that
 //! have a match end the search.
 
-use crate::key::{KEY_BYTES, KeyBytes};
+use crate::key::KeyBytes;
 use alloc::vec::Vec;
 
 /// Values of half a byte.
@@ -31,8 +31,8 @@ type Rows = [[Row; VALUES]; 2];
 /// The entries of one lookup key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tcam {
-    /// The places of the bytes that the key uses.
-    bytes: Vec<u8>,
+    /// Bytes of the key.
+    bytes: usize,
     /// By block: its entries.
     present: Vec<Row>,
     /// By block: how many entries it has.
@@ -59,63 +59,63 @@ impl Row {
 }
 
 impl Tcam {
-    /// No entries, of a key that uses these bits.
-    pub(super) fn new(used: &KeyBytes) -> Tcam {
-        let used = (0..).zip(used).filter(|(_, used)| **used != 0);
-        Tcam { bytes: used.map(|(place, _)| place).collect(), ..Tcam::default() }
+    /// No entries, of a key of so many bytes.
+    pub(super) fn new(bytes: usize) -> Tcam {
+        Tcam { bytes, ..Tcam::default() }
     }
 
-    /// Enters what matches `value` under `mask` at `index`, where nothing is.
-    pub(super) fn set(&mut self, index: u16, value: &KeyBytes, mask: &KeyBytes) {
+    /// Enters what matches `value` under `mask` at `index`, where nothing is. Both have as many
+    /// bytes as the key.
+    pub(super) fn set(&mut self, index: u16, value: &[u8], mask: &[u8]) {
         let (block, word, bit) = place_of(index);
-        let bytes = self.bytes.len();
         if block >= self.present.len() {
             self.present.resize(block + 1, Row::default());
             self.counts.resize(block + 1, 0);
-            self.rows.resize((block + 1) * bytes, Rows::default());
+            self.rows.resize((block + 1) * self.bytes, Rows::default());
         }
         self.present[block].0[word] |= bit;
         self.counts[block] += 1;
-        for (&place, rows) in self.bytes.iter().zip(&mut self.rows[block * bytes..]) {
-            let (value, mask) = (value[usize::from(place)], mask[usize::from(place)]);
-            for (rows, shift) in rows.iter_mut().zip([4, 0]) {
-                let (value, mask) = (value >> shift & 0xf, mask >> shift & 0xf);
-                for (of, row) in (0..).zip(rows) {
-                    row.0[word] |= if of & mask == value & mask { bit } else { 0 };
-                }
-            }
-        }
+        self.change(block, (value, mask), |row| row.0[word] |= bit);
     }
 
-    /// Takes out what is at `index`.
-    pub(super) fn clear(&mut self, index: u16) {
+    /// Takes out what was entered at `index` with this value and mask.
+    pub(super) fn clear(&mut self, index: u16, value: &[u8], mask: &[u8]) {
         let (block, word, bit) = place_of(index);
-        let Some(present) = self.present.get_mut(block) else { return };
-        if present.0[word] & bit == 0 {
-            return;
-        }
-        present.0[word] &= !bit;
+        self.present[block].0[word] &= !bit;
         self.counts[block] -= 1;
-        let bytes = self.bytes.len();
-        for row in self.rows[block * bytes..][..bytes].as_flattened_mut().as_flattened_mut() {
-            row.0[word] &= !bit;
+        self.change(block, (value, mask), |row| row.0[word] &= !bit);
+    }
+
+    /// Changes the rows of all values that have these bits under the mask.
+    #[inline(always)]
+    fn change(&mut self, block: usize, (value, mask): (&[u8], &[u8]), change: impl Fn(&mut Row)) {
+        let rows = &mut self.rows[block * self.bytes..];
+        for (rows, (value, mask)) in rows.iter_mut().zip(value.iter().zip(mask)) {
+            for (rows, shift) in rows.iter_mut().zip([4, 0]) {
+                let (value, free) = (value & mask, !mask >> shift & 0xf);
+                // All parts of the bits that the mask leaves free, from none to all.
+                let mut part = 0;
+                loop {
+                    change(&mut rows[usize::from(value >> shift & 0xf | part)]);
+                    if part == free {
+                        break;
+                    }
+                    part = part.wrapping_sub(free) & free;
+                }
+            }
         }
     }
 
     /// The highest index of an entry that matches.
     #[inline]
     pub(super) fn lookup(&self, key: &KeyBytes) -> Option<u16> {
-        let mut picked = [0; KEY_BYTES];
-        for (byte, &place) in picked.iter_mut().zip(&self.bytes) {
-            *byte = key[usize::from(place)];
-        }
-        let blocks = self.present.iter().zip(self.rows.chunks_exact(self.bytes.len().max(1)));
-        for (block, ((present, rows), &count)) in blocks.zip(&self.counts).enumerate().rev() {
-            if count == 0 {
+        for block in (0..self.present.len()).rev() {
+            if self.counts[block] == 0 {
                 continue;
             }
-            let mut bits = *present;
-            for ([high, low], byte) in rows.iter().zip(picked) {
+            let mut bits = self.present[block];
+            let rows = &self.rows[block * self.bytes..][..self.bytes];
+            for ([high, low], byte) in rows.iter().zip(key) {
                 bits.and(&high[usize::from(byte >> 4)]);
                 bits.and(&low[usize::from(byte & 0xf)]);
             }
@@ -136,6 +136,7 @@ const fn place_of(index: u16) -> (usize, usize, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::KEY_BYTES;
     use alloc::collections::BTreeMap;
     use proptest::prelude::*;
 
@@ -155,21 +156,19 @@ mod tests {
             changes in proptest::collection::vec((0_u16..9000, bytes(), bytes(), any::<bool>()), 0..80),
             keys in proptest::collection::vec(bytes(), 40),
         ) {
-            let mut used = [0; KEY_BYTES];
-            used[..3].fill(0xff);
-            let mut tcam = Tcam::new(&used);
+            let mut tcam = Tcam::new(3);
             let mut plain: BTreeMap<u16, (KeyBytes, KeyBytes)> = BTreeMap::new();
             for (index, value, mask, is_set) in changes {
                 let indices: Vec<u16> = plain.keys().copied().collect();
                 if is_set || indices.is_empty() {
-                    if plain.insert(index, (value, mask)).is_some() {
-                        tcam.clear(index);
+                    if let Some((value, mask)) = plain.insert(index, (value, mask)) {
+                        tcam.clear(index, &value[..3], &mask[..3]);
                     }
-                    tcam.set(index, &value, &mask);
+                    tcam.set(index, &value[..3], &mask[..3]);
                 } else {
                     let index = indices[usize::from(index) % indices.len()];
-                    plain.remove(&index);
-                    tcam.clear(index);
+                    let (value, mask) = plain.remove(&index).unwrap();
+                    tcam.clear(index, &value[..3], &mask[..3]);
                 }
             }
             for key in keys {
@@ -184,6 +183,6 @@ mod tests {
 
     #[test]
     fn a_tcam_without_entries_matches_nothing() {
-        assert_eq!(Tcam::new(&[0xff; KEY_BYTES]).lookup(&[0; KEY_BYTES]), None);
+        assert_eq!(Tcam::new(KEY_BYTES).lookup(&[0; KEY_BYTES]), None);
     }
 }
