@@ -84,12 +84,13 @@ impl Interpreter {
         Interpreter { limits, ..self }
     }
 
-    /// Starts a program that its switch waits for, for simulations.
-    ///
-    /// # Errors
-    /// There is no such file, or no process.
-    pub fn start_waiting(&self, file: &Path, site: &Site) -> Result<Box<dyn Program>, StartError> {
-        Ok(Box::new(Waiting::new(self.spawn(file, site)?, site, self.limits)))
+    /// Starts a program that its switch waits for, for simulations. One that cannot be started has
+    /// failed from the beginning.
+    pub fn start_waiting(&self, file: &Path, site: &Site) -> Box<dyn Program> {
+        Box::new(match self.spawn(file, site) {
+            Ok(peer) => Waiting::new(peer, site, self.limits),
+            Err(error) => Waiting::failed(error.to_string()),
+        })
     }
 
     /// Starts a program that its switch never waits for.

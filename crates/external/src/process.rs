@@ -37,6 +37,11 @@ impl Peer {
         Peer { channel: Some(Channel::new(stream)), child: None }
     }
 
+    /// Nothing at all.
+    pub(crate) fn none() -> Peer {
+        Peer { channel: None, child: None }
+    }
+
     /// Ends the process, which may still end by itself for so long, and describes why nothing more
     /// comes from it.
     pub(crate) fn end(&mut self, error: &ChannelError, patience: Duration) -> String {

@@ -48,6 +48,18 @@ impl Waiting {
         Waiting { peer, place, limits, deadline: None, is_ready: false, failure: None }
     }
 
+    /// A program that has failed before it began.
+    pub fn failed(why: String) -> Waiting {
+        Waiting {
+            peer: Peer::none(),
+            place: None,
+            limits: Limits::default(),
+            deadline: None,
+            is_ready: false,
+            failure: Some(why),
+        }
+    }
+
     fn call(&mut self, now: Time, call: Call, limit: Duration, control: &mut dyn Control) {
         if self.failure.is_some() {
             return;

@@ -101,11 +101,17 @@ class Tables(ABC):
         action: Action | None,
     ) -> None:
         """Sets an entry of `tcam`, `mac`, `ipv4`, `mpls` or `prefix`, with the parameters of the
-        paper. Only the TCAM has an index, a key and a mask; `None` elsewhere."""
+        paper. Only the TCAM has an index, a key and a mask; `None` elsewhere. As in the paper's
+        example, the value may have bits that the mask leaves out; they do not count."""
         if table == "tcam":
             if not isinstance(index, int) or udlk is None or action is None:
                 raise TypeError("an entry of the TCAM has an index, a udlk and an action")
-            self.set_tcam(index, udlk, value, mask, action)  # type: ignore[arg-type]
+            if not isinstance(value, (str, bytes)):
+                raise TypeError("the value of an entry of the TCAM is bytes or hexadecimal digits")
+            if mask is not None:
+                pairs = zip(_octets(value), _octets(mask), strict=True)
+                value = bytes(byte & bits for byte, bits in pairs)
+            self.set_tcam(index, udlk, value, mask, action)
             return
         setters: dict[str, Callable[..., None]] = {
             "mac": self.set_mac,
@@ -127,6 +133,11 @@ class Tables(ABC):
     SetUDLK = set_udlk
     SetLookupTable = set_lookup_table
     SetVifTable = set_vif_table
+
+
+def _octets(given: Octets) -> bytes:
+    """Bytes, or hexadecimal digits as bytes."""
+    return bytes.fromhex(given) if isinstance(given, str) else given
 
 
 class Transaction(Tables):
