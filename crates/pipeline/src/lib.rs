@@ -12,13 +12,16 @@ extern crate alloc;
 
 pub mod action;
 pub mod change;
+pub mod expand;
 pub mod explain;
 pub mod frame_type;
 pub mod key;
 mod modify;
+pub mod ordered;
 mod pipeline;
 mod program;
 pub mod register;
+pub mod request;
 pub mod sizes;
 mod tables;
 
@@ -30,6 +33,7 @@ pub use key::{Field, KEY_BYTES, KeyBytes, KeyError, Udlk, UdlkId};
 pub use pipeline::{Pipeline, PipelineConfig};
 pub use program::{Control, Program, ProgramNode, Received};
 pub use register::{Register, RegisterError};
+pub use request::{TablesAnswer, TablesRequest};
 pub use sizes::Sizes;
 pub use tables::{
     EntryCount, Hit, MacKey, PortOptions, Prefix, Shown, TableName, Tables, TcamEntry, Verdict,

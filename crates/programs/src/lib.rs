@@ -5,10 +5,12 @@
 //! the simulator and with real ports alike.
 #![no_std]
 #![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
 
 extern crate alloc;
 
 pub mod arp;
+pub mod axon;
 pub mod book;
 pub mod bridge;
 pub mod entries;

@@ -9,7 +9,6 @@ use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
-use crate::choice::Carrier;
 use crate::dataplane;
 use crate::machine::Machine;
 use crate::record::EXTENSION;
@@ -55,14 +54,15 @@ pub fn up(
 ) -> Result<(Lab, Report)> {
     let (name, plan, options) = {
         let file = fabric;
-        let fabric = axon_fabric::load(file)?;
+        let mut fabric = axon_fabric::load(file)?;
+        axon_fabric::program::fix_addresses(&mut fabric);
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
         let mut options = UpOptions { machine: Some(Machine::ABLE), ..asked.clone() };
         let chosen = |options: &UpOptions| {
             options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))
         };
         // A trial takes a moment, and a file that needs no kernel does without.
-        if chosen(&options)?.iter().any(|choice| choice.carrier != Carrier::Full) {
+        if chosen(&options)?.iter().any(|choice| !choice.carrier.is_process()) {
             options.machine = Some(asked.machine.clone().unwrap_or_else(Machine::tried));
         }
         let plan = Plan::of(&fabric, &options).map_err(|error| axon_fabric::placed(file, error))?;

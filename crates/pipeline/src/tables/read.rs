@@ -1,6 +1,6 @@
 //! Looking at tables: all entries, single counters, how full they are.
 
-use super::entry::{EntryCount, MacKey, TableName};
+use super::entry::{EntryCount, MacKey, PortOptions, TableName};
 use super::{Entry, Hit, Key, Tables};
 use crate::action::{Interface, Tunnel};
 use crate::change::{Change, EntryName};
@@ -102,6 +102,21 @@ impl Tables {
         }
     }
 
+    /// What is in no table: the action without a match, and the options of ports that are not the
+    /// defaults.
+    pub fn rest(&self) -> Vec<Shown> {
+        let miss = self.miss.iter();
+        let miss = miss.map(|entry| shown(Change::Miss(Some(entry.action.clone())), entry));
+        let ports = (0..).map(PortNo).zip(&self.ports);
+        let ports = ports.filter(|(_, options)| **options != PortOptions::default());
+        let port = |(port, options): (PortNo, &PortOptions)| Shown {
+            change: Change::Port(port, Some(*options)),
+            frames: 0,
+            bytes: 0,
+        };
+        miss.chain(ports.map(port)).collect()
+    }
+
     /// Frames and bytes that met an entry; `None` if it is not there or no frame can meet it.
     pub fn counters(&self, name: EntryName) -> Option<(u64, u64)> {
         let entry = match name {
@@ -154,8 +169,9 @@ impl Tables {
     ) -> Vec<(UdlkId, Vec<u8>)> {
         let ids = self.of_type[parsed.frame_type as usize].iter();
         let keys = ids.filter_map(|&id| Some((id, self.keys[usize::from(id.0)].as_ref()?)));
-        let value =
-            |key: &Key| key.extractor.disarrange(&key.extractor.extract(frame, ingress, priority));
+        let value = |key: &Key| {
+            key.extractor.extract(frame, ingress, priority)[..key.extractor.len()].to_vec()
+        };
         keys.map(|(id, key)| (id, value(key))).collect()
     }
 
