@@ -8,9 +8,9 @@
 //! a message that was lost is made good, and a node that was away catches up. A node that has
 //! restarted and is reminded of an old set of its own goes on from that set's number.
 //!
-//! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the discovery
-//! and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state protocol that
-//! VL2 (SIGCOMM 2009, §4.2) presumes.
+//! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the
+//! discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
+//! protocol that VL2 (SIGCOMM 2009, §4.2) presumes.
 //!
 //! | bytes | field                                          |
 //! |-------|------------------------------------------------|

@@ -7,7 +7,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// After so long without a frame an entry goes (IEEE 802.1D-2004 table 7-5).
 const AGEING: Span = Span::from_secs(300);
-/// Between two readings of all counters.
+/// Between two looks at all counters.
 const SWEEP: Span = Span::from_secs(10);
 
 /// What is known of one address.
