@@ -1,0 +1,24 @@
+//! BCube (C. Guo et al., SIGCOMM 2009) on the programmable data plane, as in paper 004 §5.1.
+//!
+//! Servers forward; the switches between them are plain Ethernet. The source writes the whole path
+//! into the packet, the TTL is the index of the next hop in it, and TCAM entries match index and hop
+//! together. The source asks the servers of all parallel paths for the bandwidth that they have
+//! left, and puts each flow on the best.
+
+mod bandwidth;
+mod cube;
+mod entries;
+mod failures;
+mod flows;
+mod header;
+mod paths;
+mod probe;
+mod local;
+mod program;
+mod query;
+mod router;
+
+pub use cube::{Cube, Nha};
+pub use entries::{INDEX_VALUES, ROUTING_KEY};
+pub use paths::{Path, around, parallel};
+pub(crate) use program::Bcube;

@@ -1,0 +1,18 @@
+//! What fabrics of forwarding servers (BCube, DCell) have in common: the addresses and the form of
+//! their packets, the liveness of neighbours, the ports to a server's own hosts, and the plain
+//! Ethernet switches between servers.
+
+mod address;
+mod ethernet;
+mod hello;
+mod host_ports;
+mod neighbours;
+mod packet;
+
+pub use address::AddressBlock;
+pub(crate) use address::{SERVERS_MAX, SLOTS};
+pub(crate) use ethernet::EthernetSwitch;
+pub(crate) use hello::Hello;
+pub(crate) use host_ports::{HOST_BRIDGE, HostPorts};
+pub(crate) use neighbours::{Event, Neighbours};
+pub(crate) use packet::{Outer, Packet, ipv4_packet, with_macs};
