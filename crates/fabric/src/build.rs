@@ -42,7 +42,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     let (controller_end, controller_key) = controller_end(file, &plan)?;
     let numbered = number_ports(&mut plan, controller_end, controller_key)?;
     let beside = dcb::Beside {
-        network: network(file.network),
+        network: network(file),
         on_full,
         frame_bytes_max: u64::from(file.mtu) + (ETHERNET_BYTES + TAG_BYTES) as u64,
     };
@@ -52,7 +52,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         hop_width,
         keys: crate::secret::parse(file.key.as_deref())?,
         key_file: file.key_file.clone(),
-        network: network(file.network),
+        network: network(file),
+        shape: crate::program::shape(&file.topology),
+        program: crate::program::resolve(file)?,
         device: crate::device::resolve(&file.device)?,
         dataplanes: Dataplanes::default(),
         rate_key: rate_key(file, &plan),
@@ -162,8 +164,9 @@ fn hop_width(bits: u8) -> Result<HopWidth, Problem> {
     }
 }
 
-fn network(asked: file::Network) -> Network {
-    match asked {
+fn network(file: &File) -> Network {
+    match file.network {
+        file::Network::Axon if file.program.is_some() => Network::Program,
         file::Network::Axon => Network::Axon,
         file::Network::Ethernet => Network::Ethernet,
         file::Network::Portland => Network::PortLand,

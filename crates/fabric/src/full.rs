@@ -16,7 +16,7 @@ pub(crate) fn resolve(file: &File) -> Result<(OnFull, Bytes), Problem> {
         WhenFull::Nack => OnFull::Nack,
         WhenFull::CongestionMessage => OnFull::CongestionMessage,
     };
-    if on_full != OnFull::Drop && file.network != Network::Axon {
+    if on_full != OnFull::Drop && (file.network != Network::Axon || file.program.is_some()) {
         let what = "only Axons refuse packets or send congestion messages";
         return Err(Problem::new("links.on_full", what, "drop, or a network of axon"));
     }

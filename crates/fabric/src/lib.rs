@@ -28,6 +28,7 @@ mod names;
 pub mod needs;
 pub mod planned;
 pub mod ports;
+pub mod program;
 mod reach;
 mod real;
 mod renamed;

@@ -1,7 +1,7 @@
 //! From a YAML text to a checked fabric, or to the first error with its place.
 
 use crate::error::{LoadError, Problem};
-use crate::file::{File, Topology};
+use crate::file::{File, ShortOr, Topology};
 use crate::keys::{Keys, OldKey};
 use crate::model::Fabric;
 use crate::renamed;
@@ -125,6 +125,11 @@ pub(crate) fn parse_with(
 pub(crate) fn read_named(path: &Path, file: &mut File) -> Result<(), Problem> {
     read_key_file(path, file)?;
     read_graph(path, file)?;
+    if let Some(ShortOr::Long(program)) = &mut file.program
+        && let Some(python) = &mut program.python
+    {
+        *python = path.parent().unwrap_or(Path::new("")).join(&python);
+    }
     // Captures are read where traffic is checked.
     for replay in file.traffic.iter_mut().filter_map(|entry| entry.replay.as_mut()) {
         replay.file = path.parent().unwrap_or(Path::new("")).join(&replay.file);

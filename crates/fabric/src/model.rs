@@ -5,11 +5,13 @@
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
+pub use crate::program::{ProgramSetup, ProgramSource};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
 pub use axon_plane::OnFull;
+pub use axon_programs::Shape;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
@@ -33,6 +35,10 @@ pub struct Fabric {
     pub key_file: Option<PathBuf>,
     /// What the switches are.
     pub network: Network,
+    /// Which of the topologies it is that programs know.
+    pub shape: Shape,
+    /// With [`Network::Program`], what controls the switches.
+    pub program: Option<ProgramSetup>,
     /// What a frame goes through inside each switch, in the simulator.
     pub device: Device,
     /// What carries the frames of switches with real ports.
@@ -118,8 +124,8 @@ impl Fabric {
     }
 }
 
-/// What the switches of a fabric are. All but [`Network::Axon`] are baselines, for the
-/// simulator only.
+/// What the switches of a fabric are. All but [`Network::Axon`] and [`Network::Program`] are
+/// baselines, for the simulator only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Network {
     /// `axon`: source routing, a controller.
@@ -132,6 +138,8 @@ pub enum Network {
     /// `ecmp`: static tables with all shortest paths, one by the hash of the flow; no
     /// controller.
     Ecmp,
+    /// Programmable switches with a control program; no controller.
+    Program,
 }
 
 /// A switch.

@@ -78,6 +78,12 @@ pub trait Program: Send {
         None
     }
 
+    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for that
+    /// before traffic begins.
+    fn is_ready(&self) -> bool {
+        true
+    }
+
     /// Why the program takes no packets any more, if it does not: its switch goes on with the
     /// tables that it has, and drops what is for it as `no_program`.
     fn failure(&self) -> Option<String> {

@@ -84,7 +84,7 @@ pub(crate) fn resolve(file: &File, beside: &Beside) -> Result<Option<Box<Dcb>>, 
 
 /// Whether what is said elsewhere leaves room for traffic classes.
 fn fits_the_rest(file: &File, beside: &Beside) -> Result<(), Problem> {
-    if beside.network != Network::Axon {
+    if !matches!(beside.network, Network::Axon | Network::Program) {
         let what = "the switches of this network have no traffic classes";
         return Err(Problem::new("dcb", what, "network: axon, or no dcb"));
     }

@@ -8,6 +8,7 @@ mod device;
 mod faults;
 mod pauses;
 mod ports;
+mod program;
 mod text;
 mod topology;
 
@@ -27,6 +28,7 @@ pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
+pub use program::{Program as ProgramFile, ProgramText, TableSizes};
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
@@ -66,6 +68,9 @@ pub struct File {
     /// What the switches are, in the simulator.
     #[serde(default)]
     pub network: Network,
+    /// The control program of programmable switches, in place of a network: the name of one that
+    /// ships, or `{python: FILE}`.
+    pub program: Option<ShortOr<ProgramText, ProgramFile>>,
     /// What a frame goes through inside a switch and how long it takes, in the simulator: a
     /// name, or a pipeline by hand.
     #[serde(default = "ideal")]
@@ -136,6 +141,7 @@ impl File {
             overrides: Vec::new(),
             hop_width: eight(),
             network: Network::default(),
+            program: None,
             device: ideal(),
             dataplane: DataplaneName::default(),
             controller: Controller::default(),

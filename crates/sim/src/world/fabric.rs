@@ -19,12 +19,19 @@ use crate::world::running::{PingId, Running};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Wire};
+use axon_pipeline::{Program, ProgramNode};
+use axon_programs::Site;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
 
 /// The controller's one port.
 const CONTROLLER_PORT: PortNo = PortNo(0);
+
+/// Starts a control program in Python: its file, and its place in the network.
+pub type PythonLoader = Arc<dyn Fn(&Path, Site) -> Box<dyn Program> + Send + Sync>;
 
 /// How a world begins, beside its fabric.
 #[derive(Default)]
@@ -35,6 +42,8 @@ pub struct Setup {
     pub dataplane: DataplaneKind,
     /// Routes that the table of a port holds, if fewer than the data plane's own number.
     pub routes_per_port: Option<usize>,
+    /// Starts control programs in Python, for fabrics that have one.
+    pub python: Option<PythonLoader>,
     /// Takes the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
     /// Ports of whose frames copies are kept, from the first.
@@ -72,7 +81,8 @@ impl World {
     /// A world that begins as `setup` says.
     ///
     /// # Panics
-    /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`].
+    /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`]. If its program
+    /// is in Python and there is nothing to start it.
     pub fn begin(fabric: &Fabric, setup: Setup) -> World {
         World::build(fabric, setup, None)
     }
@@ -87,12 +97,12 @@ impl World {
 
     /// A world with all stations and links in place, without power.
     fn wired(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
-        let Setup { seed, dataplane, routes_per_port, trace, .. } = setup;
+        let Setup { seed, dataplane, routes_per_port, trace, python, .. } = setup;
         let mut own = fabric.clone();
-        baselines::fix_addresses(&mut own);
+        axon_fabric::program::fix_addresses(&mut own);
         let mut world = World {
             engine: Engine::new(seed, trace),
-            plans: Plans::new(fabric),
+            plans: Plans::new(&own, python),
             fabric: own,
             seed,
             dataplane,
@@ -350,6 +360,14 @@ impl World {
     pub fn baseline(&self, station: usize) -> Option<&Baseline> {
         match &self.engine.station(station)?.node {
             StationNode::Baseline(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    /// A programmable switch, if it has power.
+    pub fn program_node(&self, switch: usize) -> Option<&ProgramNode<FrameBuf>> {
+        match self.baseline(switch)? {
+            Baseline::Program(node) => Some(node),
             _ => None,
         }
     }

@@ -19,5 +19,5 @@ mod running;
 mod traffic;
 pub mod truth;
 
-pub use fabric::{Setup, World};
+pub use fabric::{PythonLoader, Setup, World};
 pub use running::PingId;

@@ -36,6 +36,7 @@ impl World {
             Network::Ethernet => self.bridges_lack(),
             Network::PortLand => self.portland_lacks(),
             Network::Ecmp => None,
+            Network::Program => self.programs_lack(),
         }
     }
 
@@ -88,6 +89,14 @@ impl World {
         }
         let hosts = controller.controller().hosts();
         self.missing_host("the controller", |ip| hosts.by_ip(ip).is_some())
+    }
+
+    fn programs_lack(&self) -> Option<String> {
+        let unready = |switch: &usize| {
+            self.program_node(*switch).is_some_and(|node| !node.program().is_ready())
+        };
+        let switch = (0..self.fabric.switches.len()).find(unready)?;
+        Some(format!("the program of {} is not ready", self.fabric.switches[switch].name))
     }
 
     /// A connected host whose address is not known to whom it must be known.

@@ -11,6 +11,7 @@
 
 use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;
+use crate::world::PythonLoader;
 use crate::world::capture::Captured;
 use crate::world::deadlock::Deadlock;
 use crate::world::results::{Pings, Samples, all_pairs};
@@ -38,6 +39,8 @@ pub struct Options {
     pub seed: Option<u64>,
     /// The data plane of switches and of the controller.
     pub dataplane: DataplaneKind,
+    /// Starts control programs in Python, for fabrics that have one.
+    pub python: Option<PythonLoader>,
     /// Threads to run on; what happens is the same with any number.
     pub threads: usize,
     /// Takes the trace as lines of text, if given.
@@ -72,6 +75,7 @@ impl Default for Options {
         Options {
             seed: None,
             dataplane: DataplaneKind::Software,
+            python: None,
             threads: 1,
             trace: None,
             boot: Span::from_secs(30),
@@ -142,7 +146,9 @@ pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch)
     let seed = options.seed.unwrap_or(fabric.seed);
     let trace = options.trace.take();
     let capture = options.capture.clone();
-    let setup = Setup { seed, dataplane: options.dataplane, trace, capture, ..Setup::default() };
+    let python = options.python.clone();
+    let dataplane = options.dataplane;
+    let setup = Setup { seed, dataplane, python, trace, capture, ..Setup::default() };
     let mut world = World::begin(fabric, setup);
     let threads = world.set_threads(options.threads);
     // The ports may be in other hands now.

@@ -86,7 +86,7 @@ impl World {
     pub fn connected_hosts(&self) -> Vec<usize> {
         let reached = match self.fabric.network {
             Network::Axon | Network::PortLand => self.controlled_switches(),
-            Network::Ethernet | Network::Ecmp => self.largest_part(),
+            Network::Ethernet | Network::Ecmp | Network::Program => self.largest_part(),
         };
         let hosts = 0..self.fabric.hosts.len();
         hosts

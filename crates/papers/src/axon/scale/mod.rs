@@ -174,7 +174,7 @@ impl Run {
         let controller = self.world.controller_link().0;
         let managed = match self.world.fabric().network {
             Network::Axon | Network::PortLand => 1.0,
-            Network::Ethernet | Network::Ecmp => 0.0,
+            Network::Ethernet | Network::Ecmp | Network::Program => 0.0,
         };
         let between: f64 = per_link[..cables].iter().sum();
         let hosts: f64 = per_link[cables..controller].iter().sum();

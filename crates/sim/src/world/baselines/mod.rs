@@ -5,4 +5,4 @@ mod node;
 mod plans;
 
 pub use node::Baseline;
-pub(crate) use plans::{Plans, controller, fix_addresses};
+pub(crate) use plans::{Plans, controller};

@@ -5,6 +5,7 @@ use axon_baselines::bridge::BridgeNode;
 use axon_baselines::multipath::MultipathNode;
 use axon_baselines::portland::{ManagerNode, PortLandNode};
 use axon_node::{Action, Awaited, Drop, Input, Node};
+use axon_pipeline::ProgramNode;
 use axon_plane::Ports;
 use axon_wire::{FrameBuf, PortNo, Time};
 
@@ -19,6 +20,8 @@ pub enum Baseline {
     PortLand(PortLandNode<FrameBuf>),
     /// PortLand's fabric manager.
     Manager(ManagerNode<FrameBuf>),
+    /// A programmable switch with its control program.
+    Program(Box<ProgramNode<FrameBuf>>),
 }
 
 impl Baseline {
@@ -29,6 +32,7 @@ impl Baseline {
             Baseline::Multipath(node) => node.ports(),
             Baseline::PortLand(node) => node.ports(),
             Baseline::Manager(node) => node.ports(),
+            Baseline::Program(node) => node.pipeline().ports(),
         }
     }
 
@@ -86,6 +90,7 @@ impl Node<FrameBuf> for Baseline {
             Baseline::Multipath(node) => node.handle(now, input, out),
             Baseline::PortLand(node) => node.handle(now, input, out),
             Baseline::Manager(node) => node.handle(now, input, out),
+            Baseline::Program(node) => node.handle(now, input, out),
         }
     }
 
@@ -95,6 +100,7 @@ impl Node<FrameBuf> for Baseline {
             Baseline::Multipath(node) => node.deadline(),
             Baseline::PortLand(node) => node.deadline(),
             Baseline::Manager(node) => node.deadline(),
+            Baseline::Program(node) => node.deadline(),
         }
     }
 
@@ -104,6 +110,7 @@ impl Node<FrameBuf> for Baseline {
             Baseline::Multipath(node) => node.awaited(),
             Baseline::PortLand(node) => node.awaited(),
             Baseline::Manager(node) => node.awaited(),
+            Baseline::Program(node) => node.awaited(),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Builds the nodes of other networks, chosen by the fabric's `network`.
 //!
-//! None of these networks serves DHCP, so every host without a fixed address is given one
-//! before the start: its reservation, or the first free one of the pool, in the order of
-//! hosts. The place of the controller stays empty where there is none.
+//! None of these networks serves DHCP, so every host without a fixed address is given one before
+//! the start ([`program::fix_addresses`]). The place of the controller stays empty where there is
+//! none.
 
 use super::multipath;
 use super::node::Baseline;
 use crate::engine::station::StationNode;
+use crate::world::PythonLoader;
 use axon_baselines::bridge::{BridgeNode, BridgeNodeConfig};
 use axon_baselines::multipath::MultipathNode;
 use axon_baselines::multipath::{MultipathConfig, Places};
@@ -14,10 +15,11 @@ use axon_baselines::portland::plane::PortLandConfig;
 use axon_baselines::portland::{ManagerConfig, ManagerNode, PortLandNode, SwitchConfig};
 use axon_baselines::rstp::path_cost;
 use axon_fabric::assemble;
-use axon_fabric::model::{Fabric, Network};
+use axon_fabric::model::{Fabric, Network, ProgramSource};
+use axon_fabric::program;
+use axon_pipeline::ProgramNode;
+use axon_programs::{Plan, Site};
 use axon_wire::link::ETHERNET_BYTES;
-use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// The longest frame of an Ethernet with the ordinary MTU: control messages need it.
@@ -33,18 +35,22 @@ pub(crate) struct Plans {
     /// Static multipath: where hosts are, and each switch's tables.
     places: Arc<Places>,
     tables: Vec<multipath::Tables>,
+    /// Programs: the whole network.
+    plan: Arc<Plan>,
+    python: Option<PythonLoader>,
 }
 
 impl Plans {
     /// Plans for the fabric's network.
-    pub(crate) fn new(fabric: &Fabric) -> Plans {
-        let mut plans = Plans::default();
+    pub(crate) fn new(fabric: &Fabric, python: Option<PythonLoader>) -> Plans {
+        let mut plans = Plans { python, ..Plans::default() };
         match fabric.network {
             Network::Ethernet => plans.path_costs = path_costs(fabric),
             Network::Ecmp => {
                 plans.places = Arc::new(multipath::places(fabric));
                 plans.tables = multipath::tables(fabric);
             }
+            Network::Program => plans.plan = Arc::new(program::plan(fabric)),
             Network::Axon | Network::PortLand => {}
         }
         plans
@@ -84,6 +90,18 @@ impl Plans {
                     seed,
                 }))
             }
+            Network::Program => {
+                let site = Site { plan: self.plan.clone(), node: index as u32, seed };
+                let program = match &fabric.program.as_ref()?.source {
+                    ProgramSource::Ships(kind) => kind.program(site),
+                    ProgramSource::Python(path) => {
+                        let start = self.python.as_ref().expect("what starts programs in Python");
+                        start(path, site)
+                    }
+                };
+                let config = program::pipeline_config(fabric, index, seed);
+                Baseline::Program(Box::new(ProgramNode::new(config, program)))
+            }
             Network::PortLand => Baseline::PortLand(PortLandNode::new(SwitchConfig {
                 plane: PortLandConfig { ports, queue_bytes_max, frame_bytes_max, mac, seed },
                 incarnation: incarnation as u32,
@@ -100,7 +118,7 @@ impl Plans {
 pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNode> {
     match fabric.network {
         Network::Axon => None,
-        Network::Ethernet | Network::Ecmp => Some(StationNode::Off),
+        Network::Ethernet | Network::Ecmp | Network::Program => Some(StationNode::Off),
         Network::PortLand => {
             let node = ManagerNode::new(ManagerConfig {
                 mac: assemble::CONTROLLER_MAC,
@@ -129,20 +147,4 @@ fn path_costs(fabric: &Fabric) -> Vec<Vec<u32>> {
         costs[host.switch][host.port.index()] = path_cost(host.wire.rate);
     }
     costs
-}
-
-/// Gives every host a fixed address, in a network without address service.
-pub(crate) fn fix_addresses(fabric: &mut Fabric) {
-    if fabric.network == Network::Axon {
-        return;
-    }
-    let reserved = &fabric.dhcp.reservations;
-    let mut used: BTreeSet<Ipv4Addr> = reserved.values().copied().collect();
-    used.extend(fabric.hosts.iter().filter_map(|host| host.ip));
-    used.insert(fabric.dhcp.server);
-    let pool = fabric.dhcp.pool_first.to_bits()..=fabric.dhcp.pool_last.to_bits();
-    let mut free = pool.map(Ipv4Addr::from_bits).filter(|ip| !used.contains(ip));
-    for host in fabric.hosts.iter_mut().filter(|host| host.ip.is_none()) {
-        host.ip = reserved.get(&host.mac).copied().or_else(|| free.next());
-    }
 }

@@ -2,7 +2,7 @@
 
 use axon_fabric::model::{
     Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies,
-    RouterKind, Switch, Timers, Wire,
+    RouterKind, Shape, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
@@ -96,6 +96,8 @@ impl Builder {
                 hosts: Vec::new(),
                 links: Vec::new(),
                 network: Network::Axon,
+                shape: Shape::Other,
+                program: None,
                 device: Device::ideal(),
                 dataplanes: Dataplanes::default(),
                 rate_key: None,

@@ -1,0 +1,57 @@
+//! The control program of the switches, as it is written.
+
+use crate::units::text_value;
+use axon_programs::ProgramKind;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, Error, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::path::PathBuf;
+
+/// What `program` can name; a test holds it to the programs that there are.
+pub(crate) const PROGRAM_EXPECTED: &str = "the name of a program that ships, or {python: FILE}";
+
+fn program(text: &str) -> Result<ProgramKind, &'static str> {
+    let kind = ProgramKind::ALL.iter().find(|kind| kind.name() == text);
+    kind.copied().ok_or(PROGRAM_EXPECTED)
+}
+
+text_value!(
+    /// The name of a program that ships.
+    ProgramText(ProgramKind), program, PROGRAM_EXPECTED, r"^[a-z_]+$"
+);
+
+/// A control program, with more to say: either its name or a file in Python.
+#[derive(Clone, Debug, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The name of a program that ships.
+    pub name: Option<ProgramText>,
+    /// A file in Python with a class `Fabric`; its path is relative to the fabric file.
+    pub python: Option<PathBuf>,
+    /// Sizes of the tables.
+    #[serde(default)]
+    pub tables: TableSizes,
+}
+
+/// How many entries the tables of a switch hold; the paper's sizes by default (004 section 4.1).
+#[derive(Clone, Copy, Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TableSizes {
+    /// Exact match on the destination MAC; 32768 by default.
+    pub mac: Option<u32>,
+    /// Exact match on the IPv4 destination; 8192 by default.
+    pub ipv4: Option<u32>,
+    /// Exact match on the MPLS label; 4096 by default.
+    pub mpls: Option<u32>,
+    /// Longest prefix match on the IPv4 destination; 6144 by default.
+    pub prefixes: Option<u32>,
+    /// The TCAM; 2048 by default, 65536 at most.
+    pub tcam: Option<u32>,
+    /// Interfaces; 4096 by default, 65536 at most.
+    pub interfaces: Option<u32>,
+    /// Groups; 1024 by default, 65536 at most.
+    pub groups: Option<u32>,
+    /// Tunnels; 1024 by default, 65536 at most.
+    pub tunnels: Option<u32>,
+}

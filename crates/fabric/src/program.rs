@@ -1,0 +1,183 @@
+//! The control program of a fabric's switches, and the plan that it is configured with.
+
+use crate::error::Problem;
+use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes, Topology};
+use crate::identity;
+use crate::model::{Fabric, Network};
+use axon_pipeline::{PipelineConfig, Sizes};
+use axon_programs::site::PlanPort;
+use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape};
+use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::vlan::TAG_BYTES;
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// The highest number of an object that entries name, and one.
+const NUMBERS: u32 = 1 << 16;
+/// Entries of any table, at most.
+const ENTRIES_MAX: u32 = 1 << 20;
+/// Bytes that a program in Python may put before frames between switches.
+const PYTHON_OVERHEAD_BYTES: usize = 64;
+/// The longest frame of an Ethernet with the ordinary MTU.
+const FRAME_BYTES: usize = 1514;
+
+/// What controls the switches of a fabric, and how large their tables are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSetup {
+    /// The program.
+    pub source: ProgramSource,
+    /// Sizes of the tables, in entries.
+    pub sizes: Sizes,
+}
+
+/// Where a control program comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// It ships.
+    Ships(ProgramKind),
+    /// A file in Python.
+    Python(PathBuf),
+}
+
+impl ProgramSetup {
+    /// Bytes that entries put before frames between switches, at most.
+    pub fn overhead_bytes(&self) -> usize {
+        match &self.source {
+            ProgramSource::Ships(kind) => kind.overhead_bytes(),
+            ProgramSource::Python(_) => PYTHON_OVERHEAD_BYTES,
+        }
+    }
+}
+
+/// Reads `program`: it takes the place of a network, and asks for a topology that suits it.
+pub(crate) fn resolve(file: &File) -> Result<Option<ProgramSetup>, Problem> {
+    let Some(asked) = &file.program else { return Ok(None) };
+    if file.network != FileNetwork::Axon {
+        let what = "the switches of another network have no control program";
+        return Err(Problem::new("program", what, "either program or network"));
+    }
+    let (source, tables) = match asked {
+        ShortOr::Short(name) => (ProgramSource::Ships(name.0), TableSizes::default()),
+        ShortOr::Long(ProgramFile { name, python, tables }) => match (name, python) {
+            (Some(name), None) => (ProgramSource::Ships(name.0), *tables),
+            (None, Some(path)) => (ProgramSource::Python(path.clone()), *tables),
+            _ => {
+                let what = "it has not exactly one of name and python";
+                return Err(Problem::new("program", what, "name: NAME, or python: FILE"));
+            }
+        },
+    };
+    if let ProgramSource::Ships(kind) = source {
+        kind.check(shape(&file.topology)).map_err(|unsuitable| {
+            Problem::new("program", format!("{kind} cannot run here"), unsuitable.expected)
+        })?;
+    }
+    Ok(Some(ProgramSetup { source, sizes: sizes(tables)? }))
+}
+
+fn sizes(asked: TableSizes) -> Result<Sizes, Problem> {
+    let ours = Sizes::default();
+    let pick = |key: &str, asked: Option<u32>, default: u32, most: u32| match asked {
+        None => Ok(default),
+        Some(size) if (1..=most).contains(&size) => Ok(size),
+        Some(size) => {
+            let key = format!("program.tables.{key}");
+            Err(Problem::new(key, format!("{size} is out of range"), format!("1 to {most}")))
+        }
+    };
+    Ok(Sizes {
+        mac: pick("mac", asked.mac, ours.mac, ENTRIES_MAX)?,
+        ipv4: pick("ipv4", asked.ipv4, ours.ipv4, ENTRIES_MAX)?,
+        mpls: pick("mpls", asked.mpls, ours.mpls, ENTRIES_MAX)?,
+        prefixes: pick("prefixes", asked.prefixes, ours.prefixes, ENTRIES_MAX)?,
+        tcam: pick("tcam", asked.tcam, ours.tcam, NUMBERS)?,
+        interfaces: pick("interfaces", asked.interfaces, ours.interfaces, NUMBERS)?,
+        groups: pick("groups", asked.groups, ours.groups, NUMBERS)?,
+        tunnels: pick("tunnels", asked.tunnels, ours.tunnels, NUMBERS)?,
+    })
+}
+
+/// Which of the shapes that programs know a topology is.
+pub(crate) fn shape(topology: &Topology) -> Shape {
+    match topology {
+        Topology::FatTree(tree) => Shape::FatTree { k: tree.k as u32 },
+        Topology::Bcube(bcube) => Shape::Bcube { n: bcube.n as u32, k: bcube.k as u32 },
+        Topology::Dcell(dcell) => Shape::Dcell { n: dcell.n as u32, k: dcell.k as u32 },
+        _ => Shape::Other,
+    }
+}
+
+/// The plan of a fabric. Hosts that have no fixed address yet are left out; see
+/// [`fix_addresses`].
+pub fn plan(fabric: &Fabric) -> Plan {
+    let port = PlanPort { neighbour: Neighbour::Nothing, rate: fabric.controller.wire.rate };
+    let nodes = fabric.switches.iter().enumerate().map(|(index, switch)| PlanNode {
+        name: switch.name.clone(),
+        mac: identity::switch_mac(index),
+        ports: vec![port; usize::from(switch.ports)],
+    });
+    let mut nodes: Vec<PlanNode> = nodes.collect();
+    for link in &fabric.links {
+        for (near, far) in [(link.a, link.b), (link.b, link.a)] {
+            let neighbour = Neighbour::Node(far.switch as u32, far.port);
+            nodes[near.switch].ports[near.port.index()] =
+                PlanPort { neighbour, rate: link.wire.rate };
+        }
+    }
+    let mut hosts = Vec::new();
+    for host in &fabric.hosts {
+        let Some(ip) = host.ip else { continue };
+        let neighbour = Neighbour::Host(hosts.len() as u32);
+        nodes[host.switch].ports[host.port.index()] = PlanPort { neighbour, rate: host.wire.rate };
+        hosts.push(PlanHost {
+            name: host.name.clone(),
+            mac: host.mac,
+            ip,
+            node: host.switch as u32,
+            port: host.port,
+        });
+    }
+    Plan { shape: fabric.shape, nodes, hosts, prefix_len: fabric.dhcp.prefix_len }
+}
+
+/// The configuration of the pipeline of a switch, by its index.
+///
+/// # Panics
+/// If there is no such switch, or the fabric has no program.
+pub fn pipeline_config(fabric: &Fabric, index: usize, seed: u64) -> PipelineConfig {
+    let setup = fabric.program.as_ref().expect("a fabric with a program");
+    let mac = identity::switch_mac(index);
+    let dcb = fabric.dcb.as_deref();
+    let control_priority = dcb.map_or(axon_wire::Priority::ZERO, |dcb| dcb.control_priority);
+    let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, mac)));
+    let tag = if dcb.is_some() { TAG_BYTES } else { 0 };
+    let frame = (usize::from(fabric.mtu) + ETHERNET_BYTES + tag).max(FRAME_BYTES);
+    PipelineConfig {
+        sizes: setup.sizes,
+        hop_width: fabric.hop_width,
+        frame_bytes_max: frame + setup.overhead_bytes(),
+        queue_bytes_max: fabric.controller.wire.queue,
+        seed,
+        dcb,
+        control_priority,
+        ..PipelineConfig::with_ports(fabric.switches[index].ports, mac)
+    }
+}
+
+/// Gives every host a fixed address, in a network without address service: its reservation, or the
+/// first free one of the pool, in the order of hosts.
+pub fn fix_addresses(fabric: &mut Fabric) {
+    if fabric.network == Network::Axon {
+        return;
+    }
+    let reserved = &fabric.dhcp.reservations;
+    let mut used: BTreeSet<Ipv4Addr> = reserved.values().copied().collect();
+    used.extend(fabric.hosts.iter().filter_map(|host| host.ip));
+    used.insert(fabric.dhcp.server);
+    let pool = fabric.dhcp.pool_first.to_bits()..=fabric.dhcp.pool_last.to_bits();
+    let mut free = pool.map(Ipv4Addr::from_bits).filter(|ip| !used.contains(ip));
+    for host in fabric.hosts.iter_mut().filter(|host| host.ip.is_none()) {
+        host.ip = reserved.get(&host.mac).copied().or_else(|| free.next());
+    }
+}

@@ -1,0 +1,5 @@
+//! Behaviour of the pipeline, by sentences.
+
+mod actions;
+mod rig;
+mod transactions;
