@@ -1,5 +1,7 @@
 //! The programs that ship, by name.
 
+use crate::bcube::{Bcube, Cube};
+use crate::server::EthernetSwitch;
 use crate::site::{Shape, Site};
 use alloc::boxed::Box;
 use axon_pipeline::Program;
@@ -9,7 +11,10 @@ use serde::{Deserialize, Serialize};
 /// A program that ships.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ProgramKind {}
+pub enum ProgramKind {
+    /// BCube: servers that forward by source routes, and plain switches between them.
+    Bcube,
+}
 
 /// A network that a program is not made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -23,16 +28,20 @@ pub struct Unsuitable {
 
 impl ProgramKind {
     /// All of them, in order.
-    pub const ALL: &'static [ProgramKind] = &[];
+    pub const ALL: &'static [ProgramKind] = &[ProgramKind::Bcube];
 
     /// The name in fabric files and messages.
     pub const fn name(self) -> &'static str {
-        match self {}
+        match self {
+            ProgramKind::Bcube => "bcube",
+        }
     }
 
     /// Bytes that the program's entries put before frames between nodes, at most.
     pub const fn overhead_bytes(self) -> usize {
-        match self {}
+        match self {
+            ProgramKind::Bcube => crate::bcube::OVERHEAD_BYTES,
+        }
     }
 
     /// Checks that the network is one that the program is made for.
@@ -40,14 +49,29 @@ impl ProgramKind {
     /// # Errors
     /// What it is made for.
     pub fn check(self, shape: Shape) -> Result<(), Unsuitable> {
-        let _ = shape;
-        match self {}
+        let unless = |fits, expected| {
+            if fits { Ok(()) } else { Err(Unsuitable { program: self, expected }) }
+        };
+        match self {
+            ProgramKind::Bcube => unless(cube_of(shape).is_some(), crate::bcube::EXPECTED),
+        }
     }
 
     /// The program of one node of a network that was checked.
     pub fn program(self, site: Site) -> Box<dyn Program> {
-        let _ = site;
-        match self {}
+        match self {
+            ProgramKind::Bcube => match cube_of(site.plan.shape) {
+                Some(cube) if site.node < cube.servers() => Box::new(Bcube::new(&site, cube)),
+                _ => Box::new(EthernetSwitch::new(site)),
+            },
+        }
+    }
+}
+
+fn cube_of(shape: Shape) -> Option<Cube> {
+    match shape {
+        Shape::Bcube { n, k } => Cube::new(n, k),
+        _ => None,
     }
 }
 

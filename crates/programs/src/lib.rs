@@ -9,7 +9,9 @@
 extern crate alloc;
 
 pub mod arp;
+pub mod bcube;
 pub mod kind;
+pub mod server;
 pub mod site;
 
 pub use kind::{ProgramKind, Unsuitable};

@@ -27,7 +27,8 @@ struct Meter {
 impl Bandwidth {
     /// Ports at which nothing has been sent.
     pub(super) fn new(ports: impl Iterator<Item = (PortNo, Rate)>) -> Bandwidth {
-        let meter = |rate: Rate| Meter { rate, bytes: [0; 2], available: [rate.bits_per_second(); 2] };
+        let meter =
+            |rate: Rate| Meter { rate, bytes: [0; 2], available: [rate.bits_per_second(); 2] };
         let ports = ports.map(|(port, rate)| (port, meter(rate))).collect();
         Bandwidth { ports, read_at: Time::ZERO }
     }
@@ -51,12 +52,12 @@ impl Bandwidth {
     }
 
     /// What a port can send besides, in bits per second.
-    pub(super) fn out(&self, port: PortNo) -> u64 {
+    pub(super) fn to_send(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[0])
     }
 
     /// What a port can receive besides, in bits per second.
-    pub(super) fn into(&self, port: PortNo) -> u64 {
+    pub(super) fn to_receive(&self, port: PortNo) -> u64 {
         self.ports.get(&port).map_or(0, |meter| meter.available[1])
     }
 }

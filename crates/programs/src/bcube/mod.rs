@@ -11,14 +11,15 @@ mod entries;
 mod failures;
 mod flows;
 mod header;
+mod local;
 mod paths;
 mod probe;
-mod local;
 mod program;
 mod query;
 mod router;
 
 pub use cube::{Cube, Nha};
-pub use entries::{INDEX_VALUES, ROUTING_KEY};
+pub(crate) use entries::EXPECTED;
+pub use entries::{INDEX_VALUES, OVERHEAD_BYTES, ROUTING_KEY};
 pub use paths::{Path, around, parallel};
 pub(crate) use program::Bcube;

@@ -105,12 +105,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn cubes() -> impl Strategy<Value = (Cube, u32, u32)> {
-        let sizes = prop_oneof![
-            (2_u32..8, 0_u32..3),
-            (2_u32..4, 3_u32..5),
-            Just((2, 6)),
-            Just((48, 1)),
-        ];
+        let sizes =
+            prop_oneof![(2_u32..8, 0_u32..3), (2_u32..4, 3_u32..5), Just((2, 6)), Just((48, 1)),];
         sizes.prop_flat_map(|(n, k)| {
             let cube = Cube::new(n, k).unwrap();
             (Just(cube), 0..cube.servers(), 0..cube.servers())

@@ -9,6 +9,7 @@ use super::router::{Here, Router};
 use crate::server::{Hello, HostPorts, Neighbours};
 use crate::site::Site;
 use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
 use axon_pipeline::{Control, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
@@ -22,7 +23,9 @@ pub(crate) struct Bcube {
     router: Router,
     /// When a failure was last reported to a source.
     reported: BTreeMap<u32, Time>,
-    tick_at: Time,
+    /// When the next tick is due; `None` before the start and after a failure.
+    tick_at: Option<Time>,
+    failure: Option<String>,
 }
 
 impl Bcube {
@@ -32,7 +35,8 @@ impl Bcube {
             hosts: HostPorts::new(site, entries::HOST_INTERFACES),
             router: Router::new(site.seed),
             reported: BTreeMap::new(),
-            tick_at: Time::ZERO,
+            tick_at: None,
+            failure: None,
         }
     }
 
@@ -57,7 +61,7 @@ impl Bcube {
         let is_here = packet.destination.0 == self.local.own;
         match query {
             Query::Request { id, available } => {
-                let available = available.min(self.local.bandwidth.into(ingress));
+                let available = available.min(self.local.bandwidth.to_receive(ingress));
                 if is_here {
                     let answer = Query::Answer { id, available };
                     return self.send_back(packet, answer, control);
@@ -66,7 +70,7 @@ impl Bcube {
                 let Some(port) = self.local.port(nha).filter(|_| self.local.is_up(nha)) else {
                     return self.report(now, packet, control);
                 };
-                let available = available.min(self.local.bandwidth.out(port));
+                let available = available.min(self.local.bandwidth.to_send(port));
                 self.pass_on(packet, nha, Query::Request { id, available }, control);
             }
             Query::Answer { id, available } if is_here => {
@@ -85,13 +89,7 @@ impl Bcube {
         }
     }
 
-    fn pass_on(
-        &self,
-        packet: &BcubePacket<'_>,
-        nha: Nha,
-        query: Query,
-        control: &mut dyn Control,
-    ) {
+    fn pass_on(&self, packet: &BcubePacket<'_>, nha: Nha, query: Query, control: &mut dyn Control) {
         let body = query.emit();
         let next = BcubePacket { ttl: packet.ttl - 1, body: &body, ..packet.clone() };
         self.local.send(nha, &next, control);
@@ -138,8 +136,8 @@ impl Program for Bcube {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         let mut changes = self.local.entries(&self.hosts);
         changes.extend(self.hosts.entries());
-        control.commit(&changes).expect("entries that fit empty tables of the paper's sizes");
-        self.tick_at = now;
+        self.failure = control.commit(&changes).err().map(|error| error.to_string());
+        self.tick_at = self.failure.is_none().then_some(now);
     }
 
     fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
@@ -173,10 +171,10 @@ impl Program for Bcube {
     }
 
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
-        if now < self.tick_at {
+        if self.tick_at.is_none_or(|at| now < at) {
             return;
         }
-        self.tick_at = now + Neighbours::PERIOD;
+        self.tick_at = Some(now + Neighbours::PERIOD);
         self.local.bandwidth.read(now, control);
         self.local.announce(control);
         if self.local.expire(now, control) {
@@ -187,6 +185,10 @@ impl Program for Bcube {
     }
 
     fn deadline(&self) -> Option<Time> {
-        Some(self.tick_at)
+        self.tick_at
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
     }
 }

@@ -160,7 +160,7 @@ impl Router {
         for (offset, path) in (0..).zip(&paths) {
             let first = path[0];
             let port = here.local.port(first);
-            let available = port.map_or(0, |port| here.local.bandwidth.out(port));
+            let available = port.map_or(0, |port| here.local.bandwidth.to_send(port));
             let query = Query::Request { id: first_id.wrapping_add(offset), available };
             let packet = BcubePacket {
                 source: here.local.own,
@@ -269,7 +269,8 @@ impl Router {
                 waiting.iter().for_each(|frame| here.control.inject_packet(Some(port), frame));
             }
             None if before.is_none() => {
-                let waiting = self.flows.get_mut(place).map(|flow| core::mem::take(&mut flow.waiting));
+                let waiting =
+                    self.flows.get_mut(place).map(|flow| core::mem::take(&mut flow.waiting));
                 self.flows.remove(place, here.control);
                 let waiting = waiting.unwrap_or_default();
                 waiting.iter().for_each(|frame| self.send_past_tables(to, frame, here));

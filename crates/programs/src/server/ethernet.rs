@@ -1,6 +1,7 @@
 //! The plain Ethernet switch between servers: static entries for the servers at its ports.
 
 use crate::site::{Neighbour, Site};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_pipeline::{Change, Control, Group, Interface, MacKey, Program, Received, Target};
 use axon_wire::{MacAddr, PortNo, Time};
@@ -13,11 +14,12 @@ const ALL_PORTS: u16 = 0;
 #[derive(Clone, Debug)]
 pub(crate) struct EthernetSwitch {
     site: Site,
+    failure: Option<String>,
 }
 
 impl EthernetSwitch {
     pub(crate) fn new(site: Site) -> EthernetSwitch {
-        EthernetSwitch { site }
+        EthernetSwitch { site, failure: None }
     }
 
     /// One MAC entry for each server, one for broadcast, an interface for each port.
@@ -44,8 +46,12 @@ impl EthernetSwitch {
 
 impl Program for EthernetSwitch {
     fn start(&mut self, _: Time, control: &mut dyn Control) {
-        control.commit(&self.entries()).expect("as many entries as ports, in empty tables");
+        self.failure = control.commit(&self.entries()).err().map(|error| error.to_string());
     }
 
     fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
 }

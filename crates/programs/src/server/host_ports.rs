@@ -9,7 +9,7 @@ use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
 
 /// The bridge that the ports to hosts belong to.
-pub(crate) const HOST_BRIDGE: u16 = 1;
+const HOST_BRIDGE: u16 = 1;
 
 /// A host of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

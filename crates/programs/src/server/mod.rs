@@ -10,9 +10,9 @@ mod neighbours;
 mod packet;
 
 pub use address::AddressBlock;
-pub(crate) use address::{SERVERS_MAX, SLOTS};
+pub(crate) use address::SERVERS_MAX;
 pub(crate) use ethernet::EthernetSwitch;
 pub(crate) use hello::Hello;
-pub(crate) use host_ports::{HOST_BRIDGE, HostPorts};
+pub(crate) use host_ports::HostPorts;
 pub(crate) use neighbours::{Event, Neighbours};
-pub(crate) use packet::{Outer, Packet, ipv4_packet, with_macs};
+pub(crate) use packet::{Outer, Packet, ipv4_packet};

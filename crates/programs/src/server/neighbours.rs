@@ -114,9 +114,8 @@ mod tests {
     #[test]
     fn a_neighbour_is_in_use_while_each_receives_from_the_other() {
         let mut neighbours = Neighbours::new(4);
-        let mut receive = |millis, received: &[u32]| {
-            neighbours.receive(at(millis), PORT, MAC, &hello(received))
-        };
+        let mut receive =
+            |millis, received: &[u32]| neighbours.receive(at(millis), PORT, MAC, &hello(received));
         assert_eq!(receive(0, &[]), Some(Event::New));
         assert_eq!(receive(10, &[3]), None, "it does not receive from here yet");
         assert_eq!(receive(20, &[3, 4]), Some(Event::Up(MAC)));

@@ -83,12 +83,6 @@ pub(crate) fn ipv4_packet(frame: &[u8]) -> Option<&[u8]> {
     (kind == ethertype::IPV4 && is_plain).then_some(packet)
 }
 
-/// The same frame between two other stations.
-pub(crate) fn with_macs(frame: &[u8], destination: MacAddr, source: MacAddr) -> Vec<u8> {
-    let rest = frame.get(12..).unwrap_or_default();
-    [&destination.0[..], &source.0[..], rest].concat()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,8 +106,5 @@ mod tests {
         for bytes in 0..ETHERNET_BYTES + IPV4_HEADER_LEN + 3 {
             assert_eq!(Packet::parse(&frame[..bytes], 200), None, "{bytes}");
         }
-        let other = with_macs(&frame, MacAddr([6; 6]), MacAddr([8; 6]));
-        assert_eq!(other[..12], [6, 6, 6, 6, 6, 6, 8, 8, 8, 8, 8, 8]);
-        assert_eq!(Packet::parse(&other, 200), Some(packet));
     }
 }

@@ -1,0 +1,4 @@
+//! Fabrics of forwarding servers: BCube and DCell, in memory.
+
+mod bcube;
+mod net;
