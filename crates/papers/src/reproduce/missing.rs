@@ -43,12 +43,6 @@ pub const MISSING: &[Missing] = &[
         needs: CACHE,
     },
     Missing {
-        id: "serverswitch/fig9",
-        title: "Source-routed forwarding of BCube: latency and loss, pipeline against software",
-        source: "004, figure 9",
-        needs: PIPELINE,
-    },
-    Missing {
         id: "serverswitch/fig10",
         title: "In-network cache: traffic saved and processor time against hit ratio",
         source: "004, figure 10",
@@ -64,12 +58,6 @@ pub const MISSING: &[Missing] = &[
         id: "serverswitch/qcn-delay",
         title: "Delay of a congestion message made in software",
         source: "004 §5.2",
-        needs: PIPELINE,
-    },
-    Missing {
-        id: "serverswitch/api",
-        title: "The programming interface, its rules and the networks built on it",
-        source: "004 §3 and §4",
         needs: PIPELINE,
     },
 ];

@@ -67,7 +67,9 @@ pub const ALL: &[&Experiment] = &[
     &hagen::table7_1::EXPERIMENT,
     &hagen::fig7_11::EXPERIMENT,
     &hagen::conformance::EXPERIMENT,
+    &serverswitch::fig9::EXPERIMENT,
     &serverswitch::fig11::EXPERIMENT,
+    &serverswitch::api::EXPERIMENT,
 ];
 
 /// How experiments are run.

@@ -1,0 +1,193 @@
+//! The programming interface (004 §3.3.2 and §4.1), its rules, and the fabrics built on it.
+
+use super::routing::{INDEXES, NEIGHBOURS, Routing};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
+use anyhow::{Context as _, Result, bail};
+use axon_fabric::model::Fabric;
+use axon_node::{Action, Input, Node};
+use axon_pipeline::{
+    Action as Entry, Change, Field, MacKey, Pipeline, PipelineConfig, Prefix, TableName, Target,
+    TcamEntry, Udlk, UdlkId,
+};
+use axon_programs::{ProgramKind, Shape};
+use axon_sim::{PingPlan, World};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+/// The experiment.
+pub const EXPERIMENT: Experiment = Experiment {
+    id: "serverswitch/api",
+    title: "The programming interface, its rules and the fabrics built on it",
+    source: "004 §3.3.2, §4.1, §5.1 and appendix A",
+    setup: "A pipeline with the default sizes and a frame that an entry of every table matches, each \
+            with an output of its own; entries go one by one, the best first. Tables of figure 6 for \
+            BCube_1 with 16 servers. Then every program that ships, in the simulator: all pairs of \
+            hosts ping once on the smallest of a fat tree (k = 4), BCube (n = 4, k = 1), DCell (n = 4, \
+            k = 1) and a leaf and spine fabric that it runs on.",
+    run,
+};
+
+/// Entries of the tables in 004 §4.1.
+const PAPER_SIZES: [(TableName, f64); 6] = [
+    (TableName::Mac, 32_768.0),
+    (TableName::Ipv4, 8192.0),
+    (TableName::Mpls, 4096.0),
+    (TableName::Prefix, 6144.0),
+    (TableName::Tcam, 2048.0),
+    (TableName::Interface, 4096.0),
+];
+/// Between the requests of a ping, and how many it has.
+const RETRY: Span = Span::from_secs(1);
+const TRIES: u16 = 5;
+/// How long a program may take to get ready, and a ping to come back.
+const LIMIT: Span = Span::from_secs(60);
+
+fn run(context: &mut Context) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let pipeline = pipeline();
+    for (table, theirs) in PAPER_SIZES {
+        let ours = f64::from(pipeline.tables().count(table).size);
+        let row = Row::within(format!("entries of {table}"), theirs, ours, "", (theirs, 0.0));
+        outcome.rows.push(row.by_construction());
+    }
+    let found = precedence()?;
+    let row = |name: &str, theirs: &str, ours: String| {
+        let pass = theirs == ours;
+        Row::holds(name, theirs, ours, "", "the same", pass)
+    };
+    outcome.rows.push(row("precedence", "tcam 9, tcam 3, exact, prefix", found.join(", ")));
+    let entries = Routing::new(64)?.entries() as f64;
+    let theirs = f64::from(NEIGHBOURS) * f64::from(INDEXES);
+    let name = "entries for index source routing, 6 addresses by 8 indexes";
+    outcome.rows.push(Row::within(name, theirs, entries, "", (theirs, 0.0)));
+    let mut table =
+        Table::new("programs", &["program", "topology", "pairs", "answered", "entries"]);
+    for &kind in ProgramKind::ALL {
+        context.step(format!("program {kind}"))?;
+        let run = all_pairs(kind, context.seed)?;
+        let (pairs, answered) = (run.pairs as f64, run.answered as f64);
+        let name = format!("{kind}: pairs of hosts that ping");
+        outcome.rows.push(Row::within(name, pairs, answered, "", (pairs, 0.0)));
+        let topology = run.topology.into();
+        let row = vec![kind.name().into(), topology, pairs.into(), answered.into()];
+        table.push(row.into_iter().chain([(run.entries as f64).into()]).collect());
+    }
+    outcome.tables.push(table);
+    outcome.note(
+        "The paper lists its interface and its rules without figures; each row is one rule. That all \
+         pairs ping is what its appendix claims of the other fabrics in words. Entries in the table \
+         are the most of any switch, over all tables but interfaces.",
+    );
+    Ok(outcome)
+}
+
+fn pipeline() -> Pipeline<FrameBuf> {
+    let mut pipeline = Pipeline::new(PipelineConfig::with_ports(8, MacAddr([2, 0, 0, 0, 0, 9])));
+    for port in (0..8).map(PortNo) {
+        pipeline.handle(Time::ZERO, Input::Link { port, up: true }, &mut Vec::new());
+    }
+    pipeline
+}
+
+/// Which entry a frame meets that all tables match, and again without that entry, to the last.
+fn precedence() -> Result<Vec<String>> {
+    let mut pipeline = pipeline();
+    let to = |port| Entry::from(Target::Port(PortNo(port)));
+    let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+    let address = Ipv4Addr::new(10, 0, 0, 1);
+    let tcam = |index, port| {
+        let entry = TcamEntry { udlk: UdlkId(1), value: vec![], mask: vec![], action: to(port) };
+        let (value, mask) = (vec![10, 0, 0, 0], vec![255, 0, 0, 0]);
+        Change::Tcam(index, Some(TcamEntry { value, mask, ..entry }))
+    };
+    let prefix = Prefix { address: Ipv4Addr::new(10, 0, 0, 0), length: 8 };
+    let key = Udlk::new([Field::Bytes { first: 30, last: 33 }]);
+    pipeline.commit(&[
+        Change::Udlk(UdlkId(1), Some(key)),
+        tcam(3, 2),
+        tcam(9, 1),
+        Change::Mac(MacKey { bridge: 0, mac }, Some(to(3))),
+        Change::Prefix(prefix, Some(to(4))),
+    ])?;
+    let mut frame = [&mac.0[..], &[2, 0, 0, 0, 0, 2, 8, 0, 0x45]].concat();
+    frame.resize(60, 0);
+    frame[30..34].copy_from_slice(&address.octets());
+    let mut found = Vec::new();
+    for (port, name, gone) in [
+        (1, "tcam 9", Change::Tcam(9, None)),
+        (2, "tcam 3", Change::Tcam(3, None)),
+        (3, "exact", Change::Mac(MacKey { bridge: 0, mac }, None)),
+        (4, "prefix", Change::Prefix(prefix, None)),
+    ] {
+        let mut out = Vec::new();
+        let frame = FrameBuf::new(&frame);
+        let input = Input::Frame { port: PortNo(0), frame, complete_at: Time::ZERO, intact: true };
+        pipeline.handle(Time::ZERO, input, &mut out);
+        match out.pop() {
+            Some(Action::Transmit { port: PortNo(out), .. }) if out == port => {
+                found.push(name.to_owned());
+            }
+            other => found.push(format!("{other:?} in place of {name}")),
+        }
+        pipeline.commit(&[gone])?;
+    }
+    Ok(found)
+}
+
+/// What came of the pings of all pairs.
+struct Pairs {
+    topology: &'static str,
+    pairs: usize,
+    answered: usize,
+    /// Of the switch that has most.
+    entries: u32,
+}
+
+/// Topologies, by shape, the smallest first.
+fn topology(kind: ProgramKind) -> Result<(&'static str, &'static str)> {
+    const ALL: [(&str, Shape, &str); 4] = [
+        (
+            "leaf and spine",
+            Shape::Other,
+            "listed: {switches: [s1, s2, s3, s4, s5], hosts: {h1: s1, h2: s1, h3: s2, h4: s3}, \
+             links: [[s1, s4], [s1, s5], [s2, s4], [s2, s5], [s3, s4], [s3, s5]]}",
+        ),
+        ("fat tree, k = 4", Shape::FatTree { k: 4 }, "fat_tree: {k: 4}"),
+        ("BCube, n = 4, k = 1", Shape::Bcube { n: 4, k: 1 }, "bcube: {n: 4, k: 1}"),
+        ("DCell, n = 4, k = 1", Shape::Dcell { n: 4, k: 1 }, "dcell: {n: 4, k: 1}"),
+    ];
+    let suitable = ALL.iter().find(|(_, shape, _)| kind.check(*shape).is_ok());
+    let (name, _, text) = suitable.with_context(|| format!("no topology suits {kind}"))?;
+    Ok((name, text))
+}
+
+fn all_pairs(kind: ProgramKind, seed: u64) -> Result<Pairs> {
+    let (topology, text) = topology(kind)?;
+    let text = format!("name: api\ntopology: {{{text}}}\nprogram: {kind}\n");
+    let fabric: Fabric = axon_fabric::parse(Path::new("api.yaml"), &text)?;
+    let mut world = World::new(&fabric, seed);
+    if !world.run_until_true(Time::ZERO + LIMIT, World::is_ready) {
+        bail!("{kind}: {}", world.unready().unwrap_or_default());
+    }
+    let hosts = fabric.hosts.len();
+    let mut pings = Vec::new();
+    for from in 0..hosts {
+        for to in (0..hosts).filter(|&to| to != from) {
+            let target = world.address(to).context("every host has an address")?;
+            pings.push(
+                world.ping(from, PingPlan::until_reply(target, RETRY, TRIES)).context("power")?,
+            );
+        }
+    }
+    world.run_for(RETRY * u64::from(TRIES + 1));
+    let answered = |ping: &_| world.ping_stats(*ping).is_some_and(|stats| stats.received > 0);
+    let answered = pings.iter().filter(|ping| answered(ping)).count();
+    let entries = |switch| {
+        let node = world.program_node(switch)?;
+        let counts = node.pipeline().tables().counts().into_iter();
+        Some(counts.filter(|of| of.table != TableName::Interface).map(|of| of.entries).sum())
+    };
+    let entries = (0..fabric.switches.len()).filter_map(entries).max().unwrap_or(0);
+    Ok(Pairs { topology, pairs: pings.len(), answered, entries })
+}
