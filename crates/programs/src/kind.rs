@@ -1,6 +1,7 @@
 //! The programs that ship, by name.
 
 use crate::bcube::{Bcube, Cube};
+use crate::dcell::{Cells, Dcell};
 use crate::server::EthernetSwitch;
 use crate::site::{Shape, Site};
 use alloc::boxed::Box;
@@ -14,6 +15,8 @@ use serde::{Deserialize, Serialize};
 pub enum ProgramKind {
     /// BCube: servers that forward by source routes, and plain switches between them.
     Bcube,
+    /// DCell: servers that forward by address, and plain switches in the smallest cells.
+    Dcell,
 }
 
 /// A network that a program is not made for.
@@ -28,12 +31,13 @@ pub struct Unsuitable {
 
 impl ProgramKind {
     /// All of them, in order.
-    pub const ALL: &'static [ProgramKind] = &[ProgramKind::Bcube];
+    pub const ALL: &'static [ProgramKind] = &[ProgramKind::Bcube, ProgramKind::Dcell];
 
     /// The name in fabric files and messages.
     pub const fn name(self) -> &'static str {
         match self {
             ProgramKind::Bcube => "bcube",
+            ProgramKind::Dcell => "dcell",
         }
     }
 
@@ -41,6 +45,7 @@ impl ProgramKind {
     pub const fn overhead_bytes(self) -> usize {
         match self {
             ProgramKind::Bcube => crate::bcube::OVERHEAD_BYTES,
+            ProgramKind::Dcell => crate::dcell::OVERHEAD_BYTES,
         }
     }
 
@@ -54,6 +59,7 @@ impl ProgramKind {
         };
         match self {
             ProgramKind::Bcube => unless(cube_of(shape).is_some(), crate::bcube::EXPECTED),
+            ProgramKind::Dcell => unless(cells_of(shape).is_some(), crate::dcell::EXPECTED),
         }
     }
 
@@ -64,6 +70,10 @@ impl ProgramKind {
                 Some(cube) if site.node < cube.servers() => Box::new(Bcube::new(&site, cube)),
                 _ => Box::new(EthernetSwitch::new(site)),
             },
+            ProgramKind::Dcell => match cells_of(site.plan.shape) {
+                Some(cells) if site.node < cells.servers() => Box::new(Dcell::new(&site, cells)),
+                _ => Box::new(EthernetSwitch::new(site)),
+            },
         }
     }
 }
@@ -71,6 +81,13 @@ impl ProgramKind {
 fn cube_of(shape: Shape) -> Option<Cube> {
     match shape {
         Shape::Bcube { n, k } => Cube::new(n, k),
+        _ => None,
+    }
+}
+
+fn cells_of(shape: Shape) -> Option<Cells> {
+    match shape {
+        Shape::Dcell { n, k } => Cells::new(n, k),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod arp;
 pub mod bcube;
+pub mod dcell;
 pub mod kind;
 pub mod server;
 pub mod site;

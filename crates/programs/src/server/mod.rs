@@ -8,6 +8,7 @@ mod hello;
 mod host_ports;
 mod neighbours;
 mod packet;
+mod prefixes;
 
 pub use address::AddressBlock;
 pub(crate) use address::SERVERS_MAX;
@@ -16,3 +17,4 @@ pub(crate) use hello::Hello;
 pub(crate) use host_ports::HostPorts;
 pub(crate) use neighbours::{Event, Neighbours};
 pub(crate) use packet::{Outer, Packet, ipv4_packet};
+pub(crate) use prefixes::prefixes;
