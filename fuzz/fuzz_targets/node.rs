@@ -12,7 +12,7 @@ use axon_fabric::topology;
 use axon_fuzz::Reader;
 use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
 use axon_node::{Action, Command, Input, Keys, Node, Request, RequestId};
-use axon_plane::Plane;
+use axon_plane::{Lookups, Plane};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;

@@ -90,6 +90,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
+    crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;

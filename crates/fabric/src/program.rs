@@ -50,7 +50,19 @@ impl ProgramSetup {
     }
 }
 
-/// Reads `program`: it takes the place of a network, and asks for a topology that suits it.
+/// Checks that the network suits its program.
+pub(crate) fn check(fabric: &Fabric) -> Result<(), Problem> {
+    let Some(ProgramSetup { source: ProgramSource::Ships(kind), .. }) = &fabric.program else {
+        return Ok(());
+    };
+    let mut with_addresses = fabric.clone();
+    fix_addresses(&mut with_addresses);
+    kind.check(&plan(&with_addresses)).map_err(|unsuitable| {
+        Problem::new("program", format!("{kind} cannot run here"), unsuitable.expected)
+    })
+}
+
+/// Reads `program`, which takes the place of a network.
 pub(crate) fn resolve(file: &File) -> Result<Option<ProgramSetup>, Problem> {
     let Some(asked) = &file.program else { return Ok(None) };
     if file.network != FileNetwork::Axon {
@@ -68,11 +80,6 @@ pub(crate) fn resolve(file: &File) -> Result<Option<ProgramSetup>, Problem> {
             }
         },
     };
-    if let ProgramSource::Ships(kind) = source {
-        kind.check(shape(&file.topology)).map_err(|unsuitable| {
-            Problem::new("program", format!("{kind} cannot run here"), unsuitable.expected)
-        })?;
-    }
     Ok(Some(ProgramSetup { source, sizes: sizes(tables)? }))
 }
 

@@ -6,7 +6,7 @@
 //! fits: tc, and else the process of the switch, which can do everything. XDP is never chosen by
 //! itself, since it holds no rates.
 
-use crate::dataplane::{capabilities, in_kernel};
+use crate::dataplane::{capabilities, in_kernel, on_pipeline};
 use crate::kernel::Plane;
 use crate::machine::Machine;
 use axon_fabric::Problem;
@@ -24,6 +24,8 @@ pub enum Carrier {
     Xdp,
     /// The process of the switch.
     Full,
+    /// The process of the switch, with routes and steps in the tables of a pipeline.
+    Pipeline,
 }
 
 impl Carrier {
@@ -33,6 +35,7 @@ impl Carrier {
             Carrier::Tc => "tc",
             Carrier::Xdp => "xdp",
             Carrier::Full => "full",
+            Carrier::Pipeline => "pipeline",
         }
     }
 
@@ -41,8 +44,13 @@ impl Carrier {
         match self {
             Carrier::Tc => Some(Plane::Tc),
             Carrier::Xdp => Some(Plane::Xdp),
-            Carrier::Full => None,
+            Carrier::Full | Carrier::Pipeline => None,
         }
+    }
+
+    /// Whether the process of the switch carries the frames.
+    pub const fn is_process(self) -> bool {
+        self.plane().is_none()
     }
 }
 
@@ -71,6 +79,7 @@ pub fn choose(
         DataplaneName::Tc => Carrier::Tc,
         DataplaneName::Xdp => Carrier::Xdp,
         DataplaneName::Full => Carrier::Full,
+        DataplaneName::Pipeline => Carrier::Pipeline,
     };
     let refused = |what: String, expected: String| Err(Problem { key: key.into(), what, expected });
     let missing = lacking(fabric, switch, carrier);
@@ -120,9 +129,11 @@ fn automatic(
 
 fn lacking(fabric: &Fabric, switch: usize, carrier: Carrier) -> Vec<String> {
     let software = capabilities(fabric.hop_width);
-    let has = match carrier.plane() {
-        Some(plane) => in_kernel(plane, software),
-        None => software,
+    let has = match carrier {
+        Carrier::Tc => in_kernel(Plane::Tc, software),
+        Carrier::Xdp => in_kernel(Plane::Xdp, software),
+        Carrier::Full => software,
+        Carrier::Pipeline => on_pipeline(fabric.hop_width, software),
     };
     has.missing(&needs_of(fabric, switch, Runtime::Ports))
 }
@@ -142,10 +153,10 @@ mod tests {
 
     #[test]
     fn the_choice_follows_from_file_and_machine() {
-        use Carrier::{Full, Tc, Xdp};
+        use Carrier::{Full, Pipeline, Tc, Xdp};
         let (able, none) = (&Machine::ABLE, &Machine::without("as the test says"));
         let only_xdp = &Machine { no_tc: Some("no TCX".into()), no_xdp: None };
-        let table: [(&str, &str, &Machine, Carrier, &str); 11] = [
+        let table: [(&str, &str, &Machine, Carrier, &str); 12] = [
             (NONE, NONE, able, Tc, "the fastest"),
             (NONE, RATE, able, Tc, "the fastest"),
             (NONE, NONE, none, Full, "as the test says"),
@@ -156,6 +167,7 @@ mod tests {
             ("tc", RATE, able, Tc, "asked for by `dataplane`"),
             ("xdp", NONE, only_xdp, Xdp, "`dataplane`"),
             ("full", DCB, none, Full, "asked for by `dataplane`"),
+            ("pipeline", DCB, none, Pipeline, "asked for by `dataplane`"),
             ("auto", DCB, none, Full, "tc lacks"),
         ];
         for (asked, more, machine, carrier, why) in table {
@@ -203,6 +215,13 @@ mod tests {
             let refused = choose(&fabric(&format!("{key}\n{more}")), 1, machine).unwrap_err();
             assert_eq!(refused.to_string(), says);
         }
+        let mut wide = fabric("dataplane: pipeline\nhop_width: 16\n");
+        assert_eq!(choose(&wide, 1, none).unwrap().carrier, Carrier::Pipeline);
+        wide.switches[1].ports = 1023;
+        let refused = choose(&wide, 1, none).unwrap_err().to_string();
+        let says = "dataplane: the data plane `pipeline` lacks 1023 ports (asked for by \
+                    `topology`; it has 1022); expected full";
+        assert_eq!(refused, says);
         let mixed = fabric(
             "overrides: [{switches: [s2], dataplane: xdp}, {between: [s1, s3], \
                             rate: 1Mbps}]",

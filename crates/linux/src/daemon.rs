@@ -3,7 +3,7 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
-use crate::choice::{DataplaneChoice, choose};
+use crate::choice::{Carrier, DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
 use crate::incarnation::{self, beside};
@@ -23,6 +23,8 @@ use axon_fabric::assemble::{
 use axon_fabric::dcb::FlowControl;
 use axon_fabric::model::{End, Fabric};
 use axon_node::{Dataplane, NodeKind};
+use axon_plane::Lookups;
+use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, PortNo};
 use std::collections::BTreeMap;
@@ -115,8 +117,15 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
         digest: digest(&config),
         setup: Setup::Switch { fabric, seed },
     });
+    let name = (name, identity);
+    if choice.carrier == Carrier::Pipeline {
+        let tables = AxonTables::with_config(&config.plane);
+        let plane = axon_plane::Plane::with_lookups(config.plane, tables);
+        let node = SwitchNode::<FrameBuf, _>::new(config.control, plane);
+        return run(node, clock, name, (ports, None), Some((choice, None)), options);
+    }
     let node = config.on_software();
-    run(node, clock, (name, identity), (ports, None), Some((choice, None)), options)
+    run(node, clock, name, (ports, None), Some((choice, None)), options)
 }
 
 /// Runs a switch whose frames the kernel carries. It goes on carrying them if the process ends

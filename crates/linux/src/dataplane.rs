@@ -5,6 +5,7 @@ use axon_fabric::model::Fabric;
 use axon_fabric::needs::{self, Lacking, Runtime};
 use axon_node::{Capabilities, Feature, FeatureSet};
 use axon_plane::{PlaneConfig, axon};
+use axon_programs::axon as program;
 use axon_wire::{HopWidth, Rate};
 
 /// The fastest link that a port of this machine can be on. At 100 Gb/s the longest frame of a
@@ -30,6 +31,12 @@ pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
         Plane::Xdp => ("xdp", FeatureSet::EMPTY),
     };
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
+}
+
+/// The same where the software plane `software` has its lookups in the tables of a pipeline.
+pub fn on_pipeline(hop_width: HopWidth, software: Capabilities) -> Capabilities {
+    let program = program::capabilities(&PlaneConfig::largest(hop_width));
+    Capabilities { name: program.name, ports: program.ports, ..software }
 }
 
 /// Refuses a fabric that needs more of its switches than the software plane has.

@@ -202,6 +202,7 @@ fn every_plane() {
         ("dataplane: tc\nlinks: {rate: 1Gbps}", Carrier::Tc),
         ("dataplane: xdp", Carrier::Xdp),
         ("dataplane: full\nlinks: {rate: 1Gbps}", Carrier::Full),
+        ("dataplane: pipeline\nlinks: {rate: 1Gbps}", Carrier::Pipeline),
         // Neighbours of other kinds.
         (
             "overrides: [{switches: [s2], dataplane: xdp}, {switches: [s3], dataplane: full}]",

@@ -26,6 +26,7 @@ const VARIABLE: &str = "AXON_RECORD_SECONDS";
 fn main() -> ExitCode {
     support::run(&[
         ("a_ring_that_loses_links_under_tcp_is_replayed_without_a_difference", ring),
+        ("a_ring_on_the_pipeline_is_replayed_on_the_native_plane_without_a_difference", pipeline),
         ("a_switch_that_is_killed_leaves_two_recordings", killed),
         ("agents_of_hosts_are_recorded_too", agents),
         ("a_directory_with_recordings_is_left_alone", left_alone),
@@ -104,13 +105,26 @@ fn ends_well(child: Child) {
 }
 
 fn ring() {
+    if let Some(recordings) = ring_with("") {
+        altered(&recordings.0.join("s2.axrec"));
+    }
+}
+
+/// Axon's lookups are entries of tables there, and what they answer is recorded.
+fn pipeline() {
+    ring_with("dataplane: pipeline\n");
+}
+
+/// Runs a ring with this in its file, while its links fail; the recordings, which all replay.
+/// Nothing where a program is missing.
+fn ring_with(more: &str) -> Option<Recordings> {
     if !needs::programs(&["iperf3"]) {
-        return;
+        return None;
     }
     let given = std::env::var(VARIABLE).ok().and_then(|text| text.parse().ok());
     let seconds: u64 = given.unwrap_or(SECONDS);
     let recordings = Recordings::new();
-    let lab = recordings.up(&ring_file());
+    let lab = recordings.up(&format!("{}{more}", ring_file()));
     let fabric = lab.fabric().expect("its file is there");
     // From each switch to the one opposite, and back: every link has its part.
     let flows: [(usize, usize); 4] = [(1, 5), (3, 7), (6, 2), (8, 4)];
@@ -146,7 +160,7 @@ fn ring() {
     }
     let carried: u64 = all.iter().map(|(_, replayed)| replayed.actions).sum();
     assert!(carried > 100 * seconds, "{carried}");
-    altered(&recordings.0.join("s2.axrec"));
+    Some(recordings)
 }
 
 /// A byte that is changed in the middle of a recording is found, with its place.

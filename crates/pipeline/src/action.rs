@@ -113,6 +113,8 @@ pub enum Modify {
     AxonPush(Route),
     /// Takes the next hop of an Axon packet and puts the ingress port on its reverse list.
     AxonHop,
+    /// Makes an Axon packet one that could not be forwarded: its type becomes Error.
+    AxonError,
     /// Takes the Axon header off.
     AxonStrip,
 }

@@ -202,6 +202,7 @@ fn describe_change(change: &Modify) -> String {
         Modify::SetSource(mac) => format!("source {mac}"),
         Modify::AxonPush(route) => format!("push {} hops", route.hops.len()),
         Modify::AxonHop => "take an Axon hop".into(),
+        Modify::AxonError => "make the Axon packet an error".into(),
         Modify::AxonStrip => "strip the Axon header".into(),
     }
 }

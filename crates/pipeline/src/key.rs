@@ -19,13 +19,11 @@ const BLOCK: usize = 4;
 const BEFORE: usize = 2;
 /// Keys reach only so far into the frame, in bytes.
 pub const REACH_BYTES: usize = 128;
-/// Where metadata begins in a key.
-const METADATA: usize = BLOCKS_MAX * BLOCK;
-/// Bytes of a key as it is looked up: four blocks and four bytes of metadata.
-pub const KEY_BYTES: usize = METADATA + 4;
+/// Bytes of a key as it is looked up: four blocks and metadata, in whole words.
+pub const KEY_BYTES: usize = BLOCKS_MAX * BLOCK + 4;
 
-/// A key as it is looked up: the blocks in the order of the frame, then ingress port (2 bytes),
-/// priority (1 byte) and one byte of zero. What a key does not use is zero.
+/// A key as it is looked up: its fields in their order, as values and masks of entries have them;
+/// zero behind them.
 pub type KeyBytes = [u8; KEY_BYTES];
 
 /// The number of a lookup key, which entries of the TCAM name.
@@ -115,16 +113,12 @@ pub enum KeyError {
 /// A key as the parser extracts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extractor {
-    /// The blocks, in order.
-    blocks: [u8; BLOCKS_MAX],
-    count: u8,
-    /// All blocks are in a frame of this length.
-    whole_bytes: u16,
-    has_metadata: bool,
-    /// By the place in an entry's value: the place in the key.
-    places: Vec<u8>,
-    /// The bits of the key that are used.
-    used: KeyBytes,
+    /// By the place in the key: which byte of the frame it is; anything where it is metadata.
+    bytes: Vec<u8>,
+    /// Where the ingress port is in the key.
+    ingress_at: Option<u8>,
+    /// Where the priority is in the key.
+    priority_at: Option<u8>,
 }
 
 impl Udlk {
@@ -157,122 +151,69 @@ impl Extractor {
         if udlk.fields.is_empty() {
             return Err(KeyError::Empty);
         }
-        let mut blocks: Vec<u8> = Vec::new();
+        let mut extractor = Extractor { bytes: Vec::new(), ingress_at: None, priority_at: None };
         for field in &udlk.fields {
-            if let Field::Bytes { first, last } = *field {
-                if last < first {
+            let at = Some(extractor.bytes.len() as u8);
+            match *field {
+                Field::Ingress if extractor.ingress_at.is_none() => extractor.ingress_at = at,
+                Field::Priority if extractor.priority_at.is_none() => extractor.priority_at = at,
+                Field::Bytes { first, last } if last < first => {
                     return Err(KeyError::Reversed { first, last });
                 }
-                if usize::from(last) >= REACH_BYTES {
+                Field::Bytes { last, .. } if usize::from(last) >= REACH_BYTES => {
                     return Err(KeyError::Beyond(last));
                 }
-                blocks.extend((first..=last).map(block_of));
+                Field::Bytes { .. } => {}
+                Field::Ingress | Field::Priority => return Err(KeyError::Repeated),
+            }
+            match *field {
+                Field::Bytes { first, last } => extractor.bytes.extend(first..=last),
+                metadata => extractor.bytes.extend(core::iter::repeat_n(0, metadata.len())),
             }
         }
-        blocks.sort_unstable();
+        extractor.check_bytes(udlk)?;
+        Ok(extractor)
+    }
+
+    /// Checks that the bytes of the frame are in few blocks, and each there once.
+    fn check_bytes(&self, udlk: &Udlk) -> Result<(), KeyError> {
+        let ranges = udlk.fields.iter().filter_map(|field| match *field {
+            Field::Bytes { first, last } => Some(first..=last),
+            _ => None,
+        });
+        let mut bytes: Vec<u8> = ranges.flatten().collect();
+        bytes.sort_unstable();
+        let mut blocks: Vec<u8> = bytes.iter().copied().map(block_of).collect();
         blocks.dedup();
         if blocks.len() > BLOCKS_MAX {
             return Err(KeyError::Blocks(blocks.len()));
         }
-        let mut extractor = Extractor {
-            blocks: [0; BLOCKS_MAX],
-            count: blocks.len() as u8,
-            whole_bytes: blocks.last().map_or(0, |&last| u16::from(last) * 4 + 2),
-            has_metadata: udlk.fields.iter().any(|field| !matches!(field, Field::Bytes { .. })),
-            places: Vec::new(),
-            used: [0; KEY_BYTES],
-        };
-        extractor.blocks[..blocks.len()].copy_from_slice(&blocks);
-        for field in &udlk.fields {
-            match *field {
-                Field::Ingress => extractor.places.extend([METADATA as u8, METADATA as u8 + 1]),
-                Field::Priority => extractor.places.push(METADATA as u8 + 2),
-                Field::Bytes { first, last } => {
-                    let place = |byte: u8| {
-                        let block = blocks.partition_point(|&block| block < block_of(byte));
-                        (block * BLOCK + (usize::from(byte) + BEFORE) % BLOCK) as u8
-                    };
-                    extractor.places.extend((first..=last).map(place));
-                }
-            }
-        }
-        for &place in &extractor.places {
-            if core::mem::replace(&mut extractor.used[usize::from(place)], 0xff) != 0 {
-                return Err(KeyError::Repeated);
-            }
-        }
-        Ok(extractor)
+        let is_repeated = bytes.windows(2).any(|two| two[0] == two[1]);
+        if is_repeated { Err(KeyError::Repeated) } else { Ok(()) }
     }
 
-    /// Bytes of the value and the mask of an entry.
-    pub(crate) fn value_bytes(&self) -> usize {
-        self.places.len()
-    }
-
-    /// The bits of the key that are used.
-    pub(crate) fn used(&self) -> &KeyBytes {
-        &self.used
-    }
-
-    /// Value or mask of an entry, each byte at its place in the key; `None` if it is not as long as
-    /// the key has bytes.
-    pub(crate) fn arrange(&self, value: &[u8]) -> Option<KeyBytes> {
-        if value.len() != self.places.len() {
-            return None;
-        }
-        let mut key = [0; KEY_BYTES];
-        for (&byte, &place) in value.iter().zip(&self.places) {
-            key[usize::from(place)] = byte;
-        }
-        Some(key)
-    }
-
-    /// The bytes of a key in the order of its fields.
-    pub(crate) fn disarrange(&self, key: &KeyBytes) -> Vec<u8> {
-        self.places.iter().map(|&place| key[usize::from(place)]).collect()
+    /// Bytes of the key, and of the value and the mask of an entry.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
     }
 
     /// The key of a frame.
     #[inline]
     pub(crate) fn extract(&self, frame: &[u8], ingress: PortNo, priority: u8) -> KeyBytes {
         let mut key = [0; KEY_BYTES];
-        if frame.len() >= usize::from(self.whole_bytes) {
-            for (to, &block) in
-                key.chunks_exact_mut(BLOCK).zip(&self.blocks[..usize::from(self.count)])
-            {
-                let end = usize::from(block) * BLOCK + BLOCK - BEFORE;
-                match end.checked_sub(BLOCK) {
-                    Some(start) => {
-                        if let Some(from) = frame.get(start..end) {
-                            to.copy_from_slice(from);
-                        }
-                    }
-                    None => to[BEFORE..].copy_from_slice(&frame[..end]),
-                }
+        for (byte, &at) in key.iter_mut().zip(&self.bytes) {
+            *byte = frame.get(usize::from(at)).copied().unwrap_or(0);
+        }
+        if let Some(at) = self.ingress_at {
+            let place = key.get_mut(usize::from(at)..).and_then(|rest| rest.first_chunk_mut());
+            if let Some(place) = place {
+                *place = ingress.0.to_be_bytes();
             }
-        } else {
-            self.extract_short(frame, &mut key);
         }
-        if self.has_metadata {
-            key[METADATA..METADATA + 2].copy_from_slice(&ingress.0.to_be_bytes());
-            key[METADATA + 2] = priority;
-        }
-        for (byte, used) in key.iter_mut().zip(&self.used) {
-            *byte &= used;
+        if let Some(place) = self.priority_at.and_then(|at| key.get_mut(usize::from(at))) {
+            *place = priority;
         }
         key
-    }
-
-    /// The blocks of a frame that ends before the last of them.
-    #[cold]
-    fn extract_short(&self, frame: &[u8], key: &mut KeyBytes) {
-        for (index, &block) in self.blocks[..usize::from(self.count)].iter().enumerate() {
-            for offset in 0..BLOCK {
-                let byte = (usize::from(block) * BLOCK + offset).checked_sub(BEFORE);
-                let byte = byte.and_then(|at| frame.get(at));
-                key[index * BLOCK + offset] = byte.copied().unwrap_or(0);
-            }
-        }
     }
 }
 
@@ -302,17 +243,19 @@ mod tests {
         let filter = Udlk::new([Field::Ingress, bytes(30, 33), bytes(42, 45)]);
         let filter = Extractor::new(&filter).unwrap();
         let key = filter.extract(&frame(), PortNo(0x103), 5);
-        assert_eq!(key[..8], [30, 31, 32, 33, 42, 43, 44, 45]);
-        assert_eq!(key[16..], [1, 3, 0, 0], "the priority was not asked for");
-        let arranged = filter.arrange(&[1, 3, 30, 31, 32, 33, 42, 43, 44, 45]).unwrap();
-        assert_eq!(arranged, key, "a value has the fields in the order of the key");
+        assert_eq!(key[..10], [1, 3, 30, 31, 32, 33, 42, 43, 44, 45], "fields in their order");
+        assert_eq!(key[10..], [0; 10], "the priority was not asked for");
+        let backwards = Udlk::new([bytes(34, 35), Field::Priority, bytes(22, 23), Field::Ingress]);
+        let key = Extractor::new(&backwards).unwrap().extract(&frame(), PortNo(0x103), 5);
+        assert_eq!(key[..8], [34, 35, 5, 22, 23, 1, 3, 0]);
     }
 
     #[test]
-    fn the_destination_mac_begins_in_the_middle_of_a_block() {
-        let mac = Extractor::new(&Udlk::new([bytes(0, 5)])).unwrap();
-        assert_eq!(mac.extract(&frame(), PortNo(0), 0)[..8], [0, 0, 0, 1, 2, 3, 4, 5]);
-        assert_eq!(mac.arrange(&[9; 6]).unwrap()[..9], [0, 0, 9, 9, 9, 9, 9, 9, 0]);
+    fn the_longest_key_has_four_blocks_and_all_metadata() {
+        let all = Udlk::new([bytes(2, 17), Field::Ingress, Field::Priority]);
+        let key = Extractor::new(&all).unwrap().extract(&frame(), PortNo(0x103), 5);
+        assert_eq!(key[..16], (2..18).collect::<Vec<u8>>());
+        assert_eq!(key[16..], [1, 3, 5, 0]);
     }
 
     #[test]

@@ -12,10 +12,12 @@ extern crate alloc;
 
 pub mod action;
 pub mod change;
+pub mod expand;
 pub mod explain;
 pub mod frame_type;
 pub mod key;
 mod modify;
+pub mod ordered;
 mod pipeline;
 mod program;
 pub mod register;

@@ -27,7 +27,7 @@ use axon_plane::dcb::DcbConfig;
 use axon_plane::ecn::{NotCapable, Profile};
 use axon_plane::memory::{MemoryConfig, PriorityGroupLimits, QueueLimits, Share};
 use axon_plane::notification::{CnConfig, EcnConfig};
-use axon_plane::{Plane, PlaneConfig, RouteTables};
+use axon_plane::{Lookups, Plane, PlaneConfig, RouteTables};
 use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
@@ -284,7 +284,7 @@ fn edge_step(packets: usize, hertz: f64) {
             let at = index as usize * STRIDE;
             let slot = &mut pool[at..at + START + FRAME_BYTES];
             let to = MacAddr::destination_of(&slot[START..]).unwrap_or_default();
-            let Some(route) = tables.lookup(HOST, to) else { panic!("every route is there") };
+            let Some(route) = tables.header(HOST, to) else { panic!("every route is there") };
             let packet = &mut slot[START - route.len()..];
             packet[..route.len()].copy_from_slice(route);
             let step = forward(packet, width, HOST, kind_of);

@@ -17,9 +17,9 @@ pub mod probe;
 pub mod qos;
 pub mod reference;
 
-pub use axon::Plane;
 pub use axon::forward::{Step, forward};
 pub use axon::routes::RouteTables;
+pub use axon::{Lookups, Plane};
 pub use axon::{ethernet, layers, meter, pause, routes};
 pub use config::{OnFull, PlaneConfig, PuntLimit};
 pub use congestion::{ecn, notification, qcn};

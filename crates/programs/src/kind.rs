@@ -1,18 +1,43 @@
 //! The programs that ship, by name.
 
-use crate::bcube::{Bcube, Cube};
-use crate::dcell::{Cells, Dcell};
+use crate::bcube::{self, Bcube};
+use crate::bridge::Bridge;
+use crate::dcell::{self, Dcell};
+use crate::fat_tree::{self, FatTree};
+use crate::link_state::PORTS_MAX;
+use crate::planned::{Design, Planned};
+use crate::portland::{self, PortLand};
 use crate::server::EthernetSwitch;
-use crate::site::{Shape, Site};
+use crate::site::{Plan, Site};
+use crate::stack::{self, Stack};
+use crate::tags::{self, Tags};
+use crate::vl2::{self, Vl2};
 use alloc::boxed::Box;
-use axon_pipeline::Program;
+use alloc::string::{String, ToString};
+use axon_pipeline::{Control, Program, Received};
+use axon_wire::Time;
 use core::fmt;
 use serde::{Deserialize, Serialize};
+
+/// Bytes of a label of MPLS.
+const LABEL_BYTES: usize = 4;
 
 /// A program that ships.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramKind {
+    /// A learning bridge with RSTP.
+    Bridge,
+    /// Two-level lookup in a fat tree.
+    FatTree,
+    /// PortLand.
+    Portland,
+    /// Labels that each switch swaps.
+    Tags,
+    /// Labels that each switch pops.
+    Stack,
+    /// Packets in packets, spread over the middle of the network.
+    Vl2,
     /// BCube: servers that forward by source routes, and plain switches between them.
     Bcube,
     /// DCell: servers that forward by address, and plain switches in the smallest cells.
@@ -31,11 +56,26 @@ pub struct Unsuitable {
 
 impl ProgramKind {
     /// All of them, in order.
-    pub const ALL: &'static [ProgramKind] = &[ProgramKind::Bcube, ProgramKind::Dcell];
+    pub const ALL: &'static [ProgramKind] = &[
+        ProgramKind::Bridge,
+        ProgramKind::FatTree,
+        ProgramKind::Portland,
+        ProgramKind::Tags,
+        ProgramKind::Stack,
+        ProgramKind::Vl2,
+        ProgramKind::Bcube,
+        ProgramKind::Dcell,
+    ];
 
     /// The name in fabric files and messages.
     pub const fn name(self) -> &'static str {
         match self {
+            ProgramKind::Bridge => "bridge",
+            ProgramKind::FatTree => "fat_tree",
+            ProgramKind::Portland => "portland",
+            ProgramKind::Tags => "tags",
+            ProgramKind::Stack => "stack",
+            ProgramKind::Vl2 => "vl2",
             ProgramKind::Bcube => "bcube",
             ProgramKind::Dcell => "dcell",
         }
@@ -44,8 +84,26 @@ impl ProgramKind {
     /// Bytes that the program's entries put before frames between nodes, at most.
     pub const fn overhead_bytes(self) -> usize {
         match self {
-            ProgramKind::Bcube => crate::bcube::OVERHEAD_BYTES,
-            ProgramKind::Dcell => crate::dcell::OVERHEAD_BYTES,
+            ProgramKind::Bridge | ProgramKind::FatTree | ProgramKind::Portland => 0,
+            ProgramKind::Tags => LABEL_BYTES,
+            ProgramKind::Stack => stack::HOPS_MAX * LABEL_BYTES,
+            ProgramKind::Vl2 => vl2::OVERHEAD_BYTES,
+            ProgramKind::Bcube => bcube::OVERHEAD_BYTES,
+            ProgramKind::Dcell => dcell::OVERHEAD_BYTES,
+        }
+    }
+
+    /// What the program runs on.
+    pub const fn expected(self) -> &'static str {
+        match self {
+            ProgramKind::Bridge => "any network",
+            ProgramKind::FatTree => fat_tree::EXPECTED,
+            ProgramKind::Portland => portland::EXPECTED,
+            ProgramKind::Tags => tags::EXPECTED,
+            ProgramKind::Stack => stack::EXPECTED,
+            ProgramKind::Vl2 => vl2::EXPECTED,
+            ProgramKind::Bcube => bcube::EXPECTED,
+            ProgramKind::Dcell => dcell::EXPECTED,
         }
     }
 
@@ -53,47 +111,78 @@ impl ProgramKind {
     ///
     /// # Errors
     /// What it is made for.
-    pub fn check(self, shape: Shape) -> Result<(), Unsuitable> {
-        let unless = |fits, expected| {
-            if fits { Ok(()) } else { Err(Unsuitable { program: self, expected }) }
-        };
-        match self {
-            ProgramKind::Bcube => unless(cube_of(shape).is_some(), crate::bcube::EXPECTED),
-            ProgramKind::Dcell => unless(cells_of(shape).is_some(), crate::dcell::EXPECTED),
+    pub fn check(self, plan: &Plan) -> Result<(), Unsuitable> {
+        let unsuitable = |expected| Err(Unsuitable { program: self, expected });
+        if plan.nodes.iter().any(|node| node.ports.len() > PORTS_MAX) {
+            return unsuitable("switches with at most 512 ports");
         }
+        let suits = match self {
+            ProgramKind::Bridge => true,
+            ProgramKind::FatTree => FatTree::of(plan).is_some(),
+            ProgramKind::Portland => PortLand::of(plan).is_some(),
+            ProgramKind::Tags => Tags::of(plan).is_some(),
+            ProgramKind::Stack => Stack::suits(plan),
+            ProgramKind::Vl2 => Vl2::of(plan).is_some(),
+            ProgramKind::Bcube => bcube::of(plan).is_some(),
+            ProgramKind::Dcell => dcell::of(plan).is_some(),
+        };
+        if suits { Ok(()) } else { unsuitable(self.expected()) }
     }
 
-    /// The program of one node of a network that was checked.
+    /// The program of one node of a network that was checked. In another network it fails at once,
+    /// and says why.
     pub fn program(self, site: Site) -> Box<dyn Program> {
         match self {
-            ProgramKind::Bcube => match cube_of(site.plan.shape) {
+            ProgramKind::Bridge => Box::new(Bridge::new(&site)),
+            ProgramKind::FatTree => self.planned(site, FatTree::of),
+            ProgramKind::Portland => self.planned(site, PortLand::of),
+            ProgramKind::Tags => self.planned(site, Tags::of),
+            ProgramKind::Stack => self.planned(site, |_| Some(Stack)),
+            ProgramKind::Vl2 => self.planned(site, Vl2::of),
+            ProgramKind::Bcube => match bcube::of(&site.plan) {
                 Some(cube) if site.node < cube.servers() => Box::new(Bcube::new(&site, cube)),
-                _ => Box::new(EthernetSwitch::new(site)),
+                Some(_) => Box::new(EthernetSwitch::new(site)),
+                None => self.unfit(),
             },
-            ProgramKind::Dcell => match cells_of(site.plan.shape) {
+            ProgramKind::Dcell => match dcell::of(&site.plan) {
                 Some(cells) if site.node < cells.servers() => Box::new(Dcell::new(&site, cells)),
-                _ => Box::new(EthernetSwitch::new(site)),
+                Some(_) => Box::new(EthernetSwitch::new(site)),
+                None => self.unfit(),
             },
         }
     }
-}
 
-fn cube_of(shape: Shape) -> Option<Cube> {
-    match shape {
-        Shape::Bcube { n, k } => Cube::new(n, k),
-        _ => None,
+    fn unfit(self) -> Box<dyn Program> {
+        Box::new(Unfit(Unsuitable { program: self, expected: self.expected() }))
     }
-}
 
-fn cells_of(shape: Shape) -> Option<Cells> {
-    match shape {
-        Shape::Dcell { n, k } => Cells::new(n, k),
-        _ => None,
+    fn planned<D: Design + 'static>(
+        self,
+        site: Site,
+        of: impl FnOnce(&Plan) -> Option<D>,
+    ) -> Box<dyn Program> {
+        match of(&site.plan) {
+            Some(design) => Box::new(Planned::new(site, design)),
+            None => self.unfit(),
+        }
     }
 }
 
 impl fmt::Display for ProgramKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
+    }
+}
+
+/// In place of a program that is not made for its network.
+struct Unfit(Unsuitable);
+
+impl Program for Unfit {
+    fn start(&mut self, _: Time, _: &mut dyn Control) {}
+
+    fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
+
+    fn failure(&self) -> Option<String> {
+        Some(self.0.to_string())
     }
 }

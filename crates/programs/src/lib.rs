@@ -5,15 +5,36 @@
 //! the simulator and with real ports alike.
 #![no_std]
 #![forbid(unsafe_code)]
+#![deny(clippy::float_arithmetic)]
 
 extern crate alloc;
 
 pub mod arp;
+pub mod axon;
 pub mod bcube;
+pub mod book;
+pub mod bridge;
 pub mod dcell;
+pub mod entries;
+pub mod fat_tree;
 pub mod kind;
+pub mod link_state;
+pub mod live;
+#[cfg(test)]
+mod net;
+pub mod planned;
+#[cfg(test)]
+mod plans;
+pub mod portland;
 pub mod server;
 pub mod site;
+mod spread;
+pub mod stack;
+pub mod tags;
+#[cfg(test)]
+mod tests;
+mod tree;
+pub mod vl2;
 
 pub use kind::{ProgramKind, Unsuitable};
 pub use site::{Neighbour, Plan, PlanHost, PlanNode, Shape, Site};

@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     pub router: Option<RouterKind>,
     /// The data plane of the switches; `reference` is slow, stores every frame, and has no traffic
-    /// classes
+    /// classes; `pipeline` holds routes and steps in the tables of a programmable pipeline
     #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     pub dataplane: DataplaneKind,
     /// Threads to run on, 1 to 64; results are the same with any number

@@ -21,6 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-node", &["axon-wire"]),
     ("axon-capture", &["axon-node", "axon-wire"]),
     ("axon-plane", &["axon-node", "axon-wire"]),
+    ("axon-pipeline", &["axon-node", "axon-plane", "axon-wire"]),
+    ("axon-programs", &["axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
@@ -34,22 +36,24 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-bench", &BENCH),
     ("axon", &AXON),
 ];
-const FABRIC: [&str; 7] = [
+const FABRIC: [&str; 9] = [
     "axon-capture",
     "axon-control",
     "axon-dcbx",
     "axon-node",
+    "axon-pipeline",
     "axon-plane",
+    "axon-programs",
     "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 9] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
-const LINUX: [&str; 8] = with(FABRIC, ["axon-fabric"]);
-const DEMO: [&str; 9] = with(LINUX, ["axon-linux"]);
-const CONFORMANCE: [&str; 11] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 13] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
-const BENCH: [&str; 14] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 15] = with(BENCH, ["axon-bench"]);
+const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
+const LINUX: [&str; 10] = with(FABRIC, ["axon-fabric"]);
+const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
+const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
+const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 17] = with(BENCH, ["axon-bench"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[("axon-control", &["axon-plane", "axon-prove"])];
 /// A dependency needs one of these; terms joined by AND need to be here each.

@@ -20,6 +20,8 @@ pub enum DataplaneName {
     Xdp,
     /// The process of the switch: all that there is.
     Full,
+    /// The same, with routes and steps in the tables of a programmable pipeline.
+    Pipeline,
 }
 
 impl fmt::Display for DataplaneName {
@@ -29,6 +31,7 @@ impl fmt::Display for DataplaneName {
             DataplaneName::Tc => "tc",
             DataplaneName::Xdp => "xdp",
             DataplaneName::Full => "full",
+            DataplaneName::Pipeline => "pipeline",
         })
     }
 }

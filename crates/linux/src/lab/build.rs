@@ -178,7 +178,7 @@ pub fn set_up_host(host: &HostPlan) -> Result<()> {
         Offloads::Bare => &[Offload::Tso, Offload::Gso, Offload::TxChecksum, Offload::TxVlan],
     };
     // XDP sends to no other.
-    let gro: &[Offload] = if host.carrier == Carrier::Full { &[Offload::Gro] } else { &[] };
+    let gro: &[Offload] = if host.carrier.is_process() { &[Offload::Gro] } else { &[] };
     for offload in off.iter().chain(gro) {
         sys::set_offload(device, *offload, false)
             .with_context(|| format!("cannot switch {offload:?} of {device} off"))?;

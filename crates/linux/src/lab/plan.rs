@@ -67,8 +67,8 @@ pub enum Offloads {
 
 impl Offloads {
     fn of(dataplanes: &[DataplaneChoice]) -> Offloads {
-        let has = |carrier| dataplanes.iter().any(|choice| choice.carrier == carrier);
-        match (has(Carrier::Xdp), has(Carrier::Full)) {
+        let any = |is: fn(Carrier) -> bool| dataplanes.iter().any(|choice| is(choice.carrier));
+        match (any(|carrier| carrier == Carrier::Xdp), any(Carrier::is_process)) {
             (true, _) => Offloads::Bare,
             (false, true) => Offloads::Finished,
             (false, false) => Offloads::Kept,
@@ -158,7 +158,7 @@ impl Plan {
             });
         }
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
-        let has_kernel = dataplanes.iter().any(|choice| choice.carrier != Carrier::Full);
+        let has_kernel = dataplanes.iter().any(|choice| !choice.carrier.is_process());
         let has_bridges = options.bridges;
         Ok(Plan { switches, controller, hosts, cables, has_kernel, has_bridges })
     }

@@ -9,7 +9,6 @@ use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
-use crate::choice::Carrier;
 use crate::dataplane;
 use crate::machine::Machine;
 use crate::record::EXTENSION;
@@ -62,7 +61,7 @@ pub fn up(
             options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))
         };
         // A trial takes a moment, and a file that needs no kernel does without.
-        if chosen(&options)?.iter().any(|choice| choice.carrier != Carrier::Full) {
+        if chosen(&options)?.iter().any(|choice| !choice.carrier.is_process()) {
             options.machine = Some(asked.machine.clone().unwrap_or_else(Machine::tried));
         }
         let plan = Plan::of(&fabric, &options).map_err(|error| axon_fabric::placed(file, error))?;

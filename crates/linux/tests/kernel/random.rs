@@ -4,7 +4,7 @@ use crate::step::{LOOPBACK, SHORTEST, hex, is_within_limits, run, transit};
 use crate::{BPF, bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelError, LoadedProgram, Plane, Traffic};
 use axon_node::{Action, Dataplane, Input, Node, PortKind, PortSetting};
-use axon_plane::PlaneConfig;
+use axon_plane::{Lookups, PlaneConfig};
 use axon_wire::header::{self, PacketType};
 use axon_wire::{Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
 use aya::maps::{HashMap, Map, MapData};

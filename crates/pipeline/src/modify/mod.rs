@@ -8,7 +8,7 @@ use crate::action::{Interface, Modify, Tunnel};
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
 use axon_plane::routes;
-use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth};
+use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Frame, MacAddr, PortNo};
 
@@ -62,6 +62,11 @@ pub(crate) fn modify<B: Frame>(
                 return Err(Drop::Malformed);
             }
             header::advance(frame.bytes_mut(), context.hop_width, context.ingress);
+            Ok(())
+        }
+        Modify::AxonError => {
+            axon_header(frame, parsed, context.hop_width)?;
+            header::set_type(frame.bytes_mut(), PacketType::Error);
             Ok(())
         }
         Modify::AxonStrip => {
@@ -157,4 +162,41 @@ fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethertype: u16) {
         place.copy_from_slice(&ethertype.to_be_bytes());
     }
     *parsed = Parsed::ethernet(frame.bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_wire::{FrameBuf, Route};
+
+    #[test]
+    fn an_axon_header_is_pushed_advanced_made_an_error_and_stripped() {
+        for hop_width in [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen] {
+            let plain: alloc::vec::Vec<u8> = (0..60).collect();
+            let mut frame = FrameBuf::new(&plain);
+            let mut parsed = Parsed::ethernet(frame.bytes());
+            let context = Context { ingress: PortNo(7), hop_width, tunnel: &|_| None };
+            let mut make =
+                |change, frame: &mut FrameBuf| modify(frame, &mut parsed, &change, context);
+            let refused = Err(Drop::Malformed);
+            for change in [Modify::AxonHop, Modify::AxonError, Modify::AxonStrip] {
+                assert_eq!(make(change, &mut frame), refused, "there is no header");
+            }
+            assert_eq!(make(Modify::AxonPush(Route::from([3, 4])), &mut frame), Ok(()));
+            assert_eq!(make(Modify::AxonPush(Route::from([3])), &mut frame), refused);
+            for change in [Modify::AxonHop, Modify::AxonError] {
+                assert_eq!(make(change, &mut frame), Ok(()));
+            }
+            let mut expected = plain.clone();
+            expected.splice(0..0, core::iter::repeat_n(0, hop_width.header_bytes(2)));
+            header::emit(&mut expected, hop_width, PacketType::Error, &[PortNo(4)], &[PortNo(7)])
+                .unwrap();
+            assert_eq!(frame.bytes(), expected);
+            assert_eq!(make(Modify::AxonHop, &mut frame), Ok(()));
+            assert_eq!(make(Modify::AxonHop, &mut frame), refused, "no hop is left");
+            assert_eq!(make(Modify::AxonStrip, &mut frame), Ok(()));
+            assert_eq!(frame.bytes(), plain);
+            assert_eq!(parsed, Parsed::ethernet(&plain));
+        }
+    }
 }

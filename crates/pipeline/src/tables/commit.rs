@@ -231,7 +231,7 @@ impl Tables {
 
     fn check_tcam(&self, slot: &TcamSlot) -> Result<(), Reason> {
         let key = self.key(slot.udlk).ok_or(Reason::NoSuchUdlk(slot.udlk))?;
-        let expected = key.extractor.value_bytes();
+        let expected = key.extractor.len();
         if let Some(wrong) = [&slot.value, &slot.mask].into_iter().find(|of| of.len() != expected) {
             let found = u16::try_from(wrong.len()).unwrap_or(u16::MAX);
             return Err(Reason::ValueBytes { expected: expected as u16, found });
@@ -284,7 +284,7 @@ impl Tables {
                 let slot = self.tcam.get_mut(usize::from(index))?.take()?;
                 self.tcam_entries -= 1;
                 if let Some(Some(key)) = self.keys.get_mut(usize::from(slot.udlk.0)) {
-                    key.tcam.clear(index);
+                    key.tcam.clear(index, &slot.value, &slot.mask);
                     key.users -= 1;
                 }
                 self.release(&slot.entry.action);
@@ -346,7 +346,7 @@ impl Tables {
                 self.of_type[of as usize].push(id);
             }
         }
-        let tcam = Tcam::new(extractor.used());
+        let tcam = Tcam::new(extractor.len());
         self.keys[usize::from(id.0)] = Some(Key { udlk, extractor, tcam, users: 0 });
     }
 
@@ -356,9 +356,7 @@ impl Tables {
             self.tcam.resize_with(place + 1, || None);
         }
         if let Some(Some(key)) = self.keys.get_mut(usize::from(slot.udlk.0)) {
-            let value = key.extractor.arrange(&slot.value).unwrap_or_default();
-            let mask = key.extractor.arrange(&slot.mask).unwrap_or_default();
-            key.tcam.set(index, &value, &mask);
+            key.tcam.set(index, &slot.value, &slot.mask);
             key.users += 1;
         }
         self.hold(&slot.entry.action);

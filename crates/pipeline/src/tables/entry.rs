@@ -102,7 +102,8 @@ pub struct PortOptions {
     /// Whether IPv4 destinations and labels of its frames are looked up; true by default.
     pub routed: bool,
     /// Whether a frame goes to the control program besides if its source MAC has no entry of this
-    /// port's bridge that leads to this port; false by default.
+    /// port's bridge that leads to this port: directly, by an interface, or by a group whose only
+    /// member is an interface of this port. False by default.
     pub learn: bool,
 }
 

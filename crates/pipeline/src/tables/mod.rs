@@ -252,6 +252,11 @@ impl Tables {
             crate::Target::Interface(number) => {
                 self.interfaces.get(number).is_some_and(|interface| interface.port == ingress)
             }
+            crate::Target::Group(number) => {
+                let members = self.groups.get(number).map_or(&[][..], |group| &group.interfaces);
+                let port = |&one: &u16| self.interfaces.get(one).map(|interface| interface.port);
+                matches!(members, [one] if port(one) == Some(ingress))
+            }
             _ => false,
         };
         !entry.is_some_and(leads)

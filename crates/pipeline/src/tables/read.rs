@@ -154,8 +154,9 @@ impl Tables {
     ) -> Vec<(UdlkId, Vec<u8>)> {
         let ids = self.of_type[parsed.frame_type as usize].iter();
         let keys = ids.filter_map(|&id| Some((id, self.keys[usize::from(id.0)].as_ref()?)));
-        let value =
-            |key: &Key| key.extractor.disarrange(&key.extractor.extract(frame, ingress, priority));
+        let value = |key: &Key| {
+            key.extractor.extract(frame, ingress, priority)[..key.extractor.len()].to_vec()
+        };
         keys.map(|(id, key)| (id, value(key))).collect()
     }
 

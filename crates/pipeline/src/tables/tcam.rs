@@ -3,68 +3,105 @@
 //! In plain English: one bit stands for each entry. For every half byte of a key and every value
 //! that it can have, a row of bits says which entries would match; the entries that match a key are
 //! the bits that stand in all its rows (T. V. Lakshman, D. Stiliadis, "High-speed policy-based
-//! packet forwarding using efficient multi-dimensional range matching", SIGCOMM 1998). One more bit
-//! for each 64 of a row says whether any of them is set, so nearly all of a row is never read
-//! (F. Baboescu, G. Varghese, "Scalable packet classification", SIGCOMM 2001).
+//! packet forwarding using efficient multi-dimensional range matching", SIGCOMM 1998). The rows of
+//! 512 entries lie side by side, each one line of the cache, so that they are compared in a few
+//! steps without a branch. The entries with the highest indexes come first, and the first 512 that
+//! have a match end the search.
 
-use crate::key::{KEY_BYTES, KeyBytes};
+use crate::key::KeyBytes;
 use alloc::vec::Vec;
 
 /// Values of half a byte.
 const VALUES: usize = 16;
 /// Entries of one word of a row.
 const WORD: usize = 64;
+/// Words of a row.
+const WORDS: usize = 8;
+/// Entries of a row.
+const BLOCK: usize = WORD * WORDS;
+
+/// One bit for each entry of a block: one line of the cache.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Row([u64; WORDS]);
+
+/// The rows of one byte of the key: those of its high half, then those of its low half.
+type Rows = [[Row; VALUES]; 2];
 
 /// The entries of one lookup key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tcam {
-    /// The half bytes that the key uses, by their place in it, the high half of byte 0 first.
-    halves: Vec<u8>,
-    /// Words of a row.
-    words: usize,
-    /// By half, value and word: the entries that match.
-    rows: Vec<u64>,
-    /// By half, value and 64 words: the words that are not zero.
-    summaries: Vec<u64>,
+    /// Bytes of the key.
+    bytes: usize,
+    /// By block: its entries.
+    present: Vec<Row>,
+    /// By block: how many entries it has.
+    counts: Vec<u16>,
+    /// By block and byte: the entries that match.
+    rows: Vec<Rows>,
+}
+
+impl Row {
+    #[inline(always)]
+    fn and(&mut self, other: &Row) {
+        for (bits, other) in self.0.iter_mut().zip(&other.0) {
+            *bits &= other;
+        }
+    }
+
+    /// The highest bit. Without a branch until the word is known, as it is another for each key.
+    #[inline(always)]
+    fn highest(&self) -> Option<usize> {
+        let last = (0..WORDS).fold(0, |last, word| if self.0[word] != 0 { word } else { last });
+        let bits = self.0[last];
+        (bits != 0).then(|| last * WORD + WORD - 1 - bits.leading_zeros() as usize)
+    }
 }
 
 impl Tcam {
-    /// No entries, of a key that uses these bits.
-    pub(super) fn new(used: &KeyBytes) -> Tcam {
-        let halves = (0..2 * KEY_BYTES as u8).filter(|&half| half_of(used, half) != 0);
-        Tcam { halves: halves.collect(), ..Tcam::default() }
+    /// No entries, of a key of so many bytes.
+    pub(super) fn new(bytes: usize) -> Tcam {
+        Tcam { bytes, ..Tcam::default() }
     }
 
-    /// Enters what matches `value` under `mask` at `index`, where nothing is.
-    pub(super) fn set(&mut self, index: u16, value: &KeyBytes, mask: &KeyBytes) {
-        self.grow(usize::from(index) / WORD + 1);
-        let (word, bit) = (usize::from(index) / WORD, 1 << (usize::from(index) % WORD));
-        for place in 0..self.halves.len() {
-            let half = self.halves[place];
-            let (value, mask) = (half_of(value, half), half_of(mask, half));
-            for of in 0..VALUES {
-                if of as u8 & mask == value & mask {
-                    self.rows[(place * VALUES + of) * self.words + word] |= bit;
-                    let summaries = self.words.div_ceil(WORD);
-                    let at = (place * VALUES + of) * summaries + word / WORD;
-                    self.summaries[at] |= 1 << (word % WORD);
+    /// Enters what matches `value` under `mask` at `index`, where nothing is. Both have as many
+    /// bytes as the key.
+    pub(super) fn set(&mut self, index: u16, value: &[u8], mask: &[u8]) {
+        let (block, word, bit) = place_of(index);
+        if block >= self.present.len() {
+            self.present.resize(block + 1, Row::default());
+            self.counts.resize(block + 1, 0);
+            self.rows.resize((block + 1) * self.bytes, Rows::default());
+        }
+        self.present[block].0[word] |= bit;
+        self.counts[block] += 1;
+        self.change(block, (value, mask), |row| row.0[word] |= bit);
+    }
+
+    /// Takes out what was entered at `index` with this value and mask.
+    pub(super) fn clear(&mut self, index: u16, value: &[u8], mask: &[u8]) {
+        let (block, word, bit) = place_of(index);
+        self.present[block].0[word] &= !bit;
+        self.counts[block] -= 1;
+        self.change(block, (value, mask), |row| row.0[word] &= !bit);
+    }
+
+    /// Changes the rows of all values that have these bits under the mask.
+    #[inline(always)]
+    fn change(&mut self, block: usize, (value, mask): (&[u8], &[u8]), change: impl Fn(&mut Row)) {
+        let rows = &mut self.rows[block * self.bytes..];
+        for (rows, (value, mask)) in rows.iter_mut().zip(value.iter().zip(mask)) {
+            for (rows, shift) in rows.iter_mut().zip([4, 0]) {
+                let (value, free) = (value & mask, !mask >> shift & 0xf);
+                // All parts of the bits that the mask leaves free, from none to all.
+                let mut part = 0;
+                loop {
+                    change(&mut rows[usize::from(value >> shift & 0xf | part)]);
+                    if part == free {
+                        break;
+                    }
+                    part = part.wrapping_sub(free) & free;
                 }
-            }
-        }
-    }
-
-    /// Takes out what is at `index`.
-    pub(super) fn clear(&mut self, index: u16) {
-        let (word, bit) = (usize::from(index) / WORD, 1 << (usize::from(index) % WORD));
-        if word >= self.words {
-            return;
-        }
-        let summaries = self.words.div_ceil(WORD);
-        for row in 0..self.halves.len() * VALUES {
-            let bits = &mut self.rows[row * self.words + word];
-            *bits &= !bit;
-            if *bits == 0 {
-                self.summaries[row * summaries + word / WORD] &= !(1 << (word % WORD));
             }
         }
     }
@@ -72,68 +109,34 @@ impl Tcam {
     /// The highest index of an entry that matches.
     #[inline]
     pub(super) fn lookup(&self, key: &KeyBytes) -> Option<u16> {
-        let summaries = self.words.div_ceil(WORD);
-        for part in (0..summaries).rev() {
-            let all = self.halves.iter().enumerate().map(|(place, &half)| {
-                self.summaries
-                    [(place * VALUES + usize::from(half_of(key, half))) * summaries + part]
-            });
-            let mut candidates = all.fold(u64::MAX, |bits, row| bits & row);
-            while candidates != 0 {
-                let high = WORD - 1 - candidates.leading_zeros() as usize;
-                candidates &= !(1 << high);
-                let word = part * WORD + high;
-                let bits = self.word_of(key, word);
-                if bits != 0 {
-                    return Some((word * WORD + WORD - 1 - bits.leading_zeros() as usize) as u16);
-                }
+        for block in (0..self.present.len()).rev() {
+            if self.counts[block] == 0 {
+                continue;
+            }
+            let mut bits = self.present[block];
+            let rows = &self.rows[block * self.bytes..][..self.bytes];
+            for ([high, low], byte) in rows.iter().zip(key) {
+                bits.and(&high[usize::from(byte >> 4)]);
+                bits.and(&low[usize::from(byte & 0xf)]);
+            }
+            if let Some(highest) = bits.highest() {
+                return Some((block * BLOCK + highest) as u16);
             }
         }
         None
     }
-
-    /// The entries of one word that match.
-    #[inline]
-    fn word_of(&self, key: &KeyBytes, word: usize) -> u64 {
-        let all = self.halves.iter().enumerate().map(|(place, &half)| {
-            self.rows[(place * VALUES + usize::from(half_of(key, half))) * self.words + word]
-        });
-        all.fold(u64::MAX, |bits, row| bits & row)
-    }
-
-    /// Makes the rows so many words long, if they are shorter.
-    fn grow(&mut self, words: usize) {
-        if words <= self.words {
-            return;
-        }
-        let words = words.next_power_of_two();
-        let rows = self.halves.len() * VALUES;
-        self.rows = longer(&self.rows, rows, self.words, words);
-        let (before, after) = (self.words.div_ceil(WORD), words.div_ceil(WORD));
-        self.summaries = longer(&self.summaries, rows, before, after);
-        self.words = words;
-    }
 }
 
-/// The same rows, each of `to` words instead of `from`.
-fn longer(all: &[u64], rows: usize, from: usize, to: usize) -> Vec<u64> {
-    let mut grown = alloc::vec![0; rows * to];
-    for row in 0..rows {
-        grown[row * to..row * to + from].copy_from_slice(&all[row * from..(row + 1) * from]);
-    }
-    grown
-}
-
-/// Half a byte of a key: the high half of byte 0 is number 0.
-#[inline]
-fn half_of(key: &KeyBytes, half: u8) -> u8 {
-    let byte = key[usize::from(half / 2) % KEY_BYTES];
-    if half.is_multiple_of(2) { byte >> 4 } else { byte & 0xf }
+/// The block of an index, its word in a row and its bit.
+const fn place_of(index: u16) -> (usize, usize, u64) {
+    let index = index as usize;
+    (index / BLOCK, index % BLOCK / WORD, 1 << (index % WORD))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::key::KEY_BYTES;
     use alloc::collections::BTreeMap;
     use proptest::prelude::*;
 
@@ -153,21 +156,19 @@ mod tests {
             changes in proptest::collection::vec((0_u16..9000, bytes(), bytes(), any::<bool>()), 0..80),
             keys in proptest::collection::vec(bytes(), 40),
         ) {
-            let mut used = [0; KEY_BYTES];
-            used[..3].fill(0xff);
-            let mut tcam = Tcam::new(&used);
+            let mut tcam = Tcam::new(3);
             let mut plain: BTreeMap<u16, (KeyBytes, KeyBytes)> = BTreeMap::new();
             for (index, value, mask, is_set) in changes {
                 let indices: Vec<u16> = plain.keys().copied().collect();
                 if is_set || indices.is_empty() {
-                    if plain.insert(index, (value, mask)).is_some() {
-                        tcam.clear(index);
+                    if let Some((value, mask)) = plain.insert(index, (value, mask)) {
+                        tcam.clear(index, &value[..3], &mask[..3]);
                     }
-                    tcam.set(index, &value, &mask);
+                    tcam.set(index, &value[..3], &mask[..3]);
                 } else {
                     let index = indices[usize::from(index) % indices.len()];
-                    plain.remove(&index);
-                    tcam.clear(index);
+                    let (value, mask) = plain.remove(&index).unwrap();
+                    tcam.clear(index, &value[..3], &mask[..3]);
                 }
             }
             for key in keys {
@@ -182,6 +183,6 @@ mod tests {
 
     #[test]
     fn a_tcam_without_entries_matches_nothing() {
-        assert_eq!(Tcam::new(&[0xff; KEY_BYTES]).lookup(&[0; KEY_BYTES]), None);
+        assert_eq!(Tcam::new(KEY_BYTES).lookup(&[0; KEY_BYTES]), None);
     }
 }

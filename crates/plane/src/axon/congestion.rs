@@ -1,6 +1,7 @@
 //! Congestion signalling to a packet's source when an output is full or too full; the host port as
 //! the edge of the congestion notification domain.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
 use crate::config::OnFull;
 use crate::congestion::cnm::{self, Sample};
@@ -14,7 +15,7 @@ use axon_wire::header::PacketType;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, Frame, HopWidth, PortNo, Time, cn, vlan};
 
-impl<B: Frame> Plane<B> {
+impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Signals congestion before a packet goes to `egress`: that the output is full, or that
     /// its queue grows too long. `before` is the ingress of a packet that has not
     /// taken its hop. Says why the packet is to end here, if it is.

@@ -1,5 +1,6 @@
 //! The software plane behind the seam.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
 use super::settings::Settings;
 use crate::config::PlaneConfig;
@@ -18,7 +19,7 @@ use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Frame, Hops, MacAddr, PortNo, Rate, Route, Time};
 
-impl<B: Frame> PortView for Plane<B> {
+impl<B: Frame, T: Lookups> PortView for Plane<B, T> {
     fn count(&self) -> u16 {
         self.config().ports
     }
@@ -50,9 +51,9 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     }
 }
 
-impl<B: Frame> Dataplane<B> for Plane<B> {
+impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
     fn capabilities(&self) -> Capabilities {
-        capabilities(&self.config)
+        Capabilities { name: T::NAME, ..capabilities(&self.config) }
     }
 
     /// Makes the change at once.
@@ -212,7 +213,7 @@ impl<B: Frame> Dataplane<B> for Plane<B> {
     }
 }
 
-impl<B: Frame> Plane<B> {
+impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Classes as this table says; `None`: as configured at the start.
     fn set_classes(
         &mut self,

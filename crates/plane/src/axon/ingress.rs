@@ -1,5 +1,6 @@
 //! Ingress: a frame is parsed once, by what is plugged into the port it came in by.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
 use crate::axon::routes;
 use crate::ports::{FrameMeta, HeaderKind};
@@ -10,7 +11,7 @@ use axon_wire::header::{self, HeaderFields, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Frame, MacAddr, PortNo, Route, Time};
 
-impl<B: Frame> Plane<B> {
+impl<B: Frame, T: Lookups> Plane<B, T> {
     /// A frame on an Axon port is an Axon packet or a link-local frame.
     #[inline(always)]
     pub(super) fn axon_ingress(
@@ -99,7 +100,7 @@ impl<B: Frame> Plane<B> {
         if destination.is_multicast() {
             return self.miss(now, meta.elsewhere(), out);
         }
-        let Some(route) = self.tables.lookup(ingress, destination) else {
+        let Some(route) = self.tables.lookup(ingress, destination, bytes) else {
             return self.miss(now, meta.elsewhere(), out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.

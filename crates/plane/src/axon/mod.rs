@@ -8,6 +8,7 @@ pub mod ethernet;
 pub mod forward;
 mod ingress;
 pub mod layers;
+mod lookups;
 pub mod meter;
 mod node;
 pub mod pause;
@@ -18,4 +19,5 @@ mod telemetry;
 mod transit;
 
 pub use dataplane::capabilities;
+pub use lookups::Lookups;
 pub use plane::Plane;

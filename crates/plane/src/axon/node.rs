@@ -1,11 +1,12 @@
 //! A bare plane as a node: for worlds without a control plane, to which what is punted goes out.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::{Frame, Time};
 
-impl<B: Frame> Node<B> for Plane<B> {
+impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
     #[inline]
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         match input {

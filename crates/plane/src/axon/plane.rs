@@ -3,6 +3,7 @@
 use super::settings::Settings;
 use crate::axon::cnm_meter::CnmMeter;
 use crate::axon::ethernet;
+use crate::axon::lookups::Lookups;
 use crate::axon::meter::Meter;
 use crate::axon::pause::{self, SelfCongestion};
 use crate::axon::routes::RouteTables;
@@ -18,15 +19,15 @@ use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
 
-/// The data plane of one switch: its ports, and the routes of its hosts.
+/// The data plane of one switch: its ports, and the lookups `T` that hold the routes of its hosts.
 ///
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
-pub struct Plane<B> {
+pub struct Plane<B, T = RouteTables> {
     pub(super) ports: Ports<B>,
     pub(super) config: PlaneConfig,
-    pub(super) tables: RouteTables,
+    pub(super) tables: T,
     pub(super) guards: Vec<Guard>,
     /// By port, what the control plane has set.
     pub(super) settings: Vec<Settings>,
@@ -52,9 +53,21 @@ impl<B: Frame> Plane<B> {
     /// A plane whose ports are all unknown and without carrier, and whose tables are empty.
     ///
     /// # Panics
+    /// As [`Plane::with_lookups`].
+    pub fn new(config: PlaneConfig) -> Plane<B> {
+        let tables = RouteTables::with_config(&config);
+        Plane::with_lookups(config, tables)
+    }
+}
+
+impl<B: Frame, T: Lookups> Plane<B, T> {
+    /// A plane whose ports are all unknown and without carrier, with these lookups, which must be
+    /// of the same configuration.
+    ///
+    /// # Panics
     /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
     /// contradicts itself: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
-    pub fn new(config: PlaneConfig) -> Plane<B> {
+    pub fn with_lookups(config: PlaneConfig, lookups: T) -> Plane<B, T> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
         let probe_bytes_max = config.probe_bytes_max();
@@ -76,7 +89,7 @@ impl<B: Frame> Plane<B> {
             load: SelfCongestion::default(),
         };
         Plane {
-            tables: RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max),
+            tables: lookups,
             ports,
             guards: (0..config.ports).map(|_| guard()).collect(),
             settings: alloc::vec![Settings::default(); usize::from(config.ports)],
@@ -181,6 +194,7 @@ impl<B: Frame> Plane<B> {
     /// header. Routes are left alone.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         self.ports.set_kind(port, kind);
+        self.tables.set_kind(port, kind);
     }
 
     /// Why a frame cannot leave by `port`, whose kind is not known.
@@ -238,14 +252,14 @@ impl<B: Frame> Plane<B> {
     }
 
     /// The route tables.
-    pub fn tables(&self) -> &RouteTables {
+    pub fn tables(&self) -> &T {
         &self.tables
     }
 
     /// Makes `route` the route from `port` to `destination`; for runtimes without a control plane.
     ///
     /// # Errors
-    /// See [`RouteTables::install`].
+    /// See [`Lookups::install`].
     pub fn install(
         &mut self,
         port: PortNo,

@@ -8,6 +8,8 @@
 //! In software the slot stands beside its key in the hash table, header included, so that a
 //! lookup waits for memory once and not three times.
 
+use super::lookups::Lookups;
+use crate::config::PlaneConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::RouteError;
@@ -101,12 +103,28 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// Makes `route` the route from `port` to `destination`, replacing any before it.
-    ///
-    /// # Errors
-    /// `Full`, `NoSuchPort`, `Unrepresentable`;
-    /// the old route, if any, then still stands.
-    pub fn install(
+    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
+    /// is in use from now on.
+    #[inline]
+    pub fn header(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
+        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
+        Some(slot.use_header())
+    }
+
+    /// Whether no port has a route.
+    pub fn is_empty(&self) -> bool {
+        self.ports.iter().all(PortTable::is_empty)
+    }
+}
+
+impl Lookups for RouteTables {
+    const NAME: &'static str = "software";
+
+    fn with_config(config: &PlaneConfig) -> RouteTables {
+        RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max)
+    }
+
+    fn install(
         &mut self,
         port: PortNo,
         destination: MacAddr,
@@ -122,35 +140,28 @@ impl RouteTables {
         Ok(())
     }
 
-    /// Forgets the route; says whether there was one.
-    pub fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let table = self.ports.get_mut(port.index());
         table.is_some_and(|table| table.remove(&destination).is_some())
     }
 
-    /// Forgets all routes of one port.
-    pub fn clear(&mut self, port: PortNo) {
+    fn clear(&mut self, port: PortNo) {
         if let Some(table) = self.ports.get_mut(port.index()) {
             *table = PortTable::default();
         }
     }
 
-    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
-    /// is in use from now on.
     #[inline]
-    pub fn lookup(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
-        Some(slot.use_header())
+    fn lookup(&mut self, port: PortNo, destination: MacAddr, _frame: &[u8]) -> Option<&[u8]> {
+        self.header(port, destination)
     }
 
-    /// Whether the route was looked up since the last call of this.
-    pub fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&destination));
         slot.is_some_and(Slot::take_used)
     }
 
-    /// The routes of one port, by destination.
-    pub fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
         let Some(table) = self.ports.get(port.index()) else {
             return Vec::new();
         };
@@ -166,14 +177,8 @@ impl RouteTables {
         routes
     }
 
-    /// How many routes one port has.
-    pub fn len(&self, port: PortNo) -> usize {
+    fn len(&self, port: PortNo) -> usize {
         self.ports.get(port.index()).map_or(0, PortTable::len)
-    }
-
-    /// Whether no port has a route.
-    pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(PortTable::is_empty)
     }
 }
 
@@ -182,12 +187,23 @@ impl RouteTables {
 /// # Errors
 /// `Unrepresentable`: no header of this hop width can hold it.
 pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> {
-    let mut bytes = alloc::vec![0; width.header_bytes(route.hops.len())];
-    header::emit(&mut bytes, width, PacketType::Ethernet, &route.hops, &[])
+    let mut bytes = Vec::new();
+    write_header(route, width, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The same in the place of what `bytes` held, whose memory is used again.
+///
+/// # Errors
+/// As [`header_of`]; `bytes` then hold nothing of use.
+#[inline]
+pub fn write_header(route: &Route, width: HopWidth, bytes: &mut Vec<u8>) -> Result<(), RouteError> {
+    bytes.resize(width.header_bytes(route.hops.len()), 0);
+    header::emit(bytes, width, PacketType::Ethernet, &route.hops, &[])
         .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
     // Where a packet has its priority; see `layer_of`.
-    header::set_priority(&mut bytes, width, Priority::from_low_bits(route.layer.value()));
-    Ok(bytes)
+    header::set_priority(bytes, width, Priority::from_low_bits(route.layer.value()));
+    Ok(())
 }
 
 /// The layer of a route, by its header: it stands where the packet will have its priority. With
@@ -242,23 +258,23 @@ mod tests {
         for (destination, route) in [(mac(1), short), (mac(2), long)] {
             tables.install(PORT, destination, &route).unwrap();
             assert!(!tables.take_used(PORT, destination), "it is new");
-            let header = tables.lookup(PORT, destination).unwrap().to_vec();
-            assert_eq!(tables.lookup(PORT, destination).unwrap(), header);
+            let header = tables.header(PORT, destination).unwrap().to_vec();
+            assert_eq!(tables.header(PORT, destination).unwrap(), header);
             assert!(tables.take_used(PORT, destination));
             assert!(!tables.take_used(PORT, destination), "not since then");
         }
-        tables.lookup(PORT, mac(1));
+        tables.header(PORT, mac(1));
         assert!(!tables.take_used(PORT, mac(2)) && !tables.take_used(PortNo(0), mac(1)));
     }
 
     #[test]
     fn each_port_has_routes_of_its_own() {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
-        assert_eq!(tables.lookup(PORT, mac(1)), None);
+        assert_eq!(tables.header(PORT, mac(1)), None);
         tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
-        let header = tables.lookup(PORT, mac(1)).unwrap();
+        let header = tables.header(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
-        assert_eq!(tables.lookup(PortNo(0), mac(1)), None);
+        assert_eq!(tables.header(PortNo(0), mac(1)), None);
     }
 
     #[test]
@@ -278,7 +294,7 @@ mod tests {
         for count in [8, 9, 200] {
             let route: Route = (0..count).map(PortNo).collect();
             tables.install(PORT, mac(1), &route).unwrap();
-            assert_eq!(tables.lookup(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
+            assert_eq!(tables.header(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
             assert_eq!(tables.routes(PORT), [(mac(1), route)]);
         }
     }

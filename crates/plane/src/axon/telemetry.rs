@@ -1,10 +1,11 @@
 //! Telemetry of the software plane.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
 use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
 use axon_wire::{Frame, PortNo, Time};
 
-impl<B: Frame> Plane<B> {
+impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Counters, memory and ports at `now`.
     pub(super) fn read_telemetry(&self, now: Time) -> PlaneTelemetry {
         let port = |port: PortNo| PortTelemetry {

@@ -1,7 +1,8 @@
 //! The step of every Axon packet, with what it does to the ports.
 
+use super::lookups::Lookups;
 use super::plane::Plane;
-use crate::axon::forward::{Step, forward_parsed};
+use crate::axon::forward::Step;
 use crate::config::OnFull;
 use crate::ports::FrameMeta;
 use alloc::vec::Vec;
@@ -9,7 +10,7 @@ use axon_node::{Action, Drop, PortKind, Punt};
 use axon_wire::header::HeaderFields;
 use axon_wire::{Frame, PortNo, Time};
 
-impl<B: Frame> Plane<B> {
+impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Takes one hop of an Axon packet that begins with `header`; says whether it is now on its
     /// way to another Axon.
     #[inline(always)]
@@ -23,7 +24,8 @@ impl<B: Frame> Plane<B> {
         let ports = &self.ports;
         let kind_of = |port: PortNo| ports.kind(port);
         let (width, ingress) = (self.config.hop_width, meta.ingress);
-        match forward_parsed(meta.frame.bytes_mut(), width, header, ingress, kind_of) {
+        let bytes = meta.frame.bytes_mut();
+        match self.tables.forward(bytes, width, header, ingress, kind_of) {
             Step::Egress(port) if self.may_signal_congestion(port) => {
                 self.egress_signalled(now, meta.elsewhere(), port, out)
             }

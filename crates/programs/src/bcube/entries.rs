@@ -22,8 +22,8 @@ const FILTER_KEY: UdlkId = UdlkId(2);
 /// Bytes that a tunnel puts before a host's packet: IPv4 header and shim.
 pub const OVERHEAD_BYTES: usize = 20 + SHIM_BYTES;
 /// The networks that there are entries for.
-pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256 and \
-                                   (k+1)(n-1) of at most 128";
+pub(crate) const EXPECTED: &str = "topology bcube with k of at most 6, (k+1)n of at most 256, \
+                                   (k+1)(n-1) of at most 128, and 16 hosts per server";
 /// Values of the index: a routing entry for each and each neighbour.
 pub const INDEX_VALUES: usize = NHAS_MAX;
 /// The TTL at which the first next hop field counts.

@@ -18,8 +18,17 @@ mod program;
 mod query;
 mod router;
 
+use crate::server::hosts_fit;
+use crate::site::{Plan, Shape};
+
 pub use cube::{Cube, Nha};
 pub(crate) use entries::EXPECTED;
 pub use entries::{INDEX_VALUES, OVERHEAD_BYTES, ROUTING_KEY};
 pub use paths::{Path, around, parallel};
 pub(crate) use program::Bcube;
+
+/// The structure of a network, if it is one that the program is made for.
+pub(crate) fn of(plan: &Plan) -> Option<Cube> {
+    let Shape::Bcube { n, k } = plan.shape else { return None };
+    Cube::new(n, k).filter(|one| hosts_fit(plan, one.servers()))
+}

@@ -12,8 +12,17 @@ mod local;
 mod program;
 mod routes;
 
+use crate::server::hosts_fit;
+use crate::site::{Plan, Shape};
+
 pub use cells::Cells;
 pub(crate) use entries::EXPECTED;
 pub use entries::{FLAG_KEY, OVERHEAD_BYTES};
 pub(crate) use program::Dcell;
 pub use routes::{Detour, Route, detour, path, routes};
+
+/// The structure of a network, if it is one that the program is made for.
+pub(crate) fn of(plan: &Plan) -> Option<Cells> {
+    let Shape::Dcell { n, k } = plan.shape else { return None };
+    Cells::new(n, k).filter(|one| hosts_fit(plan, one.servers()))
+}

@@ -7,7 +7,7 @@
 use core::net::Ipv4Addr;
 
 /// Bits of a slot.
-pub(super) const SLOT_BITS: u32 = 4;
+const SLOT_BITS: u32 = 4;
 /// Hosts that a server can have.
 pub(crate) const SLOTS: u8 = 1 << SLOT_BITS;
 /// Servers of a fabric; the last number is never used.

@@ -2,7 +2,7 @@
 
 use super::address::SLOTS;
 use crate::arp;
-use crate::site::{Neighbour, Site};
+use crate::site::{Neighbour, Plan, Site};
 use alloc::vec::Vec;
 use axon_pipeline::{Action, Change, Control, Interface, MacKey, PortOptions};
 use axon_wire::{MacAddr, PortNo};
@@ -17,6 +17,17 @@ struct Own {
     port: PortNo,
     mac: MacAddr,
     ip: Ipv4Addr,
+}
+
+/// Whether all hosts of a network are at its first nodes, the servers, and no server has more than
+/// there are slots.
+pub(crate) fn hosts_fit(plan: &Plan, servers: u32) -> bool {
+    let mut at = alloc::vec![0; plan.nodes.len()];
+    let mut count = |node: u32| {
+        at[node as usize] += 1;
+        node < servers && at[node as usize] <= SLOTS
+    };
+    plan.nodes.len() >= servers as usize && plan.hosts.iter().all(|host| count(host.node))
 }
 
 /// The hosts of this server, by slot.

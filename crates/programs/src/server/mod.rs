@@ -14,7 +14,7 @@ pub use address::AddressBlock;
 pub(crate) use address::SERVERS_MAX;
 pub(crate) use ethernet::EthernetSwitch;
 pub(crate) use hello::Hello;
-pub(crate) use host_ports::HostPorts;
+pub(crate) use host_ports::{HostPorts, hosts_fit};
 pub(crate) use neighbours::{Event, Neighbours};
 pub(crate) use packet::{Outer, Packet, ipv4_packet};
 pub(crate) use prefixes::prefixes;

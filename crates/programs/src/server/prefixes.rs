@@ -1,29 +1,24 @@
 //! A range of servers as prefixes of addresses.
 
-use super::address::AddressBlock;
+use super::address::{AddressBlock, SLOTS};
 use alloc::vec::Vec;
-use axon_pipeline::Prefix;
+use axon_pipeline::{Prefix, expand};
+use core::net::Ipv4Addr;
 
 /// The fewest prefixes that hold the addresses of the servers `first` to `first + count - 1` and no
 /// others.
-///
-/// In plain English: from the first server on, take the largest power of two that is aligned there
-/// and not longer than what is left.
 pub(crate) fn prefixes(block: AddressBlock, first: u32, count: u32) -> Vec<Prefix> {
-    let mut prefixes = Vec::new();
-    let (mut at, mut left) = (first, count);
-    while left > 0 {
-        let size = (1 << at.trailing_zeros().min(31)).min(1_u32 << left.ilog2());
-        let length = server_bits() - size.ilog2() as u8;
-        prefixes.push(Prefix { address: block.address(at, 0), length });
-        (at, left) = (at + size, left - size);
-    }
-    prefixes
-}
-
-/// The length of the prefix of one server: block and number, without the slot.
-fn server_bits() -> u8 {
-    32 - super::address::SLOT_BITS as u8
+    let Some(last) = (first + count).checked_sub(1).filter(|_| count > 0) else {
+        return Vec::new();
+    };
+    let (first, last) = (block.address(first, 0), block.address(last, SLOTS - 1));
+    let patterns = expand::range(first.to_bits(), last.to_bits(), 4).unwrap_or_default();
+    let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |&bytes| u32::from_be_bytes(bytes));
+    let prefix = |pattern: expand::Pattern| Prefix {
+        address: Ipv4Addr::from_bits(number(&pattern.value)),
+        length: number(&pattern.mask).leading_ones() as u8,
+    };
+    patterns.into_iter().map(prefix).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use axon_node::{
     PortView, QueueState, RouteChange, RouteTicket, SettingError, Snapshot,
 };
 use axon_plane::reference::{self, Reference, Refusing};
-use axon_plane::{Plane, PlaneConfig, axon};
+use axon_plane::{Lookups, Plane, PlaneConfig, Ports, axon};
+use axon_programs::axon::{self as program, AxonTables};
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
 use std::fmt;
@@ -22,11 +23,15 @@ pub enum DataplaneKind {
     /// The software plane, with every tenth install refused, some late, and the tables lost now
     /// and then.
     Refusing,
+    /// Axon as a program: the software plane, with its lookups in the tables of a programmable
+    /// pipeline.
+    Pipeline,
 }
 
 impl DataplaneKind {
     /// Those that an operator can choose, by name.
-    pub const NAMED: [DataplaneKind; 2] = [DataplaneKind::Software, DataplaneKind::Reference];
+    pub const NAMED: [DataplaneKind; 3] =
+        [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline];
 
     /// The name in `axon sim --dataplane` and in messages.
     pub const fn name(self) -> &'static str {
@@ -34,6 +39,7 @@ impl DataplaneKind {
             DataplaneKind::Software => "software",
             DataplaneKind::Reference => "reference",
             DataplaneKind::Refusing => "refusing",
+            DataplaneKind::Pipeline => AxonTables::NAME,
         }
     }
 
@@ -43,6 +49,7 @@ impl DataplaneKind {
         let inner = match self {
             DataplaneKind::Software | DataplaneKind::Refusing => axon::capabilities(&largest),
             DataplaneKind::Reference => reference::capabilities(&largest),
+            DataplaneKind::Pipeline => program::capabilities(&largest),
         };
         Capabilities { name: self.name(), ..inner }
     }
@@ -63,6 +70,8 @@ pub enum SwitchPlane {
     Reference(Box<Reference<FrameBuf>>),
     /// A software plane that refuses.
     Refusing(Box<Refusing<FrameBuf, Plane<FrameBuf>>>),
+    /// A software plane whose lookups are a program.
+    Pipeline(Box<Plane<FrameBuf, AxonTables>>),
 }
 
 /// Calls a function with the data plane that stands here, as `as_ref` or as `as_mut`.
@@ -78,6 +87,10 @@ macro_rules! with_plane {
                 let $plane = boxed.$as();
                 $call
             }
+            SwitchPlane::Pipeline(boxed) => {
+                let $plane = boxed.$as();
+                $call
+            }
         }
     };
 }
@@ -86,8 +99,8 @@ impl SwitchPlane {
     /// A data plane of this kind.
     ///
     /// # Panics
-    /// As [`Plane::new`] and [`Reference::new`] do, if the configuration asks for what there is
-    /// not.
+    /// As [`Plane::new`], [`Reference::new`] and [`AxonTables::new`] do, if the configuration asks
+    /// for what there is not.
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
             DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),
@@ -95,15 +108,20 @@ impl SwitchPlane {
             DataplaneKind::Refusing => {
                 SwitchPlane::Refusing(Box::new(Refusing::new(Plane::new(config))))
             }
+            DataplaneKind::Pipeline => {
+                let tables = AxonTables::with_config(&config);
+                SwitchPlane::Pipeline(Box::new(Plane::with_lookups(config, tables)))
+            }
         }
     }
 
-    /// The software plane here, if there is one, to read what only it has.
-    pub const fn software(&self) -> Option<&Plane<FrameBuf>> {
+    /// The ports of the software plane, if they are here, to read what only they have.
+    pub fn ports(&self) -> Option<&Ports<FrameBuf>> {
         match self {
-            SwitchPlane::Software(plane) => Some(plane),
+            SwitchPlane::Software(plane) => Some(plane.ports()),
             SwitchPlane::Reference(_) => None,
-            SwitchPlane::Refusing(plane) => Some(plane.inner()),
+            SwitchPlane::Refusing(plane) => Some(plane.inner().ports()),
+            SwitchPlane::Pipeline(plane) => Some(plane.ports()),
         }
     }
 
@@ -272,7 +290,7 @@ mod tests {
         let config = || switch_config(&fabric, 0, 1, 1).plane;
         let alone = Plane::<FrameBuf>::new(config()).telemetry(Time::ZERO);
         assert!(alone.ports[0].flow_control.is_some());
-        for kind in [DataplaneKind::Software, DataplaneKind::Refusing] {
+        for kind in [DataplaneKind::Software, DataplaneKind::Refusing, DataplaneKind::Pipeline] {
             assert_eq!(SwitchPlane::new(kind, config()).telemetry(Time::ZERO), alone, "{kind}");
         }
     }

@@ -53,7 +53,7 @@ impl World {
 
     /// The buffer at `to` of what comes from `from`, if the sender is paused.
     fn blocked(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
-        let ports = self.switch(to.switch)?.plane().software()?.ports();
+        let ports = self.switch(to.switch)?.plane().ports()?;
         let blocked = ports.blocked(self.now(), to.port, priority)?;
         let buffers = |queue: &WaitingQueue| {
             let paused = queue.paused.iter();

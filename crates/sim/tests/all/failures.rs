@@ -20,6 +20,9 @@ macro_rules! on_each_dataplane {
         mod refusing {
             $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Refusing); })*
         }
+        mod pipeline {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Pipeline); })*
+        }
     };
 }
 

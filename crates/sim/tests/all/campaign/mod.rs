@@ -8,12 +8,13 @@
 //! a route that leads nowhere.
 //!
 //! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
-//! software plane and over the reference, and a tenth of it over the one that refuses;
+//! software plane, the reference and the pipeline, and a tenth of it over the one that refuses;
 //! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
 //! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
 mod hostile;
 mod invariants;
+mod pipeline;
 mod plan;
 
 use crate::common::{assert_on, describe, pairs, unreached};
@@ -29,10 +30,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The seeds of each data plane when nobody says how many.
-const SEEDS: [(DataplaneKind, Range<u64>); 3] = [
+const SEEDS: [(DataplaneKind, Range<u64>); 4] = [
     (DataplaneKind::Software, 0..240),
     (DataplaneKind::Reference, 240..460),
     (DataplaneKind::Refusing, 460..500),
+    (DataplaneKind::Pipeline, 500..560),
 ];
 /// From one look at the invariants to the next, unless something happens before.
 const STEP: Span = Span::from_millis(50);
@@ -46,8 +48,8 @@ const TRIES: u16 = 80;
 /// A run: a seed over a data plane.
 type Job = (DataplaneKind, u64);
 
-/// Runs one seed. Answers with the hash of its trace, or says what is wrong.
-fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<u64, String> {
+/// Runs one seed. Answers with the world as it is in the end, or says what is wrong.
+fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, String> {
     let Plan { builder, disorder, routes_per_port, attacks, acts } = plan(dataplane, seed);
     let setup = Setup { seed, dataplane, routes_per_port, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
@@ -79,7 +81,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<u64, Str
     assert_on(&world, dataplane);
     let verdict = check(&mut world);
     world.engine_mut().trace_mut().flush();
-    verdict.and_then(|()| invariants::check(&world)).map(|()| world.trace_hash())
+    verdict.and_then(|()| invariants::check(&world)).map(|()| world)
 }
 
 /// Lets the world run, and looks at the invariants all along.
@@ -126,11 +128,29 @@ fn check(world: &mut World) -> Result<(), String> {
 }
 
 /// Runs one seed; a panic is a failure like any other.
-fn attempt(job: Job) -> Result<u64, String> {
+fn attempt(job: Job) -> Result<World, String> {
     catch_unwind(AssertUnwindSafe(|| run(job, None))).unwrap_or_else(|panic| {
         let words = panic.downcast_ref::<String>().cloned();
         let words = words.or_else(|| panic.downcast_ref::<&str>().map(|&words| words.to_owned()));
         Err(format!("panic: {}", words.unwrap_or_default()))
+    })
+}
+
+/// Does some work for each job, on as many threads as there are processors. Answers with what came
+/// of them, in no order.
+fn share_out<J: Sync, T: Send>(jobs: &[J], work: impl Fn(&J) -> Option<T> + Sync) -> Vec<T> {
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        let work = || {
+            let mut done = Vec::new();
+            while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                done.extend(work(job));
+            }
+            done
+        };
+        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().expect("work catches")).collect()
     })
 }
 
@@ -178,7 +198,7 @@ fn replay(seed: u64) {
         println!("  {at} {act:?}");
     }
     match run((dataplane, seed), Some(Box::new(BufWriter::new(file)))) {
-        Ok(hash) => println!("seed {seed}: passed, trace hash {hash:016x}"),
+        Ok(world) => println!("seed {seed}: passed, trace hash {:016x}", world.trace_hash()),
         Err(wrong) => panic!("seed {seed}: {wrong}"),
     }
 }
@@ -189,19 +209,7 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
         return replay(seed);
     }
     let jobs = jobs();
-    let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(2, usize::from);
-    let mut failures: Vec<(Job, String)> = std::thread::scope(|scope| {
-        let work = || {
-            let mut failures = Vec::new();
-            while let Some(&job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
-                failures.extend(attempt(job).err().map(|wrong| (job, wrong)));
-            }
-            failures
-        };
-        let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().flat_map(|worker| worker.join().expect("attempts catch")).collect()
-    });
+    let mut failures = share_out(&jobs, |&job| attempt(job).err().map(|wrong| (job, wrong)));
     failures.sort();
     for ((dataplane, seed), wrong) in &failures {
         println!("seed {seed} over {dataplane} failed:\n{wrong}");
@@ -217,9 +225,10 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
 #[test]
 fn a_seed_replays_exactly() {
     for (dataplane, _) in SEEDS {
-        let first = run((dataplane, 5), None);
+        let hash = |trace| run((dataplane, 5), trace).map(|world| world.trace_hash());
+        let first = hash(None);
         assert!(first.is_ok(), "{dataplane}: {first:?}");
-        assert_eq!(first, run((dataplane, 5), Some(Box::new(std::io::sink()))));
+        assert_eq!(first, hash(Some(Box::new(std::io::sink()))));
     }
 }
 

@@ -1,0 +1,75 @@
+//! The lookups of a switch: the route of a host's frame, and the step of an Axon packet.
+//!
+//! [`Plane`](super::Plane) asks these two things of its tables and nothing else, so that tables of
+//! another make (a programmable pipeline) can stand in the place of
+//! [`RouteTables`](super::routes::RouteTables) while ports, queues, flow control, congestion
+//! signalling, probes and meters stay the same code. The plane knows its lookups at compile time.
+
+use super::forward::{Step, forward_parsed};
+use crate::config::PlaneConfig;
+use alloc::vec::Vec;
+use axon_node::{PortKind, RouteError};
+use axon_wire::header::{HeaderFields, HopWidth};
+use axon_wire::{MacAddr, PortNo, Route};
+
+/// The tables of one switch.
+///
+/// Routes are kept for each ingress port by itself, by the destination's MAC address. A change is
+/// in force when the call returns, or has failed and has changed nothing.
+pub trait Lookups {
+    /// The name of a data plane with these lookups, in capabilities and messages.
+    const NAME: &'static str;
+
+    /// Empty tables for a switch of this size, whose ports are all of unknown kind.
+    fn with_config(config: &PlaneConfig) -> Self
+    where
+        Self: Sized;
+
+    /// Makes `route` the route from `port` to `destination`, replacing any before it.
+    ///
+    /// # Errors
+    /// `Full`, `NoSuchPort`, `Unrepresentable`; the old route, if any, then still stands.
+    fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError>;
+
+    /// Forgets the route; says whether there was one.
+    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool;
+
+    /// Forgets all routes of one port.
+    fn clear(&mut self, port: PortNo);
+
+    /// The header to prepend to `frame`, which came in by `port` and begins with the MAC address
+    /// `destination`, if there is a route; that is in use from now on.
+    fn lookup(&mut self, port: PortNo, destination: MacAddr, frame: &[u8]) -> Option<&[u8]>;
+
+    /// Whether the route was looked up since the last call of this.
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool;
+
+    /// The routes of one port, by destination.
+    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)>;
+
+    /// How many routes one port has.
+    fn len(&self, port: PortNo) -> usize;
+
+    /// The kind of `port` has changed to `kind`. Only lookups whose steps stand in entries of
+    /// their own act on it.
+    fn set_kind(&mut self, _port: PortNo, _kind: PortKind) {}
+
+    /// Takes one hop of the packet in `bytes`, which begins with `header` and came in by
+    /// `ingress`: exactly what [`forward`](super::forward::forward) does.
+    #[inline(always)]
+    fn forward(
+        &mut self,
+        bytes: &mut [u8],
+        width: HopWidth,
+        header: &HeaderFields,
+        ingress: PortNo,
+        kind_of: impl FnOnce(PortNo) -> Option<PortKind>,
+    ) -> Step {
+        forward_parsed(bytes, width, header, ingress, kind_of)
+    }
+}

@@ -1,0 +1,204 @@
+//! The lookups of an Axon switch in the tables of a programmable pipeline.
+
+use super::entries;
+use alloc::vec::Vec;
+use axon_node::{Drop, PortKind, Punt, RouteError};
+use axon_pipeline::{
+    Action, Change, EntryName, MacKey, Modify, Parsed, PortOptions, Reason, Sizes, Tables, Target,
+};
+use axon_plane::routes::{self, MacMap};
+use axon_plane::{Lookups, PlaneConfig, Step};
+use axon_wire::header::{self, HOPS_MAX, HeaderFields, PacketType};
+use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
+
+/// The edge and the transit step of one Axon switch in table entries.
+#[derive(Clone, Debug)]
+pub struct AxonTables {
+    width: HopWidth,
+    routes_per_port_max: usize,
+    tables: Tables,
+    /// By port: the destinations that have an entry, and how many frames had met it when that was
+    /// last asked.
+    destinations: Vec<MacMap<u64>>,
+    /// The header that was last looked up.
+    header: Vec<u8>,
+}
+
+impl AxonTables {
+    /// Tables of these sizes for a switch of this configuration.
+    ///
+    /// # Panics
+    /// If the ports find no places in a TCAM of this size: see [`entries::ports_in`].
+    pub fn new(config: &PlaneConfig, sizes: Sizes) -> AxonTables {
+        let (width, ports) = (config.hop_width, config.ports);
+        assert!(ports <= entries::ports_in(sizes.tcam), "too many ports for the TCAM");
+        let mut tables = Tables::new(sizes, ports);
+        let mut changes = Vec::from(entries::fixed(width, ports));
+        for port in (0..ports).map(PortNo) {
+            let options = PortOptions { bridge: port.0, routed: false, learn: false };
+            changes.push(Change::Port(port, Some(options)));
+            changes.extend(entries::of_port(width, port, PortKind::Unknown));
+        }
+        tables.commit(&changes).expect("entries of ports that have places");
+        AxonTables {
+            width,
+            routes_per_port_max: config.routes_per_port_max,
+            tables,
+            destinations: (0..ports).map(|_| MacMap::default()).collect(),
+            header: Vec::new(),
+        }
+    }
+
+    /// The tables, to look at.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// The action of the entry of a route: the header is pushed, and the packet leaves towards its
+    /// first hop. Which step that is, and whether it is one, is up to the entries of ports.
+    fn push(&self, route: &Route) -> Action {
+        let target = match route.hops.first() {
+            Some(&hop) if hop.index() < self.destinations.len() => Target::Port(hop),
+            _ => Target::Cpu,
+        };
+        // With hops of 4 bits the header has no room for a layer.
+        let layer = if self.width == HopWidth::Four { Layer::ZERO } else { route.layer };
+        Action::from(target).with(Modify::AxonPush(Route { layer, ..route.clone() }))
+    }
+
+    fn frames(&self, port: PortNo, mac: MacAddr) -> u64 {
+        let entry = EntryName::Mac(MacKey { bridge: port.0, mac });
+        self.tables.counters(entry).map_or(0, |(frames, _)| frames)
+    }
+}
+
+/// The route that an action pushes.
+fn pushed(action: &Action) -> Option<&Route> {
+    action.modify.iter().find_map(|modify| match modify {
+        Modify::AxonPush(route) => Some(route),
+        _ => None,
+    })
+}
+
+impl Lookups for AxonTables {
+    const NAME: &'static str = "pipeline";
+
+    /// Tables of the default sizes.
+    fn with_config(config: &PlaneConfig) -> AxonTables {
+        AxonTables::new(config, Sizes::default())
+    }
+
+    fn install(
+        &mut self,
+        port: PortNo,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError> {
+        routes::header_of(route, self.width)?;
+        let action = self.push(route);
+        let own = self.destinations.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if own.len() >= self.routes_per_port_max && !own.contains_key(&destination) {
+            return Err(RouteError::Full);
+        }
+        let key = MacKey { bridge: port.0, mac: destination };
+        let made = self.tables.commit(&[Change::Mac(key, Some(action))]);
+        made.map_err(|error| match error.reason {
+            Reason::Full { .. } => RouteError::Full,
+            _ => RouteError::Unrepresentable,
+        })?;
+        own.insert(destination, 0);
+        Ok(())
+    }
+
+    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let own = self.destinations.get_mut(port.index());
+        let known = own.is_some_and(|own| own.remove(&destination).is_some());
+        if known {
+            let key = MacKey { bridge: port.0, mac: destination };
+            let made = self.tables.commit(&[Change::Mac(key, None)]);
+            debug_assert_eq!(made, Ok(()), "an entry can always go");
+        }
+        known
+    }
+
+    fn clear(&mut self, port: PortNo) {
+        let Some(own) = self.destinations.get_mut(port.index()) else { return };
+        let key = |mac| MacKey { bridge: port.0, mac };
+        let gone = core::mem::take(own).into_keys().map(|mac| Change::Mac(key(mac), None));
+        let made = self.tables.commit(&gone.collect::<Vec<_>>());
+        debug_assert_eq!(made, Ok(()), "entries can always go");
+    }
+
+    #[inline]
+    fn lookup(&mut self, port: PortNo, _destination: MacAddr, frame: &[u8]) -> Option<&[u8]> {
+        // A port that there is not has the options of no port, and so the bridge of port 0.
+        self.destinations.get(port.index())?;
+        let found = self.tables.lookup(frame, &Parsed::ethernet(frame), port, 0);
+        routes::write_header(pushed(found.action?)?, self.width, &mut self.header).ok()?;
+        Some(&self.header)
+    }
+
+    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+        let frames = self.frames(port, destination);
+        let own = self.destinations.get_mut(port.index());
+        let before = own.and_then(|own| own.get_mut(&destination));
+        before.is_some_and(|before| core::mem::replace(before, frames) != frames)
+    }
+
+    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+        let Some(own) = self.destinations.get(port.index()) else { return Vec::new() };
+        let route = |mac: MacAddr| {
+            let (_, action) = self.tables.find(&mac.0, &Parsed::ethernet(&mac.0), port, 0)?;
+            Some((mac, pushed(action)?.clone()))
+        };
+        let mut routes: Vec<_> = own.keys().filter_map(|&mac| route(mac)).collect();
+        routes.sort();
+        routes
+    }
+
+    fn len(&self, port: PortNo) -> usize {
+        self.destinations.get(port.index()).map_or(0, MacMap::len)
+    }
+
+    fn set_kind(&mut self, port: PortNo, kind: PortKind) {
+        if port.index() < self.destinations.len() {
+            let made = self.tables.commit(&entries::of_port(self.width, port, kind));
+            debug_assert_eq!(made, Ok(()), "every port has its places");
+        }
+    }
+
+    /// By the entries alone: the plane's own record of kinds is not asked.
+    #[inline]
+    fn forward(
+        &mut self,
+        bytes: &mut [u8],
+        width: HopWidth,
+        header: &HeaderFields,
+        ingress: PortNo,
+        _kind_of: impl FnOnce(PortNo) -> Option<PortKind>,
+    ) -> Step {
+        let priority = header.priority.value();
+        let found = self.tables.lookup(bytes, &Parsed::axon(), ingress, priority);
+        let Some(action) = found.action else { return Step::Drop(Drop::NoSuchPort) };
+        let (mut punt, mut strip) = (Punt::Addressed, false);
+        for modify in &action.modify {
+            match modify {
+                Modify::AxonHop => header.advance(bytes, width, ingress),
+                Modify::AxonError => {
+                    header::set_type(bytes, PacketType::Error);
+                    punt = Punt::Error;
+                }
+                // The plane takes it off once the ports have seen the packet.
+                Modify::AxonStrip => strip = true,
+                _ => {}
+            }
+        }
+        match action.target {
+            Target::Port(port) if strip => Step::Strip { port, header_bytes: header.header_bytes },
+            Target::Port(port) => Step::Egress(port),
+            Target::Cpu => Step::Punt(punt),
+            _ if header.reverse_count == HOPS_MAX => Step::Drop(Drop::Malformed),
+            _ => Step::Drop(Drop::EgressUnknown),
+        }
+    }
+}

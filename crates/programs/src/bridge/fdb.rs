@@ -1,0 +1,92 @@
+//! The addresses that a bridge has learned: what the MAC table has, and since when.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_pipeline::{Change, Control, EntryName, MacKey, Register, Target};
+use axon_wire::{MacAddr, PortNo, Span, Time};
+
+/// After so long without a frame an entry goes (IEEE 802.1D-2004 table 7-5).
+const AGEING: Span = Span::from_secs(300);
+/// Between two readings of all counters.
+const SWEEP: Span = Span::from_secs(10);
+
+/// What is known of one address.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    port: PortNo,
+    /// When its entry was last seen in use.
+    used: Time,
+    /// Frames that had met its entry then.
+    frames: u64,
+}
+
+/// All addresses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fdb {
+    known: BTreeMap<MacAddr, Known>,
+    sweep: Option<Time>,
+}
+
+impl Fdb {
+    pub(super) fn start(&mut self, now: Time) {
+        self.sweep = Some(now + SWEEP);
+    }
+
+    /// Enters an address at a port; answers whether it was not there. A full table has no entry
+    /// for it, and frames to it are flooded.
+    pub(super) fn learn(
+        &mut self,
+        now: Time,
+        mac: MacAddr,
+        port: PortNo,
+        target: Target,
+        control: &mut dyn Control,
+    ) -> bool {
+        if self.known.get(&mac).is_some_and(|known| known.port == port) {
+            return false;
+        }
+        let entered = control.commit(&[Change::Mac(key(mac), Some(target.into()))]).is_ok();
+        if entered {
+            self.known.insert(mac, Known { port, used: now, frames: 0 });
+        }
+        entered
+    }
+
+    /// Removes all addresses of a port.
+    pub(super) fn flush(&mut self, port: PortNo, control: &mut dyn Control) {
+        self.remove(|known| known.port == port, control);
+    }
+
+    /// Looks at the counters, if it is time.
+    pub(super) fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        if self.sweep.is_none_or(|at| at > now) {
+            return;
+        }
+        self.sweep = Some(now + SWEEP);
+        for (&mac, known) in &mut self.known {
+            let counter = Register::EntryFrames(EntryName::Mac(key(mac)));
+            let frames = control.read_register(counter).unwrap_or(known.frames);
+            if core::mem::replace(&mut known.frames, frames) != frames {
+                known.used = now;
+            }
+        }
+        self.remove(|known| now.since(known.used) > AGEING, control);
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.sweep
+    }
+
+    /// Removes what is to go, from the table as well. Removals are never refused.
+    fn remove(&mut self, is_to_go: impl Fn(&Known) -> bool, control: &mut dyn Control) {
+        let gone = self.known.iter().filter(|(_, known)| is_to_go(known));
+        let changes: Vec<Change> = gone.map(|(&mac, _)| Change::Mac(key(mac), None)).collect();
+        if !changes.is_empty() && control.commit(&changes).is_ok() {
+            self.known.retain(|_, known| !is_to_go(known));
+        }
+    }
+}
+
+fn key(mac: MacAddr) -> MacKey {
+    MacKey { bridge: 0, mac }
+}

@@ -1,0 +1,270 @@
+//! A learning bridge with RSTP as table entries (IEEE 802.1D-2004 clauses 7 and 17).
+//!
+//! In plain English: a frame whose source is not known at its port goes to the program besides,
+//! which enters the address; a frame whose destination has no entry goes to a group of all ports that
+//! forward. The spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a port that
+//! does not forward is out of the group and has an entry that drops what comes in by it.
+//!
+//! Differences from the standard: the tables count frames to an address, not from it, so an entry
+//! ages when nothing has been sent to its address for 300 s; it comes back with the next frame from
+//! there. A frame to an address behind its own ingress is dropped as in the standard (clause 7.7.1):
+//! entries lead to a group of one port, and a group leaves the ingress out.
+
+mod fdb;
+
+use crate::book::Book;
+use crate::entries::Match;
+use crate::site::Site;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_baselines::bridge::plane::PortState;
+use axon_baselines::rstp::{BridgeId, Request, Rstp, RstpConfig, Times, path_cost};
+use axon_pipeline::{
+    Action, Change, Control, Field, Group, Interface, PortOptions, Program, Received, Target,
+    TcamEntry, Udlk, UdlkId,
+};
+use axon_wire::{MacAddr, PortNo, Time};
+use fdb::Fdb;
+
+/// The key of all entries: ingress port and destination MAC.
+const KEY: UdlkId = UdlkId(0);
+/// The TCAM entry of reserved addresses; those of ports that do not forward are below it.
+const RESERVED: u16 = 2047;
+/// The group of ports that forward; the group of port `p` alone is `p + 1`.
+const FLOOD: u16 = 0;
+
+/// A bridge.
+pub struct Bridge {
+    rstp: Rstp,
+    states: Vec<PortState>,
+    fdb: Fdb,
+    book: Book,
+    failure: Option<String>,
+}
+
+impl Bridge {
+    /// The program of the switch at `site`.
+    pub fn new(site: &Site) -> Bridge {
+        let own = site.own();
+        Bridge {
+            rstp: Rstp::new(RstpConfig {
+                id: BridgeId { priority: 0x8000, mac: own.mac },
+                path_costs: own.ports.iter().map(|port| path_cost(port.rate)).collect(),
+                times: Times::default(),
+                tx_hold_count: 6,
+            }),
+            states: alloc::vec![PortState::Discarding; own.ports.len()],
+            fdb: Fdb::default(),
+            book: Book::default(),
+            failure: None,
+        }
+    }
+
+    /// Makes the tables what the states of ports say.
+    fn update(&mut self, control: &mut dyn Control) {
+        let ports = || (0..).map(PortNo).zip(&self.states);
+        let mut wanted = Vec::new();
+        let key = Udlk::new([Field::Ingress, Field::Bytes { first: 0, last: 5 }]);
+        wanted.push(Change::Udlk(KEY, Some(key)));
+        // 01-80-C2-00-00-00 to 0F (clause 7.12.6).
+        let reserved = Match::new()
+            .any(2)
+            .masked(&[0x01, 0x80, 0xc2, 0, 0, 0], &[0xff, 0xff, 0xff, 0xff, 0xff, 0xf0]);
+        wanted.push(tcam(RESERVED, reserved, Action::cpu()));
+        for (port, &state) in ports() {
+            wanted.push(Change::Interface(port.0, Some(Interface::of(port))));
+            let alone = Group { interfaces: Vec::from([port.0]) };
+            wanted.push(Change::Group(group_of(port), Some(alone)));
+            let options = PortOptions {
+                learn: state != PortState::Discarding,
+                routed: false,
+                ..PortOptions::default()
+            };
+            wanted.push(Change::Port(port, Some(options)));
+            if state != PortState::Forwarding {
+                let all = Match::new().ingress(port).any(6);
+                wanted.push(tcam(port.0, all, Target::Drop.into()));
+            }
+        }
+        let open = ports().filter(|(_, state)| **state == PortState::Forwarding);
+        let flood = Group { interfaces: open.map(|(port, _)| port.0).collect() };
+        wanted.push(Change::Group(FLOOD, Some(flood)));
+        wanted.push(Change::Miss(Some(Target::Group(FLOOD).into())));
+        if let Err(error) = self.book.sync(wanted, control) {
+            self.failure = Some(format!("the tables refuse its entries: {error}"));
+        }
+    }
+
+    fn carry_out(&mut self, requests: Vec<Request>, control: &mut dyn Control) {
+        let mut has_changed = false;
+        for request in requests {
+            match request {
+                Request::Send { port, frame } => control.send_packet(port, &frame),
+                Request::State { port, state } => {
+                    if let Some(current) = self.states.get_mut(port.index()) {
+                        has_changed |= core::mem::replace(current, state) != state;
+                    }
+                }
+                Request::Flush { port } => self.fdb.flush(port, control),
+            }
+        }
+        if has_changed {
+            self.update(control);
+        }
+    }
+
+    fn learns(&self, port: PortNo) -> bool {
+        self.states.get(port.index()).is_some_and(|&state| state != PortState::Discarding)
+    }
+}
+
+/// The group of one port.
+fn group_of(port: PortNo) -> u16 {
+    port.0 + 1
+}
+
+fn tcam(index: u16, of: Match, action: Action) -> Change {
+    let (value, mask) = of.into_parts();
+    Change::Tcam(index, Some(TcamEntry { udlk: KEY, value, mask, action }))
+}
+
+impl Program for Bridge {
+    fn start(&mut self, now: Time, control: &mut dyn Control) {
+        self.fdb.start(now);
+        self.update(control);
+    }
+
+    fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        let mut requests = Vec::new();
+        self.rstp.link(now, port, up, &mut requests);
+        self.carry_out(requests, control);
+    }
+
+    /// A frame comes here for one reason or two: its source is to be learned, and it is for a
+    /// reserved address. A BPDU whose source is not known yet comes twice, so it is read when its
+    /// source is known.
+    fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
+        let Received { ingress, frame } = received;
+        let source = MacAddr::source_of(frame).unwrap_or_default();
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        let is_new = self.learns(ingress)
+            && source.is_unicast()
+            && self.fdb.learn(now, source, ingress, Target::Group(group_of(ingress)), control);
+        if is_new || !destination.is_link_local() {
+            return;
+        }
+        let mut requests = Vec::new();
+        if self.rstp.receive(now, ingress, frame, &mut requests).is_ok() {
+            self.carry_out(requests, control);
+        }
+    }
+
+    fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        let mut requests = Vec::new();
+        self.rstp.timeout(now, &mut requests);
+        self.carry_out(requests, control);
+        self.fdb.timeout(now, control);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        [self.rstp.deadline(), self.fdb.deadline()].into_iter().flatten().min()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::{Net, datagram};
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_node::Drop;
+    use axon_pipeline::TableName;
+    use axon_wire::Span;
+    use core::net::Ipv4Addr;
+
+    const IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+
+    /// A network of bridges whose ports to hosts are edges of the tree.
+    fn net(plan: crate::site::Plan) -> Net {
+        let mut net = Net::new(plan, |site| Box::new(Bridge::new(&site)));
+        net.run(Span::from_secs(6));
+        net
+    }
+
+    /// The host that a frame between addresses comes to, and the number of hosts if not one.
+    fn reached(net: &mut Net, from: u32, source: MacAddr, to: MacAddr) -> Result<u32, usize> {
+        net.send(from, &datagram(source, to, IP, IP, 1));
+        match net.received[..] {
+            [(host, _)] => Ok(host),
+            ref all => Err(all.len()),
+        }
+    }
+
+    #[test]
+    fn it_floods_until_it_has_learned_and_the_spanning_tree_has_no_loop() {
+        let plan = plans::ring(5);
+        let mut net = net(plan.clone());
+        let mac = |host: usize| plan.hosts[host].mac;
+        assert_eq!(reached(&mut net, 0, mac(0), mac(2)), Err(4), "flooded, once to each host");
+        assert_eq!(reached(&mut net, 2, mac(2), mac(0)), Ok(0));
+        assert_eq!(reached(&mut net, 0, mac(0), mac(2)), Ok(2));
+        assert_eq!(reached(&mut net, 0, mac(0), MacAddr::BROADCAST), Err(4));
+        assert_eq!(reached(&mut net, 2, mac(4), mac(0)), Ok(0), "it has moved");
+        assert_eq!(reached(&mut net, 0, mac(0), mac(4)), Ok(2));
+        assert_eq!(reached(&mut net, 0, mac(3), mac(0)), Err(0), "behind the same port");
+        assert_eq!(net.drops, [(0, Drop::Filtered)]);
+    }
+
+    #[test]
+    fn another_way_is_found_when_a_link_of_the_tree_fails() {
+        let plan = plans::ring(5);
+        let mut net = net(plan.clone());
+        for (node, port) in net.links() {
+            net.link(node, port, false);
+            net.run(Span::from_secs(1));
+            for from in 0..5 {
+                let source = plan.hosts[from as usize].mac;
+                let broadcast = reached(&mut net, from, source, MacAddr::BROADCAST);
+                assert_eq!(broadcast, Err(4), "link {node} {port}");
+            }
+            net.link(node, port, true);
+            net.run(Span::from_secs(40));
+        }
+        let source = plan.hosts[0].mac;
+        assert_eq!(reached(&mut net, 0, source, MacAddr::BROADCAST), Err(4));
+    }
+
+    #[test]
+    fn a_port_that_does_not_forward_drops_what_comes_in_and_sends_nothing() {
+        let plan = plans::ring(3);
+        let mut net = Net::new(plan.clone(), |site| Box::new(Bridge::new(&site)));
+        let (a, b) = (plan.hosts[0].mac, plan.hosts[1].mac);
+        assert_eq!(reached(&mut net, 0, a, b), Err(0), "no port to a host is an edge yet");
+        assert_eq!(net.drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [Drop::Denied]);
+        net.run(Span::from_secs(6));
+        assert_eq!(reached(&mut net, 0, a, b), Err(2));
+    }
+
+    #[test]
+    fn an_address_ages_when_nothing_is_sent_to_it_for_300_seconds() {
+        let plan = plans::ring(3);
+        let mut net = net(plan.clone());
+        let mac = |host: usize| plan.hosts[host].mac;
+        reached(&mut net, 0, mac(0), mac(1)).unwrap_err();
+        reached(&mut net, 1, mac(1), mac(0)).unwrap();
+        for _ in 0..4 {
+            net.run(Span::from_secs(150));
+            assert_eq!(reached(&mut net, 0, mac(0), mac(1)), Ok(1), "in use");
+        }
+        let entries = |net: &Net| net.count(0, TableName::Mac);
+        let before = entries(&net);
+        net.run(Span::from_secs(320));
+        assert!(entries(&net) < before, "{before} before");
+        assert_eq!(reached(&mut net, 0, mac(0), mac(1)), Err(2), "flooded again");
+    }
+}

@@ -1,0 +1,147 @@
+//! Collects the entries that a program wants: numbers for interfaces, groups and TCAM entries, and
+//! the traps that all programs share.
+
+use crate::link_state;
+use crate::site::{Neighbour, Site};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_pipeline::{
+    Action, Change, Field, FrameType, Group, Interface, Target, TcamEntry, Udlk, UdlkId,
+};
+use axon_wire::PortNo;
+use axon_wire::constants::ethertype;
+
+/// Keys of the traps; programs have the others, from 0.
+const ARP_KEY: UdlkId = UdlkId(14);
+const LINK_STATE_KEY: UdlkId = UdlkId(15);
+/// The EtherType of a frame without a tag.
+const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
+
+/// A value of the TCAM with its mask: all fields of a key in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Match {
+    value: Vec<u8>,
+    mask: Vec<u8>,
+}
+
+impl Match {
+    /// Nothing yet.
+    pub fn new() -> Match {
+        Match::default()
+    }
+
+    /// And then these bytes.
+    #[must_use]
+    pub fn exactly(self, bytes: &[u8]) -> Match {
+        let count = bytes.len();
+        self.masked(bytes, &alloc::vec![0xff; count])
+    }
+
+    /// And then so many bytes, whatever they are.
+    #[must_use]
+    pub fn any(self, count: usize) -> Match {
+        self.masked(&alloc::vec![0; count], &alloc::vec![0; count])
+    }
+
+    /// And then the bits of `value` that `mask` has, which is as long.
+    #[must_use]
+    pub fn masked(mut self, value: &[u8], mask: &[u8]) -> Match {
+        self.value.extend(value.iter().zip(mask).map(|(value, mask)| value & mask));
+        self.mask.extend(mask);
+        self
+    }
+
+    /// And then the number of an ingress port.
+    #[must_use]
+    pub fn ingress(self, port: PortNo) -> Match {
+        self.exactly(&port.0.to_be_bytes())
+    }
+
+    /// Value and mask.
+    pub fn into_parts(self) -> (Vec<u8>, Vec<u8>) {
+        (self.value, self.mask)
+    }
+}
+
+/// The entries of one switch.
+///
+/// Interface `p` leads out of port `p` and changes nothing; interface `ports + p`, where a host is
+/// at port `p`, gives frames the host's address.
+#[derive(Clone, Debug)]
+pub struct Entries {
+    changes: Vec<Change>,
+    ports: u16,
+    groups: BTreeMap<Vec<PortNo>, u16>,
+    tcam: u16,
+}
+
+impl Entries {
+    /// Interfaces of all ports, and traps for ARP and link states.
+    pub fn new(site: &Site) -> Entries {
+        let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
+        let mut entries = Entries { changes: Vec::new(), ports, groups: BTreeMap::new(), tcam: 0 };
+        for (port, neighbour) in site.ports() {
+            if neighbour == Neighbour::Nothing {
+                continue;
+            }
+            let plain = Interface::of(port);
+            entries.push(Change::Interface(port.0, Some(plain)));
+            if let Neighbour::Host(host) = neighbour
+                && let Some(host) = site.plan.hosts.get(host as usize)
+            {
+                let delivering = Interface { destination: Some(host.mac), ..plain };
+                entries.push(Change::Interface(ports + port.0, Some(delivering)));
+            }
+        }
+        entries.trap(ARP_KEY, FrameType::Arp, ethertype::ARP);
+        entries.trap(LINK_STATE_KEY, FrameType::Other, link_state::ETHERTYPE);
+        entries
+    }
+
+    fn trap(&mut self, key: UdlkId, frame_type: FrameType, ethertype: u16) {
+        self.push(Change::Udlk(key, Some(Udlk::of(frame_type, [ETHERTYPE]))));
+        self.tcam(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+    }
+
+    /// One more change.
+    pub fn push(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// One more entry of the TCAM, which comes before those that are there. Beyond index 65,535
+    /// it takes the place of the last: no table is so large.
+    pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
+        let (value, mask) = of.into_parts();
+        let entry = TcamEntry { udlk, value, mask, action: action.into() };
+        self.push(Change::Tcam(self.tcam, Some(entry)));
+        self.tcam = self.tcam.saturating_add(1);
+    }
+
+    /// Out of one of these ports, by the hash of the flow; nowhere without any.
+    pub fn one_of(&mut self, ports: &[PortNo]) -> Target {
+        match *ports {
+            [] => Target::Drop,
+            [port] => Target::Interface(port.0),
+            _ => {
+                let next = self.groups.len() as u16;
+                let number = *self.groups.entry(ports.to_vec()).or_insert(next);
+                Target::Spread(number)
+            }
+        }
+    }
+
+    /// To the host at a port of this switch.
+    pub fn host(&self, port: PortNo) -> Target {
+        Target::Interface(self.ports + port.0)
+    }
+
+    /// All changes.
+    pub fn into_changes(self) -> Vec<Change> {
+        let Entries { mut changes, groups, .. } = self;
+        changes.extend(groups.into_iter().map(|(ports, number)| {
+            let interfaces = ports.iter().map(|port| port.0).collect();
+            Change::Group(number, Some(Group { interfaces }))
+        }));
+        changes
+    }
+}

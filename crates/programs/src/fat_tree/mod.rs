@@ -1,0 +1,259 @@
+//! The fat tree with two-level lookup (M. Al-Fares, A. Loukissas, A. Vahdat, "A scalable, commodity
+//! data center network architecture", SIGCOMM 2008, §3.4 to §3.8).
+//!
+//! In plain English: what is below a switch is found by the prefix of its address. Everything else
+//! goes up, and the last bits of the address choose the port: hosts of one edge switch are spread
+//! over all ways up, and all that one host gets takes one way. Both are entries of the TCAM, the
+//! suffixes below the prefixes, as the paper builds it (§3.4).
+//!
+//! Differences from the paper: hosts keep the addresses of the plan, so the prefixes are those that
+//! separate the plan's hosts ([`prefixes`]); with the paper's addresses (10.pod.switch.id) they are
+//! the paper's. A suffix has as many bits as there are ways up need, not eight. A failure is known to
+//! all switches ([`crate::link_state`]), and where the ways to an edge switch are not those of the
+//! plan, the switch gets entries for that edge switch, above the suffixes: its prefixes on a single
+//! way, its prefixes with each suffix on several.
+
+mod prefixes;
+
+use crate::entries::{Entries, Match};
+use crate::live::{Live, Towards};
+use crate::planned::Design;
+use crate::site::{Plan, Site};
+use crate::tree::{Place, Tree};
+use alloc::vec::Vec;
+use axon_pipeline::{Action, Change, Field, FrameType, Modify, Prefix, Target, Udlk, UdlkId};
+use axon_wire::PortNo;
+use prefixes::prefixes;
+
+/// The key of all entries: the destination address.
+const KEY: UdlkId = UdlkId(0);
+const DESTINATION: Field = Field::Bytes { first: 30, last: 33 };
+
+/// The two-level lookup of one switch.
+#[derive(Clone, Debug)]
+pub struct FatTree {
+    tree: Tree,
+    /// The prefixes of each pod's hosts, and of each edge switch's.
+    pods: Vec<(Prefix, u32)>,
+    edges: Vec<(Prefix, u32)>,
+}
+
+/// What a network is to be.
+pub const EXPECTED: &str = "a fat tree with all hosts at its edge switches";
+
+impl FatTree {
+    /// For a network that is a fat tree; `None` for another.
+    pub fn of(plan: &Plan) -> Option<FatTree> {
+        let tree = Tree::of(plan)?;
+        let classes = |class: &dyn Fn(u32) -> u32| {
+            prefixes(plan.hosts.iter().map(|host| (host.ip, class(host.node))))
+        };
+        Some(FatTree { tree, pods: classes(&|node| tree.pod(node)), edges: classes(&|node| node) })
+    }
+}
+
+/// The entries of one switch in the making, those of the lowest precedence first.
+struct Lookup<'a> {
+    design: &'a FatTree,
+    site: &'a Site,
+    towards: Towards,
+    entries: Entries,
+    /// The ports up that are in service.
+    up: Vec<PortNo>,
+    position: u32,
+}
+
+impl Design for FatTree {
+    fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
+        let place = self.tree.place(site.node);
+        // Levels are numbered one after the other, so what is above has a higher number.
+        let is_above = |other: u32| other > site.node;
+        let up = live.neighbours(site.node).filter(|(_, other)| is_above(*other));
+        let mut lookup = Lookup {
+            design: self,
+            site,
+            towards: Towards::new(live, site.node),
+            entries: Entries::new(site),
+            up: up.map(|(port, _)| port).collect(),
+            position: site.node % self.tree.half(),
+        };
+        let key = Udlk::of(FrameType::Ipv4, [DESTINATION]);
+        lookup.entries.push(Change::Udlk(KEY, Some(key)));
+        match place {
+            Place::Core => lookup.core(),
+            Place::Aggregation { pod, .. } => lookup.aggregation(pod),
+            Place::Edge { .. } => lookup.edge(),
+        }
+        lookup.entries.into_changes()
+    }
+}
+
+impl Lookup<'_> {
+    /// One port for each pod, and for what does not go that way a port of its own.
+    fn core(&mut self) {
+        let edges = self.design.tree.edges();
+        let mut of_pod: Vec<Vec<PortNo>> = Vec::new();
+        for pod in 0..2 * self.design.tree.half() {
+            // The way that most of the pod has; they differ only where links have failed.
+            let of = (0..edges).filter(|&edge| self.design.tree.pod(edge) == pod);
+            let ways: Vec<Vec<PortNo>> = of.map(|edge| self.towards.ports(edge)).collect();
+            let common = |way: &Vec<PortNo>| ways.iter().filter(|other| *other == way).count();
+            of_pod.push(ways.iter().max_by_key(|way| common(way)).cloned().unwrap_or_default());
+        }
+        let design = self.design;
+        for &(prefix, pod) in &design.pods {
+            self.below(prefix, &of_pod[pod as usize].clone());
+        }
+        for &(prefix, edge) in &design.edges {
+            let ports = self.towards.ports(edge);
+            if ports != of_pod[design.tree.pod(edge) as usize] {
+                self.below(prefix, &ports);
+            }
+        }
+    }
+
+    /// Suffixes up; the own pod ends here but for its edge switches, one by one.
+    fn aggregation(&mut self, pod: u32) {
+        self.suffixes(None, &self.up.clone());
+        self.exceptions(|tree, edge| tree.pod(edge) != pod);
+        let design = self.design;
+        for &(prefix, of) in design.pods.iter().filter(|(_, of)| *of == pod) {
+            debug_assert_eq!(of, pod);
+            self.below(prefix, &[]);
+        }
+        for &(prefix, edge) in &design.edges {
+            if design.tree.pod(edge) == pod {
+                let ports = self.towards.ports(edge);
+                self.below(prefix, &ports);
+            }
+        }
+    }
+
+    /// Suffixes up; what is of this switch and no host of it ends here.
+    fn edge(&mut self) {
+        let (own, design) = (self.site.node, self.design);
+        self.suffixes(None, &self.up.clone());
+        self.exceptions(|_, edge| edge != own);
+        for &(prefix, _) in design.edges.iter().filter(|(_, edge)| *edge == own) {
+            self.below(prefix, &[]);
+        }
+        for host in self.site.hosts() {
+            let target = self.entries.host(host.port);
+            self.entries.tcam(KEY, Match::new().exactly(&host.ip.octets()), onward(target));
+        }
+    }
+
+    /// Entries for edge switches that are not reached by all ways up alike.
+    fn exceptions(&mut self, is_up: impl Fn(Tree, u32) -> bool) {
+        let design = self.design;
+        for &(prefix, edge) in &design.edges {
+            let ports = self.towards.ports(edge);
+            if is_up(design.tree, edge) && ports != self.up {
+                match ports.len() {
+                    0 | 1 => self.below(prefix, &ports),
+                    _ => self.suffixes(Some(prefix), &ports),
+                }
+            }
+        }
+    }
+
+    /// One entry for a prefix.
+    fn below(&mut self, prefix: Prefix, ports: &[PortNo]) {
+        let target = self.entries.one_of(ports);
+        self.entries.tcam(
+            KEY,
+            Match::new().masked(&prefix.address.octets(), &mask(prefix)),
+            onward(target),
+        );
+    }
+
+    /// One entry for each value of the last bits: of all addresses, or of a prefix.
+    fn suffixes(&mut self, prefix: Option<Prefix>, ports: &[PortNo]) {
+        let Some(count) = u32::try_from(ports.len()).ok().filter(|&count| count > 0) else {
+            return;
+        };
+        let values = count.next_power_of_two();
+        let suffix = (values - 1).to_be_bytes();
+        for value in 0..values {
+            let port = ports[((value + self.position) % count) as usize];
+            let (mut bits, mut care) = (value.to_be_bytes(), suffix);
+            if let Some(prefix) = prefix {
+                let (address, mask) = (prefix.address.octets(), mask(prefix));
+                for at in 0..4 {
+                    // Bits that are of both belong to the prefix.
+                    bits[at] = bits[at] & !mask[at] | address[at];
+                    care[at] |= mask[at];
+                }
+            }
+            let target = self.entries.one_of(&[port]);
+            self.entries.tcam(KEY, Match::new().masked(&bits, &care), onward(target));
+        }
+    }
+}
+
+fn mask(prefix: Prefix) -> [u8; 4] {
+    u32::MAX.checked_shl(32 - u32::from(prefix.length)).unwrap_or(0).to_be_bytes()
+}
+
+/// Switches of this design are routers: they count the hops.
+fn onward(target: Target) -> Action {
+    match target {
+        Target::Drop => target.into(),
+        _ => Action::from(target).with(Modify::DecrementTtl),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::planned::Planned;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use alloc::collections::BTreeSet;
+    use axon_node::Drop;
+    use core::net::Ipv4Addr;
+
+    fn net(plan: &Plan) -> Net {
+        let design = FatTree::of(plan).unwrap();
+        Net::new(plan.clone(), |site| Box::new(Planned::new(site, design.clone())))
+    }
+
+    #[test]
+    fn suffixes_spread_hosts_over_all_ways_up_and_each_host_has_one() {
+        for plan in [plans::fat_tree(8), plans::structural(8)] {
+            let mut net = net(&plan);
+            // From the first host to the four hosts of an edge switch of another pod.
+            let mut cores = BTreeSet::new();
+            for to in 64..68 {
+                let mut ways = BTreeSet::new();
+                for flow in 0..4 {
+                    assert_eq!(net.datagram(0, to, flow), Some(5));
+                    ways.insert(net.hops[2].node);
+                }
+                assert_eq!(ways.len(), 1, "all flows to a host take one way");
+                cores.extend(ways);
+            }
+            assert_eq!(cores.len(), 4, "each of the four hosts another");
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_host_has_ends_and_does_not_return() {
+        let plan = plans::structural(4);
+        let mut net = net(&plan);
+        let host = &plan.hosts[0];
+        for (ip, hops, reason) in [
+            ([10, 0, 0, 77], 0, Drop::Denied),
+            ([10, 0, 1, 77], 2, Drop::Denied),
+            ([10, 3, 1, 77], 4, Drop::Denied),
+            ([10, 9, 1, 2], 2, Drop::NoRoute),
+        ] {
+            let to = Ipv4Addr::from(ip);
+            net.send(0, &crate::net::datagram(host.mac, plan.hosts[9].mac, host.ip, to, 1));
+            assert_eq!(net.received, []);
+            assert_eq!(net.hops.len(), hops, "{to}");
+            assert_eq!(net.drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [reason], "{to}");
+        }
+    }
+}

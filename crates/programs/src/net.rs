@@ -1,0 +1,233 @@
+//! A network of programs in memory, for tests: links without delay and without loss.
+
+use crate::site::{Neighbour, Plan, Site};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use axon_node::{Action, Drop, Input, Node};
+use axon_pipeline::{PipelineConfig, Program, ProgramNode, TableName};
+use axon_wire::host_frame::{self, Arp, Kind, classify};
+use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+
+/// A frame on a link: the node and the port that it comes to.
+type InFlight = (u32, PortNo, FrameBuf);
+
+/// A frame that left a node.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    pub node: u32,
+    pub port: PortNo,
+    pub frame: Vec<u8>,
+}
+
+pub struct Net {
+    pub plan: Arc<Plan>,
+    nodes: Vec<ProgramNode<FrameBuf>>,
+    now: Time,
+    in_flight: VecDeque<InFlight>,
+    /// Frames that came to hosts.
+    pub received: Vec<(u32, Vec<u8>)>,
+    /// Frames that nodes sent, and where.
+    pub hops: Vec<Hop>,
+    pub drops: Vec<(u32, Drop)>,
+    /// Frames between nodes, messages included.
+    pub sent: u64,
+}
+
+impl Net {
+    /// All nodes with carrier at all their ports, settled for two seconds.
+    pub fn new(plan: Plan, program: impl Fn(Site) -> Box<dyn Program>) -> Net {
+        let plan = Arc::new(plan);
+        let node = |number: u32| {
+            let own = &plan.nodes[number as usize];
+            let mut config = PipelineConfig::with_ports(own.ports.len() as u16, own.mac);
+            config.frame_bytes_max = 1600;
+            config.seed = u64::from(number) * 77;
+            let site = Site { plan: plan.clone(), node: number, seed: 1 };
+            ProgramNode::new(config, program(site))
+        };
+        let mut net = Net {
+            nodes: (0..plan.nodes.len() as u32).map(node).collect(),
+            plan: plan.clone(),
+            now: Time::ZERO,
+            in_flight: VecDeque::new(),
+            received: Vec::new(),
+            hops: Vec::new(),
+            drops: Vec::new(),
+            sent: 0,
+        };
+        for node in 0..plan.nodes.len() as u32 {
+            for port in 0..plan.nodes[node as usize].ports.len() as u16 {
+                net.carrier(node, PortNo(port), true);
+            }
+        }
+        net.run(Span::from_secs(2));
+        net
+    }
+
+    /// The carrier of one port comes or goes.
+    pub fn carrier(&mut self, node: u32, port: PortNo, up: bool) {
+        self.handle(node, Input::Link { port, up });
+        self.settle();
+    }
+
+    /// A link comes or goes, at both its ends.
+    pub fn link(&mut self, node: u32, port: PortNo, up: bool) {
+        let there = self.plan.nodes[node as usize].ports[port.index()].neighbour;
+        self.carrier(node, port, up);
+        if let Neighbour::Node(other, far) = there {
+            self.carrier(other, far, up);
+        }
+    }
+
+    /// Time passes.
+    pub fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        loop {
+            let due = self.nodes.iter().filter_map(Node::deadline).min();
+            let Some(due) = due.filter(|due| *due <= end) else { break };
+            self.now = self.now.max(due);
+            for node in 0..self.nodes.len() as u32 {
+                if self.nodes[node as usize].deadline().is_some_and(|at| at <= self.now) {
+                    self.handle(node, Input::Timeout);
+                }
+            }
+            self.settle();
+        }
+        self.now = end;
+    }
+
+    fn handle(&mut self, node: u32, input: Input<FrameBuf>) {
+        let mut out = Vec::new();
+        self.nodes[node as usize].handle(self.now, input, &mut out);
+        let mut inputs = VecDeque::new();
+        loop {
+            for action in core::mem::take(&mut out) {
+                match action {
+                    Action::Transmit { port, frame, .. } => {
+                        inputs.push_back(Input::TxDone { port });
+                        self.transmit(node, port, frame);
+                    }
+                    Action::Dropped { reason, .. } if !reason.is_ordinary() => {
+                        self.drops.push((node, reason));
+                    }
+                    _ => {}
+                }
+            }
+            let Some(input) = inputs.pop_front() else { break };
+            self.nodes[node as usize].handle(self.now, input, &mut out);
+        }
+    }
+
+    fn transmit(&mut self, node: u32, port: PortNo, frame: FrameBuf) {
+        self.hops.push(Hop { node, port, frame: frame.bytes().to_vec() });
+        match self.plan.nodes[node as usize].ports[port.index()].neighbour {
+            Neighbour::Node(other, far) => {
+                self.sent += 1;
+                self.in_flight.push_back((other, far, frame));
+            }
+            Neighbour::Host(host) => self.received.push((host, frame.bytes().to_vec())),
+            Neighbour::Nothing => {}
+        }
+    }
+
+    fn settle(&mut self) {
+        let mut frames = 0;
+        while let Some((node, port, frame)) = self.in_flight.pop_front() {
+            frames += 1;
+            assert!(frames < 100_000, "frames go round and round");
+            let complete_at = self.now;
+            self.handle(node, Input::Frame { port, frame, complete_at, intact: true });
+        }
+    }
+
+    /// A host sends a frame; what came of it is in `received`, `hops` and `drops`.
+    pub fn send(&mut self, host: u32, frame: &[u8]) {
+        self.received.clear();
+        self.hops.clear();
+        self.drops.clear();
+        let host = &self.plan.hosts[host as usize];
+        self.in_flight.push_back((host.node, host.port, FrameBuf::new(frame)));
+        self.settle();
+    }
+
+    /// The MAC that a host gets by ARP.
+    pub fn resolve(&mut self, host: u32, ip: Ipv4Addr) -> Option<MacAddr> {
+        let own = self.plan.hosts[host as usize].clone();
+        self.send(host, &host_frame::request(own.mac, own.ip, MacAddr::BROADCAST, ip));
+        let reply = self.received.iter().find(|(at, _)| *at == host)?;
+        match classify(&reply.1) {
+            Kind::Arp(Arp { sender_mac, sender_ip, .. }) if sender_ip == ip => Some(sender_mac),
+            _ => None,
+        }
+    }
+
+    /// A host sends a datagram to another one, after ARP; answers the number of switches on its
+    /// way if it came there, and only there, as it was sent.
+    pub fn datagram(&mut self, from: u32, to: u32, flow: u16) -> Option<usize> {
+        let plan = self.plan.clone();
+        let (a, b) = (&plan.hosts[from as usize], &plan.hosts[to as usize]);
+        let mac = self.resolve(from, b.ip)?;
+        let frame = datagram(a.mac, mac, a.ip, b.ip, flow);
+        self.send(from, &frame);
+        let [(host, received)] = &self.received[..] else { return None };
+        let is_there = *host == to && received[..6] == b.mac.0 && received[12..14] == frame[12..14];
+        let same = received[26..] == frame[26..];
+        (is_there && same).then_some(self.hops.len())
+    }
+
+    /// All pairs whose datagrams do not arrive.
+    pub fn unreached(&mut self, flow: u16) -> Vec<(u32, u32)> {
+        let hosts = self.plan.hosts.len() as u32;
+        let pairs = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
+        pairs.filter(|&(a, b)| a != b && self.datagram(a, b, flow).is_none()).collect()
+    }
+
+    /// Entries of a table of a node.
+    pub fn count(&self, node: u32, table: TableName) -> u32 {
+        self.nodes[node as usize].pipeline().tables().count(table).entries
+    }
+
+    pub fn node(&self, node: u32) -> &ProgramNode<FrameBuf> {
+        &self.nodes[node as usize]
+    }
+
+    /// Every link between nodes once: one of its ends.
+    pub fn links(&self) -> Vec<(u32, PortNo)> {
+        let plan = self.plan.clone();
+        let ends = (0..).zip(&plan.nodes).flat_map(|(node, of): (u32, _)| {
+            let ports = (0..).map(PortNo).zip(&of.ports);
+            ports.filter_map(move |(port, there)| match there.neighbour {
+                Neighbour::Node(other, _) if other > node => Some((node, port)),
+                _ => None,
+            })
+        });
+        ends.collect()
+    }
+}
+
+/// A UDP datagram of 40 bytes with a sound IPv4 header.
+pub fn datagram(
+    from: MacAddr,
+    to: MacAddr,
+    from_ip: Ipv4Addr,
+    to_ip: Ipv4Addr,
+    flow: u16,
+) -> Vec<u8> {
+    let mut frame = alloc::vec![0; 14 + 20 + 40];
+    frame[..6].copy_from_slice(&to.0);
+    frame[6..12].copy_from_slice(&from.0);
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..24].copy_from_slice(&[0x45, 0, 0, 60, 0, 0, 0x40, 0, 64, 17]);
+    frame[26..30].copy_from_slice(&from_ip.octets());
+    frame[30..34].copy_from_slice(&to_ip.octets());
+    let words = frame[14..34].chunks(2).map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+    let sum: u32 = words.sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame[34..36].copy_from_slice(&flow.to_be_bytes());
+    frame[38..40].copy_from_slice(&[0, 40]);
+    frame
+}

@@ -1,0 +1,70 @@
+//! The places of a fat tree, by the numbers of its nodes (M. Al-Fares et al., SIGCOMM 2008, §3.2).
+
+use crate::site::{Plan, Shape};
+
+/// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then
+/// the core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tree {
+    half: u32,
+}
+
+/// The place of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// At the edge.
+    Edge {
+        /// 0 to `k - 1`.
+        pod: u32,
+        /// Position in the pod, 0 to `k / 2 - 1`.
+        position: u32,
+    },
+    /// Above the edge.
+    Aggregation {
+        /// 0 to `k - 1`.
+        pod: u32,
+        /// Position in the pod, 0 to `k / 2 - 1`.
+        position: u32,
+    },
+    /// In the core.
+    Core,
+}
+
+impl Tree {
+    /// The fat tree that a network is; `None` if it is none, or if a host is not at the edge.
+    pub fn of(plan: &Plan) -> Option<Tree> {
+        let Shape::FatTree { k } = plan.shape else { return None };
+        let tree = Tree { half: k / 2 };
+        let nodes = 2 * tree.edges() + tree.half * tree.half;
+        let is_whole = k >= 2 && k.is_multiple_of(2) && plan.nodes.len() == nodes as usize;
+        let at_edge = plan.hosts.iter().all(|host| host.node < tree.edges());
+        (is_whole && at_edge).then_some(tree)
+    }
+
+    /// The number of edge switches; they are the first nodes.
+    pub const fn edges(self) -> u32 {
+        2 * self.half * self.half
+    }
+
+    /// The place of a node.
+    pub const fn place(self, node: u32) -> Place {
+        let edges = self.edges();
+        let above = node % edges;
+        let (pod, position) = (above / self.half, above % self.half);
+        match node / edges {
+            0 => Place::Edge { pod, position },
+            1 => Place::Aggregation { pod, position },
+            _ => Place::Core,
+        }
+    }
+
+    /// The pod of an edge or aggregation switch.
+    pub const fn pod(self, node: u32) -> u32 {
+        node % self.edges() / self.half
+    }
+
+    /// Edge switches of a pod, and aggregation switches: `k / 2`.
+    pub const fn half(self) -> u32 {
+        self.half
+    }
+}

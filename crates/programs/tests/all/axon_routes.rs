@@ -1,0 +1,112 @@
+//! The edge in the exact-match table against the route tables of the plane.
+
+use axon_node::RouteError;
+use axon_pipeline::{MacKey, Modify, Sizes, TableName, Target};
+use axon_plane::{Lookups, PlaneConfig, RouteTables};
+use axon_programs::axon::AxonTables;
+use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
+use oorandom::Rand64;
+
+fn config(width: HopWidth, routes_per_port_max: usize) -> PlaneConfig {
+    let defaults = PlaneConfig::with_ports(3, MacAddr([2; 6]));
+    PlaneConfig { hop_width: width, routes_per_port_max, ..defaults }
+}
+
+fn mac(last: u64) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, last as u8])
+}
+
+/// A frame to this host.
+fn frame_to(destination: MacAddr) -> Vec<u8> {
+    [&destination.0[..], &[2, 9, 9, 9, 9, 9, 8, 0], &[0; 46]].concat()
+}
+
+fn route(random: &mut Rand64) -> Route {
+    let count = random.rand_range(0..20);
+    let hop = |random: &mut Rand64| match random.rand_range(0..12) {
+        0 => PortNo::CONTROL,
+        1 => PortNo(random.rand_range(0..300) as u16),
+        _ => PortNo(random.rand_range(0..10) as u16),
+    };
+    let hops: Vec<PortNo> = (0..count).map(|_| hop(random)).collect();
+    let layer = Layer::new(random.rand_range(0..8) as u8).expect("below eight");
+    Route { layer, ..hops.into_iter().collect() }
+}
+
+/// All that can be asked of both.
+fn assert_same(pipeline: &AxonTables, plane: &RouteTables, context: &str) {
+    for port in (0..4).map(PortNo) {
+        assert_eq!(pipeline.len(port), plane.len(port), "{context}");
+        assert_eq!(pipeline.routes(port), plane.routes(port), "{context}");
+    }
+}
+
+#[test]
+fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
+    for (seed, width) in (0..).zip([HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen]) {
+        let mut random = Rand64::new(seed);
+        let config = config(width, 4);
+        let (mut pipeline, mut plane) =
+            (AxonTables::with_config(&config), RouteTables::with_config(&config));
+        for number in 0..4000 {
+            let port = PortNo(random.rand_range(0..4) as u16);
+            let destination = mac(random.rand_range(0..6));
+            let context = format!("seed {seed}, change {number}: {port} {destination}");
+            match random.rand_range(0..20) {
+                0..8 => {
+                    let route = route(&mut random);
+                    let made = plane.install(port, destination, &route);
+                    assert_eq!(pipeline.install(port, destination, &route), made, "{context}");
+                }
+                8..11 => {
+                    let known = plane.remove(port, destination);
+                    assert_eq!(pipeline.remove(port, destination), known, "{context}");
+                }
+                11 => {
+                    plane.clear(port);
+                    pipeline.clear(port);
+                }
+                12..16 => {
+                    let frame = frame_to(destination);
+                    let header = plane.lookup(port, destination, &frame);
+                    assert_eq!(pipeline.lookup(port, destination, &frame), header, "{context}");
+                }
+                _ => {
+                    let used = plane.take_used(port, destination);
+                    assert_eq!(pipeline.take_used(port, destination), used, "{context}");
+                }
+            }
+            assert_same(&pipeline, &plane, &context);
+        }
+    }
+}
+
+#[test]
+fn a_route_is_one_entry_of_the_mac_table_whose_bridge_is_the_port() {
+    let mut tables = AxonTables::with_config(&config(HopWidth::Eight, 4));
+    tables.install(PortNo(1), mac(7), &Route::from([2, 5])).unwrap();
+    tables.install(PortNo(2), mac(7), &Route::from([PortNo::CONTROL.0])).unwrap();
+    let entries = tables.tables().entries(TableName::Mac);
+    let expected = [(1, Target::Port(PortNo(2)), vec![2, 5]), (2, Target::Cpu, vec![0xffff])];
+    assert_eq!(entries.len(), expected.len());
+    for (shown, (bridge, target, hops)) in entries.iter().zip(expected) {
+        let axon_pipeline::Change::Mac(key, Some(action)) = &shown.change else { panic!() };
+        assert_eq!(*key, MacKey { bridge, mac: mac(7) });
+        let route: Route = hops.into_iter().map(PortNo).collect();
+        assert_eq!((action.target, &action.modify[..]), (target, &[Modify::AxonPush(route)][..]));
+    }
+}
+
+#[test]
+fn a_full_mac_table_refuses_a_route_and_keeps_what_it_has() {
+    let sizes = Sizes { mac: 2, ..Sizes::default() };
+    let mut tables = AxonTables::new(&config(HopWidth::Eight, 4), sizes);
+    let route = Route::from([1]);
+    assert_eq!(tables.install(PortNo(0), mac(1), &route), Ok(()));
+    assert_eq!(tables.install(PortNo(1), mac(1), &route), Ok(()));
+    assert_eq!(tables.install(PortNo(2), mac(1), &route), Err(RouteError::Full));
+    assert_eq!((tables.len(PortNo(2)), tables.routes(PortNo(2))), (0, vec![]));
+    assert_eq!(tables.install(PortNo(0), mac(1), &Route::from([2])), Ok(()), "replaced");
+    assert!(tables.remove(PortNo(1), mac(1)));
+    assert_eq!(tables.install(PortNo(2), mac(1), &route), Ok(()));
+}
