@@ -28,6 +28,7 @@ pub mod port;
 mod port_capture;
 pub mod probe;
 pub mod process;
+mod programmable;
 pub mod record;
 mod record_queue;
 pub mod rekey;

@@ -3,10 +3,15 @@
 use crate::change::{Change, ChangeError};
 use crate::pipeline::{Pipeline, PipelineConfig};
 use crate::register::{Register, RegisterError};
+use crate::request;
+use crate::tables::EntryCount;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_node::telemetry::{PlaneTelemetry, ProgrammableTelemetry, TableCount};
+use axon_node::{
+    Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, Reply, Request,
+};
 use axon_wire::{Frame, MacAddr, PortNo, Time};
 
 /// A packet that the switch has sent to its control program (RecvPacket).
@@ -125,6 +130,38 @@ impl<B: Frame> ProgramNode<B> {
         &*self.program
     }
 
+    /// What this switch reports of itself at `now`, as one that `program` controls.
+    pub fn telemetry(&self, now: Time, program: &str) -> ProgrammableTelemetry {
+        let count = |count: EntryCount| TableCount {
+            table: count.table.name().into(),
+            entries: count.entries,
+            size: count.size,
+        };
+        let ports = self.pipeline.ports();
+        let all = (0..self.pipeline.config().ports).map(PortNo);
+        ProgrammableTelemetry {
+            program: program.into(),
+            ready: self.is_started && self.program.is_ready(),
+            failure: self.program.failure(),
+            tables: self.pipeline.tables().counts().into_iter().map(count).collect(),
+            plane: PlaneTelemetry {
+                total: ports.counters().total(),
+                memory: ports.memory_telemetry(),
+                ports: all.map(|port| ports.telemetry(now, port)).collect(),
+            },
+        }
+    }
+
+    /// Does what an operator asks of the tables.
+    fn answer(&mut self, command: &Command) -> Reply {
+        let Request::Tables(request) = &command.request else {
+            return command.unsupported_by(NodeKind::Programmable);
+        };
+        let answer = request::serve(&mut self.pipeline, request);
+        let answer = answer.map_err(|error| CommandError::Tables(error.to_string()));
+        Reply { id: command.id, result: answer.map(Done::Tables) }
+    }
+
     fn act(&mut self, now: Time, call: impl FnOnce(&mut dyn Program, &mut dyn Control)) {
         let ProgramNode { pipeline, program, actions, .. } = self;
         call(&mut **program, &mut Session { pipeline, now, actions });
@@ -161,9 +198,7 @@ impl<B: Frame> Node<B> for ProgramNode<B> {
             self.act(now, |program, control| program.start(now, control));
         }
         match input {
-            Input::Command(command) => {
-                out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
-            }
+            Input::Command(command) => out.push(Action::Reply(self.answer(&command))),
             Input::Link { port, up } => {
                 Node::handle(&mut self.pipeline, now, Input::Link { port, up }, &mut self.actions);
                 self.act(now, |program, control| program.link(now, port, up, control));

@@ -6,7 +6,7 @@ use super::state::StateDir;
 use crate::rekey::rekey;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, Network};
 use axon_node::Keys;
 use axon_node::probe::{ProbePlan, ProbeReport};
 use std::ffi::OsStr;
@@ -96,6 +96,7 @@ impl Lab {
     /// There is no such switch, or it refuses the plan, or it is not running.
     pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
         self.check_node(switch)?;
+        no_program(&self.state.load_fabric()?, "no probes: programmable switches send none")?;
         crate::probe::probe(&self.state.socket(switch), plan)
     }
 
@@ -106,6 +107,7 @@ impl Lab {
     /// The lab's fabric file is gone.
     pub fn rekey(&self, keys: &Keys) -> Result<Vec<(String, Result<()>)>> {
         let fabric = self.state.load_fabric()?;
+        no_program(&fabric, "no keys: programmable switches seal no messages")?;
         let switches = fabric.switches.into_iter().map(|switch| switch.name);
         let nodes = [fabric.controller.name].into_iter().chain(switches);
         let one = |node: String| {
@@ -155,6 +157,14 @@ impl Lab {
         deadlock::check_answers(&fabric, status)?;
         Ok(None)
     }
+}
+
+/// Refuses what a fabric of programmable switches lacks.
+fn no_program(fabric: &Fabric, lacks: &str) -> Result<()> {
+    if fabric.network == Network::Program {
+        bail!("lab {} has {lacks}; expected a fabric without `program`", fabric.name);
+    }
+    Ok(())
 }
 
 /// The only one of these names.

@@ -9,7 +9,7 @@ use axon_pipeline::{
     Action as Entry, Change, Field, MacKey, Pipeline, PipelineConfig, Prefix, TableName, Target,
     TcamEntry, Udlk, UdlkId,
 };
-use axon_programs::{ProgramKind, Shape};
+use axon_programs::ProgramKind;
 use axon_sim::{PingPlan, World};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::net::Ipv4Addr;
@@ -144,28 +144,30 @@ struct Pairs {
     entries: u32,
 }
 
-/// Topologies, by shape, the smallest first.
-fn topology(kind: ProgramKind) -> Result<(&'static str, &'static str)> {
-    const ALL: [(&str, Shape, &str); 4] = [
-        (
-            "leaf and spine",
-            Shape::Other,
-            "listed: {switches: [s1, s2, s3, s4, s5], hosts: {h1: s1, h2: s1, h3: s2, h4: s3}, \
-             links: [[s1, s4], [s1, s5], [s2, s4], [s2, s5], [s3, s4], [s3, s5]]}",
-        ),
-        ("fat tree, k = 4", Shape::FatTree { k: 4 }, "fat_tree: {k: 4}"),
-        ("BCube, n = 4, k = 1", Shape::Bcube { n: 4, k: 1 }, "bcube: {n: 4, k: 1}"),
-        ("DCell, n = 4, k = 1", Shape::Dcell { n: 4, k: 1 }, "dcell: {n: 4, k: 1}"),
-    ];
-    let suitable = ALL.iter().find(|(_, shape, _)| kind.check(*shape).is_ok());
-    let (name, _, text) = suitable.with_context(|| format!("no topology suits {kind}"))?;
-    Ok((name, text))
+/// Topologies, the smallest first.
+const TOPOLOGIES: [(&str, &str); 4] = [
+    (
+        "leaf and spine",
+        "listed: {switches: [s1, s2, s3, s4, s5], hosts: {h1: s1, h2: s1, h3: s2, h4: s3}, \
+         links: [[s1, s4], [s1, s5], [s2, s4], [s2, s5], [s3, s4], [s3, s5]]}",
+    ),
+    ("fat tree, k = 4", "fat_tree: {k: 4}"),
+    ("BCube, n = 4, k = 1", "bcube: {n: 4, k: 1}"),
+    ("DCell, n = 4, k = 1", "dcell: {n: 4, k: 1}"),
+];
+
+/// The first of the topologies that the program runs on.
+fn suitable(kind: ProgramKind) -> Result<(&'static str, Fabric)> {
+    let parsed = TOPOLOGIES.iter().map(|&(name, topology)| {
+        let text = format!("name: api\ntopology: {{{topology}}}\nprogram: {kind}\n");
+        Ok((name, axon_fabric::parse(Path::new("api.yaml"), &text)?))
+    });
+    let parsed: Vec<Result<_>> = parsed.collect();
+    parsed.into_iter().find_map(Result::ok).with_context(|| format!("no topology suits {kind}"))
 }
 
 fn all_pairs(kind: ProgramKind, seed: u64) -> Result<Pairs> {
-    let (topology, text) = topology(kind)?;
-    let text = format!("name: api\ntopology: {{{text}}}\nprogram: {kind}\n");
-    let fabric: Fabric = axon_fabric::parse(Path::new("api.yaml"), &text)?;
+    let (topology, fabric) = suitable(kind)?;
     let mut world = World::new(&fabric, seed);
     if !world.run_until_true(Time::ZERO + LIMIT, World::is_ready) {
         bail!("{kind}: {}", world.unready().unwrap_or_default());
