@@ -16,6 +16,9 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 /// To one source a server reports failures no more often.
 const REPORT_EVERY: Span = Span::from_millis(10);
 
+/// After so many periods every neighbour that there is has announced itself.
+const READY_AFTER: u64 = 3;
+
 /// A server of a BCube.
 pub(crate) struct Bcube {
     local: Local,
@@ -25,6 +28,8 @@ pub(crate) struct Bcube {
     reported: BTreeMap<u32, Time>,
     /// When the next tick is due; `None` before the start and after a failure.
     tick_at: Option<Time>,
+    /// Ticks so far.
+    ticks: u64,
     failure: Option<String>,
 }
 
@@ -36,6 +41,7 @@ impl Bcube {
             router: Router::new(site.seed),
             reported: BTreeMap::new(),
             tick_at: None,
+            ticks: 0,
             failure: None,
         }
     }
@@ -175,6 +181,7 @@ impl Program for Bcube {
             return;
         }
         self.tick_at = Some(now + Neighbours::PERIOD);
+        self.ticks += 1;
         self.local.bandwidth.read(now, control);
         self.local.announce(control);
         if self.local.expire(now, control) {
@@ -186,6 +193,10 @@ impl Program for Bcube {
 
     fn deadline(&self) -> Option<Time> {
         self.tick_at
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ticks > READY_AFTER
     }
 
     fn failure(&self) -> Option<String> {

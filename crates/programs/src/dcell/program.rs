@@ -19,6 +19,9 @@ const IDLE_MAX: Span = Span::from_secs(30);
 /// How often the counters of recipients are read.
 const COUNT_EVERY: Span = Span::from_secs(1);
 
+/// After so many periods every neighbour that there is has announced itself.
+const READY_AFTER: u64 = 3;
+
 /// A server of a DCell.
 pub(crate) struct Dcell {
     local: Local,
@@ -31,6 +34,8 @@ pub(crate) struct Dcell {
     counted_at: Time,
     /// When the next tick is due; `None` before the start and after a failure.
     tick_at: Option<Time>,
+    /// Ticks so far.
+    ticks: u64,
     failure: Option<String>,
 }
 
@@ -52,6 +57,7 @@ impl Dcell {
             recipients: BTreeMap::new(),
             counted_at: Time::ZERO,
             tick_at: None,
+            ticks: 0,
             failure: None,
         }
     }
@@ -151,6 +157,7 @@ impl Program for Dcell {
             return;
         }
         self.tick_at = Some(now + Neighbours::PERIOD);
+        self.ticks += 1;
         self.local.announce(control);
         if self.local.expire(now) {
             self.update(control);
@@ -163,6 +170,10 @@ impl Program for Dcell {
 
     fn deadline(&self) -> Option<Time> {
         self.tick_at
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ticks > READY_AFTER
     }
 
     fn failure(&self) -> Option<String> {
