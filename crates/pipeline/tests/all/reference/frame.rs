@@ -282,6 +282,12 @@ impl Frame {
                 Ok(())
             }
             Modify::AxonHop => self.axon_hop(ingress, width),
+            Modify::AxonError => {
+                let view = self.axon(width)?;
+                let (forward, reverse) = (view.forward(), view.reverse());
+                let priority = view.fields().priority;
+                self.write_axon(width, PacketType::Error, (&forward, &reverse), priority)
+            }
             Modify::AxonStrip => {
                 let header_bytes = self.axon(width)?.header_bytes();
                 self.is_axon = false;
@@ -305,8 +311,18 @@ impl Frame {
         let priority = view.fields().priority;
         // A hop keeps as many bits of the ingress as its width has.
         let way_back: Vec<PortNo> = [ingress].iter().chain(reverse.iter()).copied().collect();
-        let packet_type = view.packet_type();
-        header::emit(&mut self.bytes, width, packet_type, rest, &way_back)
+        self.write_axon(width, view.packet_type(), (rest, &way_back), priority)
+    }
+
+    /// Writes a header over one that is as long.
+    fn write_axon(
+        &mut self,
+        width: HopWidth,
+        packet_type: PacketType,
+        (forward, reverse): (&[PortNo], &[PortNo]),
+        priority: Priority,
+    ) -> Result<(), Drop> {
+        header::emit(&mut self.bytes, width, packet_type, forward, reverse)
             .map_err(|_| Drop::Malformed)?;
         header::set_priority(&mut self.bytes, width, priority);
         Ok(())

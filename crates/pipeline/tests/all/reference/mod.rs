@@ -329,6 +329,10 @@ impl Reference {
             Change::Mac(other, Some(action)) if *other == key => match action.target {
                 Target::Port(port) => port == ingress,
                 Target::Interface(one) => self.interface(one).is_some_and(|of| of.port == ingress),
+                Target::Group(group) => match self.members(group)[..] {
+                    [one] => self.interface(one).is_some_and(|of| of.port == ingress),
+                    _ => false,
+                },
                 _ => false,
             },
             _ => false,

@@ -188,6 +188,7 @@ impl Draw<'_> {
                 let hop = |_| Some(PortNo(self.of(&[0, 1, 63, 254])?));
                 Modify::AxonPush(hops.map(hop).collect::<Option<Route>>()?)
             }
+            22 if self.one_in(3)? => Modify::AxonError,
             22 => Modify::AxonHop,
             _ => Modify::AxonStrip,
         })
@@ -319,7 +320,7 @@ impl Draw<'_> {
 
     pub fn group(&mut self, is_removal: bool) -> Option<Change> {
         let number = if self.one_in(30)? { 4 } else { self.below(4)? };
-        let count = self.below(5)?;
+        let count = self.of(&[0, 1, 1, 2, 3, 4])?;
         let first = self.below(6)?;
         let mut interfaces: Vec<u16> = (0..count).map(|index| (first + index) % 6).collect();
         if self.one_in(30)? {
