@@ -7,6 +7,8 @@ use crate::pipeline::Pipeline;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use axon_node::Drop;
+use axon_plane::HeaderKind;
 use axon_plane::flow_hash::{choose, flow_hash};
 use axon_wire::{Frame, FrameBuf, PortNo, vlan};
 use core::fmt::Write;
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// One stage of the pipeline, and what happens to the frame there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
-    /// Its name: `parser`, `key`, `lookup`, `modify`, `out`.
+    /// Its name: `parser`, `learn`, `key`, `lookup`, `mirror`, `modify`, `out`.
     pub name: String,
     /// What happens.
     pub text: String,
@@ -47,8 +49,16 @@ impl<B: Frame> Pipeline<B> {
             way.say("parser", format!("dropped: {}", reason.name()));
             return way;
         }
+        if HeaderKind::of_ethernet(frame) == HeaderKind::MacControl {
+            way.say("parser", format!("MAC control: dropped: {}", Drop::MacControl.name()));
+            return way;
+        }
         let parsed = Parsed::ethernet(frame);
         way.say("parser", describe(&parsed));
+        if self.tables().learns(&parsed, ingress) {
+            way.to_cpu = true;
+            way.say("learn", "the source is new here: a copy to the control program".into());
+        }
         let priority = vlan::priority_of(frame).value();
         for (id, key) in self.tables().keys_of(frame, &parsed, ingress, priority) {
             way.say("key", format!("udlk {id} = {}", hex(&key)));
@@ -76,7 +86,12 @@ impl<B: Frame> Pipeline<B> {
     ) {
         match action.mirror {
             Some(crate::Mirror::Cpu) => way.to_cpu = true,
-            Some(crate::Mirror::Port(port)) => way.sent.push((port, frame.to_vec())),
+            Some(crate::Mirror::Port(port)) if self.ports().is_up(port) => {
+                way.sent.push((port, frame.to_vec()));
+            }
+            Some(crate::Mirror::Port(port)) => {
+                way.say("mirror", format!("port {port}: dropped: port_down"));
+            }
             None => {}
         }
         let mut buffer = FrameBuf::new(frame);

@@ -69,6 +69,14 @@ impl Field {
         }
     }
 
+    /// The bytes of the frame that it names, if it names some.
+    fn range(&self) -> Option<core::ops::RangeInclusive<u8>> {
+        match *self {
+            Field::Bytes { first, last } => Some(first..=last),
+            Field::Ingress | Field::Priority => None,
+        }
+    }
+
     /// Whether it is empty, which no sound field is.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
@@ -152,44 +160,34 @@ impl Extractor {
             return Err(KeyError::Empty);
         }
         let mut extractor = Extractor { bytes: Vec::new(), ingress_at: None, priority_at: None };
+        let mut is_repeated = false;
         for field in &udlk.fields {
-            let at = Some(extractor.bytes.len() as u8);
+            let at = extractor.bytes.len() as u8;
             match *field {
-                Field::Ingress if extractor.ingress_at.is_none() => extractor.ingress_at = at,
-                Field::Priority if extractor.priority_at.is_none() => extractor.priority_at = at,
-                Field::Bytes { first, last } if last < first => {
-                    return Err(KeyError::Reversed { first, last });
+                Field::Bytes { first, last } => {
+                    if last < first {
+                        return Err(KeyError::Reversed { first, last });
+                    }
+                    if usize::from(last) >= REACH_BYTES {
+                        return Err(KeyError::Beyond(last));
+                    }
+                    extractor.bytes.extend(first..=last);
+                    continue;
                 }
-                Field::Bytes { last, .. } if usize::from(last) >= REACH_BYTES => {
-                    return Err(KeyError::Beyond(last));
-                }
-                Field::Bytes { .. } => {}
-                Field::Ingress | Field::Priority => return Err(KeyError::Repeated),
+                Field::Ingress => is_repeated |= extractor.ingress_at.replace(at).is_some(),
+                Field::Priority => is_repeated |= extractor.priority_at.replace(at).is_some(),
             }
-            match *field {
-                Field::Bytes { first, last } => extractor.bytes.extend(first..=last),
-                metadata => extractor.bytes.extend(core::iter::repeat_n(0, metadata.len())),
-            }
+            extractor.bytes.extend(core::iter::repeat_n(0, field.len()));
         }
-        extractor.check_bytes(udlk)?;
-        Ok(extractor)
-    }
-
-    /// Checks that the bytes of the frame are in few blocks, and each there once.
-    fn check_bytes(&self, udlk: &Udlk) -> Result<(), KeyError> {
-        let ranges = udlk.fields.iter().filter_map(|field| match *field {
-            Field::Bytes { first, last } => Some(first..=last),
-            _ => None,
-        });
-        let mut bytes: Vec<u8> = ranges.flatten().collect();
+        let mut bytes: Vec<u8> = udlk.fields.iter().filter_map(Field::range).flatten().collect();
         bytes.sort_unstable();
         let mut blocks: Vec<u8> = bytes.iter().copied().map(block_of).collect();
         blocks.dedup();
         if blocks.len() > BLOCKS_MAX {
             return Err(KeyError::Blocks(blocks.len()));
         }
-        let is_repeated = bytes.windows(2).any(|two| two[0] == two[1]);
-        if is_repeated { Err(KeyError::Repeated) } else { Ok(()) }
+        is_repeated |= bytes.windows(2).any(|two| two[0] == two[1]);
+        if is_repeated { Err(KeyError::Repeated) } else { Ok(extractor) }
     }
 
     /// Bytes of the key, and of the value and the mask of an entry.

@@ -89,8 +89,13 @@ pub trait Program: Send {
         true
     }
 
-    /// Why the program takes no packets any more, if it does not: its switch goes on with the
-    /// tables that it has, and drops what is for it as `no_program`.
+    /// Whether the program takes a packet now: what it does not take is dropped as `no_program`.
+    fn takes_packets(&self) -> bool {
+        true
+    }
+
+    /// Why the program has ended, if it has: its switch goes on with the tables that it has. Such a
+    /// program takes no packets.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -175,15 +180,14 @@ impl<B: Frame> ProgramNode<B> {
                     out.push(action);
                     continue;
                 };
-                let reason = match self.program.failure() {
-                    Some(_) => Drop::NoProgram,
-                    None => {
-                        self.act(now, |program, control| {
-                            let received = Received { ingress, frame: frame.bytes() };
-                            program.receive_packet(now, received, control);
-                        });
-                        Drop::Consumed
-                    }
+                let reason = if self.program.takes_packets() {
+                    self.act(now, |program, control| {
+                        let received = Received { ingress, frame: frame.bytes() };
+                        program.receive_packet(now, received, control);
+                    });
+                    Drop::Consumed
+                } else {
+                    Drop::NoProgram
                 };
                 self.pipeline.ports_mut().count_drop(ingress, reason);
                 out.push(Action::Dropped { ingress, reason, frame });

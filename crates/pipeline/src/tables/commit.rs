@@ -2,8 +2,9 @@
 //!
 //! In plain English: each change is checked by itself. Then the entries that change are taken out,
 //! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are put
-//! in, and last the new entries. What is taken out is noted down; if something does not fit, all is
-//! put back in the reverse order. No frame is looked up in between.
+//! in, and last the new entries. What is taken out is noted down; if something does not fit, what is
+//! new is taken out again, entries first, and what was there is put back, entries last. No frame is
+//! looked up in between.
 
 use super::entry::{Entry, Prefix};
 use super::exact::Folded;
@@ -51,8 +52,12 @@ impl Tables {
         let mut undo: Vec<(EntryName, Option<Taken>)> = Vec::with_capacity(changes.len());
         let result = self.make(changes, &mut undo);
         if result.is_err() {
-            for (name, before) in undo.into_iter().rev() {
+            // What is new goes before what it names, as when it was taken out; then what was there
+            // comes back behind what it names.
+            for &(name, _) in &undo {
                 self.take(name);
+            }
+            for (name, before) in undo.into_iter().rev() {
                 if let Some(before) = before {
                     self.put(name, before);
                 }
@@ -254,8 +259,7 @@ impl Tables {
             }
             _ => {}
         }
-        let mut tunnels = action.modify.iter().filter_map(tunnel_of);
-        match tunnels.find(|&one| self.tunnels.get(one).is_none()) {
+        match tunnels_of(action).find(|&one| self.tunnels.get(one).is_none()) {
             Some(one) => Err(Reason::NoSuchTunnel(one)),
             None => Ok(()),
         }
@@ -392,7 +396,7 @@ impl Tables {
             Target::Group(one) | Target::Spread(one) => self.groups.use_by_one(one),
             _ => {}
         }
-        action.modify.iter().filter_map(tunnel_of).for_each(|one| self.tunnels.use_by_one(one));
+        tunnels_of(action).for_each(|one| self.tunnels.use_by_one(one));
     }
 
     fn release(&mut self, action: &Action) {
@@ -401,7 +405,7 @@ impl Tables {
             Target::Group(one) | Target::Spread(one) => self.groups.unuse_by_one(one),
             _ => {}
         }
-        action.modify.iter().filter_map(tunnel_of).for_each(|one| self.tunnels.unuse_by_one(one));
+        tunnels_of(action).for_each(|one| self.tunnels.unuse_by_one(one));
     }
 }
 
@@ -448,6 +452,15 @@ fn tunnel_of(modify: &Modify) -> Option<u16> {
         Modify::TunnelPush(number) => Some(*number),
         _ => None,
     }
+}
+
+/// The tunnels that an action names, each once: an entry is one user of what it names.
+fn tunnels_of(action: &Action) -> impl Iterator<Item = u16> {
+    let before = |at: usize| action.modify[..at].iter().filter_map(tunnel_of);
+    let named = action.modify.iter().enumerate();
+    named.filter_map(move |(at, modify)| {
+        tunnel_of(modify).filter(|&one| before(at).all(|other| other != one))
+    })
 }
 
 fn check_tunnel(tunnel: &Tunnel) -> Result<(), Reason> {

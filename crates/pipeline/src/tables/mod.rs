@@ -243,6 +243,12 @@ impl Tables {
             .max()
     }
 
+    /// Whether a frame that came in by `ingress` goes to the control program for its source.
+    pub(crate) fn learns(&self, parsed: &Parsed, ingress: PortNo) -> bool {
+        let options = self.options(ingress);
+        options.learn && self.is_to_learn(parsed, options.bridge, ingress)
+    }
+
     /// Whether the source of a frame has no entry that leads to its ingress.
     fn is_to_learn(&self, parsed: &Parsed, bridge: u16, ingress: PortNo) -> bool {
         let Some(mac) = parsed.source.filter(|mac| mac.is_unicast()) else { return false };

@@ -1,5 +1,8 @@
 //! Behaviour of the pipeline, by sentences.
 
 mod actions;
+mod equality;
+mod reference;
 mod rig;
 mod transactions;
+mod twins;
