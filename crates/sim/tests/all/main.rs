@@ -29,6 +29,7 @@ mod rates;
 mod restart;
 mod ring;
 mod routers;
+mod servers;
 mod start;
 mod storm;
 mod targeted;
