@@ -78,6 +78,11 @@ impl Interpreter {
         Ok(Interpreter { path, limits: Limits::default() })
     }
 
+    /// Its name or path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Interpreter {

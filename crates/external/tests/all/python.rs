@@ -57,7 +57,7 @@ const FAULTS: [(&str, &str); 5] = [
 ];
 
 /// A Python with the module; `None`, said aloud, where there is none.
-fn interpreter() -> Option<Interpreter> {
+pub fn interpreter() -> Option<Interpreter> {
     match Interpreter::find() {
         Ok(interpreter) => Some(interpreter),
         Err(error) => {
