@@ -11,7 +11,8 @@ HOST = "02:00:00:00:00:09"
 
 
 def frame(to: str = HOST, ethertype: int = 0x88B5, payload: bytes = bytes(46)) -> bytes:
-    return axon.mac_bytes(to) + axon.mac_bytes("02:00:00:00:01:01") + ethertype.to_bytes(2) + payload
+    addresses = axon.mac_bytes(to) + axon.mac_bytes("02:00:00:00:01:01")
+    return addresses + ethertype.to_bytes(2) + payload
 
 
 class TestSwitch(unittest.TestCase):
