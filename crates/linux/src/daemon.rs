@@ -142,7 +142,10 @@ fn programmable(
     options: &DaemonOptions,
 ) -> Result<()> {
     let (clock, seed) = (Clock::start(), seed()?);
-    let (node, config) = Programmable::of(fabric, index, seed)?;
+    let (node, config) = match options.record {
+        Some(_) => Programmable::recordable(fabric, index, seed)?,
+        None => Programmable::of(fabric, index, seed)?,
+    };
     let text = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = text.map(|fabric| Identity {
         kind: NodeKind::Programmable,

@@ -45,6 +45,26 @@ impl Programmable {
         let node = ProgramNode::new(config.clone(), program);
         Ok((Programmable { node, program: name }, config))
     }
+
+    /// The same for a recording: what it does must follow from its inputs.
+    ///
+    /// # Errors
+    /// As [`Programmable::of`], or the program is in Python: when its process answers is chance.
+    pub(crate) fn recordable(
+        fabric: &Fabric,
+        index: usize,
+        seed: u64,
+    ) -> Result<(Programmable, PipelineConfig)> {
+        let source = fabric.program.as_ref().map(|setup| &setup.source);
+        if let Some(ProgramSource::Python(path)) = source {
+            bail!(
+                "program {}: a switch with a program in Python cannot be recorded, as its answers \
+                 do not follow from its inputs alone",
+                path.display()
+            );
+        }
+        Programmable::of(fabric, index, seed)
+    }
 }
 
 impl Node<FrameBuf> for Programmable {

@@ -3,6 +3,7 @@
 mod actions;
 mod equality;
 mod reference;
+mod requests;
 mod rig;
 mod transactions;
 mod twins;
