@@ -130,7 +130,7 @@ impl World {
         Some(done.map(|done| match done {
             Done::Probe(id) => id,
             Done::Rekeyed | Done::Tables(_) => {
-                unreachable!("a plan of probes changes no keys and no tables")
+                unreachable!("a plan of probes changes no keys and shows no tables")
             }
         }))
     }
