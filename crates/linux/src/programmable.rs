@@ -11,6 +11,19 @@ use axon_programs::Site;
 use axon_wire::{FrameBuf, PortNo, Time};
 use std::sync::Arc;
 
+/// Whether this machine can run the program of a fabric, if it has one: a file in Python needs an
+/// interpreter with the module `axon`.
+///
+/// # Errors
+/// There is no such file, or no such interpreter.
+pub(crate) fn check(fabric: &Fabric) -> Result<()> {
+    let source = fabric.program.as_ref().map(|setup| &setup.source);
+    let Some(ProgramSource::Python(path)) = source else { return Ok(()) };
+    let name = || format!("program {}", path.display());
+    std::fs::metadata(path).with_context(name)?;
+    axon_external::Interpreter::find().map(drop).with_context(name)
+}
+
 /// A programmable switch that can say what its program is called.
 pub(crate) struct Programmable {
     node: ProgramNode<FrameBuf>,

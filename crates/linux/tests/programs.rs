@@ -64,20 +64,18 @@ fn every_program() {
                           links: [[s1, s3], [s1, s4], [s2, s3], [s2, s4]]}}";
     const TREE: &str = "{fat_tree: {k: 4, hosts_per_edge: 1}}";
     for (program, topology, cut) in [
-        ("bridge", "{ring: {switches: 3, hosts_per_switch: 2}}", Some("s1,s2")),
-        ("tags", "{ring: {switches: 4, hosts_per_switch: 1}}", Some("s1,s2")),
-        ("stack", "{ring: {switches: 4, hosts_per_switch: 1}}", Some("s1,s2")),
-        ("vl2", LEAVES, Some("s1,s3")),
-        ("fat_tree", TREE, None),
-        ("portland", TREE, Some("s1,s9")),
+        ("bridge", "{ring: {switches: 3, hosts_per_switch: 2}}", "s1,s2"),
+        ("tags", "{ring: {switches: 4, hosts_per_switch: 1}}", "s1,s2"),
+        ("stack", "{ring: {switches: 4, hosts_per_switch: 1}}", "s1,s2"),
+        ("vl2", LEAVES, "s1,s3"),
+        ("fat_tree", TREE, "s1,s9"),
+        ("portland", TREE, "s1,s9"),
     ] {
         let text = format!("topology: {topology}\nprogram: {program}\n");
         let lab = up(&format!("program-{program}").replace('_', "-"), &text);
         ping_all(&lab);
-        for link in cut {
-            lab.set_link(link, false).expect("there is such a link");
-            ping_all(&lab);
-        }
+        lab.set_link(cut, false).expect("there is such a link");
+        ping_all(&lab);
         down(&lab);
     }
 }
