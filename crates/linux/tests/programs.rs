@@ -5,8 +5,12 @@
 
 mod support;
 
-use axon_linux::lab::{self, Lab, UpOptions};
+use axon_capture::recording::Ending;
+use axon_linux::lab::{self, Lab, RecordInto, UpOptions};
+use axon_linux::record::RECORD_BYTES_MAX;
+use axon_linux::replay::{ReplayEnd, ReplayOptions, recordings, replay};
 use axon_linux::tables::{ask, entries, rest};
+use axon_node::NodeKind;
 use axon_node::probe::{PlanKind, ProbePlan};
 use axon_node::telemetry::NodeTelemetry;
 use axon_pipeline::{
@@ -28,15 +32,20 @@ fn main() -> ExitCode {
         ("an_operator_sees_and_changes_tables_and_traces_packets", tables),
         ("a_hostile_change_is_refused_and_changes_nothing", hostile),
         ("what_needs_a_controller_is_refused_in_words", refused),
+        ("a_recorded_program_answers_the_same_in_its_replay", recorded),
     ])
 }
 
 /// A lab of this fabric, which is up and whose switches are ready.
 fn up(name: &str, text: &str) -> Lab {
+    up_with(name, text, UpOptions::default())
+}
+
+fn up_with(name: &str, text: &str, options: UpOptions) -> Lab {
     let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
     let path = root.with_extension("yaml");
     std::fs::write(&path, format!("name: {name}\n{text}")).expect("a file");
-    let options = UpOptions { timeout_ms: 120_000, ..UpOptions::default() };
+    let options = UpOptions { timeout_ms: 120_000, ..options };
     let (lab, report) =
         lab::up(&path, &options, |_| ()).unwrap_or_else(|e| panic!("{name}: {e:#}"));
     assert!(report.missing.is_empty(), "{name}: not ready: {:?}", report.missing);
@@ -241,6 +250,31 @@ fn hostile() {
     assert_eq!(all(), before);
     ping_all(&lab);
     down(&lab);
+}
+
+fn recorded() {
+    let directory = std::env::temp_dir().join(format!("axon-programs-{}", std::process::id()));
+    let into = RecordInto { directory: directory.clone(), bytes_max: RECORD_BYTES_MAX };
+    let options = UpOptions { record: Some(into), ..UpOptions::default() };
+    let text = "topology: {bcube: {n: 2, k: 1}}\nprogram: bcube\n";
+    let lab = up_with("program-recorded", text, options);
+    ping_all(&lab);
+    // What an operator changes is an input too.
+    let socket = lab.tables_of("s1").expect("s1 has tables");
+    let miss = Change::Miss(Some(Target::Drop.into()));
+    assert_eq!(commit(&socket, vec![miss]), TablesAnswer::Committed(1));
+    lab.set_link("s1,s5", false).expect("there is such a link");
+    ping_all(&lab);
+    down(&lab);
+    let files = recordings(&directory).expect("there are recordings");
+    assert_eq!(files.len(), 8, "of each switch: {files:?}");
+    for file in &files {
+        let replayed = replay(file, &ReplayOptions::default()).expect("it can be replayed");
+        let is_whole = matches!(replayed.end, ReplayEnd::Ending(Ending::Whole(_)));
+        assert!(is_whole && replayed.actions > 0, "{replayed:?}");
+        assert_eq!(replayed.kind, NodeKind::Programmable);
+    }
+    std::fs::remove_dir_all(&directory).expect("it is ours");
 }
 
 fn refused() {
