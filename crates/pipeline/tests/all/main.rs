@@ -4,6 +4,7 @@ mod actions;
 mod equality;
 mod programs;
 mod reference;
+mod requests;
 mod rig;
 mod transactions;
 mod twins;
