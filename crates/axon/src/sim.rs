@@ -16,15 +16,18 @@ pub use arguments::Arguments;
 use crate::cli::output;
 use crate::cli::say::{INTERRUPTED, UNTRIED, Unwritten, note};
 use anyhow::{Context, Result, anyhow};
-use axon_fabric::model::{Fabric, Network};
+use axon_external::Interpreter;
+use axon_fabric::model::{Fabric, Network, ProgramSource};
 use axon_fabric::needs::{self, Runtime};
 use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
+use axon_sim::world::PythonLoader;
 use axon_wire::Span;
 use pcap::Pcaps;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use wall::Wall;
 use watch::Watcher;
 
@@ -47,7 +50,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let threads = crate::cli::say::threads(arguments.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
-    let options = Options { threads, ..options(arguments, &fabric, seed, &pcaps)? };
+    let python = python(&fabric)?;
+    let options = Options { threads, python, ..options(arguments, &fabric, seed, &pcaps)? };
     let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, &mut pcaps)?;
     let report = run_watched(&fabric, options, &mut watcher);
     let wall = watcher.finish();
@@ -77,6 +81,17 @@ fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
     let has = chosen.capabilities(fabric.hop_width);
     let others = DataplaneKind::NAMED.map(|kind| kind.capabilities(fabric.hop_width));
     needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
+}
+
+/// What starts the control programs of a fabric that has them in Python.
+fn python(fabric: &Fabric) -> Result<Option<PythonLoader>> {
+    let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|program| &program.source)
+    else {
+        return Ok(None);
+    };
+    let python = Interpreter::find().with_context(|| format!("program {}", file.display()))?;
+    std::fs::File::open(file).with_context(|| format!("program {}", file.display()))?;
+    Ok(Some(Arc::new(move |file, site| python.start_waiting(file, &site))))
 }
 
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {

@@ -26,17 +26,20 @@ pub enum Subject {
     Tc,
     /// Axon with the data plane `xdp`, in drivers.
     Xdp,
+    /// The programmable switch with the program `bridge`, the process of each switch.
+    Program,
 }
 
 impl Subject {
     /// All of them, in the order of the table; the first is what the others are compared with.
-    pub const ALL: [Subject; 6] = [
+    pub const ALL: [Subject; 7] = [
         Subject::Bridges,
         Subject::Redirect,
         Subject::Ovs,
         Subject::Full,
         Subject::Tc,
         Subject::Xdp,
+        Subject::Program,
     ];
 
     /// Its name: in `--only`, in the table and in the JSON.
@@ -48,12 +51,13 @@ impl Subject {
             Subject::Full => "full",
             Subject::Tc => "tc",
             Subject::Xdp => "xdp",
+            Subject::Program => "program",
         }
     }
 
     /// Whether it is a data plane of Axon.
     pub const fn is_axon(self) -> bool {
-        matches!(self, Subject::Full | Subject::Tc | Subject::Xdp)
+        matches!(self, Subject::Full | Subject::Tc | Subject::Xdp | Subject::Program)
     }
 }
 

@@ -21,14 +21,16 @@ const PROPERTIES: [&str; 3] = ["bit_error_rate", "latency", "loss_ppm"];
 /// simulator only.
 pub fn load_real(path: &Path) -> Result<(Fabric, Vec<String>), LoadError> {
     let text = load::text(path)?;
-    let fabric = crate::parse(path, &text)?;
+    let mut fabric = crate::parse(path, &text)?;
     let keys = Keys::of(&text);
-    if fabric.network != Network::Axon {
+    if !matches!(fabric.network, Network::Axon | Network::Program) {
         let key = "network";
-        let problem = Problem::new(key, "this network runs in the simulator only", "axon");
+        let expected = "axon, or program in place of network";
+        let problem = Problem::new(key, "this network runs in the simulator only", expected);
         let position = Some(keys.position(key));
         return Err(LoadError { file: path.into(), position, problem });
     }
+    crate::program::fix_addresses(&mut fabric);
     let mut warnings = load::warnings(path, &keys);
     warnings.extend(simulator_only(&keys).into_iter().map(|(_, (key, (line, column), more))| {
         let more = if more > 0 { format!(" (and {more} more)") } else { String::new() };

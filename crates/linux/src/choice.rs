@@ -10,7 +10,7 @@ use crate::dataplane::{capabilities, in_kernel, on_pipeline};
 use crate::kernel::Plane;
 use crate::machine::Machine;
 use axon_fabric::Problem;
-use axon_fabric::model::{DataplaneName, Fabric};
+use axon_fabric::model::{DataplaneName, Fabric, Network};
 use axon_fabric::needs::{Runtime, needs_of};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,9 @@ pub fn choose(
     machine: &Machine,
 ) -> Result<DataplaneChoice, Problem> {
     let (asked, key) = fabric.dataplane(switch);
+    if fabric.network == Network::Program {
+        return programmable(asked, key);
+    }
     let carrier = match asked {
         DataplaneName::Auto => return automatic(fabric, switch, machine),
         DataplaneName::Tc => Carrier::Tc,
@@ -96,6 +99,19 @@ pub fn choose(
         return refused(format!("no data plane `{asked}`: {lacks}"), "full, or auto".into());
     }
     Ok(DataplaneChoice { carrier, why: format!("asked for by `{key}`") })
+}
+
+/// A programmable data plane is in the process of its switch.
+fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Problem> {
+    let why = match asked {
+        DataplaneName::Auto => "the tables of a programmable switch are in its process".into(),
+        DataplaneName::Pipeline => format!("asked for by `{key}`"),
+        DataplaneName::Tc | DataplaneName::Xdp | DataplaneName::Full => {
+            let what = format!("the data plane `{asked}` has no tables for a program to fill");
+            return Err(Problem { key: key.into(), what, expected: "pipeline, or auto".into() });
+        }
+    };
+    Ok(DataplaneChoice { carrier: Carrier::Pipeline, why })
 }
 
 /// Why this machine does not let that carry frames.

@@ -10,23 +10,25 @@ use crate::incarnation::{self, beside};
 use crate::kernel::ports::{KernelPorts, lock};
 use crate::kernel::{Kernel, KernelSettings, Plane};
 use crate::machine::{self, Machine};
+use crate::port::link_mtu;
 use crate::process::{run, seed};
+use crate::programmable::Programmable;
 use crate::record::{Identity, Setup, digest};
 use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use axon_control::node::SwitchNode;
 use axon_dcbx::agent::Rules;
 use axon_fabric::assemble::{
     SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
 };
 use axon_fabric::dcb::FlowControl;
-use axon_fabric::model::{End, Fabric};
+use axon_fabric::model::{End, Fabric, Network};
 use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{FrameBuf, PortNo};
+use axon_wire::{FrameBuf, Incarnation, PortNo};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -99,6 +101,9 @@ fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, ports) = checked_switch(fabric, name, &options.taps)?;
     let choice = choose(fabric, index, &allowed(options))?;
+    if fabric.network == Network::Program {
+        return programmable(fabric, (name, index), ports, choice, options);
+    }
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
     let (started, seed) = (incarnation::next(&clock, options.state.as_deref())?, seed()?);
@@ -126,6 +131,26 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     }
     let node = config.on_software();
     run(node, clock, name, (ports, None), Some((choice, None)), options)
+}
+
+/// Runs a programmable switch. It seals no messages, so it keeps no incarnation.
+fn programmable(
+    fabric: &Fabric,
+    (name, index): (&str, usize),
+    ports: Vec<PortSetup>,
+    choice: DataplaneChoice,
+    options: &DaemonOptions,
+) -> Result<()> {
+    let (clock, seed) = (Clock::start(), seed()?);
+    let (node, config) = Programmable::of(fabric, index, seed)?;
+    let text = options.record.as_ref().and_then(|record| record.fabric.clone());
+    let identity = text.map(|fabric| Identity {
+        kind: NodeKind::Programmable,
+        incarnation: Incarnation::default(),
+        digest: digest(&config),
+        setup: Setup::Switch { fabric, seed },
+    });
+    run(node, clock, (name, identity), (ports, None), Some((choice, None)), options)
 }
 
 /// Runs a switch whose frames the kernel carries. It goes on carrying them if the process ends
@@ -236,6 +261,13 @@ pub fn edge_name(host: &str) -> String {
 /// # Errors
 /// The keys are those of a switch.
 pub fn check_controller(fabric: &Fabric) -> Result<()> {
+    if fabric.network == Network::Program {
+        bail!(
+            "fabric {}: its switches have a program each and no controller; expected \
+             `axon switch FILE NAME` for every switch",
+            fabric.name
+        );
+    }
     (fabric.keys.check_controller()).with_context(|| {
         format!("fabric {}: expected the master key, as `axon key FILE` makes it", fabric.name)
     })
@@ -277,23 +309,32 @@ pub fn controller(fabric: &Fabric, options: &DaemonOptions) -> Result<()> {
 /// nothing is plugged into has no device and stays down.
 fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
     let mut rates = BTreeMap::new();
+    let host_mtu = usize::from(fabric.mtu);
+    // The ports of programmable switches are all of one kind, but not of one MTU.
+    let link_mtu = fabric.program.as_ref().map_or(host_mtu, |_| link_mtu(fabric));
     for link in &fabric.links {
-        rates.insert(link.a, link.wire.rate);
-        rates.insert(link.b, link.wire.rate);
+        rates.insert(link.a, (link.wire.rate, link_mtu));
+        rates.insert(link.b, (link.wire.rate, link_mtu));
     }
     for host in &fabric.hosts {
-        rates.insert(End { switch: host.switch, port: host.port }, host.wire.rate);
+        let end = End { switch: host.switch, port: host.port };
+        rates.insert(end, (host.wire.rate, host_mtu));
     }
-    rates.insert(fabric.controller.at, fabric.controller.wire.rate);
+    if fabric.network != Network::Program {
+        rates.insert(fabric.controller.at, (fabric.controller.wire.rate, host_mtu));
+    }
     let Some(owner) = fabric.switches.get(switch) else {
         return Vec::new();
     };
-    let setup = |port| PortSetup {
-        device: port_name(&owner.name, PortNo(port)),
-        medium: Medium::Packet,
-        rate: rates.get(&End { switch, port: PortNo(port) }).copied(),
-        lossless: fabric.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty()),
-        host_mtu: Some(usize::from(fabric.mtu)),
+    let setup = |port| {
+        let linked = rates.get(&End { switch, port: PortNo(port) });
+        PortSetup {
+            device: port_name(&owner.name, PortNo(port)),
+            medium: Medium::Packet,
+            rate: linked.map(|(rate, _)| *rate),
+            lossless: fabric.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty()),
+            host_mtu: Some(linked.map_or(host_mtu, |(_, mtu)| *mtu)),
+        }
     };
     (0..owner.ports).map(setup).collect()
 }

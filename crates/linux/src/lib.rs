@@ -28,6 +28,7 @@ pub mod port;
 mod port_capture;
 pub mod probe;
 pub mod process;
+mod programmable;
 pub mod record;
 mod record_queue;
 pub mod rekey;
@@ -42,6 +43,7 @@ mod socket;
 pub mod status;
 pub mod store;
 pub mod sys;
+pub mod tables;
 pub mod tap;
 #[cfg(test)]
 mod testing;

@@ -3,6 +3,7 @@
 use crate::offload::append_with_tag;
 use crate::sys;
 use axon_dcbx::agent::Rules;
+use axon_fabric::model::Fabric;
 use axon_node::PortKind;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::vlan::TAG_BYTES;
@@ -19,6 +20,16 @@ use std::os::fd::BorrowedFd;
 /// must be `host_mtu + 4 + 128 + 512`. Control messages are bounded by the host's MTU.
 pub const fn fabric_mtu(host_mtu: usize) -> usize {
     host_mtu + TAG_BYTES + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
+}
+
+/// The MTU of a link between two switches of `fabric`, in bytes: what entries of programmable
+/// switches put before a host's tagged frame, or [`fabric_mtu`].
+pub fn link_mtu(fabric: &Fabric) -> usize {
+    let host_mtu = usize::from(fabric.mtu);
+    match &fabric.program {
+        Some(program) => host_mtu + TAG_BYTES + program.overhead_bytes(),
+        None => fabric_mtu(host_mtu),
+    }
 }
 
 /// What one port has carried since it was first opened. Rates are for the reader to take.

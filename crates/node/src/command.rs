@@ -7,6 +7,7 @@ use crate::keys::{KeyMismatch, Keys};
 use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
 use alloc::boxed::Box;
 use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Joins a command and its reply; chosen by the requester.
@@ -39,6 +40,9 @@ pub enum Request {
     /// Seal and open control messages with these keys from now on; no link and no route is lost. A
     /// switch or a controller does.
     Rekey(Box<Keys>),
+    /// Show or change the tables of a programmable switch, in an encoding of its data plane. A
+    /// programmable switch does.
+    Tables(#[serde(with = "bytes")] Vec<u8>),
 }
 
 /// The answer to one command.
@@ -57,10 +61,46 @@ pub enum Done {
     Probe(ProbeId),
     /// The keys are in use.
     Rekeyed,
+    /// The answer of a programmable data plane, in its own encoding.
+    Tables(#[serde(with = "bytes")] Vec<u8>),
 }
 
-/// Why a command was not carried out; nothing has changed. The first three come from a node, the
-/// others from the runtime that takes commands for it.
+/// Bytes as hexadecimal text where people read the format, and as bytes elsewhere.
+mod bytes {
+    use alloc::string::String;
+    use alloc::vec::Vec;
+    use core::fmt::Write;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        if !to.is_human_readable() {
+            return bytes.serialize(to);
+        }
+        let mut text = String::with_capacity(2 * bytes.len());
+        for byte in bytes {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+        }
+        to.serialize_str(&text)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        if !from.is_human_readable() {
+            return Vec::deserialize(from);
+        }
+        let text = String::deserialize(from)?;
+        let digit = |digit: u8| (digit as char).to_digit(16);
+        let byte = |pair: &[u8]| match *pair {
+            [high, low] => Some((digit(high)? << 4 | digit(low)?) as u8),
+            _ => None,
+        };
+        let bytes = text.as_bytes().chunks(2).map(byte).collect::<Option<Vec<u8>>>();
+        bytes.ok_or_else(|| de::Error::custom("expected bytes in hexadecimal"))
+    }
+}
+
+/// Why a command was not carried out; nothing has changed. `Unsupported`, `Probe`, `Keys`
+/// and `Tables` come from a node, the others from the runtime that takes commands for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
     /// A node of this kind cannot do it.
@@ -84,6 +124,9 @@ pub enum CommandError {
         /// The most that is read.
         bytes_max: u64,
     },
+    /// What is asked of the tables cannot be read; why.
+    #[error("not a request for tables: {0}")]
+    Tables(String),
 }
 
 /// What a node is.
@@ -100,6 +143,8 @@ pub enum NodeKind {
     Host,
     /// A switch of a network that ours is compared with.
     Baseline,
+    /// A programmable switch.
+    Programmable,
 }
 
 impl core::fmt::Display for NodeKind {
@@ -110,6 +155,7 @@ impl core::fmt::Display for NodeKind {
             NodeKind::Agent => "agent",
             NodeKind::Host => "host",
             NodeKind::Baseline => "switch of another network",
+            NodeKind::Programmable => "programmable switch",
         })
     }
 }

@@ -21,6 +21,7 @@ pub mod ordered;
 mod pipeline;
 mod program;
 pub mod register;
+pub mod request;
 pub mod sizes;
 mod tables;
 
@@ -32,6 +33,7 @@ pub use key::{Field, KEY_BYTES, KeyBytes, KeyError, Udlk, UdlkId};
 pub use pipeline::{Pipeline, PipelineConfig};
 pub use program::{Control, Program, ProgramNode, Received};
 pub use register::{Register, RegisterError};
+pub use request::{TablesAnswer, TablesRequest};
 pub use sizes::Sizes;
 pub use tables::{
     EntryCount, Hit, MacKey, PortOptions, Prefix, Shown, TableName, Tables, TcamEntry, Verdict,

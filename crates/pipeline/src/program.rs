@@ -3,10 +3,15 @@
 use crate::change::{Change, ChangeError};
 use crate::pipeline::{Pipeline, PipelineConfig};
 use crate::register::{Register, RegisterError};
+use crate::request;
+use crate::tables::EntryCount;
 use alloc::boxed::Box;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_node::telemetry::{PlaneTelemetry, ProgrammableTelemetry, TableCount};
+use axon_node::{
+    Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, Reply, Request,
+};
 use axon_wire::{Frame, MacAddr, PortNo, Time};
 
 /// A packet that the switch has sent to its control program (RecvPacket).
@@ -84,8 +89,13 @@ pub trait Program: Send {
         true
     }
 
-    /// Why the program takes no packets any more, if it does not: its switch goes on with the
-    /// tables that it has, and drops what is for it as `no_program`.
+    /// Whether the program takes a packet now: what it does not take is dropped as `no_program`.
+    fn takes_packets(&self) -> bool {
+        true
+    }
+
+    /// Why the program has ended, if it has: its switch goes on with the tables that it has. Such a
+    /// program takes no packets.
     fn failure(&self) -> Option<String> {
         None
     }
@@ -125,6 +135,38 @@ impl<B: Frame> ProgramNode<B> {
         &*self.program
     }
 
+    /// What this switch reports of itself at `now`, as one that `program` controls.
+    pub fn telemetry(&self, now: Time, program: &str) -> ProgrammableTelemetry {
+        let count = |count: EntryCount| TableCount {
+            table: count.table.name().into(),
+            entries: count.entries,
+            size: count.size,
+        };
+        let ports = self.pipeline.ports();
+        let all = (0..self.pipeline.config().ports).map(PortNo);
+        ProgrammableTelemetry {
+            program: program.into(),
+            ready: self.is_started && self.program.is_ready(),
+            failure: self.program.failure(),
+            tables: self.pipeline.tables().counts().into_iter().map(count).collect(),
+            plane: PlaneTelemetry {
+                total: ports.counters().total(),
+                memory: ports.memory_telemetry(),
+                ports: all.map(|port| ports.telemetry(now, port)).collect(),
+            },
+        }
+    }
+
+    /// Does what an operator asks of the tables.
+    fn answer(&mut self, command: &Command) -> Reply {
+        let Request::Tables(request) = &command.request else {
+            return command.unsupported_by(NodeKind::Programmable);
+        };
+        let answer = request::serve(&mut self.pipeline, request);
+        let answer = answer.map_err(|error| CommandError::Tables(error.to_string()));
+        Reply { id: command.id, result: answer.map(Done::Tables) }
+    }
+
     fn act(&mut self, now: Time, call: impl FnOnce(&mut dyn Program, &mut dyn Control)) {
         let ProgramNode { pipeline, program, actions, .. } = self;
         call(&mut **program, &mut Session { pipeline, now, actions });
@@ -138,15 +180,14 @@ impl<B: Frame> ProgramNode<B> {
                     out.push(action);
                     continue;
                 };
-                let reason = match self.program.failure() {
-                    Some(_) => Drop::NoProgram,
-                    None => {
-                        self.act(now, |program, control| {
-                            let received = Received { ingress, frame: frame.bytes() };
-                            program.receive_packet(now, received, control);
-                        });
-                        Drop::Consumed
-                    }
+                let reason = if self.program.takes_packets() {
+                    self.act(now, |program, control| {
+                        let received = Received { ingress, frame: frame.bytes() };
+                        program.receive_packet(now, received, control);
+                    });
+                    Drop::Consumed
+                } else {
+                    Drop::NoProgram
                 };
                 self.pipeline.ports_mut().count_drop(ingress, reason);
                 out.push(Action::Dropped { ingress, reason, frame });
@@ -161,9 +202,7 @@ impl<B: Frame> Node<B> for ProgramNode<B> {
             self.act(now, |program, control| program.start(now, control));
         }
         match input {
-            Input::Command(command) => {
-                out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
-            }
+            Input::Command(command) => out.push(Action::Reply(self.answer(&command))),
             Input::Link { port, up } => {
                 Node::handle(&mut self.pipeline, now, Input::Link { port, up }, &mut self.actions);
                 self.act(now, |program, control| program.link(now, port, up, control));

@@ -39,7 +39,8 @@ impl FabricLab {
         let path = folder.join("fabric.yaml");
         fs::create_dir_all(folder)?;
         fs::write(&path, text(&name, dataplane, shape))?;
-        let fabric = axon_fabric::load(&path)?;
+        let mut fabric = axon_fabric::load(&path)?;
+        axon_fabric::program::fix_addresses(&mut fabric);
         if StateDir::of(&name)?.exists() {
             lab::down(Some(&name)).context("a run that was killed has left a lab")?;
         }
@@ -84,15 +85,20 @@ impl Drop for FabricLab {
     }
 }
 
-/// The fabric file. XDP holds no rates: there none is asked for.
+/// The fabric file. XDP holds no rates: there none is asked for. `program` is no data plane, but a
+/// control program: it learns as the bridges and Open vSwitch do.
 fn text(name: &str, dataplane: &str, shape: &Shape) -> String {
     let list = |items: Vec<String>| items.join(", ");
     let switches = list((1..=shape.switches).map(|n| format!("s{n}")).collect());
     let host = |(number, at): (usize, &usize)| format!("h{}: s{}", number + 1, at + 1);
     let hosts = list(shape.hosts.iter().enumerate().map(host).collect());
     let links = list((1..shape.switches).map(|n| format!("[s{n}, s{}]", n + 1)).collect());
+    let carrier = match dataplane {
+        "program" => "program: bridge".to_owned(),
+        _ => format!("dataplane: {dataplane}"),
+    };
     let mut text = format!(
-        "name: {name}\ndataplane: {dataplane}\ntopology:\n  listed:\n    \
+        "name: {name}\n{carrier}\ntopology:\n  listed:\n    \
          switches: [{switches}]\n    hosts: {{ {hosts} }}\n    links: [{links}]\n"
     );
     if dataplane != "xdp" {
@@ -110,7 +116,7 @@ mod tests {
 
     #[test]
     fn the_file_has_the_line_and_what_the_data_plane_takes() {
-        for dataplane in ["full", "tc", "xdp"] {
+        for dataplane in ["full", "tc", "xdp", "program"] {
             for shape in [Shape::line(1), Shape::line(5)] {
                 let text = text("bench-a", dataplane, &shape);
                 let fabric = axon_fabric::parse(Path::new("a.yaml"), &text).unwrap();

@@ -49,7 +49,7 @@ impl<'a> World<'a> {
             Subject::Bridges => chain(Kind::Bridge)?,
             Subject::Redirect => chain(Kind::Redirect)?,
             Subject::Ovs => chain(Kind::OpenVswitch)?,
-            Subject::Full | Subject::Tc | Subject::Xdp => {
+            Subject::Full | Subject::Tc | Subject::Xdp | Subject::Program => {
                 Line::Lab(FabricLab::up(subject.name(), shape, folder, stop)?)
             }
         };

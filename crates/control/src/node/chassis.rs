@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use axon_dcbx::DcbPorts;
 use axon_node::{
     Action, Capabilities, Command, CommandError, Dataplane, Done, Drop, Input, KeyMismatch, Keys,
-    Note, Punt, Refusal, Reply, Request,
+    NodeKind, Note, Punt, Refusal, Reply, Request,
 };
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
@@ -152,6 +152,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 .map(Done::Probe)
                 .map_err(CommandError::Probe),
             Request::Rekey(keys) => self.rekey(&keys).map_err(CommandError::Keys),
+            Request::Tables(_) => Err(CommandError::Unsupported(match self.role {
+                Role::Switch => NodeKind::Switch,
+                Role::Controller => NodeKind::Controller,
+            })),
         };
         self.actions.push(Action::Reply(Reply { id, result }));
     }

@@ -2,7 +2,7 @@
 
 use crate::status::{NodeStatus, PortStatus};
 use axon_node::Refusal;
-use axon_node::telemetry::{EdgeDebts, NodeTelemetry, RefusedSetting};
+use axon_node::telemetry::{EdgeDebts, NodeTelemetry, ProgrammableTelemetry, RefusedSetting};
 use std::fmt::Write;
 
 /// One line for each thing that is wrong; empty if nothing is.
@@ -61,6 +61,7 @@ fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
         NodeTelemetry::Controller(controller) => {
             (&controller.refused_settings[..], EdgeDebts::default())
         }
+        NodeTelemetry::Programmable(switch) => return program(text, name, switch),
         NodeTelemetry::Agent(_) => return,
     };
     for RefusedSetting { port, setting, error, refusals } in refused {
@@ -83,6 +84,18 @@ fn dataplane(text: &mut String, name: &str, node: &NodeTelemetry) {
             text,
             "alarm: {name}: the data plane owes too many answers and is re-synchronised; until \
              then the frames of new flows take the slow path"
+        );
+    }
+}
+
+/// What a control program does not do.
+fn program(text: &mut String, name: &str, switch: &ProgrammableTelemetry) {
+    if let Some(failure) = &switch.failure {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: its program {} takes no packets any more: {failure}; the switch goes \
+             on with the tables that it has",
+            switch.program
         );
     }
 }

@@ -24,7 +24,8 @@ const AGAIN: Duration = Duration::from_millis(300);
 
 /// Announces the addresses of these hosts until the controller knows them all, or until `end`.
 /// Answers with those that it does not know; a host without an address counts as known. `on_look`
-/// gets the number of known hosts. The calling process is in some host's namespace afterwards.
+/// gets the number of known hosts. Without a controller, each address is announced once. The calling
+/// process is in some host's namespace afterwards.
 pub(super) fn until_known<'a>(
     lab: &StateDir,
     plan: &Plan,
@@ -37,10 +38,15 @@ pub(super) fn until_known<'a>(
         enter_net(&host.name)?;
         unknown.push((host, addresses(&host.device)?));
     }
+    let Some(controller) = &plan.controller else {
+        // Nobody who knows could be asked.
+        announce_all(&unknown)?;
+        return Ok(Vec::new());
+    };
     let all = unknown.len();
     let mut announced: Option<Instant> = None;
     loop {
-        let status = ask(&lab.socket(&plan.controller));
+        let status = ask(&lab.socket(controller));
         if let Ok(NodeTelemetry::Controller(controller)) = status.map(|status| status.node) {
             unknown.retain(|(host, addresses)| !knows(&controller, host.mac, addresses));
         }

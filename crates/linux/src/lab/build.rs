@@ -83,9 +83,7 @@ pub fn private_mounts(state: &Path, recordings: Option<&Path>) -> Result<()> {
 /// /etc/hosts. The calling process is in that namespace afterwards.
 pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
-    let handle = Path::new(NETNS).join(node);
-    File::create(&handle)?;
-    bind(Path::new("/proc/self/ns/net"), &handle)?;
+    name_net(node)?;
     for which in ["all", "default"] {
         let path = format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6");
         // Without IPv6 in the kernel there is nothing to switch off.
@@ -94,6 +92,36 @@ pub fn make_node(node: &str, hosts_file: &str) -> Result<()> {
         }
     }
     sys::set_device_up("lo", true)?;
+    own_files(node, hosts_file)
+}
+
+/// Makes a node that shares the network namespace of `other`, with files of its own. The calling
+/// process is in that namespace afterwards.
+pub fn join_node(node: &str, other: &str, hosts_file: &str) -> Result<()> {
+    enter_net(other)?;
+    name_net(node)?;
+    own_files(node, hosts_file)
+}
+
+/// Lets the kernel answer ARP in the calling process's network namespace only for addresses of the
+/// interface where it is asked: the other ones are the switch's.
+pub fn leave_ports_to_switch() -> Result<()> {
+    for which in ["all", "default"] {
+        let path = format!("/proc/sys/net/ipv4/conf/{which}/arp_ignore");
+        fs::write(&path, "1").with_context(|| format!("cannot write {path}"))?;
+    }
+    Ok(())
+}
+
+/// Gives the network namespace of the calling process a name.
+fn name_net(node: &str) -> Result<()> {
+    let handle = Path::new(NETNS).join(node);
+    File::create(&handle)?;
+    bind(Path::new("/proc/self/ns/net"), &handle)
+}
+
+/// Makes the files that are a node's own.
+fn own_files(node: &str, hosts_file: &str) -> Result<()> {
     let own = Path::new(NODES).join(node);
     for name in ["run", "dhcp", "etc", "etc-changes", "etc-work"] {
         fs::create_dir_all(own.join(name))?;

@@ -6,7 +6,7 @@ use super::plan::HostPlan;
 use super::running::Lab;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
-use axon_fabric::model::{Fabric, Host};
+use axon_fabric::model::{Fabric, Host, Network};
 use axon_node::telemetry::NodeTelemetry;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
@@ -121,14 +121,18 @@ impl Lab {
     }
 
     /// The newest IPv4 address of each host, as the controller knows it; of a host that it does not
-    /// know, such as one whose link is cut, that which it was given when the lab was started.
+    /// know, such as one whose link is cut, that which it was given when the lab was started. Programs
+    /// have no controller, and hosts the addresses of the start.
     fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
+        let given = self.state.load_plan()?.hosts;
+        if fabric.network == Network::Program {
+            return Ok(given.iter().map(|host| host.address.map(|(ip, _)| ip)).collect());
+        }
         let name = &fabric.controller.name;
         let status = NodeStatus::ask(name, &self.state.socket(name), 0);
         let Some(NodeTelemetry::Controller(controller)) = status.node() else {
             bail!("{name} does not answer: see {}", self.state.log(name).display());
         };
-        let given = self.state.load_plan()?.hosts;
         let known = |(host, given): (&Host, &HostPlan)| {
             let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());

@@ -3,10 +3,10 @@
 use super::options::UpOptions;
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::daemon::edge_name;
-use crate::port::fabric_mtu;
+use crate::port::link_mtu;
 use axon_fabric::Problem;
 use axon_fabric::assemble::port_name;
-use axon_fabric::model::{End, Fabric};
+use axon_fabric::model::{End, Fabric, Network, Shape};
 use axon_wire::{MacAddr, PortNo, Rate};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -18,10 +18,11 @@ const INDEX_FIRST: u32 = 1000;
 /// Everything to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// One namespace for each node: switches, the controller, hosts.
+    /// One namespace for each node: switches, the controller, hosts. A host and the switch of its
+    /// server share one.
     pub switches: Vec<String>,
-    /// The controller's.
-    pub controller: String,
+    /// The controller's, if there is one: programmable switches have none.
+    pub controller: Option<String>,
     /// Hosts and what is set up in each.
     pub hosts: Vec<HostPlan>,
     /// The links.
@@ -37,6 +38,8 @@ pub struct Plan {
 pub struct HostPlan {
     /// `h1`.
     pub name: String,
+    /// The switch whose namespace is the host's too: it is a server that forwards.
+    pub server: Option<String>,
     /// `h1-p0`.
     pub device: String,
     /// The device's address.
@@ -100,6 +103,14 @@ pub struct CableEnd {
     pub gro: bool,
 }
 
+/// Whether a switch is a server with several NICs that forwards: those of BCube and DCell are, as
+/// programmable switches, if they have one host, which is then the server itself.
+fn is_server(fabric: &Fabric, switch: usize) -> bool {
+    let shape = matches!(fabric.shape, Shape::Bcube { .. } | Shape::Dcell { .. });
+    let hosts = fabric.hosts.iter().filter(|host| host.switch == switch);
+    fabric.network == Network::Program && shape && hosts.count() == 1
+}
+
 impl Plan {
     /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
@@ -120,18 +131,21 @@ impl Plan {
         for link in &fabric.links {
             let (a, b) = (switch_end(link.a), switch_end(link.b));
             let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
-            cables.push(Cable { ends, mtu: fabric_mtu(host_mtu), rate: link.wire.rate });
+            cables.push(Cable { ends, mtu: link_mtu(fabric), rate: link.wire.rate });
         }
-        let controller = fabric.controller.name.clone();
-        let device = port_name(&controller, PortNo(0));
-        let controller_end = CableEnd { node: controller.clone(), device, mac: None, gro: false };
-        let at = fabric.controller.at;
-        let ends = [far_end(controller_end, at.switch), switch_end(at)];
-        let rate = fabric.controller.wire.rate;
-        cables.push(Cable { ends, mtu: fabric_mtu(host_mtu), rate });
+        let has_controller = fabric.network != Network::Program;
+        let controller = has_controller.then(|| fabric.controller.name.clone());
+        for node in controller.iter().cloned() {
+            let device = port_name(&node, PortNo(0));
+            let controller_end = CableEnd { node, device, mac: None, gro: false };
+            let at = fabric.controller.at;
+            let ends = [far_end(controller_end, at.switch), switch_end(at)];
+            let rate = fabric.controller.wire.rate;
+            cables.push(Cable { ends, mtu: link_mtu(fabric), rate });
+        }
         let mut hosts = Vec::new();
         let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        let addresses = match options.bare {
+        let addresses = match options.bare && has_controller {
             true => fabric.hosts.iter().map(|host| host.ip).collect(),
             false => fabric.addresses(),
         };
@@ -148,6 +162,8 @@ impl Plan {
             cables.push(Cable { ends: [host_end, edge], mtu: host_mtu, rate });
             hosts.push(HostPlan {
                 name: host.name.clone(),
+                server: is_server(fabric, host.switch)
+                    .then(|| fabric.switches[host.switch].name.clone()),
                 device,
                 mac: host.mac,
                 address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
@@ -163,7 +179,13 @@ impl Plan {
         Ok(Plan { switches, controller, hosts, cables, has_kernel, has_bridges })
     }
 
-    /// All namespaces.
+    /// The switch whose namespace a node is in, if that is another's.
+    pub fn server_of(&self, node: &str) -> Option<&str> {
+        let host = self.hosts.iter().find(|host| host.name == node)?;
+        host.server.as_deref()
+    }
+
+    /// All nodes: each has a namespace, that of a host on a server with its switch.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
         let hosts = self.hosts.iter().filter(|host| !host.has_agent);
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
@@ -172,7 +194,7 @@ impl Plan {
     /// The nodes that a daemon runs in, or a bridge: the controller, switches, hosts with an agent.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
-        std::iter::once(self.controller.as_str()).chain(switches).chain(self.agents())
+        self.controller.as_deref().into_iter().chain(switches).chain(self.agents())
     }
 
     /// The hosts that have an agent.

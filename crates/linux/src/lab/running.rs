@@ -6,10 +6,11 @@ use super::state::StateDir;
 use crate::rekey::rekey;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, Network};
 use axon_node::Keys;
 use axon_node::probe::{ProbePlan, ProbeReport};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A lab that runs.
@@ -96,7 +97,28 @@ impl Lab {
     /// There is no such switch, or it refuses the plan, or it is not running.
     pub fn probe(&self, switch: &str, plan: &ProbePlan) -> Result<ProbeReport> {
         self.check_node(switch)?;
+        no_program(&self.state.load_fabric()?, "no probes: programmable switches send none")?;
         crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// The status socket of a programmable switch, for [`crate::tables`].
+    ///
+    /// # Errors
+    /// There is no such switch, or the switches of this lab have no program.
+    pub fn tables_of(&self, switch: &str) -> Result<PathBuf> {
+        let fabric = self.state.load_fabric()?;
+        if fabric.network != Network::Program {
+            bail!(
+                "the switches of lab {} have no tables to show or set; expected a fabric with \
+                 `program`",
+                self.name
+            );
+        }
+        if axon_fabric::assemble::switch_index(&fabric, switch).is_none() {
+            let all: Vec<&str> = fabric.switches.iter().map(|one| one.name.as_str()).collect();
+            bail!("lab {} has no switch {switch}; it has {}", self.name, all.join(" "));
+        }
+        Ok(self.state.socket(switch))
     }
 
     /// Gives these keys to the controller and every switch. Each answers for itself: one that is
@@ -106,6 +128,7 @@ impl Lab {
     /// The lab's fabric file is gone.
     pub fn rekey(&self, keys: &Keys) -> Result<Vec<(String, Result<()>)>> {
         let fabric = self.state.load_fabric()?;
+        no_program(&fabric, "no keys: programmable switches seal no messages")?;
         let switches = fabric.switches.into_iter().map(|switch| switch.name);
         let nodes = [fabric.controller.name].into_iter().chain(switches);
         let one = |node: String| {
@@ -155,6 +178,14 @@ impl Lab {
         deadlock::check_answers(&fabric, status)?;
         Ok(None)
     }
+}
+
+/// Refuses what a fabric of programmable switches lacks.
+fn no_program(fabric: &Fabric, lacks: &str) -> Result<()> {
+    if fabric.network == Network::Program {
+        bail!("lab {} has {lacks}; expected a fabric without `program`", fabric.name);
+    }
+    Ok(())
 }
 
 /// The only one of these names.

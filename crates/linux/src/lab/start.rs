@@ -54,7 +54,8 @@ pub fn up(
 ) -> Result<(Lab, Report)> {
     let (name, plan, options) = {
         let file = fabric;
-        let fabric = axon_fabric::load(file)?;
+        let mut fabric = axon_fabric::load(file)?;
+        axon_fabric::program::fix_addresses(&mut fabric);
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
         let mut options = UpOptions { machine: Some(Machine::ABLE), ..asked.clone() };
         let chosen = |options: &UpOptions| {

@@ -255,6 +255,7 @@ impl StateDir {
         let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
         let mut fabric = axon_fabric::parse(&origin, &text)?;
+        axon_fabric::program::fix_addresses(&mut fabric);
         if let Some(name) = self.load_options()?.router {
             let router = RouterKind::named(&name);
             fabric.set_router(router.with_context(|| format!("no router {name}"))?)?;

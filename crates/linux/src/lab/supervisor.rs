@@ -18,6 +18,7 @@ use crate::status::ask;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result, bail};
 use axon_node::PortKind;
+use axon_node::telemetry::NodeTelemetry;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -121,7 +122,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
             return Ok(supervisor);
         }
         let mut report = supervisor.wait_until_connected(started)?;
-        if report.missing.is_empty() {
+        if report.missing.is_empty() && supervisor.plan.controller.is_some() {
             report.unknown = supervisor.wait_until_known(started)?;
         }
         say(&Line::Ready(report))?;
@@ -158,8 +159,16 @@ impl Supervisor {
         let home = File::open("/proc/self/ns/net")?;
         for (done, node) in nodes.iter().enumerate() {
             progress("namespaces", done, nodes.len())?;
-            build::make_node(node, &hosts_file)
-                .with_context(|| format!("cannot make node {node}"))?;
+            let made = match plan.server_of(node) {
+                // Switches come before hosts.
+                Some(server) => build::join_node(node, server, &hosts_file),
+                None => build::make_node(node, &hosts_file),
+            };
+            made.with_context(|| format!("cannot make node {node}"))?;
+        }
+        for server in plan.hosts.iter().filter_map(|host| host.server.as_deref()) {
+            build::enter_net(server)?;
+            build::leave_ports_to_switch()?;
         }
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
@@ -202,7 +211,7 @@ impl Supervisor {
             }
             if !plan.has_bridges {
                 self.daemons.start(node)?;
-            } else if *node != plan.controller {
+            } else if plan.controller.as_deref() != Some(*node) {
                 bridge::set_up(&plan, node, devices.get(node).map_or(&[], Vec::as_slice))?;
             }
         }
@@ -218,7 +227,11 @@ impl Supervisor {
             self.daemons.reap();
             missing.retain(|switch| !is_connected(&self.lab.socket(switch)));
             let ready = agents.iter().all(|host| has_ports(&self.lab.socket(host)));
-            progress("switches connected", switches - missing.len(), switches)?;
+            let step = match self.plan.controller {
+                Some(_) => "switches connected",
+                None => "programs ready",
+            };
+            progress(step, switches - missing.len(), switches)?;
             if missing.is_empty() && ready || started.elapsed() > self.timeout {
                 return Ok(self.report(missing));
             }
@@ -300,12 +313,21 @@ fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Whether a switch has a verified path to the controller and knows what is plugged into each of
-/// its ports with carrier, so that it takes frames of hosts.
+/// Whether a switch takes frames of hosts: it has a verified path to the controller and knows what
+/// is plugged into each of its ports with carrier; or its program is ready, and all its links are
+/// up.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;
     };
     let unknown = status.ports.iter().any(|port| port.up && port.kind == PortKind::Unknown);
-    !unknown && status.node.switch().is_some_and(|switch| switch.controller_path.is_some())
+    match &status.node {
+        NodeTelemetry::Switch(switch) => !unknown && switch.controller_path.is_some(),
+        NodeTelemetry::Programmable(switch) => {
+            // Ports that have a device: all others have no cable.
+            let down = status.ports.iter().any(|port| !port.up && port.rate_bps.is_some());
+            !down && switch.ready && switch.failure.is_none()
+        }
+        NodeTelemetry::Controller(_) | NodeTelemetry::Agent(_) => false,
+    }
 }

@@ -28,7 +28,27 @@ const NONE: &str = "-";
 pub fn table(status: &[NodeStatus]) -> String {
     let names = names(status);
     let rows = columns(&HEADINGS, status.iter().map(|status| row(status, &names)));
-    format!("{rows}{}", dataplanes(status))
+    format!("{rows}{}{}", dataplanes(status), programs(status))
+}
+
+/// Which program each programmable switch has, and how full its tables are; those that are empty
+/// are left out.
+fn programs(status: &[NodeStatus]) -> String {
+    let mut text = String::new();
+    for one in status {
+        let Some(switch) = one.node().and_then(NodeTelemetry::programmable) else { continue };
+        let full = switch.tables.iter().filter(|table| table.entries > 0);
+        let full: Vec<String> =
+            full.map(|one| format!("{} {} of {}", one.table, one.entries, one.size)).collect();
+        let tables = if full.is_empty() { "empty tables".into() } else { full.join(", ") };
+        let state = match (&switch.failure, switch.ready) {
+            (Some(_), _) => " (failed)",
+            (None, true) => "",
+            (None, false) => " (not ready)",
+        };
+        text += &format!("program {}{state} at {}: {tables}\n", switch.program, one.name());
+    }
+    text
 }
 
 /// Which data plane each switch has, and why: a line for all that have one for one reason.
@@ -104,7 +124,7 @@ fn knowledge(node: &NodeTelemetry) -> [String; 3] {
         NodeTelemetry::Controller(controller) => {
             [controller.hosts.len().to_string(), controller.routes.to_string(), "itself".to_owned()]
         }
-        NodeTelemetry::Agent(_) => [NONE; 3].map(str::to_owned),
+        NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => [NONE; 3].map(str::to_owned),
     }
 }
 

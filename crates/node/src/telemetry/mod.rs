@@ -22,6 +22,7 @@ pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};
 pub use flow_control::{BlockedBuffer, FlowControl, PausedQueue, QueuedBytes};
 pub use node::{
-    AgentTelemetry, ControllerTelemetry, NodeTelemetry, ReactionPoint, SwitchTelemetry,
+    AgentTelemetry, ControllerTelemetry, NodeTelemetry, ProgrammableTelemetry, ReactionPoint,
+    SwitchTelemetry, TableCount,
 };
 pub use plane::{MemoryTelemetry, PlaneTelemetry, PoolTelemetry, PortTelemetry};

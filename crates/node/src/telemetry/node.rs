@@ -29,6 +29,8 @@ pub enum NodeTelemetry {
     Controller(Box<ControllerTelemetry>),
     /// The agent at a host's edge.
     Agent(Box<AgentTelemetry>),
+    /// The node is a programmable switch.
+    Programmable(Box<ProgrammableTelemetry>),
 }
 
 /// A switch.
@@ -123,6 +125,32 @@ pub struct AgentTelemetry {
     pub total: PortCounters,
 }
 
+/// A programmable switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProgrammableTelemetry {
+    /// The name of its control program, or its file.
+    pub program: String,
+    /// Whether the switch carries what hosts send, as far as the program can tell.
+    pub ready: bool,
+    /// Why the program takes no packets any more; null as long as it does.
+    pub failure: Option<String>,
+    /// How full its tables are.
+    pub tables: Vec<TableCount>,
+    /// The counters of the data plane.
+    pub plane: PlaneTelemetry,
+}
+
+/// How full a table of a programmable switch is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableCount {
+    /// Its name: `tcam`.
+    pub table: String,
+    /// Its entries.
+    pub entries: u32,
+    /// As many as it holds.
+    pub size: u32,
+}
+
 /// A reaction point (IEEE 802.1Q clause 31.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReactionPoint {
@@ -135,18 +163,23 @@ pub struct ReactionPoint {
 }
 
 impl NodeTelemetry {
-    /// Its identity; agents have none.
+    /// Its identity; agents and programmable switches have none.
     pub fn id(&self) -> Option<NodeId> {
         match self {
             NodeTelemetry::Switch(switch) => Some(switch.id),
             NodeTelemetry::Controller(controller) => Some(controller.id),
-            NodeTelemetry::Agent(_) => None,
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => None,
         }
     }
 
     /// The switch, if it is one.
     pub fn switch(&self) -> Option<&SwitchTelemetry> {
         if let NodeTelemetry::Switch(switch) = self { Some(switch) } else { None }
+    }
+
+    /// The programmable switch, if it is one.
+    pub fn programmable(&self) -> Option<&ProgrammableTelemetry> {
+        if let NodeTelemetry::Programmable(switch) = self { Some(switch) } else { None }
     }
 
     /// The agent, if it is one.
@@ -159,6 +192,7 @@ impl NodeTelemetry {
         match self {
             NodeTelemetry::Switch(switch) => Some(&switch.plane),
             NodeTelemetry::Controller(controller) => Some(&controller.plane),
+            NodeTelemetry::Programmable(switch) => Some(&switch.plane),
             NodeTelemetry::Agent(_) => None,
         }
     }
@@ -169,6 +203,7 @@ impl NodeTelemetry {
             NodeTelemetry::Switch(switch) => &switch.plane.total,
             NodeTelemetry::Controller(controller) => &controller.plane.total,
             NodeTelemetry::Agent(agent) => &agent.total,
+            NodeTelemetry::Programmable(switch) => &switch.plane.total,
         }
     }
 
@@ -177,7 +212,7 @@ impl NodeTelemetry {
         match self {
             NodeTelemetry::Switch(switch) => &switch.neighbours,
             NodeTelemetry::Controller(controller) => &controller.neighbours,
-            NodeTelemetry::Agent(_) => &[],
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => &[],
         }
     }
 
@@ -185,7 +220,7 @@ impl NodeTelemetry {
     pub fn dcbx(&self) -> &[DcbxTelemetry] {
         match self {
             NodeTelemetry::Switch(switch) => &switch.dcbx,
-            NodeTelemetry::Controller(_) => &[],
+            NodeTelemetry::Controller(_) | NodeTelemetry::Programmable(_) => &[],
             NodeTelemetry::Agent(agent) => agent.dcbx.as_slice(),
         }
     }
@@ -201,12 +236,12 @@ impl NodeTelemetry {
         }
     }
 
-    /// Control messages refused, by reason; agents take none.
+    /// Control messages refused, by reason; agents and programmable switches take none.
     pub fn refusals(&self) -> Option<&Counts<Refusal>> {
         match self {
             NodeTelemetry::Switch(switch) => Some(&switch.refusals),
             NodeTelemetry::Controller(controller) => Some(&controller.refusals),
-            NodeTelemetry::Agent(_) => None,
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => None,
         }
     }
 
@@ -215,7 +250,7 @@ impl NodeTelemetry {
         match self {
             NodeTelemetry::Switch(switch) => &switch.probes,
             NodeTelemetry::Controller(controller) => &controller.probes,
-            NodeTelemetry::Agent(_) => &[],
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => &[],
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Looking at tables: all entries, single counters, how full they are.
 
-use super::entry::{EntryCount, MacKey, TableName};
+use super::entry::{EntryCount, MacKey, PortOptions, TableName};
 use super::{Entry, Hit, Key, Tables};
 use crate::action::{Interface, Tunnel};
 use crate::change::{Change, EntryName};
@@ -100,6 +100,21 @@ impl Tables {
                 entries.collect()
             }
         }
+    }
+
+    /// What is in no table: the action without a match, and the options of ports that are not the
+    /// defaults.
+    pub fn rest(&self) -> Vec<Shown> {
+        let miss = self.miss.iter();
+        let miss = miss.map(|entry| shown(Change::Miss(Some(entry.action.clone())), entry));
+        let ports = (0..).map(PortNo).zip(&self.ports);
+        let ports = ports.filter(|(_, options)| **options != PortOptions::default());
+        let port = |(port, options): (PortNo, &PortOptions)| Shown {
+            change: Change::Port(port, Some(*options)),
+            frames: 0,
+            bytes: 0,
+        };
+        miss.chain(ports.map(port)).collect()
     }
 
     /// Frames and bytes that met an entry; `None` if it is not there or no frame can meet it.

@@ -99,6 +99,15 @@ impl World {
         Some(format!("the program of {} is not ready", self.fabric.switches[switch].name))
     }
 
+    /// The control programs that have ended, and why.
+    pub(crate) fn program_warnings(&self) -> impl Iterator<Item = String> {
+        let switches = self.fabric.switches.iter().enumerate();
+        switches.filter_map(|(index, switch)| {
+            let why = self.program_node(index)?.program().failure()?;
+            Some(format!("the program of {} has ended: {why}", switch.name))
+        })
+    }
+
     /// A connected host whose address is not known to whom it must be known.
     fn missing_host(&self, whom: &str, known: impl Fn(IpAddr) -> bool) -> Option<String> {
         let mut hosts = self.connected_hosts().into_iter();

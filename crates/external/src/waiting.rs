@@ -1,0 +1,166 @@
+//! The switch's end that waits for its program: for simulations, where time stands only for what the
+//! simulation does.
+
+use crate::channel::ChannelError;
+use crate::limits::Limits;
+use crate::message::{Call, FromProgram, Place, ToProgram};
+use crate::process::{END, Peer};
+use crate::serve::{Work, serve};
+use axon_pipeline::{Control, Program, Received};
+use axon_programs::Site;
+use axon_wire::{PortNo, Span, Time};
+use std::time::{Duration, Instant};
+
+/// The least time until a program's next timeout: one that asks for less would be called for ever.
+pub(crate) const SOONEST: Span = Span::from_micros(1);
+
+/// A program that its switch waits for.
+#[derive(Debug)]
+pub struct Waiting {
+    peer: Peer,
+    place: Option<Box<Place>>,
+    limits: Limits,
+    deadline: Option<Time>,
+    is_ready: bool,
+    failure: Option<String>,
+}
+
+/// Why a program is ended that takes too long.
+pub(crate) fn late(limit: Duration) -> String {
+    format!("it did not answer within {limit:?}")
+}
+
+/// What a call came to.
+struct Done {
+    deadline: Option<Time>,
+    is_ready: bool,
+}
+
+/// The place of a program, as it is sent.
+pub(crate) fn place(site: &Site) -> Box<Place> {
+    Box::new(Place { plan: (*site.plan).clone(), node: site.node, seed: site.seed })
+}
+
+impl Waiting {
+    /// The program at the other end of `peer`, for this place of a network.
+    pub fn new(peer: Peer, site: &Site, limits: Limits) -> Waiting {
+        let place = Some(place(site));
+        Waiting { peer, place, limits, deadline: None, is_ready: false, failure: None }
+    }
+
+    /// A program that has failed before it began.
+    pub fn failed(why: String) -> Waiting {
+        Waiting {
+            peer: Peer::none(),
+            place: None,
+            limits: Limits::default(),
+            deadline: None,
+            is_ready: false,
+            failure: Some(why),
+        }
+    }
+
+    fn call(&mut self, now: Time, call: Call, limit: Duration, control: &mut dyn Control) {
+        if self.failure.is_some() {
+            return;
+        }
+        match self.exchange(now, call, limit, control) {
+            Ok(Done { deadline, is_ready }) => {
+                self.deadline = deadline.map(|deadline| deadline.max(now + SOONEST));
+                self.is_ready = is_ready;
+            }
+            Err(reason) => {
+                self.peer.close(END);
+                self.failure = Some(reason);
+            }
+        }
+    }
+
+    /// Sends a call and does what the program asks for, until it is done.
+    fn exchange(
+        &mut self,
+        now: Time,
+        call: Call,
+        limit: Duration,
+        control: &mut dyn Control,
+    ) -> Result<Done, String> {
+        let end = Instant::now() + limit;
+        let mut work = Work::default();
+        let mut answer = Some(ToProgram::Call { now, call });
+        loop {
+            let next = self.next(answer.take(), end);
+            match next.map_err(|error| self.end(&error, limit))? {
+                FromProgram::Request(request) => {
+                    work.count(&request, self.limits.frames_per_call)?;
+                    answer = serve(request, control).map(ToProgram::Reply);
+                }
+                FromProgram::Done { deadline, is_ready } => return Ok(Done { deadline, is_ready }),
+                FromProgram::Failed(why) => return Err(why),
+            }
+        }
+    }
+
+    fn end(&mut self, error: &ChannelError, limit: Duration) -> String {
+        match error {
+            ChannelError::Late => {
+                self.peer.close(Duration::ZERO);
+                late(limit)
+            }
+            error => self.peer.end(error, END),
+        }
+    }
+
+    /// Sends an answer, if there is one, and waits for what the program sends next.
+    fn next(
+        &mut self,
+        answer: Option<ToProgram>,
+        end: Instant,
+    ) -> Result<FromProgram, ChannelError> {
+        let channel = self.peer.channel.as_mut().ok_or(ChannelError::Closed)?;
+        if let Some(answer) = answer {
+            channel.put(&answer)?;
+            channel.send(Some(end))?;
+        }
+        channel.receive(Some(end))
+    }
+}
+
+impl Program for Waiting {
+    fn start(&mut self, now: Time, control: &mut dyn Control) {
+        let Limits { load, call, .. } = self.limits;
+        if let Some(place) = self.place.take() {
+            self.call(now, Call::Load(place), load, control);
+        }
+        self.call(now, Call::Start, call, control);
+    }
+
+    fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        self.call(now, Call::Link { port, up }, self.limits.call, control);
+    }
+
+    fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
+        let call = Call::Packet { ingress: received.ingress, frame: received.frame.to_vec() };
+        self.call(now, call, self.limits.call, control);
+    }
+
+    fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        self.call(now, Call::Timeout, self.limits.call, control);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.deadline.filter(|_| self.failure.is_none())
+    }
+
+    /// A program that has ended is not waited for.
+    fn is_ready(&self) -> bool {
+        self.is_ready || self.failure.is_some()
+    }
+
+    fn takes_packets(&self) -> bool {
+        self.failure.is_none()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}

@@ -1,0 +1,73 @@
+//! A programmable switch among real ports: its pipeline, and the control program that fills it.
+
+use crate::inspect::Inspect;
+use anyhow::{Context, Result, bail};
+use axon_fabric::model::{Fabric, ProgramSource};
+use axon_fabric::program;
+use axon_node::telemetry::NodeTelemetry;
+use axon_node::{Action, Awaited, Input, Node, PortKind};
+use axon_pipeline::{PipelineConfig, ProgramNode};
+use axon_programs::Site;
+use axon_wire::{FrameBuf, PortNo, Time};
+use std::sync::Arc;
+
+/// A programmable switch that can say what its program is called.
+pub(crate) struct Programmable {
+    node: ProgramNode<FrameBuf>,
+    program: String,
+}
+
+impl Programmable {
+    /// The switch number `index` of a fabric with a program, as it is when it is switched on, and
+    /// its configuration.
+    ///
+    /// # Errors
+    /// There is no program, or one in Python that cannot be started.
+    pub(crate) fn of(
+        fabric: &Fabric,
+        index: usize,
+        seed: u64,
+    ) -> Result<(Programmable, PipelineConfig)> {
+        let mut fabric = fabric.clone();
+        program::fix_addresses(&mut fabric);
+        let plan = Arc::new(program::plan(&fabric));
+        let site = Site { plan, node: index as u32, seed };
+        let (program, name) = match fabric.program.as_ref().map(|setup| &setup.source) {
+            Some(ProgramSource::Ships(kind)) => (kind.program(site), kind.name().to_owned()),
+            Some(ProgramSource::Python(path)) => {
+                let name = path.display().to_string();
+                let started = axon_external::start(path, &site);
+                (started.with_context(|| format!("program {name}"))?, name)
+            }
+            None => bail!("fabric {} has no program", fabric.name),
+        };
+        let config = program::pipeline_config(&fabric, index, seed);
+        let node = ProgramNode::new(config.clone(), program);
+        Ok((Programmable { node, program: name }, config))
+    }
+}
+
+impl Node<FrameBuf> for Programmable {
+    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+        self.node.handle(now, input, out);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.node.deadline()
+    }
+
+    fn awaited(&mut self) -> Awaited {
+        self.node.awaited()
+    }
+}
+
+impl Inspect for Programmable {
+    /// What a program makes of its links is its own affair: all of them carry plain Ethernet.
+    fn port_kind(&self, _: PortNo) -> PortKind {
+        PortKind::Host
+    }
+
+    fn telemetry(&self, now: Time) -> NodeTelemetry {
+        NodeTelemetry::Programmable(Box::new(self.node.telemetry(now, &self.program)))
+    }
+}

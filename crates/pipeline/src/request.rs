@@ -1,0 +1,164 @@
+//! What an operator asks of the tables of a running switch, and the answers: the bytes of
+//! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], in postcard's encoding.
+
+use crate::change::{Change, ChangeError, EntryName};
+use crate::explain::Explanation;
+use crate::pipeline::Pipeline;
+use crate::tables::{EntryCount, Shown, TableName};
+use alloc::vec::Vec;
+use axon_wire::{Frame, PortNo};
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of one page of entries, so that an answer fits the buffer of a socket.
+pub const PAGE_BYTES_MAX: usize = 32 * 1024;
+
+/// A request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TablesRequest {
+    /// How full are all tables?
+    Counts,
+    /// The entries of a table, from this place among them on: as many as a page takes.
+    Entries(TableName, u32),
+    /// The action without a match, and the options of the ports.
+    Rest,
+    /// Make all these changes, or none.
+    Commit(Vec<Change>),
+    /// Remove all entries of a table, or none if one is in use.
+    Clear(TableName),
+    /// The way of a frame that came in by a port.
+    Explain(PortNo, Vec<u8>),
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TablesAnswer {
+    /// How full each table is.
+    Counts(Vec<EntryCount>),
+    /// A page of entries.
+    Entries {
+        /// The entries.
+        page: Vec<Shown>,
+        /// Where the next page begins; nothing after the last one.
+        next: Option<u32>,
+    },
+    /// So many changes are made.
+    Committed(u32),
+    /// No change is made, and why.
+    Refused(ChangeError),
+    /// The way of a frame.
+    Explained(Explanation),
+    /// The frame is for a port that the switch does not have.
+    NoSuchPort(PortNo),
+}
+
+impl TablesRequest {
+    /// Its encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+}
+
+impl TablesAnswer {
+    /// Its encoding.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        postcard::to_allocvec(self).unwrap_or_default()
+    }
+
+    /// Reads what [`TablesAnswer::to_bytes`] writes.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn from_bytes(bytes: &[u8]) -> Result<TablesAnswer, postcard::Error> {
+        postcard::from_bytes(bytes)
+    }
+}
+
+/// Does what `request` asks of a pipeline.
+///
+/// # Errors
+/// The bytes are no request.
+pub(crate) fn serve<B: Frame>(
+    pipeline: &mut Pipeline<B>,
+    request: &[u8],
+) -> Result<Vec<u8>, postcard::Error> {
+    let answer = match postcard::from_bytes(request)? {
+        TablesRequest::Counts => TablesAnswer::Counts(pipeline.tables().counts()),
+        TablesRequest::Entries(table, first) => page(pipeline.tables().entries(table), first),
+        TablesRequest::Rest => TablesAnswer::Entries { page: pipeline.tables().rest(), next: None },
+        TablesRequest::Commit(changes) => commit(pipeline, &changes),
+        TablesRequest::Clear(table) => {
+            let entries = pipeline.tables().entries(table);
+            let changes: Vec<Change> =
+                entries.iter().map(|shown| shown.change.entry().removal()).collect();
+            commit(pipeline, &changes)
+        }
+        TablesRequest::Explain(port, frame) => {
+            let is_there = port.index() < usize::from(pipeline.config().ports);
+            match is_there {
+                true => TablesAnswer::Explained(pipeline.explain(port, &frame)),
+                false => TablesAnswer::NoSuchPort(port),
+            }
+        }
+    };
+    Ok(answer.to_bytes())
+}
+
+fn commit<B: Frame>(pipeline: &mut Pipeline<B>, changes: &[Change]) -> TablesAnswer {
+    match pipeline.commit(changes) {
+        Ok(()) => TablesAnswer::Committed(changes.len() as u32),
+        Err(error) => TablesAnswer::Refused(error),
+    }
+}
+
+/// The entries from the place `first` on that fit a page, and at least one.
+fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
+    let mut bytes = 0;
+    let mut page = Vec::new();
+    let mut rest = entries.into_iter().skip(first as usize);
+    for shown in rest.by_ref() {
+        bytes += postcard::to_allocvec(&shown).map_or(0, |bytes| bytes.len());
+        page.push(shown);
+        if bytes >= PAGE_BYTES_MAX {
+            break;
+        }
+    }
+    let next = first + page.len() as u32;
+    TablesAnswer::Entries { page, next: rest.next().map(|_| next) }
+}
+
+impl EntryName {
+    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels and
+    /// options of ports.
+    pub const fn is_looked_up(&self) -> bool {
+        match self {
+            EntryName::Tcam(_)
+            | EntryName::Mac(_)
+            | EntryName::Ipv4(_)
+            | EntryName::Mpls(_)
+            | EntryName::Prefix(_)
+            | EntryName::Miss => true,
+            EntryName::Udlk(_)
+            | EntryName::Interface(_)
+            | EntryName::Group(_)
+            | EntryName::Tunnel(_)
+            | EntryName::Port(_) => false,
+        }
+    }
+
+    /// The change that removes it.
+    pub const fn removal(self) -> Change {
+        match self {
+            EntryName::Udlk(id) => Change::Udlk(id, None),
+            EntryName::Interface(number) => Change::Interface(number, None),
+            EntryName::Group(number) => Change::Group(number, None),
+            EntryName::Tunnel(number) => Change::Tunnel(number, None),
+            EntryName::Tcam(index) => Change::Tcam(index, None),
+            EntryName::Mac(key) => Change::Mac(key, None),
+            EntryName::Ipv4(address) => Change::Ipv4(address, None),
+            EntryName::Mpls(label) => Change::Mpls(label, None),
+            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
+            EntryName::Miss => Change::Miss(None),
+            EntryName::Port(port) => Change::Port(port, None),
+        }
+    }
+}

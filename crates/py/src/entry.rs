@@ -1,0 +1,171 @@
+//! Looking at tables: the names of entries, entries as they stand, the way of a frame.
+
+use crate::arguments::{Ipv4, Ipv4Prefix, Mac};
+use crate::change::PyChange;
+use axon_pipeline::{EntryName, Explanation, MacKey, Register, Shown, UdlkId};
+use axon_wire::PortNo;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// The name of one entry of the tables.
+#[pyclass(name = "EntryName", module = "axon", frozen, eq, hash, from_py_object)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PyEntryName(pub(crate) EntryName);
+
+impl PyEntryName {
+    /// The registers of its frames and of their bytes.
+    pub(crate) fn registers(self) -> [Register; 2] {
+        [Register::EntryFrames(self.0), Register::EntryBytes(self.0)]
+    }
+}
+
+#[pymethods]
+impl PyEntryName {
+    /// A lookup key.
+    #[staticmethod]
+    fn udlk(id: u8) -> PyEntryName {
+        PyEntryName(EntryName::Udlk(UdlkId(id)))
+    }
+
+    /// An interface.
+    #[staticmethod]
+    fn interface(number: u16) -> PyEntryName {
+        PyEntryName(EntryName::Interface(number))
+    }
+
+    /// A group.
+    #[staticmethod]
+    fn group(number: u16) -> PyEntryName {
+        PyEntryName(EntryName::Group(number))
+    }
+
+    /// A tunnel.
+    #[staticmethod]
+    fn tunnel(number: u16) -> PyEntryName {
+        PyEntryName(EntryName::Tunnel(number))
+    }
+
+    /// An entry of the TCAM.
+    #[staticmethod]
+    fn tcam(index: u16) -> PyEntryName {
+        PyEntryName(EntryName::Tcam(index))
+    }
+
+    /// An entry of the MAC table.
+    #[staticmethod]
+    #[pyo3(signature = (mac, bridge = 0))]
+    fn mac(mac: Mac, bridge: u16) -> PyEntryName {
+        PyEntryName(EntryName::Mac(MacKey { bridge, mac: mac.0 }))
+    }
+
+    /// An entry of the IPv4 table.
+    #[staticmethod]
+    fn ipv4(address: Ipv4) -> PyEntryName {
+        PyEntryName(EntryName::Ipv4(address.0))
+    }
+
+    /// An entry of the MPLS table.
+    #[staticmethod]
+    fn mpls(label: u32) -> PyEntryName {
+        PyEntryName(EntryName::Mpls(label))
+    }
+
+    /// A prefix.
+    #[staticmethod]
+    fn prefix(prefix: Ipv4Prefix) -> PyEntryName {
+        PyEntryName(EntryName::Prefix(prefix.0))
+    }
+
+    /// The action without a match.
+    #[staticmethod]
+    fn miss() -> PyEntryName {
+        PyEntryName(EntryName::Miss)
+    }
+
+    /// The options of a port.
+    #[staticmethod]
+    fn port(port: u16) -> PyEntryName {
+        PyEntryName(EntryName::Port(PortNo(port)))
+    }
+
+    /// The name of its table; `None` for what is in none.
+    #[getter]
+    fn table(&self) -> Option<&'static str> {
+        self.0.table().map(|table| table.name())
+    }
+
+    fn __str__(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<EntryName {}>", self.0)
+    }
+}
+
+/// An entry as it stands: the change that makes it, and what it has counted.
+#[pyclass(name = "Entry", module = "axon", frozen, eq)]
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct PyEntry(pub(crate) Shown);
+
+#[pymethods]
+impl PyEntry {
+    /// Its name.
+    #[getter]
+    fn name(&self) -> PyEntryName {
+        PyEntryName(self.0.change.entry())
+    }
+
+    /// What makes it.
+    #[getter]
+    fn change(&self) -> PyChange {
+        PyChange(self.0.change.clone())
+    }
+
+    /// Frames that met it.
+    #[getter]
+    fn frames(&self) -> u64 {
+        self.0.frames
+    }
+
+    /// Their bytes as they came in, without FCS.
+    #[getter]
+    fn bytes(&self) -> u64 {
+        self.0.bytes
+    }
+
+    fn __repr__(&self) -> String {
+        let Shown { change, frames, bytes } = &self.0;
+        format!("<Entry {}: {frames} frames, {bytes} bytes>", change.entry())
+    }
+}
+
+/// The way of one frame.
+#[pyclass(name = "Explanation", module = "axon", frozen)]
+pub(crate) struct PyExplanation(pub(crate) Explanation);
+
+#[pymethods]
+impl PyExplanation {
+    /// The stages in order: name, and what happens.
+    #[getter]
+    fn stages(&self) -> Vec<(String, String)> {
+        self.0.stages.iter().map(|stage| (stage.name.clone(), stage.text.clone())).collect()
+    }
+
+    /// The ports that it would leave by, each with the frame as it would leave.
+    #[getter]
+    fn sent<'py>(&self, py: Python<'py>) -> Vec<(u16, Bound<'py, PyBytes>)> {
+        self.0.sent.iter().map(|(port, frame)| (port.0, PyBytes::new(py, frame))).collect()
+    }
+
+    /// Whether the control program would get it, or a copy.
+    #[getter]
+    fn to_cpu(&self) -> bool {
+        self.0.to_cpu
+    }
+
+    fn __str__(&self) -> String {
+        let lines = self.0.stages.iter().map(|stage| format!("{}: {}", stage.name, stage.text));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}

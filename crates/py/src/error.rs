@@ -1,0 +1,35 @@
+//! Errors of the module, with what is wrong in fields.
+
+use crate::entry::PyEntryName;
+use axon_external::ChannelError;
+use pyo3::exceptions::{PyConnectionError, PyException};
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    axon,
+    ChangeError,
+    PyException,
+    "A transaction that was refused; the tables are as before."
+);
+pyo3::create_exception!(axon, RegisterError, PyException, "A register was not read or written.");
+
+/// The Python error of a refused transaction: `position`, `entry` and `reason` are its fields.
+pub(crate) fn refused(py: Python<'_>, error: &axon_pipeline::ChangeError) -> PyErr {
+    let raised = ChangeError::new_err(error.to_string());
+    let value = raised.value(py);
+    let set = value
+        .setattr("position", error.position)
+        .and_then(|()| value.setattr("entry", PyEntryName(error.entry)))
+        .and_then(|()| value.setattr("reason", error.reason.to_string()));
+    set.err().unwrap_or(raised)
+}
+
+/// The Python error of a register.
+pub(crate) fn register(error: &axon_pipeline::RegisterError) -> PyErr {
+    RegisterError::new_err(error.to_string())
+}
+
+/// The Python error of a switch that is gone.
+pub(crate) fn gone(error: &ChannelError) -> PyErr {
+    PyConnectionError::new_err(format!("the switch is gone: {error}"))
+}

@@ -1,0 +1,38 @@
+//! The native half of the Python module `axon`: the switch in memory, and the program's end of a
+//! switch that runs elsewhere. What users see is in `python/axon`.
+#![deny(unsafe_code)]
+
+mod action;
+mod arguments;
+mod change;
+mod entry;
+mod error;
+mod memory;
+mod plan;
+mod remote;
+
+use pyo3::prelude::*;
+
+/// The native half of the module `axon`.
+#[pymodule]
+#[pyo3(name = "_axon")]
+mod native {
+    #[pymodule_export]
+    use crate::action::PyAction;
+    #[pymodule_export]
+    use crate::change::PyChange;
+    #[pymodule_export]
+    use crate::entry::{PyEntry, PyEntryName, PyExplanation};
+    #[pymodule_export]
+    use crate::error::{ChangeError, RegisterError};
+    #[pymodule_export]
+    use crate::memory::Memory;
+    #[pymodule_export]
+    use crate::plan::arp_answer;
+    #[pymodule_export]
+    use crate::remote::Remote;
+
+    /// The version of the messages between a switch and its program.
+    #[pymodule_export]
+    const PROTOCOL_VERSION: u16 = axon_external::message::VERSION;
+}

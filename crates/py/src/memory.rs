@@ -1,0 +1,239 @@
+//! A switch in memory: frames in, frames out.
+
+use crate::arguments::{Mac, port, register};
+use crate::change::PyChange;
+use crate::entry::{PyEntry, PyEntryName, PyExplanation};
+use crate::error::{self, refused};
+use axon_node::{Action, Drop, Input, Node};
+use axon_pipeline::{Change, Pipeline, PipelineConfig, Register, Sizes, TableName};
+use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Span, Time};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
+
+/// Frames a second that a port may send to the control program, unless a register says otherwise:
+/// no limit that a test comes to.
+const CPU_FRAMES: u32 = u32::MAX;
+
+/// A port and a frame.
+type Carried<'py> = (u16, Bound<'py, PyBytes>);
+/// Frames that left, and frames that were sent to the control program.
+type Outcome<'py> = (Vec<Carried<'py>>, Vec<Carried<'py>>);
+
+/// A switch in memory. Its ports are infinitely fast, so nothing is queued.
+#[pyclass(module = "axon")]
+pub(crate) struct Memory {
+    pipeline: Pipeline<FrameBuf>,
+    now: Time,
+}
+
+impl Memory {
+    /// Carries out what the pipeline asks for, and what follows from that.
+    fn run(
+        &mut self,
+        start: impl FnOnce(&mut Pipeline<FrameBuf>, &mut Vec<Action<FrameBuf>>),
+    ) -> (Vec<(PortNo, FrameBuf)>, Vec<(PortNo, FrameBuf)>) {
+        let (mut left, mut trapped, mut actions) = (Vec::new(), Vec::new(), Vec::new());
+        start(&mut self.pipeline, &mut actions);
+        while !actions.is_empty() {
+            for action in std::mem::take(&mut actions) {
+                match action {
+                    Action::Transmit { port, frame, .. } => {
+                        left.push((port, frame));
+                        self.pipeline.handle(self.now, Input::TxDone { port }, &mut actions);
+                    }
+                    Action::Punt { ingress, frame, .. } => {
+                        self.pipeline.ports_mut().count_drop(ingress, Drop::Consumed);
+                        trapped.push((ingress, frame));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (left, trapped)
+    }
+
+    fn outcome<'py>(
+        &mut self,
+        py: Python<'py>,
+        start: impl FnOnce(&mut Pipeline<FrameBuf>, &mut Vec<Action<FrameBuf>>),
+    ) -> Outcome<'py> {
+        let (left, trapped) = self.run(start);
+        let carried = |(port, frame): (PortNo, FrameBuf)| (port.0, PyBytes::new(py, frame.bytes()));
+        (left.into_iter().map(carried).collect(), trapped.into_iter().map(carried).collect())
+    }
+
+    /// A port that the switch has.
+    fn own(&self, number: u32) -> PyResult<PortNo> {
+        let ports = self.pipeline.config().ports;
+        let found = port(number)?;
+        let missing = || PyValueError::new_err(format!("no port {number}: there are {ports}"));
+        if found.0 < ports { Ok(found) } else { Err(missing()) }
+    }
+}
+
+#[pymethods]
+impl Memory {
+    /// A switch with empty tables, whose ports have carrier.
+    #[new]
+    fn new(ports: u16, mac: Mac, sizes: BTreeMap<String, u32>, seed: u64) -> PyResult<Memory> {
+        let mut config = PipelineConfig::with_ports(ports, mac.0);
+        config.sizes = self::sizes(&sizes)?;
+        config.seed = seed;
+        config.queue_bytes_max = Bytes(1 << 30);
+        config.cpu.frames_per_second = CPU_FRAMES;
+        config.cpu.burst = CPU_FRAMES;
+        let mut memory = Memory { pipeline: Pipeline::new(config), now: Time::ZERO };
+        for port in (0..ports).map(PortNo) {
+            let now = memory.now;
+            memory.run(|pipeline, out| pipeline.handle(now, Input::Link { port, up: true }, out));
+        }
+        Ok(memory)
+    }
+
+    #[getter]
+    fn ports(&self) -> u16 {
+        self.pipeline.config().ports
+    }
+
+    #[getter]
+    fn mac(&self) -> String {
+        self.pipeline.config().mac.to_string()
+    }
+
+    #[getter]
+    fn now_ns(&self) -> u64 {
+        self.now.as_nanos()
+    }
+
+    fn advance(&mut self, nanoseconds: u64) {
+        self.now = self.now + Span::from_nanos(nanoseconds);
+    }
+
+    fn commit(&mut self, py: Python<'_>, changes: Vec<PyChange>) -> PyResult<()> {
+        let changes: Vec<Change> = changes.into_iter().map(|change| change.0).collect();
+        self.pipeline.commit(&changes).map_err(|error| refused(py, &error))
+    }
+
+    fn read_register(&self, name: &str) -> PyResult<u64> {
+        self.read(register(name)?)
+    }
+
+    fn write_register(&mut self, name: &str, value: u64) -> PyResult<()> {
+        let written = self.pipeline.write_register(register(name)?, value);
+        written.map_err(|error| error::register(&error))
+    }
+
+    fn read_entry(&self, entry: PyEntryName) -> PyResult<(u64, u64)> {
+        let [frames, bytes] = entry.registers();
+        Ok((self.read(frames)?, self.read(bytes)?))
+    }
+
+    fn receive<'py>(
+        &mut self,
+        py: Python<'py>,
+        ingress: u32,
+        frame: &[u8],
+    ) -> PyResult<Outcome<'py>> {
+        let (now, port) = (self.now, self.own(ingress)?);
+        let frame = FrameBuf::new(frame);
+        let input = Input::Frame { port, frame, complete_at: now, intact: true };
+        Ok(self.outcome(py, |pipeline, out| pipeline.handle(now, input, out)))
+    }
+
+    fn send_packet<'py>(
+        &mut self,
+        py: Python<'py>,
+        egress: u32,
+        frame: &[u8],
+    ) -> PyResult<Outcome<'py>> {
+        let (now, port) = (self.now, self::port(egress)?);
+        Ok(self.outcome(py, |pipeline, out| pipeline.send(now, port, frame, out)))
+    }
+
+    #[pyo3(signature = (frame, ingress))]
+    fn inject_packet<'py>(
+        &mut self,
+        py: Python<'py>,
+        frame: &[u8],
+        ingress: Option<u32>,
+    ) -> PyResult<Outcome<'py>> {
+        let now = self.now;
+        let port = ingress.map(|ingress| self.own(ingress)).transpose()?;
+        Ok(self.outcome(py, |pipeline, out| pipeline.inject(now, port, frame, out)))
+    }
+
+    fn set_link<'py>(&mut self, py: Python<'py>, port: u32, up: bool) -> PyResult<Outcome<'py>> {
+        let (now, port) = (self.now, self.own(port)?);
+        Ok(self.outcome(py, |pipeline, out| {
+            pipeline.handle(now, Input::Link { port, up }, out);
+        }))
+    }
+
+    fn is_up(&self, port: u32) -> PyResult<bool> {
+        Ok(self.pipeline.ports().is_up(self.own(port)?))
+    }
+
+    fn counts(&self) -> BTreeMap<&'static str, (u32, u32)> {
+        let counts = self.pipeline.tables().counts();
+        counts.into_iter().map(|count| (count.table.name(), (count.entries, count.size))).collect()
+    }
+
+    fn dropped(&self) -> BTreeMap<&'static str, u64> {
+        let counters = self.pipeline.ports().counters();
+        let total = |reason: Drop| {
+            let ports = (0..self.ports()).map(PortNo);
+            ports.map(|port| counters.port(port).dropped(reason)).sum::<u64>()
+        };
+        let all = Drop::ALL.iter().map(|&reason| (reason.name(), total(reason)));
+        all.filter(|(_, frames)| *frames > 0).collect()
+    }
+
+    #[pyo3(signature = (table))]
+    fn entries(&self, table: Option<&str>) -> PyResult<Vec<PyEntry>> {
+        let tables = match table {
+            None => TableName::ALL.to_vec(),
+            Some(name) => vec![self::table(name)?],
+        };
+        let all = tables.into_iter().flat_map(|table| self.pipeline.tables().entries(table));
+        Ok(all.map(PyEntry).collect())
+    }
+
+    fn explain(&self, ingress: u32, frame: &[u8]) -> PyResult<PyExplanation> {
+        Ok(PyExplanation(self.pipeline.explain(self.own(ingress)?, frame)))
+    }
+}
+
+impl Memory {
+    fn read(&self, register: Register) -> PyResult<u64> {
+        self.pipeline.read_register(register).map_err(|error| error::register(&error))
+    }
+}
+
+fn table(name: &str) -> PyResult<TableName> {
+    let found = TableName::ALL.into_iter().find(|table| table.name() == name);
+    found.ok_or_else(|| {
+        let names = TableName::ALL.map(TableName::name).join(", ");
+        PyValueError::new_err(format!("no table {name:?}: expected one of {names}"))
+    })
+}
+
+fn sizes(asked: &BTreeMap<String, u32>) -> PyResult<Sizes> {
+    let mut sizes = Sizes::default();
+    for (name, &size) in asked {
+        let place = match table(name)? {
+            TableName::Tcam => &mut sizes.tcam,
+            TableName::Mpls => &mut sizes.mpls,
+            TableName::Ipv4 => &mut sizes.ipv4,
+            TableName::Mac => &mut sizes.mac,
+            TableName::Prefix => &mut sizes.prefixes,
+            TableName::Interface => &mut sizes.interfaces,
+            TableName::Group => &mut sizes.groups,
+            TableName::Tunnel => &mut sizes.tunnels,
+            TableName::Udlk => return Err(PyValueError::new_err("there are always 16 keys")),
+        };
+        *place = size;
+    }
+    Ok(sizes)
+}
