@@ -83,8 +83,8 @@ pub trait Program: Send {
         None
     }
 
-    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for that
-    /// before traffic begins.
+    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for
+    /// that before traffic begins.
     fn is_ready(&self) -> bool {
         true
     }

@@ -145,8 +145,8 @@ fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
 }
 
 impl EntryName {
-    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels and
-    /// options of ports.
+    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels
+    /// and options of ports.
     pub const fn is_looked_up(&self) -> bool {
         match self {
             EntryName::Tcam(_)

@@ -1,10 +1,10 @@
 //! Transactions: all changes or none.
 //!
 //! In plain English: each change is checked by itself. Then the entries that change are taken out,
-//! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are put
-//! in, and last the new entries. What is taken out is noted down; if something does not fit, what is
-//! new is taken out again, entries first, and what was there is put back, entries last. No frame is
-//! looked up in between.
+//! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are
+//! put in, and last the new entries. What is taken out is noted down; if something does not fit,
+//! what is new is taken out again, entries first, and what was there is put back, entries last. No
+//! frame is looked up in between.
 
 use super::entry::{Entry, Prefix};
 use super::exact::Seeded;

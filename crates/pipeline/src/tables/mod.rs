@@ -1,7 +1,7 @@
 //! The tables: what is in them, and how a frame is looked up.
 //!
-//! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by its
-//! label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
+//! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by
+//! its label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
 //! destination. TCAM comes before exact match before longest prefix match (paper 004 §4.1); of the
 //! exact-match tables the label comes before the address and the address before the MAC. Only the
 //! entry that wins counts the frame.
