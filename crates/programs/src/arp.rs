@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use axon_wire::MacAddr;
 use axon_wire::host_frame::{Arp, ArpOperation, Kind, classify, reply};
 
-/// The answer to a host's ARP request, if `frame` is one and `mac_of` knows the address that it asks
-/// for: `mac_of` answers what the asker is to send to. An address that asks for itself (RFC 5227)
-/// gets no answer.
+/// The answer to a host's ARP request, if `frame` is one and `mac_of` knows the address that it
+/// asks for: `mac_of` answers what the asker is to send to. An address that asks for itself (RFC
+/// 5227) gets no answer.
 pub fn answer(
     frame: &[u8],
     mac_of: impl FnOnce(core::net::Ipv4Addr) -> Option<MacAddr>,

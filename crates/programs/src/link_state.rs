@@ -1,31 +1,33 @@
-//! Link states: which ports of which nodes have lost their carrier.
+//! Link states: which ports of which nodes are dead.
 //!
-//! In plain English: every program has the plan, so only what deviates from it is reported. A node
-//! whose set of dead ports changes numbers the new set and sends it to all its neighbours; whoever
-//! gets a set with a higher number than it knows keeps it and passes it on to all its other
-//! neighbours. A link that comes up gets all sets that are known at its ends, so a node that was
-//! away catches up. While something is down, and three times after, a node sends its set again each
-//! second with a new number: a message that was lost is made good. A node that has restarted and is
-//! reminded of an old set of its own goes on from that set's number. In a whole network no message
-//! is sent at all.
+//! In plain English: every program has the plan, so only what deviates from it is reported. A port
+//! between nodes is dead without carrier, and if no hello has come by it for a second. A node whose
+//! set of dead ports changes numbers the new set and sends it to all its neighbours; whoever gets a
+//! set with a higher number than it knows keeps it and passes it on to all its other neighbours.
+//! Hellos have a digest of all sets that their sender knows. Who knows others sends all it has, so
+//! a message that was lost is made good, and a node that was away catches up. A node that has
+//! restarted and is reminded of an old set of its own goes on from that set's number.
 //!
-//! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the fault
-//! matrix of PortLand's fabric manager (SIGCOMM 2009, §3.6) and the link-state protocol that VL2
-//! (SIGCOMM 2009, §4.2) presumes.
+//! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the
+//! discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
+//! protocol that VL2 (SIGCOMM 2009, §4.2) presumes.
 //!
-//! | bytes | field                                    |
-//! |-------|------------------------------------------|
-//! | 0-13  | Ethernet, to 01-80-C2-00-00-0E           |
-//! | 14    | version, 1                               |
-//! | 15-18 | number of the node in the plan           |
-//! | 19-22 | number of the set                        |
-//! | 23-24 | how many ports                           |
-//! | 25-   | the ports, two bytes each                |
+//! | bytes | field                                          |
+//! |-------|------------------------------------------------|
+//! | 0-13  | Ethernet, to 01-80-C2-00-00-0E                 |
+//! | 14    | version, 1                                     |
+//! | 15    | 0: a hello, 1: a set                           |
+//! | 16-23 | hello: the digest                              |
+//! | 16-19 | set: number of the node in the plan            |
+//! | 20-23 | set: its number                                |
+//! | 24-25 | set: how many ports                            |
+//! | 26-   | set: the ports, two bytes each                 |
 
 use crate::live::Down;
 use crate::site::{Neighbour, Site};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use axon_node::random::Random;
 use axon_pipeline::{Control, Received};
 use axon_wire::constants::address::NEAREST_BRIDGE;
 use axon_wire::constants::ethertype::PROBE;
@@ -37,16 +39,16 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 pub const ETHERTYPE: u16 = PROBE;
 /// The most ports of a node, so that a set fits into a frame.
 pub const PORTS_MAX: usize = 512;
+/// Between two hellos.
+pub const HELLO: Span = Span::from_millis(300);
+/// A port without a hello for so long is dead; also what a port may take to come up at the start.
+pub const SILENCE: Span = Span::from_secs(1);
 
 const VERSION: u8 = 1;
+const KIND_HELLO: u8 = 0;
+const KIND_SET: u8 = 1;
 /// Bytes before the version.
 const BEFORE: usize = 14;
-/// How long after the start a port may be without carrier before that is reported.
-const GRACE: Span = Span::from_secs(1);
-/// Between two reports of the same set.
-const REFRESH: Span = Span::from_secs(1);
-/// Reports of an empty set after a change.
-const REPEATS: u8 = 3;
 
 /// A set of dead ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -55,35 +57,47 @@ struct State {
     down: BTreeSet<PortNo>,
 }
 
+/// A message between neighbours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Message {
+    Hello { digest: u64 },
+    Set { node: u32, state: State },
+}
+
+/// A port that leads to another node.
+#[derive(Clone, Copy, Debug)]
+struct Port {
+    /// It is dead from then on, if no hello comes.
+    alive_until: Time,
+    /// It has had carrier since the start.
+    has_been_up: bool,
+}
+
 /// What one node knows.
 #[derive(Clone, Debug)]
 pub struct LinkStates {
     own: u32,
-    /// Ports that lead to another node, and whether they have carrier; `None` if they never had.
-    carrier: BTreeMap<PortNo, Option<bool>>,
-    states: BTreeMap<u32, State>,
     nodes: u32,
-    refreshes: u8,
-    deadline: Option<Time>,
-    is_past_grace: bool,
+    ports: BTreeMap<PortNo, Port>,
+    states: BTreeMap<u32, State>,
+    next_hello: Time,
 }
 
 impl LinkStates {
-    /// A node that has just started.
+    /// A node that has just started, and believes all to be well.
     pub fn new(site: &Site, now: Time) -> LinkStates {
         let nodes = site.ports().filter(|(_, there)| matches!(there, Neighbour::Node(..)));
+        let port = Port { alive_until: now + SILENCE, has_been_up: false };
         LinkStates {
             own: site.node,
-            carrier: nodes.map(|(port, _)| (port, None)).collect(),
-            states: BTreeMap::new(),
             nodes: site.plan.nodes.len() as u32,
-            refreshes: 0,
-            deadline: Some(now + GRACE),
-            is_past_grace: false,
+            ports: nodes.map(|(number, _)| (number, port)).collect(),
+            states: BTreeMap::new(),
+            next_hello: now + HELLO,
         }
     }
 
-    /// All ports that are down.
+    /// All ports that are dead.
     pub fn down(&self) -> Down {
         let all = self.states.iter();
         all.flat_map(|(&node, state)| state.down.iter().map(move |&port| (node, port))).collect()
@@ -91,28 +105,14 @@ impl LinkStates {
 
     /// The carrier of an own port came or went. Answers whether [`LinkStates::down`] has changed.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) -> bool {
-        let Some(carrier) = self.carrier.get_mut(&port) else { return false };
-        // A port without carrier at the start has not lost it.
-        if up || carrier.is_some() {
-            *carrier = Some(up);
-        }
+        let Some(state) = self.ports.get_mut(&port) else { return false };
         if up {
-            let mac = control.mac();
-            for (&node, state) in self.states.iter().filter(|(node, _)| **node != self.own) {
-                control.send_packet(port, &emit(node, state, mac));
-            }
+            *state = Port { alive_until: now + SILENCE, has_been_up: true };
+            self.send_all(port, control);
+        } else if state.has_been_up {
+            state.alive_until = now;
         }
-        let before = self.own_down().cloned().unwrap_or_default();
-        let down = self.dead();
-        if down == before {
-            if up && let Some(state) = self.states.get(&self.own) {
-                control.send_packet(port, &emit(self.own, state, control.mac()));
-            }
-            return false;
-        }
-        self.refreshes = REPEATS;
-        self.report(now, down, control);
-        true
+        self.update(now, control)
     }
 
     /// Takes a message of a neighbour; answers whether [`LinkStates::down`] has changed.
@@ -122,10 +122,46 @@ impl LinkStates {
         received: Received<'_>,
         control: &mut dyn Control,
     ) -> bool {
-        let is_neighbour = self.carrier.contains_key(&received.ingress);
-        let Some((node, state)) = parse(received.frame).filter(|_| is_neighbour) else {
+        let Received { ingress, frame } = received;
+        let Some(port) = self.ports.get_mut(&ingress) else { return false };
+        match Message::parse(frame) {
+            Some(Message::Hello { digest }) => {
+                port.alive_until = now + SILENCE;
+                if digest != self.digest() {
+                    self.send_all(ingress, control);
+                }
+                self.update(now, control)
+            }
+            Some(Message::Set { node, state }) => self.take(now, ingress, node, state, control),
+            None => false,
+        }
+    }
+
+    /// The deadline has passed, or may have; answers whether [`LinkStates::down`] has changed.
+    pub fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
+        if now < self.next_hello {
             return false;
-        };
+        }
+        self.next_hello = now + HELLO;
+        let hello = Message::Hello { digest: self.digest() }.emit(control.mac());
+        self.flood(&hello, None, control);
+        self.update(now, control)
+    }
+
+    /// When to call [`LinkStates::timeout`] next.
+    pub fn deadline(&self) -> Time {
+        self.next_hello
+    }
+
+    /// A set that is newer than the known one is kept and passed on.
+    fn take(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        node: u32,
+        state: State,
+        control: &mut dyn Control,
+    ) -> bool {
         let known = self.states.get(&node).map_or(0, |state| state.sequence);
         if node >= self.nodes || state.sequence <= known {
             return false;
@@ -133,72 +169,56 @@ impl LinkStates {
         if node == self.own {
             // Of an earlier incarnation.
             self.states.entry(node).or_default().sequence = state.sequence;
-            self.refreshes = REPEATS;
-            let down = self.dead();
-            self.report(now, down, control);
+            let dead = self.dead(now);
+            self.report(dead, control);
             return false;
         }
-        let frame = emit(node, &state, control.mac());
-        self.flood(&frame, Some(received.ingress), control);
-        let before = self.states.insert(node, state);
-        before.map_or(BTreeSet::new(), |state| state.down) != self.states[&node].down
+        let frame = Message::Set { node, state: state.clone() }.emit(control.mac());
+        self.flood(&frame, Some(ingress), control);
+        let has_changed = |before: Option<State>| before.unwrap_or_default().down != state.down;
+        has_changed(self.states.insert(node, state.clone()))
     }
 
-    /// The deadline has passed, or may have; answers whether [`LinkStates::down`] has changed.
-    pub fn timeout(&mut self, now: Time, control: &mut dyn Control) -> bool {
-        if self.deadline.is_none_or(|deadline| deadline > now) {
+    /// Reports the dead ports of this node if they are others than before.
+    fn update(&mut self, now: Time, control: &mut dyn Control) -> bool {
+        let dead = self.dead(now);
+        let before = self.states.get(&self.own).map(|state| &state.down);
+        if before.map_or(dead.is_empty(), |before| *before == dead) {
             return false;
         }
-        self.deadline = None;
-        self.is_past_grace = true;
-        let down = self.dead();
-        let before = self.own_down().cloned().unwrap_or_default();
-        let has_changed = down != before;
-        if has_changed {
-            self.refreshes = REPEATS;
-        }
-        if has_changed || !down.is_empty() || self.refreshes > 0 {
-            if down.is_empty() {
-                self.refreshes = self.refreshes.saturating_sub(1);
-            }
-            self.report(now, down, control);
-        }
-        has_changed
+        self.report(dead, control);
+        true
     }
 
-    /// When to call [`LinkStates::timeout`] next.
-    pub fn deadline(&self) -> Option<Time> {
-        self.deadline
+    fn dead(&self, now: Time) -> BTreeSet<PortNo> {
+        let dead = self.ports.iter().filter(|(_, port)| port.alive_until <= now);
+        dead.map(|(&number, _)| number).collect()
     }
 
-    fn own_down(&self) -> Option<&BTreeSet<PortNo>> {
-        self.states.get(&self.own).map(|state| &state.down)
-    }
-
-    /// Own ports that are to be reported.
-    fn dead(&self) -> BTreeSet<PortNo> {
-        let is_dead = |carrier: &Option<bool>| match carrier {
-            Some(up) => !up,
-            None => self.is_past_grace,
-        };
-        let dead = self.carrier.iter().filter(|(_, carrier)| is_dead(carrier));
-        dead.map(|(&port, _)| port).collect()
-    }
-
-    fn report(&mut self, now: Time, down: BTreeSet<PortNo>, control: &mut dyn Control) {
+    fn report(&mut self, down: BTreeSet<PortNo>, control: &mut dyn Control) {
         let state = self.states.entry(self.own).or_default();
         *state = State { sequence: state.sequence.saturating_add(1), down };
-        let is_again = !state.down.is_empty() || self.refreshes > 0;
-        let frame = emit(self.own, state, control.mac());
-        self.flood(&frame, None, control);
-        if is_again {
-            let refresh = now + REFRESH;
-            self.deadline = Some(self.deadline.map_or(refresh, |at| at.min(refresh)));
+        let set = Message::Set { node: self.own, state: state.clone() };
+        self.flood(&set.emit(control.mac()), None, control);
+    }
+
+    /// A number that two nodes have in common if they know the same sets.
+    fn digest(&self) -> u64 {
+        let each = self.states.iter().map(|(&node, state)| {
+            Random::new(u64::from(node) << 32 | u64::from(state.sequence)).next_u64()
+        });
+        each.fold(0, |all, one| all ^ one)
+    }
+
+    fn send_all(&self, port: PortNo, control: &mut dyn Control) {
+        for (&node, state) in &self.states {
+            let set = Message::Set { node, state: state.clone() };
+            control.send_packet(port, &set.emit(control.mac()));
         }
     }
 
     fn flood(&self, frame: &[u8], but: Option<PortNo>, control: &mut dyn Control) {
-        for &port in self.carrier.keys().filter(|&&port| Some(port) != but) {
+        for &port in self.ports.keys().filter(|&&port| Some(port) != but) {
             if control.is_up(port) {
                 control.send_packet(port, frame);
             }
@@ -206,36 +226,56 @@ impl LinkStates {
     }
 }
 
-fn emit(node: u32, state: &State, mac: MacAddr) -> Vec<u8> {
-    let count = state.down.len().min(PORTS_MAX) as u16;
-    let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
-    frame.extend(NEAREST_BRIDGE.0);
-    frame.extend(mac.0);
-    frame.extend(ETHERTYPE.to_be_bytes());
-    frame.push(VERSION);
-    frame.extend(node.to_be_bytes());
-    frame.extend(state.sequence.to_be_bytes());
-    frame.extend(count.to_be_bytes());
-    frame.extend(state.down.iter().take(count.into()).flat_map(|port| port.0.to_be_bytes()));
-    frame.resize(frame.len().max(FRAME_BYTES_MIN), 0);
-    frame
-}
-
-fn parse(frame: &[u8]) -> Option<(u32, State)> {
-    let is_ours = frame.starts_with(&NEAREST_BRIDGE.0)
-        && frame.get(12..BEFORE) == Some(&ETHERTYPE.to_be_bytes());
-    let rest = frame.get(BEFORE..).filter(|_| is_ours)?;
-    let (&version, rest) = rest.split_first()?;
-    let (&node, rest) = rest.split_first_chunk()?;
-    let (&sequence, rest) = rest.split_first_chunk()?;
-    let (&count, rest) = rest.split_first_chunk()?;
-    let count = usize::from(u16::from_be_bytes(count));
-    if version != VERSION || count > PORTS_MAX {
-        return None;
+impl Message {
+    fn emit(&self, mac: MacAddr) -> Vec<u8> {
+        let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
+        frame.extend(NEAREST_BRIDGE.0);
+        frame.extend(mac.0);
+        frame.extend(ETHERTYPE.to_be_bytes());
+        frame.push(VERSION);
+        match self {
+            Message::Hello { digest } => {
+                frame.push(KIND_HELLO);
+                frame.extend(digest.to_be_bytes());
+            }
+            Message::Set { node, state } => {
+                let count = state.down.len().min(PORTS_MAX) as u16;
+                frame.push(KIND_SET);
+                frame.extend(node.to_be_bytes());
+                frame.extend(state.sequence.to_be_bytes());
+                frame.extend(count.to_be_bytes());
+                let ports = state.down.iter().take(count.into());
+                frame.extend(ports.flat_map(|port| port.0.to_be_bytes()));
+            }
+        }
+        frame.resize(frame.len().max(FRAME_BYTES_MIN), 0);
+        frame
     }
-    let ports = rest.get(..2 * count)?.chunks_exact(2);
-    let down = ports.map(|port| PortNo(u16::from_be_bytes([port[0], port[1]]))).collect();
-    Some((u32::from_be_bytes(node), State { sequence: u32::from_be_bytes(sequence), down }))
+
+    fn parse(frame: &[u8]) -> Option<Message> {
+        let is_ours = frame.starts_with(&NEAREST_BRIDGE.0)
+            && frame.get(12..BEFORE) == Some(&ETHERTYPE.to_be_bytes());
+        let rest = frame.get(BEFORE..).filter(|_| is_ours)?;
+        let (&[version, kind], rest) = rest.split_first_chunk()?;
+        match (version, kind) {
+            (VERSION, KIND_HELLO) => {
+                let digest = u64::from_be_bytes(*rest.first_chunk()?);
+                Some(Message::Hello { digest })
+            }
+            (VERSION, KIND_SET) => {
+                let (&node, rest) = rest.split_first_chunk()?;
+                let (&sequence, rest) = rest.split_first_chunk()?;
+                let (&count, rest) = rest.split_first_chunk()?;
+                let count = usize::from(u16::from_be_bytes(count));
+                let ports = rest.get(..2 * count).filter(|_| count <= PORTS_MAX)?.chunks_exact(2);
+                let port = |bytes: &[u8]| PortNo(u16::from_be_bytes([bytes[0], bytes[1]]));
+                let sequence = u32::from_be_bytes(sequence);
+                let state = State { sequence, down: ports.map(port).collect() };
+                Some(Message::Set { node: u32::from_be_bytes(node), state })
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -246,15 +286,19 @@ mod tests {
     proptest! {
         #[test]
         fn a_message_is_read_as_it_was_written_and_a_cut_one_is_not(
-            sequence in any::<u32>(), node in any::<u32>(),
-            ports in proptest::collection::btree_set(any::<u16>(), 0..40), cut in 0_usize..60,
+            sequence in any::<u32>(), node in any::<u32>(), digest in any::<u64>(),
+            ports in proptest::collection::btree_set(any::<u16>(), 0..40), cut in 0_usize..100,
         ) {
             let state = State { sequence, down: ports.into_iter().map(PortNo).collect() };
-            let frame = emit(node, &state, MacAddr([2, 0, 0, 0, 0, 1]));
-            prop_assert!(frame.len() >= FRAME_BYTES_MIN);
-            prop_assert_eq!(parse(&frame), Some((node, state.clone())));
-            let needed = BEFORE + 11 + 2 * state.down.len();
-            prop_assert_eq!(parse(&frame[..cut.min(needed - 1)]), None);
+            let needed = BEFORE + 12 + 2 * state.down.len();
+            let messages =
+                [(Message::Set { node, state }, needed), (Message::Hello { digest }, BEFORE + 10)];
+            for (message, needed) in messages {
+                let frame = message.emit(MacAddr([2, 0, 0, 0, 0, 1]));
+                prop_assert!(frame.len() >= FRAME_BYTES_MIN);
+                prop_assert_eq!(Message::parse(&frame), Some(message));
+                prop_assert_eq!(Message::parse(&frame[..cut.min(needed - 1)]), None);
+            }
         }
     }
 }

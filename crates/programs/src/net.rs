@@ -2,7 +2,7 @@
 
 use crate::site::{Neighbour, Plan, Site};
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, Input, Node};
@@ -32,8 +32,8 @@ pub struct Net {
     /// Frames that nodes sent, and where.
     pub hops: Vec<Hop>,
     pub drops: Vec<(u32, Drop)>,
-    /// Frames between nodes, messages included.
-    pub sent: u64,
+    /// Nodes that do nothing, and keep their carrier.
+    stopped: BTreeSet<u32>,
 }
 
 impl Net {
@@ -56,7 +56,7 @@ impl Net {
             received: Vec::new(),
             hops: Vec::new(),
             drops: Vec::new(),
-            sent: 0,
+            stopped: BTreeSet::new(),
         };
         for node in 0..plan.nodes.len() as u32 {
             for port in 0..plan.nodes[node as usize].ports.len() as u16 {
@@ -82,11 +82,21 @@ impl Net {
         }
     }
 
+    /// A node stops, or goes on.
+    pub fn stop(&mut self, node: u32, is_stopped: bool) {
+        if is_stopped {
+            self.stopped.insert(node);
+        } else {
+            self.stopped.remove(&node);
+        }
+    }
+
     /// Time passes.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
         loop {
-            let due = self.nodes.iter().filter_map(Node::deadline).min();
+            let nodes = (0..).zip(&self.nodes).filter(|(node, _)| !self.stopped.contains(node));
+            let due = nodes.filter_map(|(_, node)| node.deadline()).min();
             let Some(due) = due.filter(|due| *due <= end) else { break };
             self.now = self.now.max(due);
             for node in 0..self.nodes.len() as u32 {
@@ -100,6 +110,9 @@ impl Net {
     }
 
     fn handle(&mut self, node: u32, input: Input<FrameBuf>) {
+        if self.stopped.contains(&node) {
+            return;
+        }
         let mut out = Vec::new();
         self.nodes[node as usize].handle(self.now, input, &mut out);
         let mut inputs = VecDeque::new();
@@ -125,7 +138,6 @@ impl Net {
         self.hops.push(Hop { node, port, frame: frame.bytes().to_vec() });
         match self.plan.nodes[node as usize].ports[port.index()].neighbour {
             Neighbour::Node(other, far) => {
-                self.sent += 1;
                 self.in_flight.push_back((other, far, frame));
             }
             Neighbour::Host(host) => self.received.push((host, frame.bytes().to_vec())),

@@ -1,9 +1,9 @@
 //! Programs whose tables follow from the plan and from the links that are in service.
 //!
-//! In plain English: a design says which entries a switch has for a network of which some links are
-//! down. When a link fails or comes back, each program gets to know ([`crate::link_state`]), asks its
-//! design again, and makes what differs in one transaction. ARP is answered at the edge from the
-//! plan; no host is flooded.
+//! In plain English: a design says which entries a switch has for a network of which some links
+//! are down. When a link fails or comes back, each program gets to know ([`crate::link_state`]),
+//! asks its design again, and makes what differs in one transaction. ARP is answered at the edge
+//! from the plan; no host is flooded.
 
 use crate::arp;
 use crate::book::Book;
@@ -86,7 +86,11 @@ impl<D: Design> Program for Planned<D> {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.links.as_ref()?.deadline()
+        self.links.as_ref().map(LinkStates::deadline)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.links.is_some()
     }
 
     fn failure(&self) -> Option<String> {

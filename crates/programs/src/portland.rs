@@ -1,17 +1,17 @@
-//! PortLand as table entries (R. Niranjan Mysore et al., SIGCOMM 2009; paper 004 §3.3.2 and appendix
-//! A).
+//! PortLand as table entries (R. Niranjan Mysore et al., SIGCOMM 2009; paper 004 §3.3.2 and
+//! appendix A).
 //!
-//! In plain English: a host is known to others by a pseudo MAC (PMAC) that says where it is: pod,
-//! position of its edge switch, port, number. Its edge switch traps ARP and answers with PMACs; it
-//! replaces the source of what the host sends by the host's PMAC, and the destination of what it
-//! delivers by the host's own address. All switches forward by prefixes of the PMAC: core switches by
-//! the pod, aggregation switches by pod and position, and everything else goes up, spread by the
-//! flow.
+//! In plain English: a host is known to others by a pseudo MAC (PMAC) that says where it is:
+//! pod, position of its edge switch, port, number. Its edge switch traps ARP and answers with
+//! PMACs; it replaces the source of what the host sends by the host's PMAC, and the destination
+//! of what it delivers by the host's own address. All switches forward by prefixes of the PMAC:
+//! core switches by the pod, aggregation switches by pod and position, and everything else goes
+//! up, spread by the flow.
 //!
-//! Differences from the paper: the plan knows all hosts and places, so no fabric manager is asked and
-//! no location is discovered; failures are flooded ([`crate::link_state`]) instead of reported to a
-//! manager. Where the ways to an edge switch are not those of the plan, switches get an entry for
-//! it, as the paper's manager sends them.
+//! Differences from the paper: the plan knows all hosts and places, so no fabric manager is
+//! asked and no location is discovered; failures are flooded ([`crate::link_state`]) instead of
+//! reported to a manager. Where the ways to an edge switch are not those of the plan, switches
+//! get an entry for it, as the paper's manager sends them.
 
 use crate::entries::{Entries, Match};
 use crate::live::{Live, Towards};
@@ -28,7 +28,8 @@ const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 0, last: 5 };
 /// The number of a host on its port: each has one only.
 const NUMBER: u16 = 1;
-/// The most `k / 2` of the tree: the TCAM has 2048 entries, and an edge switch has about `(k / 2)^2`.
+/// The most ways up of a switch, which are as many as its hosts: the TCAM has 2048 entries, and an
+/// edge switch needs about the square.
 const HALF_MAX: u32 = 40;
 
 /// What a network is to be.

@@ -15,8 +15,8 @@ pub enum Shape {
     /// None of these.
     #[default]
     Other,
-    /// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then
-    /// the core (M. Al-Fares et al., SIGCOMM 2008).
+    /// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod,
+    /// then the core (M. Al-Fares et al., SIGCOMM 2008).
     FatTree {
         /// Ports of each switch.
         k: u32,

@@ -1,9 +1,9 @@
 //! Source routing with a stack of tags (nISR: paper 004 §3.2.2).
 //!
-//! In plain English: the edge switch of the source pushes the whole path, one label of MPLS for each
-//! switch that follows: the number of its egress port plus 16. Every switch pops the top label and
-//! sends the packet out of that port; the last label is that of the host's port. So a switch has one
-//! entry for each of its ports and never another; all paths are at the edge.
+//! In plain English: the edge switch of the source pushes the whole path, one label of MPLS for
+//! each switch that follows: the number of its egress port plus 16. Every switch pops the top
+//! label and sends the packet out of that port; the last label is that of the host's port. So a
+//! switch has one entry for each of its ports and never another; all paths are at the edge.
 //!
 //! Hosts are spread over the shortest paths. When links fail, edge switches compute the paths anew
 //! ([`crate::link_state`]).

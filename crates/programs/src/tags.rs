@@ -1,10 +1,10 @@
 //! Tag switching with labels of MPLS (RFC 3031; paper 004 §3.2.2).
 //!
-//! In plain English: each switch has a label of its own for each host. The edge switch of the source
-//! finds the destination by its IPv4 address and pushes the label that the next switch has for it;
-//! every switch on the way swaps its own label for that of the next one; the last pops it and
-//! delivers. Labels are numbered from the plan, so each program knows those of its neighbours and
-//! none needs to be distributed.
+//! In plain English: each switch has a label of its own for each host. The edge switch of the
+//! source finds the destination by its IPv4 address and pushes the label that the next switch
+//! has for it; every switch on the way swaps its own label for that of the next one; the last
+//! pops it and delivers. Labels are numbered from the plan, so each program knows those of its
+//! neighbours and none needs to be distributed.
 //!
 //! There is one path to each host from each switch; hosts are spread over the shortest ones. When
 //! links fail, all programs compute the paths anew ([`crate::link_state`]).

@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-capture", &["axon-node", "axon-wire"]),
     ("axon-plane", &["axon-node", "axon-wire"]),
     ("axon-pipeline", &["axon-node", "axon-plane", "axon-wire"]),
-    ("axon-programs", &["axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
+    ("axon-programs", &PROGRAMS),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
@@ -36,6 +36,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-bench", &BENCH),
     ("axon", &AXON),
 ];
+const PROGRAMS: [&str; 5] =
+    ["axon-baselines", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"];
 const FABRIC: [&str; 9] = [
     "axon-capture",
     "axon-control",
@@ -48,7 +50,7 @@ const FABRIC: [&str; 9] = [
     "axon-wire",
 ];
 const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
-const LINUX: [&str; 10] = with(FABRIC, ["axon-fabric"]);
+const LINUX: [&str; 11] = with(FABRIC, ["axon-external", "axon-fabric"]);
 const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);

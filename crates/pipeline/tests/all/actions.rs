@@ -217,4 +217,16 @@ fn a_source_is_learned_until_its_entry_leads_to_its_port() {
     assert_eq!(rig.fate(0, &hello).to_cpu, 0);
     assert_eq!(rig.fate(1, &hello).to_cpu, 1, "it has moved");
     assert_eq!(rig.fate(2, &hello).to_cpu, 0, "nobody learns there");
+    // A group leads to a port if nothing else is in it.
+    let entry = |group| Change::Mac(MacKey { bridge: 0, mac: mac(1) }, Some(group));
+    rig.commit(&[
+        Change::Interface(0, Some(Interface::of(PortNo(0)))),
+        Change::Interface(1, Some(Interface::of(PortNo(1)))),
+        Change::Group(0, Some(Group { interfaces: vec![0] })),
+        Change::Group(1, Some(Group { interfaces: vec![0, 1] })),
+        entry(Target::Group(0).into()),
+    ]);
+    assert_eq!([0, 1].map(|port| rig.fate(port, &hello).to_cpu), [0, 1]);
+    rig.commit(&[entry(Target::Group(1).into())]);
+    assert_eq!([0, 1].map(|port| rig.fate(port, &hello).to_cpu), [1, 1]);
 }

@@ -7,7 +7,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// After so long without a frame an entry goes (IEEE 802.1D-2004 table 7-5).
 const AGEING: Span = Span::from_secs(300);
-/// Between two readings of all counters.
+/// Between two looks at all counters.
 const SWEEP: Span = Span::from_secs(10);
 
 /// What is known of one address.
@@ -25,6 +25,7 @@ struct Known {
 pub(super) struct Fdb {
     known: BTreeMap<MacAddr, Known>,
     sweep: Option<Time>,
+    has_swept: bool,
 }
 
 impl Fdb {
@@ -63,6 +64,7 @@ impl Fdb {
             return;
         }
         self.sweep = Some(now + SWEEP);
+        self.has_swept = true;
         for (&mac, known) in &mut self.known {
             let counter = Register::EntryFrames(EntryName::Mac(key(mac)));
             let frames = control.read_register(counter).unwrap_or(known.frames);
@@ -75,6 +77,11 @@ impl Fdb {
 
     pub(super) fn deadline(&self) -> Option<Time> {
         self.sweep
+    }
+
+    /// Whether the first sweep is over: what is to be connected is by then.
+    pub(super) fn has_swept(&self) -> bool {
+        self.has_swept
     }
 
     /// Removes what is to go, from the table as well. Removals are never refused.

@@ -1,14 +1,15 @@
 //! A learning bridge with RSTP as table entries (IEEE 802.1D-2004 clauses 7 and 17).
 //!
 //! In plain English: a frame whose source is not known at its port goes to the program besides,
-//! which enters the address; a frame whose destination has no entry goes to a group of all ports that
-//! forward. The spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a port that
-//! does not forward is out of the group and has an entry that drops what comes in by it.
+//! which enters the address; a frame whose destination has no entry goes to a group of all ports
+//! that forward. The spanning tree is [`axon_baselines::rstp`]: its BPDUs are trapped, and a
+//! port that does not forward is out of the group and has an entry that drops what comes in by
+//! it.
 //!
-//! Differences from the standard: the tables count frames to an address, not from it, so an entry
-//! ages when nothing has been sent to its address for 300 s; it comes back with the next frame from
-//! there. A frame to an address behind its own ingress is dropped as in the standard (clause 7.7.1):
-//! entries lead to a group of one port, and a group leaves the ingress out.
+//! Differences from the standard: the tables count frames to an address, not from it, so an
+//! entry ages when nothing has been sent to its address for 300 s; it comes back with the next
+//! frame from there. A frame to an address behind its own ingress is dropped as in the standard
+//! (clause 7.7.1): entries lead to a group of one port, and a group leaves the ingress out.
 
 mod fdb;
 
@@ -19,7 +20,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_baselines::bridge::plane::PortState;
-use axon_baselines::rstp::{BridgeId, Request, Rstp, RstpConfig, Times, path_cost};
+use axon_baselines::rstp::{BridgeId, Request, Role, Rstp, RstpConfig, Times, path_cost};
 use axon_pipeline::{
     Action, Change, Control, Field, Group, Interface, PortOptions, Program, Received, Target,
     TcamEntry, Udlk, UdlkId,
@@ -169,6 +170,16 @@ impl Program for Bridge {
 
     fn deadline(&self) -> Option<Time> {
         [self.rstp.deadline(), self.fdb.deadline()].into_iter().flatten().min()
+    }
+
+    /// Every port that is to forward does.
+    fn is_ready(&self) -> bool {
+        let open = |port: PortNo| self.rstp.state(port) == PortState::Forwarding;
+        let ports = || (0..self.states.len() as u16).map(PortNo);
+        let to_open =
+            |port: &PortNo| matches!(self.rstp.role(*port), Role::Root | Role::Designated);
+        let is_connected = ports().any(open) || self.fdb.has_swept();
+        is_connected && ports().filter(to_open).all(open)
     }
 
     fn failure(&self) -> Option<String> {

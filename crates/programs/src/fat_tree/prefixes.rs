@@ -40,8 +40,9 @@ mod tests {
         fn every_address_is_in_one_prefix_which_is_of_its_class(
             all in proptest::collection::btree_map(any::<u16>(), 0_u32..4, 0..60)
         ) {
+            let address = |low: u16| Ipv4Addr::from_bits(low.into());
             let all: Vec<(Ipv4Addr, u32)> =
-                all.into_iter().map(|(low, class)| (Ipv4Addr::from_bits(low.into()), class)).collect();
+                all.into_iter().map(|(low, class)| (address(low), class)).collect();
             let found = prefixes(all.iter().copied());
             prop_assert!(found.iter().all(|(prefix, _)| prefix.is_sound()));
             prop_assert!(found.len() <= all.len());

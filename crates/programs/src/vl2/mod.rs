@@ -11,10 +11,10 @@
 //! (Valiant load balancing, §4.2.2).
 //!
 //! Differences from the paper: edge switches encapsulate, not agents in hosts; the plan is the
-//! directory of AAs, and ARP is answered at the edge. Switches behind the first see no flow in the
-//! outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An intermediate
-//! switch does not look a packet up twice, so it has an entry for each edge switch that matches both
-//! headers. Layers of more kinds than three are one pattern: see [`roles`].
+//! directory of AAs, and ARP is answered at the edge. Switches behind the first see no flow in
+//! the outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An
+//! intermediate switch does not look a packet up twice, so it has an entry for each edge switch
+//! that matches both headers. Layers of more kinds than three are one pattern: see [`roles`].
 
 mod roles;
 
@@ -49,8 +49,8 @@ const EDGES_MAX: usize = 1023;
 const ADDRESSES_MAX: usize = 8192;
 
 /// What a network is to be.
-pub const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far from \
-     all of the first: a fat tree or leaves and spines; at most 1023 edge switches, and hosts and \
+pub const EXPECTED: &str = "layers of switches, hosts at the first, the last of which is as far \
+     from all of the first: a fat tree or leaves and spines; at most 1023 edge switches, hosts and \
      edge switches at most 8191; no host in 100.64.0.0/10";
 
 /// The tables of one switch.

@@ -24,6 +24,7 @@ mod lossless;
 mod lossless_fabrics;
 mod priorities;
 mod probes;
+mod programs_fabrics;
 mod queueing;
 mod rates;
 mod restart;
