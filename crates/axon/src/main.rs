@@ -28,7 +28,9 @@ mod schema;
 mod sim;
 mod status;
 mod switch;
+mod table;
 mod trace;
+mod trace_packet;
 mod up;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -55,6 +57,8 @@ enum Verb {
     Ping(ping::Arguments),
     Link(link::Arguments),
     Status(status::Arguments),
+    Table(table::Arguments),
+    TracePacket(trace_packet::Arguments),
     Down(down::Arguments),
     Prove(prove::Arguments),
     Conformance(Box<conformance::Arguments>),
@@ -81,7 +85,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Cam, Check, Conformance, Down, Link, Ping, Probe, Prove, Replay, Schema, Status, Trace,
+            Cam, Check, Conformance, Down, Link, Ping, Probe, Prove, Replay, Schema, Status, Table,
+            Trace, TracePacket,
         };
         matches!(
             self,
@@ -96,6 +101,8 @@ impl Verb {
                 | Probe(_)
                 | Cam(_)
                 | Check(_)
+                | Table(_)
+                | TracePacket(_)
                 | Schema(_)
         )
     }
@@ -132,6 +139,8 @@ fn main() -> ExitCode {
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Link(arguments) => link::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
+        Verb::Table(arguments) => table::run(&arguments),
+        Verb::TracePacket(arguments) => trace_packet::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),
         Verb::Prove(arguments) => prove::run(&arguments),
         Verb::Conformance(arguments) => conformance::run(&arguments),

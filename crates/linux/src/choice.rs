@@ -105,13 +105,13 @@ pub fn choose(
 fn programmable(asked: DataplaneName, key: &str) -> Result<DataplaneChoice, Problem> {
     let why = match asked {
         DataplaneName::Auto => "the tables of a programmable switch are in its process".into(),
-        DataplaneName::Full => format!("asked for by `{key}`"),
-        DataplaneName::Tc | DataplaneName::Xdp => {
+        DataplaneName::Pipeline => format!("asked for by `{key}`"),
+        DataplaneName::Tc | DataplaneName::Xdp | DataplaneName::Full => {
             let what = format!("the data plane `{asked}` has no tables for a program to fill");
-            return Err(Problem { key: key.into(), what, expected: "full, or auto".into() });
+            return Err(Problem { key: key.into(), what, expected: "pipeline, or auto".into() });
         }
     };
-    Ok(DataplaneChoice { carrier: Carrier::Full, why })
+    Ok(DataplaneChoice { carrier: Carrier::Pipeline, why })
 }
 
 /// Why this machine does not let that carry frames.

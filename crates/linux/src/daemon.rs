@@ -50,9 +50,6 @@ const NODE_FRAMES_PER_MS: u16 = 20;
 pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, _) = checked_switch(fabric, name, &options.taps)?;
     choose(fabric, index, &allowed(options))?;
-    if fabric.network == Network::Program {
-        Programmable::of(fabric, index, 0)?;
-    }
     Ok(())
 }
 

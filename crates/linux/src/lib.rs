@@ -43,6 +43,7 @@ mod socket;
 pub mod status;
 pub mod store;
 pub mod sys;
+pub mod tables;
 pub mod tap;
 #[cfg(test)]
 mod testing;

@@ -1,7 +1,7 @@
 //! A programmable switch among real ports: its pipeline, and the control program that fills it.
 
 use crate::inspect::Inspect;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, ProgramSource};
 use axon_fabric::program;
 use axon_node::telemetry::NodeTelemetry;
@@ -22,7 +22,7 @@ impl Programmable {
     /// its configuration.
     ///
     /// # Errors
-    /// The program cannot run here.
+    /// There is no program, or one in Python that cannot be started.
     pub(crate) fn of(
         fabric: &Fabric,
         index: usize,
@@ -35,7 +35,9 @@ impl Programmable {
         let (program, name) = match fabric.program.as_ref().map(|setup| &setup.source) {
             Some(ProgramSource::Ships(kind)) => (kind.program(site), kind.name().to_owned()),
             Some(ProgramSource::Python(path)) => {
-                bail!("{}: a program in Python runs in the simulator only", path.display())
+                let name = path.display().to_string();
+                let started = axon_external::start(path, &site);
+                (started.with_context(|| format!("program {name}"))?, name)
             }
             None => bail!("fabric {} has no program", fabric.name),
         };

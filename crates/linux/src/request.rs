@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest command, in bytes of JSON with its line end.
-pub const REQUEST_BYTES_MAX: usize = 16 * 1024;
+pub const REQUEST_BYTES_MAX: usize = 128 * 1024;
 /// Connections whose command has not come yet.
 pub const ASKERS_MAX: usize = 16;
 /// How long a reply is waited for by whoever asks.

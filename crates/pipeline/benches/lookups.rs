@@ -8,8 +8,8 @@
 //!
 //! Nothing is measured but the job: frames are made fresh between the timed passes. The best of
 //! many passes counts for lookups, since other work on the machine only ever adds time; of
-//! transactions the median counts. Cycles come from a chain of dependent additions, so they are core
-//! cycles at the clock of now.
+//! transactions the median counts. Cycles come from a chain of dependent additions, so they are
+//! core cycles at the clock of now.
 
 extern crate alloc;
 
@@ -334,24 +334,22 @@ fn methods(kind: rules::Kind, count: usize, hertz: f64) {
 fn main() {
     // `cargo test --benches` only asks whether it runs.
     let quick = std::env::args().any(|argument| argument == "--test");
-    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let part = std::env::args().skip(2).find(|argument| !argument.starts_with('-'));
-    let wanted = |part: &str| only.as_ref().is_none_or(|only| part.contains(only.as_str()));
+    // A part, and of the lookups a job: `cargo bench -p axon-pipeline -- lookups TCAM`.
+    let words = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let words: Vec<String> = words.collect();
+    let has = |index: usize, name: &str| words.get(index).is_none_or(|word| name.contains(word));
     let hertz = cycles_per_second();
     println!("one core at {:.2} GHz, {FRAME_BYTES} byte frames", hertz / 1e9);
-    if wanted("lookups") {
+    if has(0, "lookups") {
         println!("{:<38} {:>7} {:>8} {:>8} {:>8}", "job", "frames", "Mpps", "ns", "cycles");
-        for job in jobs()
-            .iter()
-            .filter(|job| part.as_ref().is_none_or(|part| job.name.contains(part.as_str())))
-        {
+        for job in jobs().iter().filter(|job| has(1, &job.name)) {
             for frames in WORKING_SETS.into_iter().take(if quick { 1 } else { 2 }) {
                 whole(job, frames, hertz);
                 bare(job, frames, hertz);
             }
         }
     }
-    if wanted("methods") {
+    if has(0, "methods") {
         println!("\nTCAM methods: bit vectors | tuple space");
         println!("rules, entries | M/s, cycles, KiB, ns per update | the same, and masks");
         for kind in rules::KINDS {
@@ -360,7 +358,7 @@ fn main() {
             }
         }
     }
-    if wanted("transactions") {
+    if has(0, "transactions") {
         transactions::measure(if quick { 1 } else { 31 });
     }
 }

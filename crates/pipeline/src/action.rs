@@ -52,7 +52,8 @@ pub enum Target {
     Port(PortNo),
     /// Out of the port of an interface, with its addresses.
     Interface(u16),
-    /// To every member of a group but those whose port is the ingress: a copy each.
+    /// To every member of a group but those whose port is the ingress or has no carrier: a copy
+    /// each. Without any other member the frame is dropped as `filtered`.
     Group(u16),
     /// To one member of a group, by the hash of the flow; members whose port has no carrier are
     /// passed over.

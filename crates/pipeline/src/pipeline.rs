@@ -28,7 +28,8 @@ pub struct PipelineConfig {
     pub sizes: Sizes,
     /// Bits of a hop, for entries that change Axon headers.
     pub hop_width: HopWidth,
-    /// The longest frame, in bytes without FCS and tag, with all that entries put before it.
+    /// The longest frame that is taken in, in bytes without FCS and tag: with all that entries of
+    /// other switches have put before it. What entries here put before a frame may make it longer.
     pub frame_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,

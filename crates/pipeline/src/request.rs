@@ -127,6 +127,24 @@ fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
 }
 
 impl EntryName {
+    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels and
+    /// options of ports.
+    pub const fn is_looked_up(&self) -> bool {
+        match self {
+            EntryName::Tcam(_)
+            | EntryName::Mac(_)
+            | EntryName::Ipv4(_)
+            | EntryName::Mpls(_)
+            | EntryName::Prefix(_)
+            | EntryName::Miss => true,
+            EntryName::Udlk(_)
+            | EntryName::Interface(_)
+            | EntryName::Group(_)
+            | EntryName::Tunnel(_)
+            | EntryName::Port(_) => false,
+        }
+    }
+
     /// The change that removes it.
     pub const fn removal(self) -> Change {
         match self {

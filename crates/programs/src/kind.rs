@@ -1,10 +1,13 @@
 //! The programs that ship, by name.
 
+use crate::bcube::{self, Bcube};
 use crate::bridge::Bridge;
+use crate::dcell::{self, Dcell};
 use crate::fat_tree::{self, FatTree};
 use crate::link_state::PORTS_MAX;
 use crate::planned::{Design, Planned};
 use crate::portland::{self, PortLand};
+use crate::server::EthernetSwitch;
 use crate::site::{Plan, Site};
 use crate::stack::{self, Stack};
 use crate::tags::{self, Tags};
@@ -35,6 +38,10 @@ pub enum ProgramKind {
     Stack,
     /// Packets in packets, spread over the middle of the network.
     Vl2,
+    /// BCube: servers that forward by source routes, and plain switches between them.
+    Bcube,
+    /// DCell: servers that forward by address, and plain switches in the smallest cells.
+    Dcell,
 }
 
 /// A network that a program is not made for.
@@ -56,6 +63,8 @@ impl ProgramKind {
         ProgramKind::Tags,
         ProgramKind::Stack,
         ProgramKind::Vl2,
+        ProgramKind::Bcube,
+        ProgramKind::Dcell,
     ];
 
     /// The name in fabric files and messages.
@@ -67,6 +76,8 @@ impl ProgramKind {
             ProgramKind::Tags => "tags",
             ProgramKind::Stack => "stack",
             ProgramKind::Vl2 => "vl2",
+            ProgramKind::Bcube => "bcube",
+            ProgramKind::Dcell => "dcell",
         }
     }
 
@@ -77,6 +88,8 @@ impl ProgramKind {
             ProgramKind::Tags => LABEL_BYTES,
             ProgramKind::Stack => stack::HOPS_MAX * LABEL_BYTES,
             ProgramKind::Vl2 => vl2::OVERHEAD_BYTES,
+            ProgramKind::Bcube => bcube::OVERHEAD_BYTES,
+            ProgramKind::Dcell => dcell::OVERHEAD_BYTES,
         }
     }
 
@@ -89,6 +102,8 @@ impl ProgramKind {
             ProgramKind::Tags => tags::EXPECTED,
             ProgramKind::Stack => stack::EXPECTED,
             ProgramKind::Vl2 => vl2::EXPECTED,
+            ProgramKind::Bcube => bcube::EXPECTED,
+            ProgramKind::Dcell => dcell::EXPECTED,
         }
     }
 
@@ -108,6 +123,8 @@ impl ProgramKind {
             ProgramKind::Tags => Tags::of(plan).is_some(),
             ProgramKind::Stack => Stack::suits(plan),
             ProgramKind::Vl2 => Vl2::of(plan).is_some(),
+            ProgramKind::Bcube => bcube::of(plan).is_some(),
+            ProgramKind::Dcell => dcell::of(plan).is_some(),
         };
         if suits { Ok(()) } else { unsuitable(self.expected()) }
     }
@@ -122,7 +139,21 @@ impl ProgramKind {
             ProgramKind::Tags => self.planned(site, Tags::of),
             ProgramKind::Stack => self.planned(site, |_| Some(Stack)),
             ProgramKind::Vl2 => self.planned(site, Vl2::of),
+            ProgramKind::Bcube => match bcube::of(&site.plan) {
+                Some(cube) if site.node < cube.servers() => Box::new(Bcube::new(&site, cube)),
+                Some(_) => Box::new(EthernetSwitch::new(site)),
+                None => self.unfit(),
+            },
+            ProgramKind::Dcell => match dcell::of(&site.plan) {
+                Some(cells) if site.node < cells.servers() => Box::new(Dcell::new(&site, cells)),
+                Some(_) => Box::new(EthernetSwitch::new(site)),
+                None => self.unfit(),
+            },
         }
+    }
+
+    fn unfit(self) -> Box<dyn Program> {
+        Box::new(Unfit(Unsuitable { program: self, expected: self.expected() }))
     }
 
     fn planned<D: Design + 'static>(
@@ -132,7 +163,7 @@ impl ProgramKind {
     ) -> Box<dyn Program> {
         match of(&site.plan) {
             Some(design) => Box::new(Planned::new(site, design)),
-            None => Box::new(Unfit(Unsuitable { program: self, expected: self.expected() })),
+            None => self.unfit(),
         }
     }
 }

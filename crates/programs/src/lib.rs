@@ -11,8 +11,10 @@ extern crate alloc;
 
 pub mod arp;
 pub mod axon;
+pub mod bcube;
 pub mod book;
 pub mod bridge;
+pub mod dcell;
 pub mod entries;
 pub mod fat_tree;
 pub mod kind;
@@ -24,6 +26,7 @@ pub mod planned;
 #[cfg(test)]
 mod plans;
 pub mod portland;
+pub mod server;
 pub mod site;
 mod spread;
 pub mod stack;

@@ -10,6 +10,7 @@ use axon_fabric::model::{Fabric, Network};
 use axon_node::Keys;
 use axon_node::probe::{ProbePlan, ProbeReport};
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A lab that runs.
@@ -98,6 +99,26 @@ impl Lab {
         self.check_node(switch)?;
         no_program(&self.state.load_fabric()?, "no probes: programmable switches send none")?;
         crate::probe::probe(&self.state.socket(switch), plan)
+    }
+
+    /// The status socket of a programmable switch, for [`crate::tables`].
+    ///
+    /// # Errors
+    /// There is no such switch, or the switches of this lab have no program.
+    pub fn tables_of(&self, switch: &str) -> Result<PathBuf> {
+        let fabric = self.state.load_fabric()?;
+        if fabric.network != Network::Program {
+            bail!(
+                "the switches of lab {} have no tables to show or set; expected a fabric with \
+                 `program`",
+                self.name
+            );
+        }
+        if axon_fabric::assemble::switch_index(&fabric, switch).is_none() {
+            let all: Vec<&str> = fabric.switches.iter().map(|one| one.name.as_str()).collect();
+            bail!("lab {} has no switch {switch}; it has {}", self.name, all.join(" "));
+        }
+        Ok(self.state.socket(switch))
     }
 
     /// Gives these keys to the controller and every switch. Each answers for itself: one that is

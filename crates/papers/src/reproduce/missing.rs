@@ -49,12 +49,6 @@ pub const MISSING: &[Missing] = &[
         needs: PIPELINE,
     },
     Missing {
-        id: "serverswitch/bcube",
-        title: "Two TCP connections over two parallel paths of BCube",
-        source: "004 §6",
-        needs: PIPELINE,
-    },
-    Missing {
         id: "serverswitch/qcn-delay",
         title: "Delay of a congestion message made in software",
         source: "004 §5.2",

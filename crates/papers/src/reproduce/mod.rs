@@ -68,6 +68,7 @@ pub const ALL: &[&Experiment] = &[
     &hagen::fig7_11::EXPERIMENT,
     &hagen::conformance::EXPERIMENT,
     &serverswitch::fig9::EXPERIMENT,
+    &serverswitch::bcube::EXPERIMENT,
     &serverswitch::fig11::EXPERIMENT,
     &serverswitch::api::EXPERIMENT,
 ];

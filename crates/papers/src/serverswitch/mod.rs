@@ -1,6 +1,7 @@
 //! ServerSwitch (Lu et al., NSDI 2011: "004").
 
 pub mod api;
+pub mod bcube;
 pub mod bottleneck;
 pub mod fig11;
 pub mod fig9;

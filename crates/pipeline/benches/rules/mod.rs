@@ -1,10 +1,9 @@
-//! Rule sets in the style of ClassBench (D. Taylor, J. Turner, INFOCOM 2005), of our own making: the
-//! structure of access lists, firewalls and IP chains, and packets that meet their rules.
+//! Rule sets in the style of ClassBench (D. Taylor, J. Turner, INFOCOM 2005), of our own making:
+//! the structure of access lists, firewalls and IP chains, and packets that meet their rules.
 //!
-//! A set draws its addresses from a small tree of nested prefixes, as administrators do, its ports
-//! from the classes that ClassBench counts (any, exact, unprivileged, an arbitrary range), and its
-//! protocol from few. Every rule is expanded into TCAM entries; the set ends with the last rule that
-//! fits.
+//! A set draws its addresses from a small tree of nested prefixes, as administrators do, and its
+//! ports from the classes that ClassBench counts: any, exact, unprivileged, an arbitrary range.
+//! Every rule is expanded into TCAM entries; the set ends with the last rule that fits.
 
 use crate::Random;
 use axon_pipeline::expand::{Pattern, combine, range};

@@ -1,6 +1,7 @@
-//! Tuple space search (V. Srinivasan, S. Suri, G. Varghese, "Packet classification using tuple space
-//! search", SIGCOMM 1999), to compare the TCAM's method with: one hash table for each mask, the mask
-//! with the highest index first; what can only have lower indexes is not searched any more.
+//! Tuple space search (V. Srinivasan, S. Suri, G. Varghese, "Packet classification using tuple
+//! space search", SIGCOMM 1999), to compare the TCAM's method with: one hash table for each mask,
+//! the mask with the highest index first; what can only have lower indexes is not searched any
+//! more.
 
 use axon_pipeline::{KEY_BYTES, KeyBytes};
 use hashbrown::HashMap;

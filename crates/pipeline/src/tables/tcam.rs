@@ -153,7 +153,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_highest_index_that_matches_wins(
-            changes in proptest::collection::vec((0_u16..9000, bytes(), bytes(), any::<bool>()), 0..80),
+            changes in proptest::collection::vec(
+                (0_u16..9000, bytes(), bytes(), any::<bool>()), 0..80
+            ),
             keys in proptest::collection::vec(bytes(), 40),
         ) {
             let mut tcam = Tcam::new(3);

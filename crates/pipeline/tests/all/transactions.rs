@@ -180,3 +180,35 @@ fn a_refused_transaction_keeps_counters_and_an_accepted_one_those_of_other_entri
     let written = rig.pipeline.write_register(read_only, 1);
     assert_eq!(written, Err(RegisterError::ReadOnly(read_only)));
 }
+
+#[test]
+fn a_refused_change_of_a_key_puts_the_key_and_its_entries_back() {
+    let mut rig = filled();
+    let before = all(&rig);
+    let nowhere = address(9, Action::from(Target::Interface(7)));
+    let changes = [key(1, 1, 1), tcam(3, 1, &[8], &[0xff]), tcam(4, 1, &[9], &[0xff]), nowhere];
+    let error = rig.pipeline.commit(&changes).unwrap_err();
+    assert_eq!((error.position, error.reason), (4, Reason::NoSuchInterface(7)));
+    assert_eq!(all(&rig), before);
+    let mut to_nine = frame(mac(1), mac(2), IPV4, &packet(64, [10, 0, 0, 1]));
+    to_nine[0] = 9;
+    rig.fate(0, &to_nine);
+    assert_eq!(
+        rig.pipeline.tables().counters(EntryName::Tcam(3)).map(|(frames, _)| frames),
+        Some(1)
+    );
+    rig.commit(&[Change::Tcam(3, None), Change::Udlk(UdlkId(1), None)]);
+}
+
+#[test]
+fn an_entry_that_names_a_tunnel_twice_is_one_user_of_it() {
+    let mut rig = filled();
+    rig.commit(&[address(2, drop().with(Modify::TunnelPush(1)).with(Modify::TunnelPush(1)))]);
+    let error = rig.pipeline.commit(&[Change::Tunnel(1, None)]).unwrap_err();
+    assert_eq!(error.reason, Reason::InUse { users: 2 });
+    rig.commit(&[
+        Change::Tunnel(1, None),
+        Change::Ipv4([10, 0, 0, 1].into(), None),
+        Change::Ipv4([10, 0, 0, 2].into(), None),
+    ]);
+}

@@ -129,7 +129,9 @@ impl World {
         let done = self.engine_mut().command(switch, Request::Probe(plan))?;
         Some(done.map(|done| match done {
             Done::Probe(id) => id,
-            Done::Rekeyed => unreachable!("a plan of probes changes no keys"),
+            Done::Rekeyed | Done::Tables(_) => {
+                unreachable!("a plan of probes changes no keys and shows no tables")
+            }
         }))
     }
 

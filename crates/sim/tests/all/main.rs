@@ -30,6 +30,7 @@ mod rates;
 mod restart;
 mod ring;
 mod routers;
+mod servers;
 mod start;
 mod storm;
 mod targeted;

@@ -1,0 +1,255 @@
+//! `axon table show|set|clear`: the tables of a programmable switch in a running lab.
+
+mod read;
+mod words;
+mod write;
+
+use crate::cli::lab::Choice;
+use crate::cli::{output, say};
+use anyhow::{Context, Result, bail, ensure};
+use axon_linux::tables::{ask, entries, rest};
+use axon_pipeline::{Change, EntryCount, Shown, TableName, TablesAnswer, TablesRequest};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Show or change the tables of a programmable switch of a running lab
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    Show(ShowArguments),
+    Set(SetArguments),
+    Clear(ClearArguments),
+}
+
+/// Print the entries of all tables or of one, with the frames and bytes that met each
+#[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 2 there is no such lab, switch or table, or wrong \
+    usage")]
+struct ShowArguments {
+    #[command(flatten)]
+    lab: Choice,
+    /// The switch, such as s1
+    switch: String,
+    /// The table: udlk, tcam, mpls, ipv4, mac, prefix, interface, group or tunnel; all by default
+    table: Option<String>,
+    /// Print the entries as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Set entries, all of them or none
+#[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
+    changed; 2 it could not be tried, or wrong usage")]
+struct SetArguments {
+    #[command(flatten)]
+    lab: Choice,
+    /// The switch, such as s1
+    switch: String,
+    /// Changes, with `and` between them, such as: interface 3 port 1 and mac 02:00:00:00:00:01
+    /// interface 3
+    #[arg(value_name = "CHANGE", required_unless_present = "file", conflicts_with = "file")]
+    changes: Vec<String>,
+    /// Make the changes of this file, a list in JSON, in one transaction; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Remove entries, all of them or none
+#[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 1 the switch refuses it, and nothing has changed; \
+    2 it could not be tried, or wrong usage")]
+struct ClearArguments {
+    #[command(flatten)]
+    lab: Choice,
+    /// The switch, such as s1
+    switch: String,
+    /// A table, all entries of which go, or entries with `and` between them, such as: tcam 5 and
+    /// interface 3
+    #[arg(value_name = "ENTRY", required = true)]
+    entries: Vec<String>,
+}
+
+/// Shows or changes tables.
+///
+/// # Errors
+/// There is no such lab or switch, or what was asked for cannot be read.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    match &arguments.what {
+        What::Show(arguments) => show(arguments),
+        What::Set(arguments) => {
+            let changes = match &arguments.file {
+                Some(file) => of_file(file)?,
+                None => read::to_set(&split(&arguments.changes))?,
+            };
+            commit(&arguments.lab, &arguments.switch, &TablesRequest::Commit(changes))
+        }
+        What::Clear(arguments) => {
+            let words = split(&arguments.entries);
+            let request = match words[..] {
+                [one] if read::table(one).is_some() => {
+                    TablesRequest::Clear(read::table(one).context("it has just been found")?)
+                }
+                _ => TablesRequest::Commit(read::to_clear(&words)?),
+            };
+            commit(&arguments.lab, &arguments.switch, &request)
+        }
+    }
+}
+
+/// The words of arguments, of which each may hold several.
+fn split(arguments: &[String]) -> Vec<&str> {
+    arguments.iter().flat_map(|words| words.split_whitespace()).collect()
+}
+
+/// The changes of a file: each in words, or as `axon table show --json` has them under `change`.
+fn of_file(file: &Path) -> Result<Vec<Change>> {
+    const WANTED: &str = "a list of changes in JSON";
+    let name = output::name(file);
+    let text = match output::is_standard(file) {
+        true => std::io::read_to_string(std::io::stdin()),
+        false => std::fs::read_to_string(file),
+    };
+    let text = text.map_err(|error| crate::cli::file::unread(file, &error, WANTED))?;
+    let list: Vec<serde_json::Value> =
+        serde_json::from_str(&text).with_context(|| format!("{name}: expected {WANTED}"))?;
+    let mut changes = Vec::new();
+    for (number, value) in (1..).zip(list) {
+        let at = || format!("{name}: change {number}");
+        match value.as_str() {
+            Some(words) => {
+                let words: Vec<&str> = words.split_whitespace().collect();
+                changes.extend(read::to_set(&words).with_context(at)?);
+            }
+            None => changes.push(serde_json::from_value(value).with_context(at)?),
+        }
+    }
+    Ok(changes)
+}
+
+/// Asks for changes, and answers whether they are made.
+fn commit(lab: &Choice, switch: &str, request: &TablesRequest) -> Result<ExitCode> {
+    let socket = lab.open()?.tables_of(switch)?;
+    match ask(&socket, request)? {
+        TablesAnswer::Committed(count) => {
+            let noun = if count == 1 { "change" } else { "changes" };
+            say::print(&format!("{switch}: {count} {noun}\n"))?;
+            Ok(say::answer(true))
+        }
+        TablesAnswer::Refused(error) => {
+            say::note!("{switch}: refused, and nothing has changed: {error}");
+            Ok(say::answer(false))
+        }
+        other => bail!("{other:?} is no answer to this"),
+    }
+}
+
+/// What `axon table show --json` writes.
+#[derive(Serialize)]
+struct Output<'a> {
+    /// The switch.
+    switch: &'a str,
+    /// Each table that was asked for.
+    tables: Vec<Table>,
+    /// The action without a match, and options of ports; empty if one table was asked for.
+    rest: Vec<Entry>,
+}
+
+/// A table.
+#[derive(Serialize)]
+struct Table {
+    /// Its name.
+    table: TableName,
+    /// As many entries as it holds.
+    size: u32,
+    /// Its entries.
+    entries: Vec<Entry>,
+}
+
+/// An entry.
+#[derive(Serialize)]
+struct Entry {
+    /// The entry in words, as `axon table set` takes them.
+    entry: String,
+    /// Frames that met it; 0 for what no frame meets.
+    frames: u64,
+    /// Their bytes as they came in, without FCS.
+    bytes: u64,
+    /// The change that makes it.
+    change: Change,
+}
+
+impl Entry {
+    fn of(shown: Shown) -> Entry {
+        let Shown { change, frames, bytes } = shown;
+        Entry { entry: write::text(&change), frames, bytes, change }
+    }
+}
+
+fn show(arguments: &ShowArguments) -> Result<ExitCode> {
+    let only = arguments.table.as_deref().map(|name| {
+        let names = TableName::ALL.map(TableName::name).join(", ");
+        read::table(name).with_context(|| format!("no table {name}; expected one of {names}"))
+    });
+    let only = only.transpose()?;
+    let switch = &arguments.switch;
+    let socket = arguments.lab.open()?.tables_of(switch)?;
+    let TablesAnswer::Counts(counts) = ask(&socket, &TablesRequest::Counts)? else {
+        bail!("{switch} does not report how full its tables are");
+    };
+    let mut tables = Vec::new();
+    for EntryCount { table, size, .. } in counts {
+        if only.is_none_or(|only| only == table) {
+            let entries = entries(&socket, table)?.into_iter().map(Entry::of).collect();
+            tables.push(Table { table, size, entries });
+        }
+    }
+    ensure!(!tables.is_empty(), "{switch} has no such table");
+    let rest = match only {
+        None => rest(&socket)?.into_iter().map(Entry::of).collect(),
+        Some(_) => Vec::new(),
+    };
+    let output = Output { switch, tables, rest };
+    let text = if arguments.json { output::json(&output)? } else { output.text() };
+    say::print(&text)?;
+    Ok(say::answer(true))
+}
+
+impl Output<'_> {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a String cannot fail.
+        for Table { table, size, entries } in &self.tables {
+            let _ = writeln!(text, "{table}: {} of {size}", entries.len());
+            lines(&mut text, entries);
+        }
+        lines(&mut text, &self.rest);
+        text
+    }
+}
+
+/// A line for each entry: frames, bytes, and the entry in words.
+fn lines(text: &mut String, entries: &[Entry]) {
+    let width = |of: fn(&Entry) -> u64| {
+        entries.iter().map(|entry| of(entry).to_string().len()).max().unwrap_or(0)
+    };
+    let (frames, bytes) = (width(|entry| entry.frames), width(|entry| entry.bytes));
+    for entry in entries {
+        let counted = entry.change.entry().is_looked_up();
+        let _ = match counted {
+            true => writeln!(
+                text,
+                "  {:>frames$} frames {:>bytes$} B  {}",
+                entry.frames, entry.bytes, entry.entry
+            ),
+            false => writeln!(text, "  {}", entry.entry),
+        };
+    }
+}

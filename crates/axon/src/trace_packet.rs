@@ -1,0 +1,179 @@
+//! `axon trace-packet SWITCH FILE`: what frames of a capture would meet in a programmable switch.
+
+use crate::cli::lab::Choice;
+use crate::cli::{file, output, say};
+use anyhow::{Context, Result, bail, ensure};
+use axon_capture::pcap::{Direction, Frame, LinkType, Reader};
+use axon_fabric::assemble::{port_name, split_port};
+use axon_linux::tables::ask;
+use axon_pipeline::{Explanation, Stage, TablesAnswer, TablesRequest};
+use axon_wire::PortNo;
+use serde::Serialize;
+use std::fmt::Write;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Say for each frame of a capture which entries of a switch it meets, and why; nothing is sent
+#[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 2 there is no such lab, switch or port, the capture \
+    cannot be read, or wrong usage")]
+pub struct Arguments {
+    #[command(flatten)]
+    lab: Choice,
+    /// The switch, such as s1
+    switch: String,
+    /// The capture, pcap or pcapng, such as `axon up --capture` writes
+    file: PathBuf,
+    /// The port that the frames come in by, such as s1-p0; by default the one that the capture
+    /// names, and frames that left the switch are passed over
+    #[arg(long, value_name = "PORT")]
+    port: Option<String>,
+    /// Stop after so many frames
+    #[arg(long, value_name = "FRAMES", default_value_t = 100,
+          value_parser = clap::value_parser!(u64).range(1..))]
+    count: u64,
+    /// Print the ways as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `axon trace-packet --json` writes.
+#[derive(Serialize)]
+struct Output<'a> {
+    /// The switch.
+    switch: &'a str,
+    /// The frames, in the order of the capture.
+    frames: Vec<Way>,
+}
+
+/// The way of one frame.
+#[derive(Serialize)]
+struct Way {
+    /// Its number in the capture, from 1.
+    number: u64,
+    /// The port that it comes in by.
+    port: String,
+    /// Its bytes, without FCS.
+    bytes: usize,
+    /// What it meets, in order.
+    stages: Vec<Stage>,
+    /// What would leave.
+    sent: Vec<Sent>,
+    /// Whether the control program would get it, or a copy.
+    to_cpu: bool,
+}
+
+/// A frame that would leave.
+#[derive(Serialize)]
+struct Sent {
+    /// The port.
+    port: String,
+    /// The frame in hexadecimal.
+    frame: String,
+}
+
+/// Prints the way of each frame.
+///
+/// # Errors
+/// There is no such lab, switch or port, or the capture cannot be read.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    const WANTED: &str = "a capture, pcap or pcapng";
+    let Arguments { switch, file, .. } = arguments;
+    file::check_no_directory(file, WANTED)?;
+    let input = File::open(file).map_err(|error| file::unread(file, &error, WANTED))?;
+    let socket = arguments.lab.open()?.tables_of(switch)?;
+    let named = arguments.port.as_deref().map(|name| port_of(switch, name)).transpose()?;
+    let mut reader = Reader::new(input).with_context(|| file.display().to_string())?;
+    let mut frames = Vec::new();
+    let mut passed = 0;
+    while (frames.len() as u64) < arguments.count {
+        let frame = reader.next_frame().with_context(|| file.display().to_string())?;
+        let Some(frame) = frame else { break };
+        let Some(port) = ingress(switch, named, &frame)? else {
+            passed += 1;
+            continue;
+        };
+        let bytes = frame.bytes.to_vec();
+        match ask(&socket, &TablesRequest::Explain(port, bytes))? {
+            TablesAnswer::Explained(way) => frames.push(Way::of(switch, port, &frame, way)),
+            TablesAnswer::NoSuchPort(port) => bail!("{switch} has no port {port}"),
+            other => bail!("{other:?} is no answer to this"),
+        }
+    }
+    let output = Output { switch, frames };
+    let text = if arguments.json { output::json(&output)? } else { output.text() };
+    say::print(&text)?;
+    if passed > 0 {
+        say::note!("{passed} frames that did not come in by a port of {switch} are passed over");
+    }
+    Ok(say::answer(true))
+}
+
+/// The port of this name: `s1-p0` or `p0`.
+fn port_of(switch: &str, name: &str) -> Result<PortNo> {
+    let (of, port) =
+        split_port(name).with_context(|| format!("{name} is not a port; {switch}-p0 is one"))?;
+    ensure!(of == switch, "{name} is a port of {of}; expected one of {switch}");
+    Ok(port)
+}
+
+/// The port that a frame came in by; `None` if it did not come in.
+fn ingress(switch: &str, named: Option<PortNo>, frame: &Frame<'_>) -> Result<Option<PortNo>> {
+    if frame.link_type != LinkType::ETHERNET {
+        return Ok(None);
+    }
+    if named.is_some() {
+        return Ok(named);
+    }
+    if frame.direction == Some(Direction::Outbound) {
+        return Ok(None);
+    }
+    let Some((of, port)) = frame.name.and_then(split_port) else {
+        bail!(
+            "frame {}: the capture does not say which port of {switch} it came in by; expected \
+             --port {switch}-p0",
+            frame.number
+        );
+    };
+    Ok((of == switch).then_some(port))
+}
+
+impl Way {
+    fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> Way {
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        let sent = way
+            .sent
+            .iter()
+            .map(|(port, bytes)| Sent { port: port_name(switch, *port), frame: hex(bytes) });
+        Way {
+            number: frame.number,
+            port: port_name(switch, port),
+            bytes: frame.bytes.len(),
+            sent: sent.collect(),
+            stages: way.stages,
+            to_cpu: way.to_cpu,
+        }
+    }
+}
+
+impl Output<'_> {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        for way in &self.frames {
+            // Writing to a String cannot fail.
+            let _ = writeln!(text, "frame {}, {} B, in by {}", way.number, way.bytes, way.port);
+            for Stage { name, text: what } in &way.stages {
+                let _ = writeln!(text, "  {name:<6}  {what}");
+            }
+            for sent in &way.sent {
+                let bytes = sent.frame.len() / 2;
+                let _ = writeln!(text, "  sent    {}, {bytes} B", sent.port);
+            }
+            if way.to_cpu {
+                let _ = writeln!(text, "  sent    to the control program");
+            }
+        }
+        text
+    }
+}

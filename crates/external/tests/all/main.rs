@@ -1,0 +1,8 @@
+//! Control programs in a process of their own, on a switch.
+
+mod ends;
+mod python;
+mod rig;
+
+#[path = "../../../wire/tests/needs/mod.rs"]
+mod needs;

@@ -1,0 +1,197 @@
+//! Programs in Python that go wrong, in every callback and in every manner.
+
+use crate::needs;
+use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, site};
+use axon_external::{Interpreter, Limits, StartError};
+use axon_node::Drop;
+use axon_wire::PortNo;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A program that does `FAULT` in `PLACE`.
+const PROGRAM: &str = r#"
+import os, sys, time
+import axon
+
+def fault(place):
+    if place == PLACE:
+        exec(FAULT)
+
+fault("load")
+
+class Fabric(axon.Program):
+    def __init__(self):
+        fault("__init__")
+
+    def start(self):
+        with self.switch.transaction() as t:
+            t.set_mac("02:00:00:00:00:09", axon.Action.port(1))
+            t.set_miss(axon.Action.cpu())
+        self.links = 0
+        fault("start")
+
+    def link(self, port, up):
+        fault("link")
+        self.links += up
+        if self.links == len(self.site.ports):
+            self.deadline_ns = self.now_ns + 1_000_000
+
+    def receive_packet(self, port, frame):
+        fault("receive_packet")
+        self.switch.send_packet(1, frame)
+
+    def timeout(self):
+        fault("timeout")
+        self.switch.send_packet(1, bytes.fromhex("020000000011020000000001") + b"\x88\xb5" + bytes(46))
+"#;
+
+const PLACES: [&str; 6] = ["load", "__init__", "start", "link", "receive_packet", "timeout"];
+
+/// A fault, and what the failure says of it.
+const FAULTS: [(&str, &str); 5] = [
+    ("raise ValueError('no such luck')", "ValueError: no such luck"),
+    ("sys.exit(3)", "SystemExit: 3"),
+    ("os._exit(3)", "it ended: exit status: 3"),
+    ("time.sleep(1000)", "it did not answer within"),
+    ("while True: pass", "it did not answer within"),
+];
+
+/// A Python with the module; `None`, said aloud, where there is none.
+fn interpreter() -> Option<Interpreter> {
+    match Interpreter::find() {
+        Ok(interpreter) => Some(interpreter),
+        Err(error) => {
+            needs::skip(&error.to_string());
+            None
+        }
+    }
+}
+
+/// A file of its own for one test.
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("axon-external-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{name}.py"));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn program(place: &str, fault: &str, name: &str) -> PathBuf {
+    file(name, &format!("PLACE = {place:?}\nFAULT = {fault:?}\n{PROGRAM}"))
+}
+
+fn rig(interpreter: &Interpreter, mode: Mode, file: &std::path::Path) -> Rig {
+    Rig::new(match mode {
+        Mode::Waiting => interpreter.start_waiting(file, &site()),
+        Mode::Queued => interpreter.start_queued(file, &site()).unwrap(),
+    })
+}
+
+/// Does with a switch what comes to every callback of its program.
+fn drive(rig: &mut Rig) {
+    rig.wait("the start", |rig| rig.node.program().is_ready());
+    rig.links_up();
+    rig.receive(OTHER);
+}
+
+#[test]
+fn a_program_in_python_runs_in_both_modes() {
+    let Some(interpreter) = interpreter() else { return };
+    let path = program("nowhere", "", "sound");
+    for mode in MODES {
+        let mut rig = rig(&interpreter, mode, &path);
+        drive(&mut rig);
+        rig.wait("the packet and the timeout", |rig| rig.left.len() == 2);
+        rig.receive(KNOWN);
+        assert_eq!(rig.left.len(), 3, "{mode:?}");
+        assert!(rig.left.iter().all(|(port, _)| *port == PortNo(1)));
+        assert_eq!(rig.failure(), None);
+        assert_eq!(rig.dropped(Drop::NoProgram), 0);
+    }
+}
+
+/// One program that goes wrong: its switch says so, keeps its tables, and counts.
+fn check(interpreter: &Interpreter, mode: Mode, place: &str, fault: usize) {
+    let (what, expected) = FAULTS[fault];
+    let case = format!("{mode:?}, {place}, {what}");
+    let path = program(place, what, &format!("{mode:?}-{place}-{fault}"));
+    // Only what hangs may be cut short: the others must have time on a busy machine.
+    let limit = if expected.contains("answer") { 2 } else { 60 };
+    let limit = Duration::from_secs(limit);
+    let limits = match place {
+        "load" | "__init__" => Limits { load: limit, ..Limits::default() },
+        _ => Limits { call: limit, ..Limits::default() },
+    };
+    let mut rig = rig(&interpreter.clone().with_limits(limits), mode, &path);
+    drive(&mut rig);
+    rig.wait(&case, |rig| rig.failure().is_some());
+    let failure = rig.failure().unwrap();
+    assert!(failure.contains(expected), "{case}: {failure}");
+    assert_eq!(rig.node.program().deadline(), None, "{case}");
+    let (left, no_program) = (rig.left.len(), rig.dropped(Drop::NoProgram));
+    rig.receive(KNOWN);
+    rig.receive(OTHER);
+    let has_tables = !matches!(place, "load" | "__init__");
+    assert_eq!(rig.left.len() - left, usize::from(has_tables), "{case}: by its tables");
+    let counted = rig.dropped(Drop::NoProgram) - no_program;
+    assert_eq!(counted, u64::from(has_tables), "{case}: dropped and counted");
+}
+
+#[test]
+fn a_program_that_raises_hangs_or_exits_in_any_callback_leaves_its_tables_and_is_counted() {
+    let Some(interpreter) = interpreter() else { return };
+    let interpreter = &interpreter;
+    std::thread::scope(|scope| {
+        for mode in MODES {
+            for place in PLACES {
+                scope.spawn(move || {
+                    (0..FAULTS.len()).for_each(|fault| check(interpreter, mode, place, fault));
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn a_refused_commit_raises_in_the_callback_with_its_parts() {
+    let Some(interpreter) = interpreter() else { return };
+    let text = r#"
+import axon
+
+class Fabric(axon.Program):
+    def start(self):
+        try:
+            with self.switch.transaction() as t:
+                t.set_mac("02:00:00:00:00:09", axon.Action.port(1))
+                t.set_mac("02:00:00:00:00:0a", axon.Action.interface(7))
+        except axon.ChangeError as error:
+            raise RuntimeError(f"{error.position}|{error.entry}|{error.reason}") from None
+"#;
+    for mode in MODES {
+        let mut rig = rig(&interpreter, mode, &file("refused", text));
+        rig.wait("the end", |rig| rig.failure().is_some());
+        let expected = "RuntimeError: 2|mac 02:00:00:00:00:0a bridge 0|there is no interface 7";
+        assert_eq!(rig.failure().as_deref(), Some(expected), "{mode:?}");
+        rig.links_up();
+        rig.receive(KNOWN);
+        assert_eq!(rig.left, [], "{mode:?}: none of the changes was made");
+    }
+}
+
+#[test]
+fn a_file_without_a_program_and_an_interpreter_without_the_module_are_named() {
+    let Some(interpreter) = interpreter() else { return };
+    let mut rig = rig(&interpreter, Mode::Waiting, &file("empty", "x = 1\n"));
+    rig.wait("the end", |rig| rig.failure().is_some());
+    assert!(rig.failure().unwrap().contains("has no class Fabric(axon.Program)"));
+    let missing = interpreter.start_queued(&PathBuf::from("nowhere.py"), &site());
+    assert!(matches!(missing, Err(StartError::NoFile(..))));
+    let none = Interpreter::at("no-such-python".into()).unwrap_err();
+    assert!(none.to_string().contains("AXON_PYTHON"), "{none}");
+    let bare = file("bare", "");
+    std::fs::write(&bare, "#!/bin/sh\necho \"No module named 'axon'\" >&2\nexit 1\n").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&bare, mode).unwrap();
+    let bare = Interpreter::at(bare).unwrap_err().to_string();
+    assert!(bare.contains("make python") && bare.contains("No module named 'axon'"), "{bare}");
+}

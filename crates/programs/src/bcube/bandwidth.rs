@@ -1,0 +1,80 @@
+//! The bandwidth that the ports of a server have left (paper 004 §5.1).
+
+use alloc::collections::BTreeMap;
+use axon_pipeline::{Control, Register};
+use axon_wire::{PortNo, Rate, Span, Time};
+
+/// Over how long the traffic of a port is averaged.
+const WINDOW: Span = Span::from_millis(100);
+/// Nanoseconds of a second.
+const SECOND: u128 = 1_000_000_000;
+
+/// The traffic of the ports to other servers, from their registers.
+#[derive(Clone, Debug)]
+pub(super) struct Bandwidth {
+    ports: BTreeMap<PortNo, Meter>,
+    read_at: Time,
+}
+
+/// A port, one entry for each direction: out, in.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    rate: Rate,
+    bytes: [u64; 2],
+    available: [u64; 2],
+}
+
+impl Bandwidth {
+    /// Ports at which nothing has been sent.
+    pub(super) fn new(ports: impl Iterator<Item = (PortNo, Rate)>) -> Bandwidth {
+        let meter =
+            |rate: Rate| Meter { rate, bytes: [0; 2], available: [rate.bits_per_second(); 2] };
+        let ports = ports.map(|(port, rate)| (port, meter(rate))).collect();
+        Bandwidth { ports, read_at: Time::ZERO }
+    }
+
+    /// Reads the registers, if the window has passed.
+    pub(super) fn read(&mut self, now: Time, control: &dyn Control) {
+        let elapsed = now.since(self.read_at);
+        if elapsed < WINDOW {
+            return;
+        }
+        for (&port, meter) in &mut self.ports {
+            let registers = [Register::TxBytes(port), Register::RxBytes(port)];
+            for (direction, register) in registers.into_iter().enumerate() {
+                let bytes = control.read_register(register).unwrap_or(0);
+                let used = bits_per_second(bytes.wrapping_sub(meter.bytes[direction]), elapsed);
+                meter.available[direction] = meter.rate.bits_per_second().saturating_sub(used);
+                meter.bytes[direction] = bytes;
+            }
+        }
+        self.read_at = now;
+    }
+
+    /// What a port can send besides, in bits per second.
+    pub(super) fn to_send(&self, port: PortNo) -> u64 {
+        self.ports.get(&port).map_or(0, |meter| meter.available[0])
+    }
+
+    /// What a port can receive besides, in bits per second.
+    pub(super) fn to_receive(&self, port: PortNo) -> u64 {
+        self.ports.get(&port).map_or(0, |meter| meter.available[1])
+    }
+}
+
+/// A rate, in bits per second; 0 over no time.
+pub(super) fn bits_per_second(bytes: u64, elapsed: Span) -> u64 {
+    let nanos = u128::from(elapsed.as_nanos()).max(1);
+    u64::try_from(u128::from(bytes) * 8 * SECOND / nanos).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_bytes_over_time() {
+        assert_eq!(bits_per_second(12_500_000, Span::from_millis(100)), 1_000_000_000);
+        assert_eq!(bits_per_second(u64::MAX, Span::ZERO), u64::MAX);
+    }
+}

@@ -1,0 +1,226 @@
+//! The flows of the own hosts: which path each has, and the packets that wait for one.
+
+use super::cube::Nha;
+use super::entries::{self, FLOWS_MAX, FlowKey};
+use super::header::{self, SHIM_BYTES};
+use super::paths::Path;
+use super::probe::Probe;
+use crate::server::ipv4_packet;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_pipeline::{Action, Change, Control, EntryName, Modify, Register, Target};
+use axon_wire::{PortNo, Time};
+use core::net::Ipv4Addr;
+
+/// Packets of a flow that wait for its path.
+pub(super) const WAITING_MAX: usize = 16;
+/// Tunnels that there are: one for each path in use.
+const TUNNELS_MAX: u16 = 1024;
+/// Protocols with ports in their first four bytes: TCP and UDP.
+const WITH_PORTS: [u8; 2] = [6, 17];
+
+const _: () = assert!(SHIM_BYTES <= axon_pipeline::Tunnel::SHIM_BYTES_MAX);
+
+/// A flow.
+#[derive(Clone, Debug)]
+pub(super) struct Flow {
+    pub(super) key: FlowKey,
+    /// The server of the destination, and the slot there.
+    pub(super) destination: (u32, u8),
+    /// Its path; `None` until one is chosen.
+    pub(super) path: Option<Path>,
+    /// Frames of its host.
+    pub(super) waiting: Vec<Vec<u8>>,
+    pub(super) probe: Option<Probe>,
+    /// When its paths are asked again.
+    pub(super) ask_at: Time,
+    /// When its entry was set: its counters began then.
+    pub(super) placed_at: Time,
+    /// What its entry had counted at `active_at`.
+    pub(super) frames: u64,
+    pub(super) active_at: Time,
+}
+
+/// The flow of a packet of a host, and whether the packet is a fragment, which has no ports.
+pub(super) fn key_of(ingress: PortNo, frame: &[u8]) -> Option<(FlowKey, bool)> {
+    let packet = ipv4_packet(frame)?;
+    let (header, _) = packet.split_first_chunk::<20>()?;
+    let [.., a, b, c, d] = *header;
+    let destination = Ipv4Addr::new(a, b, c, d);
+    let protocol = header[9];
+    let is_fragment = header[6] & 0x3f != 0 || header[7] != 0;
+    let has_ports = WITH_PORTS.contains(&protocol);
+    let l4_ports = packet.get(20..24).and_then(|ports| ports.first_chunk()).copied();
+    let l4_ports = has_ports.then_some(l4_ports.unwrap_or_default());
+    Some((FlowKey { ingress, destination, protocol, l4_ports }, is_fragment))
+}
+
+/// All flows, each with the place of its entry.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    all: Vec<Option<Flow>>,
+    places: BTreeMap<FlowKey, usize>,
+    tunnels: BTreeMap<((u32, u8), Path), Held>,
+    /// Numbers that were in use.
+    free_tunnels: Vec<u16>,
+}
+
+/// A tunnel and how many flows use it.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    number: u16,
+    users: u32,
+}
+
+impl Flows {
+    /// Where a flow is.
+    pub(super) fn place_of(&self, key: &FlowKey) -> Option<usize> {
+        self.places.get(key).copied()
+    }
+
+    pub(super) fn get(&self, place: usize) -> Option<&Flow> {
+        self.all.get(place)?.as_ref()
+    }
+
+    pub(super) fn get_mut(&mut self, place: usize) -> Option<&mut Flow> {
+        self.all.get_mut(place)?.as_mut()
+    }
+
+    /// The places of all flows.
+    pub(super) fn places(&self) -> Vec<usize> {
+        self.places.values().copied().collect()
+    }
+
+    /// Enters a flow without a path; `None` if there are as many as there can be.
+    pub(super) fn add(&mut self, flow: Flow) -> Option<usize> {
+        let free = self.all.iter().position(Option::is_none).unwrap_or(self.all.len());
+        if free >= FLOWS_MAX {
+            return None;
+        }
+        self.places.insert(flow.key, free);
+        if free == self.all.len() {
+            self.all.push(None);
+        }
+        self.all[free] = Some(flow);
+        Some(free)
+    }
+
+    /// Puts a flow on a path, the empty one if its destination is at this server (`local` is its
+    /// interface there), and gives back the packets that waited. If the tables have no room, the
+    /// flow is as before and `None` comes back.
+    pub(super) fn set_path(
+        &mut self,
+        now: Time,
+        place: usize,
+        own: u32,
+        path: &[Nha],
+        local: u16,
+        control: &mut dyn Control,
+    ) -> Option<Vec<Vec<u8>>> {
+        let flow = self.get(place)?;
+        let (key, destination, before) = (flow.key, flow.destination, flow.path.clone());
+        if before.as_deref() == Some(path) {
+            return Some(core::mem::take(&mut self.get_mut(place)?.waiting));
+        }
+        let mut changes = Vec::new();
+        let action = match path.first() {
+            None => Action::from(Target::Interface(local)),
+            Some(first) => {
+                let (number, is_new) = self.hold(destination, path)?;
+                if is_new {
+                    let tunnel = header::tunnel(own, destination, path);
+                    changes.push(Change::Tunnel(number, Some(tunnel)));
+                }
+                let out = Target::Interface(first.0.into());
+                Action::from(out).with(Modify::TunnelPush(number))
+            }
+        };
+        changes.push(entries::flow(place, &key, action));
+        changes.extend(before.iter().filter_map(|path| self.unused_after(destination, path)));
+        if control.commit(&changes).is_err() {
+            self.release(destination, path);
+            return None;
+        }
+        before.iter().for_each(|path| self.release(destination, path));
+        let flow = self.get_mut(place)?;
+        flow.path = Some(path.to_vec());
+        (flow.placed_at, flow.frames) = (now, 0);
+        Some(core::mem::take(&mut flow.waiting))
+    }
+
+    /// Forgets a flow and what waits, with its entry.
+    pub(super) fn remove(&mut self, place: usize, control: &mut dyn Control) {
+        let Some(flow) = self.all.get_mut(place).and_then(Option::take) else { return };
+        self.places.remove(&flow.key);
+        let mut changes = alloc::vec![Change::Tcam(entries::flow_index(place), None)];
+        if let Some(path) = &flow.path {
+            changes.extend(self.unused_after(flow.destination, path));
+            self.release(flow.destination, path);
+        }
+        let removed = control.commit(&changes);
+        debug_assert!(removed.is_ok(), "{removed:?}");
+    }
+
+    /// The frames and bytes that a flow's entry has counted.
+    pub(super) fn counted(place: usize, control: &dyn Control) -> (u64, u64) {
+        let entry = EntryName::Tcam(entries::flow_index(place));
+        let read = |register| control.read_register(register).unwrap_or(0);
+        (read(Register::EntryFrames(entry)), read(Register::EntryBytes(entry)))
+    }
+
+    /// One more user of a path's tunnel: its number, and whether it is new; `None` if there are as
+    /// many as there can be.
+    fn hold(&mut self, destination: (u32, u8), path: &[Nha]) -> Option<(u16, bool)> {
+        if let Some(held) = self.tunnels.get_mut(&(destination, path.to_vec())) {
+            held.users += 1;
+            return Some((held.number, false));
+        }
+        let number = match self.free_tunnels.pop() {
+            Some(number) => number,
+            None if self.tunnels.len() < usize::from(TUNNELS_MAX) => self.tunnels.len() as u16,
+            None => return None,
+        };
+        self.tunnels.insert((destination, path.to_vec()), Held { number, users: 1 });
+        Some((number, true))
+    }
+
+    /// The removal of a path's tunnel, if it has one user only.
+    fn unused_after(&self, destination: (u32, u8), path: &[Nha]) -> Option<Change> {
+        let held = self.tunnels.get(&(destination, path.to_vec()))?;
+        (held.users == 1).then_some(Change::Tunnel(held.number, None))
+    }
+
+    /// One user of a path's tunnel less.
+    fn release(&mut self, destination: (u32, u8), path: &[Nha]) {
+        let key = (destination, path.to_vec());
+        let Some(held) = self.tunnels.get_mut(&key) else { return };
+        held.users -= 1;
+        if held.users == 0 {
+            self.free_tunnels.push(held.number);
+            self.tunnels.remove(&key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(protocol: u8, flags: u8) -> Vec<u8> {
+        let mut frame = alloc::vec![0; 60];
+        (frame[12], frame[14], frame[20], frame[23]) = (8, 0x45, flags, protocol);
+        frame[30..38].copy_from_slice(&[10, 0, 0, 7, 1, 2, 3, 4]);
+        frame
+    }
+
+    #[test]
+    fn a_flow_has_the_ports_of_tcp_and_udp_only() {
+        let key = |protocol, flags| key_of(PortNo(2), &packet(protocol, flags)).unwrap();
+        let (tcp, is_fragment) = key(6, 0x40);
+        assert_eq!((tcp.l4_ports, is_fragment), (Some([1, 2, 3, 4]), false));
+        assert_eq!((tcp.destination, tcp.ingress), (Ipv4Addr::new(10, 0, 0, 7), PortNo(2)));
+        assert_eq!(key(1, 0).0.l4_ports, None, "of ICMP it would be type and checksum");
+        assert!(key(17, 0x20).1, "more fragments");
+        assert_eq!(key_of(PortNo(2), &packet(6, 0)[..30]), None);
+    }
+}

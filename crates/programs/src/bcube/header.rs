@@ -1,0 +1,180 @@
+//! The BCube header (paper 004, figure 5): an IPv4 header, eight next hops in reverse order, the
+//! BCube protocol, and how many of the next hops count.
+//!
+//! The TTL is the index: a server that receives TTL t takes next hop NHA_(t-1), so TTL 2 is the last
+//! hop and TTL 1 has arrived. Standard hardware counts it down.
+
+use super::cube::{Cube, NHAS_MAX, Nha};
+use super::paths::{self, Path};
+use crate::server::{AddressBlock, Outer, Packet};
+use alloc::vec::Vec;
+use axon_pipeline::Tunnel;
+use axon_wire::MacAddr;
+
+/// The IP protocol: one that is not assigned (IANA, 148 to 252).
+pub(super) const IP_PROTOCOL: u8 = 200;
+/// Bytes of the shim behind the IPv4 header: eight next hops, protocol, NH, padding.
+pub(super) const SHIM_BYTES: usize = 12;
+/// Where the BCube protocol is in the shim.
+const PROTOCOL: usize = 8;
+/// Where NH is in the shim.
+const COUNT: usize = 9;
+
+/// What a packet is for (the BCube protocol field).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A packet of a host.
+    Data = 1,
+    /// Neighbour discovery (ND).
+    Discovery = 2,
+    /// The query of available bandwidth (ABQ), its answer, and reports of failures.
+    Query = 3,
+}
+
+/// A BCube packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct BcubePacket<'a> {
+    /// The server that sent it.
+    pub(super) source: u32,
+    /// The server that it is for, and the slot of the host there.
+    pub(super) destination: (u32, u8),
+    pub(super) purpose: Purpose,
+    /// The hops that it still has to take, 0 to 7, plus one: its TTL.
+    pub(super) ttl: u8,
+    /// The whole path.
+    pub(super) path: Path,
+    /// What is behind the header.
+    pub(super) body: &'a [u8],
+}
+
+/// The shim of a path.
+fn shim(purpose: Purpose, path: &[Nha]) -> Vec<u8> {
+    let mut shim = alloc::vec![0; SHIM_BYTES];
+    for (place, nha) in shim.iter_mut().zip(path.iter().rev().take(NHAS_MAX)) {
+        *place = nha.0;
+    }
+    shim[PROTOCOL] = purpose as u8;
+    shim[COUNT] = path.len().min(NHAS_MAX) as u8;
+    shim
+}
+
+/// The headers that take a host's packets along a path, from the source on.
+pub(super) fn tunnel(source: u32, destination: (u32, u8), path: &[Nha]) -> Tunnel {
+    let (server, slot) = destination;
+    Tunnel {
+        source: AddressBlock::BCUBE.address(source, 0),
+        destination: AddressBlock::BCUBE.address(server, slot),
+        protocol: IP_PROTOCOL,
+        ttl: path.len().min(NHAS_MAX) as u8,
+        shim: shim(Purpose::Data, path),
+    }
+}
+
+impl<'a> BcubePacket<'a> {
+    /// The packet in a frame; `None` if it is none.
+    pub(super) fn parse(frame: &'a [u8]) -> Option<BcubePacket<'a>> {
+        let packet = Packet::parse(frame, IP_PROTOCOL)?;
+        let (shim, body) = packet.rest.split_first_chunk::<SHIM_BYTES>()?;
+        let purpose = match shim[PROTOCOL] {
+            1 => Purpose::Data,
+            2 => Purpose::Discovery,
+            3 => Purpose::Query,
+            _ => return None,
+        };
+        let count = usize::from(shim[COUNT]);
+        let path = shim[..NHAS_MAX].get(..count)?.iter().rev().map(|&nha| Nha(nha)).collect();
+        let (source, _) = AddressBlock::BCUBE.parse(packet.outer.source)?;
+        let destination = AddressBlock::BCUBE.parse(packet.outer.destination)?;
+        Some(BcubePacket { source, destination, purpose, ttl: packet.outer.ttl, path, body })
+    }
+
+    /// Its frame between two neighbours.
+    pub(super) fn emit(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
+        let (server, slot) = self.destination;
+        let outer = Outer {
+            source: AddressBlock::BCUBE.address(self.source, 0),
+            destination: AddressBlock::BCUBE.address(server, slot),
+            protocol: IP_PROTOCOL,
+            ttl: self.ttl,
+        };
+        let mut rest = shim(self.purpose, &self.path);
+        rest.extend_from_slice(self.body);
+        Packet { outer, rest: &rest }.emit(destination, source)
+    }
+
+    /// The hop that a server with this packet takes next.
+    pub(super) fn next_hop(&self) -> Option<Nha> {
+        let left = usize::from(self.ttl).checked_sub(1)?;
+        let taken = self.path.len().checked_sub(left)?;
+        self.path.get(taken).copied()
+    }
+
+    /// The path back from `own`, where it is now, to its source; `None` if it cannot have come
+    /// here so.
+    pub(super) fn way_back(&self, cube: Cube, own: u32) -> Option<Path> {
+        let left = usize::from(self.ttl).checked_sub(1)?;
+        let taken = self.path.get(..self.path.len().checked_sub(left)?)?;
+        let servers = paths::servers(cube, self.source, taken);
+        let is_here = servers.len() == taken.len() + 1 && servers.last() == Some(&own);
+        let back = servers.iter().zip(taken).rev();
+        is_here
+            .then(|| back.map(|(&server, &nha)| cube.toward(server, cube.level_of(nha))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet() -> BcubePacket<'static> {
+        BcubePacket {
+            source: 1,
+            destination: (4, 0),
+            purpose: Purpose::Query,
+            ttl: 2,
+            path: alloc::vec![Nha(0), Nha(5)],
+            body: &[7; 20],
+        }
+    }
+
+    #[test]
+    fn the_header_is_that_of_figure_five() {
+        let frame = packet().emit(MacAddr([2; 6]), MacAddr([4; 6]));
+        assert_eq!((frame[22], frame[23]), (2, IP_PROTOCOL), "TTL and protocol");
+        assert_eq!(frame[26..34], [240, 0, 0, 0x10, 240, 0, 0, 0x40], "addresses");
+        assert_eq!(frame[34..42], [5, 0, 0, 0, 0, 0, 0, 0], "the last hop is NHA_1");
+        assert_eq!(frame[42..46], [3, 2, 0, 0], "BCube protocol, NH, padding");
+        assert_eq!(BcubePacket::parse(&frame), Some(packet()));
+        let tunnel = tunnel(1, (4, 0), &packet().path);
+        assert_eq!(tunnel.shim[..8], frame[34..42]);
+        assert_eq!((tunnel.ttl, tunnel.shim[8]), (2, Purpose::Data as u8));
+    }
+
+    #[test]
+    fn the_index_counts_down_to_the_last_hop_and_the_way_back_is_the_way_here() {
+        let cube = Cube::new(4, 1).unwrap();
+        let at = |ttl| BcubePacket { ttl, ..packet() };
+        assert_eq!(at(3).next_hop(), Some(Nha(0)));
+        assert_eq!(at(2).next_hop(), Some(Nha(5)));
+        assert_eq!(at(1).next_hop(), None, "it has arrived");
+        assert_eq!((at(0).next_hop(), at(4).next_hop()), (None, None));
+        assert_eq!(at(2).way_back(cube, 0), Some(alloc::vec![Nha(1)]), "from 00 to 01");
+        assert_eq!(at(1).way_back(cube, 4), Some(alloc::vec![Nha(4), Nha(1)]));
+        assert_eq!(at(1).way_back(cube, 5), None, "the path does not lead there");
+        assert_eq!(at(9).way_back(cube, 4), None);
+    }
+
+    #[test]
+    fn what_is_no_header_is_not_parsed() {
+        let frame = packet().emit(MacAddr([2; 6]), MacAddr([4; 6]));
+        for (place, value) in [(42, 4), (43, 9)] {
+            let mut wrong = frame.clone();
+            wrong[place] = value;
+            assert_eq!(BcubePacket::parse(&wrong), None, "byte {place}");
+        }
+        let rest = &[0; SHIM_BYTES - 1];
+        let outer = Packet::parse(&frame, IP_PROTOCOL).unwrap().outer;
+        let short = Packet { outer, rest }.emit(MacAddr([2; 6]), MacAddr([4; 6]));
+        assert_eq!(BcubePacket::parse(&short), None);
+    }
+}

@@ -1,0 +1,171 @@
+//! A server, its ports and its neighbours.
+
+use super::bandwidth::Bandwidth;
+use super::cube::{Cube, Nha};
+use super::entries;
+use super::header::{BcubePacket, Purpose};
+use crate::server::{Event, Hello, HostPorts, Neighbours};
+use crate::site::Site;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_pipeline::{Change, Control};
+use axon_wire::{MacAddr, PortNo, Time};
+
+/// A server of a BCube.
+pub(super) struct Local {
+    pub(super) cube: Cube,
+    pub(super) own: u32,
+    pub(super) bandwidth: Bandwidth,
+    mac: MacAddr,
+    /// The port of each level.
+    ports: BTreeMap<u32, PortNo>,
+    neighbours: Neighbours,
+    /// The next hops and the addresses that their servers have in the plan.
+    planned: Vec<(Nha, MacAddr)>,
+}
+
+impl Local {
+    pub(super) fn new(site: &Site, cube: Cube) -> Local {
+        let links = || HostPorts::links(site);
+        let level = |(port, node)| Some((cube.level_of_switch(node)?, port));
+        let rate = |port: PortNo| site.own().ports[port.index()].rate;
+        let mac = |server: u32| site.plan.nodes[server as usize].mac;
+        Local {
+            cube,
+            own: site.node,
+            bandwidth: Bandwidth::new(links().map(|(port, _)| (port, rate(port)))),
+            mac: site.own().mac,
+            ports: links().filter_map(level).collect(),
+            neighbours: Neighbours::new(site.node),
+            planned: cube.neighbours(site.node).map(|(nha, to)| (nha, mac(to))).collect(),
+        }
+    }
+
+    /// The entries of the start: every neighbour has its interface and its routing entries, and
+    /// cannot be used yet.
+    pub(super) fn entries(&self, hosts: &HostPorts) -> Vec<Change> {
+        let mut changes = entries::keys().to_vec();
+        for (place, &(nha, mac)) in self.planned.iter().enumerate() {
+            let Some(port) = self.port(nha) else { continue };
+            changes.push(entries::interface(nha, port, mac, self.mac));
+            changes.extend(entries::routing(place, nha, false));
+        }
+        let links: Vec<PortNo> = self.ports.values().copied().collect();
+        changes.extend(entries::filters(self.own, &links, hosts));
+        changes
+    }
+
+    /// The port that a next hop leaves by.
+    pub(super) fn port(&self, nha: Nha) -> Option<PortNo> {
+        self.ports.get(&self.cube.level_of(nha)).copied()
+    }
+
+    /// Whether a next hop can be taken.
+    pub(super) fn is_up(&self, nha: Nha) -> bool {
+        self.mac_of(nha).is_some()
+    }
+
+    /// The address of the neighbour at a next hop, if it can be used.
+    fn mac_of(&self, nha: Nha) -> Option<MacAddr> {
+        self.neighbours.mac(self.port(nha)?, self.cube.step(self.own, nha)?)
+    }
+
+    /// Sends a packet to the neighbour at a next hop, if it can be used.
+    pub(super) fn send(&self, nha: Nha, packet: &BcubePacket<'_>, control: &mut dyn Control) {
+        if let (Some(port), Some(to)) = (self.port(nha), self.mac_of(nha)) {
+            control.send_packet(port, &packet.emit(to, self.mac));
+        }
+    }
+
+    /// Announces this server at all ports with carrier.
+    pub(super) fn announce(&self, control: &mut dyn Control) {
+        self.ports.values().for_each(|&port| self.announce_at(port, control));
+    }
+
+    pub(super) fn announce_at(&self, port: PortNo, control: &mut dyn Control) {
+        let body = self.neighbours.hello(port).emit();
+        let hello = BcubePacket {
+            source: self.own,
+            destination: (self.own, 0),
+            purpose: Purpose::Discovery,
+            ttl: 1,
+            path: Vec::new(),
+            body: &body,
+        };
+        if control.is_up(port) && self.ports.values().any(|&link| link == port) {
+            control.send_packet(port, &hello.emit(MacAddr::BROADCAST, self.mac));
+        }
+    }
+
+    /// Takes a neighbour's announcement. Says whether a neighbour has been lost.
+    pub(super) fn discover(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        from: MacAddr,
+        hello: &Hello,
+        control: &mut dyn Control,
+    ) -> bool {
+        let level = (hello.server < self.cube.servers())
+            .then(|| self.cube.level_between(self.own, hello.server))
+            .flatten();
+        let Some(level) = level.filter(|level| self.ports.get(level) == Some(&port)) else {
+            return false;
+        };
+        let nha = self.cube.toward(hello.server, level);
+        match self.neighbours.receive(now, port, from, hello) {
+            Some(Event::Up(mac)) => {
+                let mut changes = alloc::vec![entries::interface(nha, port, mac, self.mac)];
+                changes.extend(self.routing(nha));
+                commit(control, &changes);
+                false
+            }
+            Some(Event::Down) => {
+                commit(control, &self.routing(nha));
+                true
+            }
+            Some(Event::New) => {
+                self.announce_at(port, control);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Forgets the neighbours that are silent. Says whether one has been lost.
+    pub(super) fn expire(&mut self, now: Time, control: &mut dyn Control) -> bool {
+        let lost = self.neighbours.expire(now);
+        self.lose(lost, control)
+    }
+
+    /// Forgets the neighbours of a port without carrier. Says whether one has been lost.
+    pub(super) fn port_down(&mut self, port: PortNo, control: &mut dyn Control) -> bool {
+        let lost = self.neighbours.clear(port);
+        self.lose(lost, control)
+    }
+
+    /// The routing entries of lost neighbours lead to the program, all in one transaction.
+    fn lose(&self, lost: Vec<(PortNo, u32)>, control: &mut dyn Control) -> bool {
+        let nha = |server| {
+            let level = self.cube.level_between(self.own, server)?;
+            Some(self.cube.toward(server, level))
+        };
+        let nhas = lost.iter().filter_map(|&(_, server)| nha(server));
+        let changes: Vec<Change> = nhas.flat_map(|nha| self.routing(nha)).collect();
+        commit(control, &changes);
+        !lost.is_empty()
+    }
+
+    /// The routing entries of a next hop, as it is now.
+    fn routing(&self, nha: Nha) -> Vec<Change> {
+        let place = self.planned.iter().position(|&(planned, _)| planned == nha);
+        let is_up = self.is_up(nha);
+        place.into_iter().flat_map(|place| entries::routing(place, nha, is_up)).collect()
+    }
+}
+
+/// Changes entries that stand since the start: there is room for them.
+fn commit(control: &mut dyn Control, changes: &[Change]) {
+    let changed = control.commit(changes);
+    debug_assert!(changed.is_ok(), "{changed:?}");
+}

@@ -1,0 +1,145 @@
+//! Numbers of servers, cells and the links between them (DCell paper, section 3.2).
+
+use crate::server::SERVERS_MAX;
+use alloc::vec::Vec;
+
+/// The structure of a DCell. A cell of level 0 is n servers on one switch; a cell of level l has one
+/// more cell of level l - 1 than such a cell has servers, and each pair of them one link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    /// By level: servers of a cell.
+    sizes: Vec<u32>,
+}
+
+/// The two ends of the link between two cells: near in the first, far in the second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CellLink {
+    /// The end in the cell that it was asked for.
+    pub near: u32,
+    /// The end in the other.
+    pub far: u32,
+}
+
+impl Cells {
+    /// Prefixes that a server needs at most, with twice as many TCAM entries.
+    pub const PREFIXES_MAX: u32 = 960;
+
+    /// The DCell of n-server cells and levels 0 to k; `None` if it is none (n below 2 or above
+    /// 256, k above 3) or does not fit tables and addresses.
+    pub fn new(n: u32, k: u32) -> Option<Cells> {
+        if !(2..=256).contains(&n) || k > 3 {
+            return None;
+        }
+        let mut sizes = alloc::vec![n];
+        let mut prefixes = n - 1;
+        for level in 0..k as usize {
+            let below = sizes[level];
+            prefixes += below.checked_mul(2 * (below.ilog2() + 1))?;
+            sizes.push(below.checked_mul(below + 1)?);
+        }
+        let fits = *sizes.last()? < SERVERS_MAX && prefixes <= Cells::PREFIXES_MAX;
+        fits.then_some(Cells { sizes })
+    }
+
+    /// The highest level.
+    pub fn k(&self) -> usize {
+        self.sizes.len() - 1
+    }
+
+    /// Servers of a cell of a level; 0 to k.
+    pub fn size(&self, level: usize) -> u32 {
+        self.sizes[level]
+    }
+
+    /// How many servers there are.
+    pub fn servers(&self) -> u32 {
+        self.sizes[self.k()]
+    }
+
+    /// The lowest level of a cell that has both servers.
+    pub fn level(&self, a: u32, b: u32) -> usize {
+        let together = |&level: &usize| a / self.sizes[level] == b / self.sizes[level];
+        (0..self.k()).find(together).unwrap_or(self.k())
+    }
+
+    /// The first server of the cell of a level that a server is in.
+    pub fn first(&self, server: u32, level: usize) -> u32 {
+        server - server % self.sizes[level]
+    }
+
+    /// The place of the server's cell of `level - 1` in its cell of `level`, which is 1 to k.
+    pub fn place(&self, server: u32, level: usize) -> u32 {
+        server % self.sizes[level] / self.sizes[level - 1]
+    }
+
+    /// The link of the server's cell of `level - 1` to another in its cell of `level`, by place.
+    pub fn link(&self, server: u32, level: usize, other: u32) -> CellLink {
+        let (first, size) = (self.first(server, level), self.sizes[level - 1]);
+        let own = self.place(server, level);
+        // Of two cells i < j: server j - 1 of cell i, and server i of cell j.
+        let end = |cell: u32, toward: u32| {
+            let index = if cell < toward { toward - 1 } else { toward };
+            first + cell * size + index
+        };
+        CellLink { near: end(own, other), far: end(other, own) }
+    }
+
+    /// The server at the other end of the server's link of a level, which is 1 to k.
+    pub fn peer(&self, server: u32, level: usize) -> u32 {
+        let own = self.place(server, level);
+        let index = server % self.sizes[level - 1];
+        let other = if index >= own { index + 1 } else { index };
+        self.link(server, level, other).far
+    }
+
+    /// The servers that one is linked to, with the level: those of its cell of level 0, then its
+    /// peer of each level.
+    pub fn neighbours(&self, server: u32) -> impl Iterator<Item = (usize, u32)> {
+        let first = self.first(server, 0);
+        let cell = (first..first + self.sizes[0]).filter(move |&other| other != server);
+        let peers = (1..=self.k()).map(move |level| (level, self.peer(server, level)));
+        cell.map(|other| (0, other)).chain(peers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_links_of_a_server_are_those_of_figure_one() {
+        let cells = Cells::new(4, 1).unwrap();
+        assert_eq!((cells.servers(), cells.k()), (20, 1));
+        // [0,0] with [1,0], [0,3] with [4,0], [3,3] with [4,3].
+        for (a, b) in [(0, 4), (3, 16), (15, 19)] {
+            assert_eq!((cells.peer(a, 1), cells.peer(b, 1)), (b, a));
+        }
+        assert_eq!(cells.link(1, 1, 4), CellLink { near: 3, far: 16 });
+        let neighbours: Vec<(usize, u32)> = cells.neighbours(6).collect();
+        assert_eq!(neighbours, [(0, 4), (0, 5), (0, 7), (1, cells.peer(6, 1))]);
+    }
+
+    #[test]
+    fn every_link_has_two_ends_and_every_pair_of_cells_one_link() {
+        for (n, k) in [(2, 1), (3, 1), (4, 1), (2, 2), (3, 2), (4, 2)] {
+            let cells = Cells::new(n, k).unwrap();
+            for server in 0..cells.servers() {
+                for level in 1..=cells.k() {
+                    let peer = cells.peer(server, level);
+                    assert_eq!(cells.peer(peer, level), server);
+                    assert_eq!(cells.level(server, peer), level);
+                    let link = cells.link(server, level, cells.place(peer, level));
+                    assert_eq!(link, CellLink { near: server, far: peer });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_the_tables_is_refused() {
+        assert!(Cells::new(6, 2).is_some() && Cells::new(16, 1).is_some());
+        for (n, k) in [(1, 1), (300, 0), (2, 4), (16, 2), (256, 3)] {
+            assert_eq!(Cells::new(n, k), None, "{n} {k}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! DCell (C. Guo et al., SIGCOMM 2008) on the programmable data plane, as in paper 004, appendix A.
+//!
+//! Servers forward; the switches of the cells of level 0 are plain Ethernet. The outer IPv4
+//! destination is the server's number, which is hierarchical, so prefixes find the next hop. A
+//! packet that meets a lost neighbour goes by a proxy in another cell: its header has a flag and the
+//! proxy's address, and TCAM entries that match both overrule the prefixes.
+
+mod cells;
+mod entries;
+mod header;
+mod local;
+mod program;
+mod routes;
+
+use crate::server::hosts_fit;
+use crate::site::{Plan, Shape};
+
+pub use cells::Cells;
+pub(crate) use entries::EXPECTED;
+pub use entries::{FLAG_KEY, OVERHEAD_BYTES};
+pub(crate) use program::Dcell;
+pub use routes::{Detour, Route, detour, path, routes};
+
+/// The structure of a network, if it is one that the program is made for.
+pub(crate) fn of(plan: &Plan) -> Option<Cells> {
+    let Shape::Dcell { n, k } = plan.shape else { return None };
+    Cells::new(n, k).filter(|one| hosts_fit(plan, one.servers()))
+}

@@ -1,0 +1,182 @@
+//! The control program of a server.
+
+use super::cells::Cells;
+use super::entries::{self, Entries, HOST_INTERFACES, Recipient, TARGETS_MAX};
+use super::header;
+use super::local::Local;
+use super::routes::{Route, routes};
+use crate::server::{Hello, HostPorts, Neighbours, ipv4_packet};
+use crate::site::Site;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use axon_pipeline::{Control, EntryName, Program, Received, Register};
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::Ipv4Addr;
+
+/// A recipient whom no packet is sent to for so long is forgotten.
+const IDLE_MAX: Span = Span::from_secs(30);
+/// How often the counters of recipients are read.
+const COUNT_EVERY: Span = Span::from_secs(1);
+
+/// After so many periods every neighbour that there is has announced itself.
+const READY_AFTER: u64 = 3;
+
+/// A server of a DCell.
+pub(crate) struct Dcell {
+    local: Local,
+    hosts: HostPorts,
+    routes: Vec<Route>,
+    /// The entries that stand in the tables.
+    present: Entries,
+    /// Whom the own hosts send to.
+    recipients: BTreeMap<Ipv4Addr, Used>,
+    counted_at: Time,
+    /// When the next tick is due; `None` before the start and after a failure.
+    tick_at: Option<Time>,
+    /// Ticks so far.
+    ticks: u64,
+    failure: Option<String>,
+}
+
+/// A recipient, and when its entry last counted a packet.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    recipient: Recipient,
+    frames: u64,
+    at: Time,
+}
+
+impl Dcell {
+    pub(crate) fn new(site: &Site, cells: Cells) -> Dcell {
+        Dcell {
+            routes: routes(&cells, site.node),
+            local: Local::new(site, cells),
+            hosts: HostPorts::new(site, HOST_INTERFACES),
+            present: Entries::new(),
+            recipients: BTreeMap::new(),
+            counted_at: Time::ZERO,
+            tick_at: None,
+            ticks: 0,
+            failure: None,
+        }
+    }
+
+    /// Makes the tables what they are to be with these neighbours and recipients, in one
+    /// transaction.
+    fn update(&mut self, control: &mut dyn Control) {
+        let recipients: Vec<Recipient> =
+            self.recipients.values().map(|used| used.recipient).collect();
+        let wanted = entries::entries(&self.local, &self.routes, &self.hosts, &recipients);
+        let changes = entries::changes(&self.present, &wanted);
+        match control.commit(&changes) {
+            Ok(()) => self.present = wanted,
+            Err(error) => {
+                self.failure = Some(error.to_string());
+                self.tick_at = None;
+            }
+        }
+    }
+
+    /// Takes a host's packet to a recipient without an entry.
+    fn offer(&mut self, now: Time, port: PortNo, frame: &[u8], control: &mut dyn Control) {
+        let header = ipv4_packet(frame).and_then(|packet| packet.first_chunk::<20>());
+        let Some(&[.., a, b, c, d]) = header else { return };
+        let ip = Ipv4Addr::new(a, b, c, d);
+        if !self.recipients.contains_key(&ip) {
+            let Some(place) = self.hosts.place_of(ip) else { return };
+            let Some(tunnel) = self.free_tunnel() else { return };
+            let recipient = Recipient { ip, place, tunnel };
+            self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
+            self.update(control);
+        }
+        if self.failure.is_none() {
+            control.inject_packet(Some(port), frame);
+        }
+    }
+
+    fn free_tunnel(&self) -> Option<u16> {
+        let used = self.recipients.values().map(|used| used.recipient.tunnel);
+        let used: BTreeSet<u16> = used.collect();
+        (0..TARGETS_MAX as u16).find(|number| !used.contains(number))
+    }
+
+    /// Forgets the recipients that are idle.
+    fn age(&mut self, now: Time, control: &mut dyn Control) {
+        for (&ip, used) in &mut self.recipients {
+            let register = Register::EntryFrames(EntryName::Ipv4(ip));
+            let frames = control.read_register(register).unwrap_or(0);
+            if frames != used.frames {
+                (used.frames, used.at) = (frames, now);
+            }
+        }
+        let before = self.recipients.len();
+        self.recipients.retain(|_, used| now.since(used.at) < IDLE_MAX);
+        if self.recipients.len() < before {
+            self.update(control);
+        }
+    }
+}
+
+impl Program for Dcell {
+    fn start(&mut self, now: Time, control: &mut dyn Control) {
+        self.tick_at = Some(now);
+        match control.commit(&self.hosts.entries()) {
+            Ok(()) => self.update(control),
+            Err(error) => {
+                self.failure = Some(error.to_string());
+                self.tick_at = None;
+            }
+        }
+    }
+
+    fn link(&mut self, _: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        if up {
+            self.local.announce_at(port, control);
+        } else if self.local.port_down(port) {
+            self.update(control);
+        }
+    }
+
+    fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
+        let Received { ingress, frame } = received;
+        if self.hosts.has(ingress) {
+            self.hosts.answer_arp(ingress, frame, control);
+            return self.offer(now, ingress, frame, control);
+        }
+        let hello = header::parse_hello(frame).and_then(Hello::parse);
+        if let (Some(hello), Some(from)) = (hello, MacAddr::source_of(frame))
+            && self.local.discover(now, ingress, from, &hello, control)
+        {
+            self.update(control);
+        }
+    }
+
+    fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        if self.tick_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.tick_at = Some(now + Neighbours::PERIOD);
+        self.ticks += 1;
+        self.local.announce(control);
+        if self.local.expire(now) {
+            self.update(control);
+        }
+        if now.since(self.counted_at) >= COUNT_EVERY {
+            self.counted_at = now;
+            self.age(now, control);
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.tick_at
+    }
+
+    fn is_ready(&self) -> bool {
+        self.ticks > READY_AFTER
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}

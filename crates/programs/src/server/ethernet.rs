@@ -1,0 +1,57 @@
+//! The plain Ethernet switch between servers: static entries for the servers at its ports.
+
+use crate::site::{Neighbour, Site};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use axon_pipeline::{Change, Control, Group, Interface, MacKey, Program, Received, Target};
+use axon_wire::{MacAddr, PortNo, Time};
+
+/// The group of all ports.
+const ALL_PORTS: u16 = 0;
+
+/// A switch that forwards by destination MAC and sends broadcast to all other ports. It learns
+/// nothing: where each server is stands in the plan.
+#[derive(Clone, Debug)]
+pub(crate) struct EthernetSwitch {
+    site: Site,
+    failure: Option<String>,
+}
+
+impl EthernetSwitch {
+    pub(crate) fn new(site: Site) -> EthernetSwitch {
+        EthernetSwitch { site, failure: None }
+    }
+
+    /// One MAC entry for each server, one for broadcast, an interface for each port.
+    fn entries(&self) -> Vec<Change> {
+        let servers = self.site.ports().filter_map(|(port, there)| match there {
+            Neighbour::Node(node, _) => Some((port, self.site.plan.nodes[node as usize].mac)),
+            _ => None,
+        });
+        let servers: Vec<(PortNo, MacAddr)> = servers.collect();
+        let mac = |mac, target: Target| {
+            Change::Mac(MacKey { bridge: 0, mac }, Some(axon_pipeline::Action::from(target)))
+        };
+        let mut changes = Vec::new();
+        for &(port, server) in &servers {
+            changes.push(Change::Interface(port.0, Some(Interface::of(port))));
+            changes.push(mac(server, Target::Port(port)));
+        }
+        let interfaces = servers.iter().map(|(port, _)| port.0).collect();
+        changes.push(Change::Group(ALL_PORTS, Some(Group { interfaces })));
+        changes.push(mac(MacAddr::BROADCAST, Target::Group(ALL_PORTS)));
+        changes
+    }
+}
+
+impl Program for EthernetSwitch {
+    fn start(&mut self, _: Time, control: &mut dyn Control) {
+        self.failure = control.commit(&self.entries()).err().map(|error| error.to_string());
+    }
+
+    fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}
