@@ -73,13 +73,21 @@ pub struct Entries {
     ports: u16,
     groups: BTreeMap<Vec<PortNo>, u16>,
     tcam: u16,
+    /// Entries of the TCAM that come before all others.
+    first: Vec<TcamEntry>,
 }
 
 impl Entries {
     /// Interfaces of all ports, and traps for ARP and link states.
     pub fn new(site: &Site) -> Entries {
         let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
-        let mut entries = Entries { changes: Vec::new(), ports, groups: BTreeMap::new(), tcam: 0 };
+        let mut entries = Entries {
+            changes: Vec::new(),
+            ports,
+            groups: BTreeMap::new(),
+            tcam: 0,
+            first: Vec::new(),
+        };
         for (port, neighbour) in site.ports() {
             if neighbour == Neighbour::Nothing {
                 continue;
@@ -100,7 +108,13 @@ impl Entries {
 
     fn trap(&mut self, key: UdlkId, frame_type: FrameType, ethertype: u16) {
         self.push(Change::Udlk(key, Some(Udlk::of(frame_type, [ETHERTYPE]))));
-        self.tcam(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+        self.first(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+    }
+
+    /// One more entry of the TCAM that comes before all of [`Entries::tcam`], whenever they come.
+    pub fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
+        let (value, mask) = of.into_parts();
+        self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
     /// One more change.
@@ -112,7 +126,10 @@ impl Entries {
     /// it takes the place of the last: no table is so large.
     pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
-        let entry = TcamEntry { udlk, value, mask, action: action.into() };
+        self.set_next(TcamEntry { udlk, value, mask, action: action.into() });
+    }
+
+    fn set_next(&mut self, entry: TcamEntry) {
         self.push(Change::Tcam(self.tcam, Some(entry)));
         self.tcam = self.tcam.saturating_add(1);
     }
@@ -136,7 +153,10 @@ impl Entries {
     }
 
     /// All changes.
-    pub fn into_changes(self) -> Vec<Change> {
+    pub fn into_changes(mut self) -> Vec<Change> {
+        for entry in core::mem::take(&mut self.first) {
+            self.set_next(entry);
+        }
         let Entries { mut changes, groups, .. } = self;
         changes.extend(groups.into_iter().map(|(ports, number)| {
             let interfaces = ports.iter().map(|port| port.0).collect();

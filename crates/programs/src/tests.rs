@@ -7,7 +7,7 @@ use crate::plans;
 use crate::site::{Neighbour, Plan};
 use alloc::vec::Vec;
 use axon_pipeline::TableName;
-use axon_wire::{PortNo, Span};
+use axon_wire::{PortNo, Span, host_frame};
 
 /// The fabrics whose tables follow from the plan.
 const PLANNED: [ProgramKind; 5] = [
@@ -201,6 +201,18 @@ fn networks_that_a_program_is_not_made_for_are_refused() {
     let mut plan = plans::fat_tree(4);
     plan.hosts[0].node = 8;
     assert!(ProgramKind::FatTree.check(&plan).is_err(), "a host at an aggregation switch");
+}
+
+#[test]
+fn a_request_of_arp_to_one_station_is_answered_at_the_edge_too() {
+    for kind in PLANNED {
+        let mut net = net(kind, plans::fat_tree(4));
+        let (own, other) = (net.plan.hosts[0].clone(), net.plan.hosts[13].clone());
+        let mac = net.resolve(0, other.ip).unwrap();
+        net.send(0, &host_frame::request(own.mac, own.ip, mac, other.ip));
+        let reply = host_frame::reply(mac, other.ip, own.mac, own.ip);
+        assert_eq!(net.received, [(0, reply)], "{kind}");
+    }
 }
 
 /// Entries of the tables of a node: TCAM, labels, IPv4, MAC, interfaces, groups, tunnels.
