@@ -14,8 +14,15 @@ use axon_wire::constants::ethertype;
 /// Keys of the traps; programs have the others, from 0.
 const ARP_KEY: UdlkId = UdlkId(14);
 const LINK_STATE_KEY: UdlkId = UdlkId(15);
+/// Keys of the entries against labels: ingress port, and the EtherType behind a tag.
+const LABELS_KEY: UdlkId = UdlkId(12);
+const TAGGED_LABELS_KEY: UdlkId = UdlkId(13);
 /// The EtherType of a frame without a tag.
 const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
+/// The EtherType of labels (RFC 3032).
+const MPLS: u16 = 0x8847;
+/// The EtherType behind a tag.
+const TAGGED_ETHERTYPE: Field = Field::Bytes { first: 16, last: 17 };
 
 /// A value of the TCAM with its mask: all fields of a key in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,6 +116,27 @@ impl Entries {
     fn trap(&mut self, key: UdlkId, frame_type: FrameType, ethertype: u16) {
         self.push(Change::Udlk(key, Some(Udlk::of(frame_type, [ETHERTYPE]))));
         self.first(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+    }
+
+    /// Labels are of switches only: frames that have some and come in by other ports end here, as
+    /// their senders could choose the way of each, and rounds.
+    pub fn refuse_labels(&mut self, site: &Site) {
+        let to_nodes = |there| matches!(there, Neighbour::Node(..));
+        let ports: Vec<PortNo> =
+            site.ports().filter(|(_, there)| !to_nodes(*there)).map(|(port, _)| port).collect();
+        if ports.is_empty() {
+            return;
+        }
+        let plain = Udlk::of(FrameType::Mpls, [Field::Ingress]);
+        let tagged = Udlk::of(FrameType::Tagged, [Field::Ingress, TAGGED_ETHERTYPE]);
+        self.push(Change::Udlk(LABELS_KEY, Some(plain)));
+        self.push(Change::Udlk(TAGGED_LABELS_KEY, Some(tagged)));
+        for port in ports {
+            let from = || Match::new().ingress(port);
+            self.first(LABELS_KEY, from(), Target::Drop);
+            let tagged = from().exactly(&MPLS.to_be_bytes());
+            self.first(TAGGED_LABELS_KEY, tagged, Target::Drop);
+        }
     }
 
     /// One more entry of the TCAM that comes before all of [`Entries::tcam`], whenever they come.

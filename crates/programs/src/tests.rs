@@ -215,6 +215,23 @@ fn a_request_of_arp_to_one_station_is_answered_at_the_edge_too() {
     }
 }
 
+#[test]
+fn hosts_send_no_labels() {
+    for (kind, plan) in
+        [(ProgramKind::Tags, plans::fat_tree(4)), (ProgramKind::Stack, plans::ring(6))]
+    {
+        let mut net = net(kind, plan);
+        let plain = [&[2; 12][..], &[0x88, 0x47]].concat();
+        let tagged = [&[2; 12][..], &[0x81, 0, 0, 1, 0x88, 0x47]].concat();
+        for (label, before) in (16..24_u32).flat_map(|label| [(label, &plain), (label, &tagged)]) {
+            let labels = [label << 12 | 64, label << 12 | 1 << 8 | 64].map(u32::to_be_bytes);
+            let frame = [before, &labels.concat(), &[0x45; 60]].concat();
+            net.send(0, &frame);
+            assert_eq!((net.hops.len(), net.drops.len()), (0, 1), "{kind}: {frame:x?}");
+        }
+    }
+}
+
 /// Entries of the tables of a node: TCAM, labels, IPv4, MAC, interfaces, groups, tunnels.
 fn counts(net: &Net, node: u32) -> [u32; 7] {
     use TableName::{Group, Interface, Ipv4, Mac, Mpls, Tcam, Tunnel};
@@ -254,7 +271,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Tags),
             [
-                [traps, hosts, hosts, 0, plain, 0, 0],
+                [traps + k, hosts, hosts, 0, plain, 0, 0],
                 [traps, hosts, 0, 0, k, 0, 0],
                 [traps, hosts, 0, 0, k, 0, 0],
             ]
@@ -262,7 +279,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Stack),
             [
-                [traps, k, hosts, 0, plain, 0, 0],
+                [traps + k, k, hosts, 0, plain, 0, 0],
                 [traps, k, 0, 0, k, 0, 0],
                 [traps, k, 0, 0, k, 0, 0],
             ]
