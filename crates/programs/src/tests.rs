@@ -287,7 +287,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Vl2),
             [
-                [traps + half, 0, hosts + edges, 0, plain, 1, edges],
+                [traps + k, 0, hosts + edges, 0, plain, 1, edges],
                 [traps, 0, edges + 1, 0, k, 1, 0],
                 [traps + edges, 0, edges, 0, k, 0, 0],
             ]
