@@ -121,13 +121,7 @@ impl Dcell {
 impl Program for Dcell {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         self.tick_at = Some(now);
-        match control.commit(&self.hosts.entries()) {
-            Ok(()) => self.update(control),
-            Err(error) => {
-                self.failure = Some(error.to_string());
-                self.tick_at = None;
-            }
-        }
+        self.update(control);
     }
 
     fn link(&mut self, _: Time, port: PortNo, up: bool, control: &mut dyn Control) {
