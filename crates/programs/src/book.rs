@@ -24,7 +24,7 @@ impl Book {
         let wanted: BTreeMap<EntryName, Change> =
             wanted.into_iter().map(|change| (change.entry(), change)).collect();
         let gone = self.entries.keys().filter(|name| !wanted.contains_key(name));
-        let gone = gone.map(|&name| removal(name));
+        let gone = gone.map(|name| name.removal());
         let new = wanted.iter().filter(|(name, change)| self.entries.get(name) != Some(change));
         let changes: Vec<Change> = gone.chain(new.map(|(_, change)| change.clone())).collect();
         if !changes.is_empty() {
@@ -32,22 +32,5 @@ impl Book {
             self.entries = wanted;
         }
         Ok(())
-    }
-}
-
-/// The change that takes an entry away.
-fn removal(name: EntryName) -> Change {
-    match name {
-        EntryName::Udlk(id) => Change::Udlk(id, None),
-        EntryName::Interface(number) => Change::Interface(number, None),
-        EntryName::Group(number) => Change::Group(number, None),
-        EntryName::Tunnel(number) => Change::Tunnel(number, None),
-        EntryName::Tcam(index) => Change::Tcam(index, None),
-        EntryName::Mac(key) => Change::Mac(key, None),
-        EntryName::Ipv4(address) => Change::Ipv4(address, None),
-        EntryName::Mpls(label) => Change::Mpls(label, None),
-        EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-        EntryName::Miss => Change::Miss(None),
-        EntryName::Port(port) => Change::Port(port, None),
     }
 }

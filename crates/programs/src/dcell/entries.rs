@@ -289,23 +289,7 @@ fn interface_to(local: &Local, neighbour: u32) -> u16 {
 
 /// The changes that make the tables `wanted` that are `present`.
 pub(super) fn changes(present: &Entries, wanted: &Entries) -> Vec<Change> {
-    let gone = present.keys().filter(|name| !wanted.contains_key(name)).map(|&name| removal(name));
+    let gone = present.keys().filter(|name| !wanted.contains_key(name)).map(|name| name.removal());
     let new = wanted.iter().filter(|(name, change)| present.get(name) != Some(change));
     gone.chain(new.map(|(_, change)| change.clone())).collect()
-}
-
-fn removal(name: EntryName) -> Change {
-    match name {
-        EntryName::Udlk(id) => Change::Udlk(id, None),
-        EntryName::Interface(number) => Change::Interface(number, None),
-        EntryName::Group(number) => Change::Group(number, None),
-        EntryName::Tunnel(number) => Change::Tunnel(number, None),
-        EntryName::Tcam(index) => Change::Tcam(index, None),
-        EntryName::Mac(key) => Change::Mac(key, None),
-        EntryName::Ipv4(address) => Change::Ipv4(address, None),
-        EntryName::Mpls(label) => Change::Mpls(label, None),
-        EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-        EntryName::Miss => Change::Miss(None),
-        EntryName::Port(port) => Change::Port(port, None),
-    }
 }
