@@ -225,7 +225,7 @@ fn hosts_send_no_labels() {
         let tagged = [&[2; 12][..], &[0x81, 0, 0, 1, 0x88, 0x47]].concat();
         for (label, before) in (16..24_u32).flat_map(|label| [(label, &plain), (label, &tagged)]) {
             let labels = [label << 12 | 64, label << 12 | 1 << 8 | 64].map(u32::to_be_bytes);
-            let frame = [before, &labels.concat(), &[0x45; 60]].concat();
+            let frame = [&before[..], &labels.concat(), &[0x45; 60]].concat();
             net.send(0, &frame);
             assert_eq!((net.hops.len(), net.drops.len()), (0, 1), "{kind}: {frame:x?}");
         }

@@ -12,7 +12,6 @@ use super::local::Local;
 use super::routes::{Detour, Route, detour};
 use crate::server::{AddressBlock, HostPorts, prefixes};
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use axon_pipeline::{
     Action, Change, EntryName, Field, FrameType, Modify, Prefix, Target, TcamEntry, Udlk, UdlkId,
 };
@@ -285,11 +284,4 @@ fn interface_to(local: &Local, neighbour: u32) -> u16 {
         0 => (neighbour % local.cells.size(0)) as u16,
         level => PEER_INTERFACES + level as u16,
     }
-}
-
-/// The changes that make the tables `wanted` that are `present`.
-pub(super) fn changes(present: &Entries, wanted: &Entries) -> Vec<Change> {
-    let gone = present.keys().filter(|name| !wanted.contains_key(name)).map(|name| name.removal());
-    let new = wanted.iter().filter(|(name, change)| present.get(name) != Some(change));
-    gone.chain(new.map(|(_, change)| change.clone())).collect()
 }
