@@ -10,7 +10,7 @@ use crate::site::Site;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_pipeline::{Control, EntryName, Program, Received, Register};
+use axon_pipeline::{ChangeError, Control, EntryName, Program, Received, Register};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -64,18 +64,25 @@ impl Dcell {
 
     /// Makes the tables what they are to be with these neighbours and recipients, in one
     /// transaction.
-    fn update(&mut self, control: &mut dyn Control) {
+    fn update(&mut self, control: &mut dyn Control) -> Result<(), ChangeError> {
         let recipients: Vec<Recipient> =
             self.recipients.values().map(|used| used.recipient).collect();
         let wanted = entries::entries(&self.local, &self.routes, &self.hosts, &recipients);
-        let changes = entries::changes(&self.present, &wanted);
-        match control.commit(&changes) {
-            Ok(()) => self.present = wanted,
-            Err(error) => {
-                self.failure = Some(error.to_string());
-                self.tick_at = None;
-            }
+        control.commit(&entries::changes(&self.present, &wanted))?;
+        self.present = wanted;
+        Ok(())
+    }
+
+    /// The same where the program cannot go on without it.
+    fn must_update(&mut self, control: &mut dyn Control) {
+        if let Err(error) = self.update(control) {
+            self.fail(&error);
         }
+    }
+
+    fn fail(&mut self, error: &ChangeError) {
+        self.failure = Some(error.to_string());
+        self.tick_at = None;
     }
 
     /// Takes a host's packet to a recipient without an entry.
@@ -88,11 +95,13 @@ impl Dcell {
             let Some(tunnel) = self.free_tunnel() else { return };
             let recipient = Recipient { ip, place, tunnel };
             self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
-            self.update(control);
+            if self.update(control).is_err() {
+                // The tables have no room for one more; others go when they are idle.
+                self.recipients.remove(&ip);
+                return;
+            }
         }
-        if self.failure.is_none() {
-            control.inject_packet(Some(port), frame);
-        }
+        control.inject_packet(Some(port), frame);
     }
 
     fn free_tunnel(&self) -> Option<u16> {
@@ -113,7 +122,7 @@ impl Dcell {
         let before = self.recipients.len();
         self.recipients.retain(|_, used| now.since(used.at) < IDLE_MAX);
         if self.recipients.len() < before {
-            self.update(control);
+            self.must_update(control);
         }
     }
 }
@@ -122,11 +131,8 @@ impl Program for Dcell {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         self.tick_at = Some(now);
         match control.commit(&self.hosts.entries()) {
-            Ok(()) => self.update(control),
-            Err(error) => {
-                self.failure = Some(error.to_string());
-                self.tick_at = None;
-            }
+            Ok(()) => self.must_update(control),
+            Err(error) => self.fail(&error),
         }
     }
 
@@ -134,7 +140,7 @@ impl Program for Dcell {
         if up {
             self.local.announce_at(port, control);
         } else if self.local.port_down(port) {
-            self.update(control);
+            self.must_update(control);
         }
     }
 
@@ -148,7 +154,7 @@ impl Program for Dcell {
         if let (Some(hello), Some(from)) = (hello, MacAddr::source_of(frame))
             && self.local.discover(now, ingress, from, &hello, control)
         {
-            self.update(control);
+            self.must_update(control);
         }
     }
 
@@ -160,7 +166,7 @@ impl Program for Dcell {
         self.ticks += 1;
         self.local.announce(control);
         if self.local.expire(now) {
-            self.update(control);
+            self.must_update(control);
         }
         if now.since(self.counted_at) >= COUNT_EVERY {
             self.counted_at = now;
