@@ -32,7 +32,8 @@ fn index_source_routing_takes_neighbours_times_index_values_of_tcam_entries() {
         let net = Net::new(&text);
         let routing = (k + 1) * (n - 1) * INDEX_VALUES as u32;
         assert_eq!(routing_entries(&net, 1), routing, "n {n} k {k}");
-        // For each level a filter for the host and two for control packets; one for the host's port.
+        // For each level a filter for the host and two for control packets; one for the host's
+        // port.
         let filters = (k + 1) * 3 + 1;
         assert_eq!(net.count(1, TableName::Tcam), routing + filters, "n {n} k {k}");
         assert_eq!(net.count(1, TableName::Interface), (k + 1) * (n - 1) + 1);
