@@ -256,7 +256,7 @@ fn whole(job: &Job, frames: usize, hertz: f64) {
 
 fn bare(job: &Job, frames: usize, hertz: f64) {
     let config = PipelineConfig::with_ports(PORTS, MacAddr([2; 6]));
-    let mut tables = Tables::new(config.sizes, PORTS);
+    let mut tables = Tables::new(config.sizes, PORTS, 0);
     tables.commit(&interfaces()).expect("room for all interfaces");
     tables.commit(&job.changes).expect("room for all entries");
     let best = best_of(frames, || {

@@ -22,7 +22,8 @@ pub enum Register {
     TxFrames(PortNo),
     /// Their bytes, without FCS.
     TxBytes(PortNo),
-    /// Frames that came in by a port and were dropped, for whatever reason.
+    /// Frames that came in by a port and were dropped, for whatever reason; what ends in normal
+    /// operation ([`Drop::is_ordinary`](axon_node::Drop::is_ordinary)) is none.
     Dropped(PortNo),
     /// 1 if the port has carrier, else 0.
     PortUp(PortNo),

@@ -7,7 +7,7 @@
 //! frame is looked up in between.
 
 use super::entry::{Entry, Prefix};
-use super::exact::Folded;
+use super::exact::Seeded;
 use super::{KEYS_PER_TYPE, Key, Tables, TcamSlot};
 use crate::action::{Action, Group, Interface, Label, Mirror, Modify, Target, Tunnel};
 use crate::change::{Change, ChangeError, EntryName, Reason};
@@ -17,7 +17,6 @@ use crate::tables::tcam::Tcam;
 use crate::tables::{PortOptions, TcamEntry};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
-use core::hash::BuildHasherDefault;
 use hashbrown::HashMap;
 
 /// Modifications of one action.
@@ -40,7 +39,7 @@ impl Tables {
     /// # Errors
     /// The first change that cannot be made, and why.
     pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
-        let mut seen: HashMap<EntryName, u32, BuildHasherDefault<Folded>> = HashMap::default();
+        let mut seen: HashMap<EntryName, u32, Seeded> = HashMap::default();
         for (position, change) in (1..).zip(changes) {
             let entry = change.entry();
             let checked = match seen.insert(entry, position) {

@@ -112,16 +112,17 @@ impl Verdict<'_> {
 }
 
 impl Tables {
-    /// Empty tables of these sizes for a switch of so many ports.
-    pub fn new(sizes: Sizes, ports: u16) -> Tables {
+    /// Empty tables of these sizes for a switch of so many ports. `seed` decides which addresses
+    /// collide in its hash tables; it should be unpredictable outside a simulation.
+    pub fn new(sizes: Sizes, ports: u16, seed: u64) -> Tables {
         Tables {
             keys: (0..UdlkId::COUNT).map(|_| None).collect(),
             of_type: Default::default(),
             tcam: Vec::new(),
             tcam_entries: 0,
-            mpls: Exact::new(sizes.mpls),
-            ipv4: Exact::new(sizes.ipv4),
-            mac: Exact::new(sizes.mac),
+            mpls: Exact::new(sizes.mpls, seed),
+            ipv4: Exact::new(sizes.ipv4, seed),
+            mac: Exact::new(sizes.mac, seed),
             prefixes: BTreeMap::new(),
             prefix_entries: Vec::new(),
             free_prefixes: Vec::new(),
