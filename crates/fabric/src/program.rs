@@ -221,7 +221,6 @@ pub fn fix_addresses(fabric: &mut Fabric) {
 
 #[cfg(test)]
 mod tests {
-
     const DCB: &str = "dcb: {classes: [{priorities: [0, 1, 2, 4, 5, 6, 7], ets: 50}, \
                        {priorities: [3], ets: 50, lossless: true}]}\n";
 

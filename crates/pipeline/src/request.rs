@@ -162,21 +162,4 @@ impl EntryName {
             | EntryName::Port(_) => false,
         }
     }
-
-    /// The change that removes it.
-    pub const fn removal(self) -> Change {
-        match self {
-            EntryName::Udlk(id) => Change::Udlk(id, None),
-            EntryName::Interface(number) => Change::Interface(number, None),
-            EntryName::Group(number) => Change::Group(number, None),
-            EntryName::Tunnel(number) => Change::Tunnel(number, None),
-            EntryName::Tcam(index) => Change::Tcam(index, None),
-            EntryName::Mac(key) => Change::Mac(key, None),
-            EntryName::Ipv4(address) => Change::Ipv4(address, None),
-            EntryName::Mpls(label) => Change::Mpls(label, None),
-            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-            EntryName::Miss => Change::Miss(None),
-            EntryName::Port(port) => Change::Port(port, None),
-        }
-    }
 }

@@ -55,7 +55,7 @@ const FABRIC: [&str; 9] = [
 ];
 const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
 const LINUX: [&str; 11] = with(FABRIC, ["axon-external", "axon-fabric"]);
-const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
+const DEMO: [&str; 12] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
 const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
