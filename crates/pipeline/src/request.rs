@@ -145,8 +145,8 @@ fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
 }
 
 impl EntryName {
-    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels and
-    /// options of ports.
+    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels
+    /// and options of ports.
     pub const fn is_looked_up(&self) -> bool {
         match self {
             EntryName::Tcam(_)
@@ -160,23 +160,6 @@ impl EntryName {
             | EntryName::Group(_)
             | EntryName::Tunnel(_)
             | EntryName::Port(_) => false,
-        }
-    }
-
-    /// The change that removes it.
-    pub const fn removal(self) -> Change {
-        match self {
-            EntryName::Udlk(id) => Change::Udlk(id, None),
-            EntryName::Interface(number) => Change::Interface(number, None),
-            EntryName::Group(number) => Change::Group(number, None),
-            EntryName::Tunnel(number) => Change::Tunnel(number, None),
-            EntryName::Tcam(index) => Change::Tcam(index, None),
-            EntryName::Mac(key) => Change::Mac(key, None),
-            EntryName::Ipv4(address) => Change::Ipv4(address, None),
-            EntryName::Mpls(label) => Change::Mpls(label, None),
-            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-            EntryName::Miss => Change::Miss(None),
-            EntryName::Port(port) => Change::Port(port, None),
         }
     }
 }

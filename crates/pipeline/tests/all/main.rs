@@ -2,6 +2,7 @@
 
 mod actions;
 mod equality;
+mod programs;
 mod reference;
 mod requests;
 mod rig;
