@@ -150,7 +150,7 @@ fn commit(lab: &Choice, switch: &str, request: &TablesRequest) -> Result<ExitCod
 /// What `axon table show --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The switch.
+    /// The name of the switch, such as `s1`.
     switch: &'a str,
     /// Each table that was asked for.
     tables: Vec<TableJson>,
@@ -161,11 +161,11 @@ struct Output<'a> {
 /// A table.
 #[derive(Serialize)]
 struct TableJson {
-    /// Its name.
+    /// The name of the table.
     table: TableName,
-    /// As many entries as it holds.
+    /// How many entries the table can hold.
     size: u32,
-    /// Its entries.
+    /// The entries that it has now.
     entries: Vec<EntryJson>,
 }
 
@@ -176,7 +176,7 @@ struct EntryJson {
     entry: String,
     /// Frames that met it; 0 for what no frame meets.
     frames: u64,
-    /// Their bytes as they came in, without FCS.
+    /// Bytes of these frames as they came in, without FCS.
     bytes: u64,
     /// Whether frames are looked up for it and counted.
     is_looked_up: bool,
