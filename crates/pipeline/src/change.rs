@@ -204,7 +204,7 @@ pub enum Reason {
     /// Entries still use it.
     #[error("{users} entries use it")]
     InUse {
-        /// How many.
+        /// Entries and groups that name it, each once.
         users: u32,
     },
     /// The transaction has the entry twice.

@@ -126,14 +126,15 @@ fn two_connections_that_start_together_take_a_path_each() {
 
 #[test]
 fn connections_that_share_a_path_part_when_they_ask_again() {
-    let mut world = boot(BCUBE);
+    // Slow links, as it takes long.
+    let mut world = boot(&BCUBE.replace("rate: 1Gbps", "rate: 50Mbps"));
     // While the way by 11 is broken both go by 00.
     let link = link_between(&world, 1, 21);
     world.inject(FaultKind::LinkDown(link));
     let sinks = [5001, 5002].map(|port| connect(&mut world, port));
-    world.run_for(Span::from_millis(500));
+    world.run_for(Span::from_secs(2));
     let shared: f64 = rates(&mut world, &sinks).iter().sum();
-    assert!((850.0..1000.0).contains(&shared), "{shared} Mb/s over one path");
+    assert!((40.0..50.0).contains(&shared), "{shared} Mb/s over one path");
     world.inject(FaultKind::LinkUp(link));
     // They ask every ten to eleven seconds.
     world.run_for(Span::from_secs(22));
