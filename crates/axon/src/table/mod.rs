@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 /// Show or change the tables of a programmable switch of a running lab
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
+    changed; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
