@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 /// Show or change the tables of a programmable switch of a running lab
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
+    changed; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -161,8 +163,8 @@ struct Output<'a> {
 /// A table.
 #[derive(Serialize)]
 struct TableJson {
-    /// The name of the table.
-    table: TableName,
+    /// The name of the table, such as `tcam`.
+    table: &'static str,
     /// How many entries the table can hold.
     size: u32,
     /// The entries that it has now.
@@ -209,7 +211,7 @@ fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     for EntryCount { table, size, .. } in counts {
         if only.is_none_or(|only| only == table) {
             let entries = entries(&socket, table)?.into_iter().map(EntryJson::of).collect();
-            tables.push(TableJson { table, size, entries });
+            tables.push(TableJson { table: table.name(), size, entries });
         }
     }
     ensure!(!tables.is_empty(), "{switch} has no such table");
