@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build test demo demo-lossless reproduce lint bench bench-ns3 fuzz docs
+.PHONY: help setup build python test demo demo-lossless reproduce lint bench bench-ns3 fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -18,15 +18,19 @@ setup: ## installs what is missing, or says what is
 build: setup ## the axon binary, in target/release
 	cargo build --release --locked -p axon
 
+python: setup ## the Python module `axon` in target/python, for control programs in Python
+	tools/python
+
 lint: setup
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 > /dev/null
 
-test: lint ## format, lints, docs, all tests, a short fuzz run
+test: lint python ## format, lints, docs, all tests, a short fuzz run
 	$(MAKE) --no-print-directory -C ebpf check
-	cargo test --locked --workspace
+	tools/python check
+	AXON_PYTHON=$(CURDIR)/target/python/bin/python cargo test --locked --workspace
 	tools/fuzz $(or $(FUZZ_SECONDS),10) quick
 
 # The demo alone, and quick to build: nothing of the simulator and the other papers.

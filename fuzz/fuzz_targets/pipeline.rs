@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     let mut reader = Reader::new(bytes);
     let mut next = || reader.byte();
     let mut draw = Draw(&mut next);
-    let Some(mut twins) = Twins::new(&mut draw) else { return };
+    let Some(mut twins) = Twins::new(&mut draw, 0) else { return };
     while twins.step(&mut draw).is_some() {}
     twins.finish();
 });

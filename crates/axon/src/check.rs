@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use axon_fabric::assemble::port_name;
-use axon_fabric::model::{End, Fabric, Wire};
+use axon_fabric::model::{End, Fabric, Network, Wire};
 use axon_fabric::units::span_text;
 use axon_linux::choice::choose;
 use axon_linux::machine::Machine;
@@ -44,12 +44,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         counted(fabric.faults.len() + fabric.faults_after_start.len(), "fault", "faults")
     )?;
     let Fabric { controller, .. } = &fabric;
-    link(
-        &mut out,
-        &format!("{}-p0", controller.name),
-        &end(&fabric, controller.at),
-        controller.wire,
-    )?;
+    if fabric.network != Network::Program {
+        let near = format!("{}-p0", controller.name);
+        link(&mut out, &near, &end(&fabric, controller.at), controller.wire)?;
+    }
     for host in &fabric.hosts {
         let at = End { switch: host.switch, port: host.port };
         link(&mut out, &format!("{}-p0", host.name), &end(&fabric, at), host.wire)?;
@@ -58,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         link(&mut out, &end(&fabric, one.a), &end(&fabric, one.b), one.wire)?;
     }
     crate::cli::say::print(&out)?;
-    if axon_fabric::has_lab_key(&fabric.keys) {
+    if fabric.network != Network::Program && axon_fabric::has_lab_key(&fabric.keys) {
         crate::cli::say::note!("warning: the key is the published lab key, which protects nothing");
     }
     let refused = |index| choose(&fabric, index, &Machine::ABLE).err();

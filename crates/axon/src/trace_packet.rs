@@ -44,12 +44,12 @@ struct Output<'a> {
     /// The switch.
     switch: &'a str,
     /// The frames, in the order of the capture.
-    frames: Vec<Way>,
+    frames: Vec<PacketWay>,
 }
 
 /// The way of one frame.
 #[derive(Serialize)]
-struct Way {
+struct PacketWay {
     /// Its number in the capture, from 1.
     number: u64,
     /// The port that it comes in by.
@@ -57,16 +57,25 @@ struct Way {
     /// Its bytes, without FCS.
     bytes: usize,
     /// What it meets, in order.
-    stages: Vec<Stage>,
+    stages: Vec<StageJson>,
     /// What would leave.
-    sent: Vec<Sent>,
+    sent: Vec<SentFrame>,
     /// Whether the control program would get it, or a copy.
     to_cpu: bool,
 }
 
+/// A stage of the pipeline.
+#[derive(Serialize)]
+struct StageJson {
+    /// The stage: parser, key, learn, lookup, modify or out.
+    stage: String,
+    /// What the frame meets there.
+    text: String,
+}
+
 /// A frame that would leave.
 #[derive(Serialize)]
-struct Sent {
+struct SentFrame {
     /// The port.
     port: String,
     /// The frame in hexadecimal.
@@ -96,7 +105,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         };
         let bytes = frame.bytes.to_vec();
         match ask(&socket, &TablesRequest::Explain(port, bytes))? {
-            TablesAnswer::Explained(way) => frames.push(Way::of(switch, port, &frame, way)),
+            TablesAnswer::Explained(way) => frames.push(PacketWay::of(switch, port, &frame, way)),
             TablesAnswer::NoSuchPort(port) => bail!("{switch} has no port {port}"),
             other => bail!("{other:?} is no answer to this"),
         }
@@ -139,19 +148,19 @@ fn ingress(switch: &str, named: Option<PortNo>, frame: &Frame<'_>) -> Result<Opt
     Ok((of == switch).then_some(port))
 }
 
-impl Way {
-    fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> Way {
+impl PacketWay {
+    fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> PacketWay {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let sent = way
             .sent
             .iter()
-            .map(|(port, bytes)| Sent { port: port_name(switch, *port), frame: hex(bytes) });
-        Way {
+            .map(|(port, bytes)| SentFrame { port: port_name(switch, *port), frame: hex(bytes) });
+        PacketWay {
             number: frame.number,
             port: port_name(switch, port),
             bytes: frame.bytes.len(),
             sent: sent.collect(),
-            stages: way.stages,
+            stages: way.stages.into_iter().map(stage).collect(),
             to_cpu: way.to_cpu,
         }
     }
@@ -163,8 +172,8 @@ impl Output<'_> {
         for way in &self.frames {
             // Writing to a String cannot fail.
             let _ = writeln!(text, "frame {}, {} B, in by {}", way.number, way.bytes, way.port);
-            for Stage { name, text: what } in &way.stages {
-                let _ = writeln!(text, "  {name:<6}  {what}");
+            for StageJson { stage, text: what } in &way.stages {
+                let _ = writeln!(text, "  {stage:<6}  {what}");
             }
             for sent in &way.sent {
                 let bytes = sent.frame.len() / 2;

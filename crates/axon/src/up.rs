@@ -2,8 +2,8 @@
 
 use crate::cli::real;
 use crate::cli::say::{self, note};
-use anyhow::Result;
-use axon_fabric::model::{Fabric, RouterKind};
+use anyhow::{Result, ensure};
+use axon_fabric::model::{Fabric, Network, RouterKind};
 use axon_linux::lab::{self, RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 every switch has a path to the controller, and the addresses of \
-    hosts are known; 1 not so in time: the lab is ended again; 2 it could not be started, or \
+    hosts are known, or every program is ready; 1 not so in time: the lab is ended again; 2 it could not be started, or \
     wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
@@ -40,7 +40,7 @@ pub struct Arguments {
     #[arg(long)]
     bare: bool,
     /// Seconds to wait until every switch has a path to the controller, and the controller knows
-    /// the addresses of all hosts
+    /// the addresses of all hosts; or until every program is ready
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
@@ -53,6 +53,12 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut fabric = real::load(&arguments.file)?;
     if let Some(router) = arguments.router {
+        ensure!(
+            fabric.network == Network::Axon,
+            "--router {}: {} has a program and no controller",
+            router.name(),
+            fabric.name
+        );
         fabric.set_router(router)?;
     }
     let options = UpOptions {
@@ -79,8 +85,12 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let name = lab.name();
     if !report.missing.is_empty() || !report.unknown.is_empty() {
         let seconds = arguments.timeout;
+        let missing = match fabric.network {
+            Network::Program => "whose program is not ready, or a link of which is down",
+            _ => "without a path to the controller",
+        };
         for (what, nodes) in [
-            ("without a path to the controller", &report.missing),
+            (missing, &report.missing),
             ("with an address that the controller does not know", &report.unknown),
         ] {
             if !nodes.is_empty() {

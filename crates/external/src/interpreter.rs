@@ -24,8 +24,8 @@ pub enum StartError {
     NoInterpreter(PathBuf, std::io::Error),
     /// It has no module of ours.
     #[error(
-        "{0} has no module `axon` ({1}); run `make python` and set {VARIABLE}=target/python/bin/python, \
-         or `pip install ./crates/py` into it"
+        "{0} has no module `axon` ({1}); run `make python` and set \
+         {VARIABLE}=target/python/bin/python, or `pip install ./crates/py` into it"
     )]
     NoModule(PathBuf, String),
     /// Its module is of another build.
@@ -78,6 +78,11 @@ impl Interpreter {
         Ok(Interpreter { path, limits: Limits::default() })
     }
 
+    /// Its name or path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The same with other limits.
     #[must_use]
     pub fn with_limits(self, limits: Limits) -> Interpreter {
@@ -115,7 +120,8 @@ impl Interpreter {
     }
 }
 
-/// Starts the program in `file` for real ports, in the interpreter that [`Interpreter::find`] finds.
+/// Starts the program in `file` for real ports, in the interpreter that [`Interpreter::find`]
+/// finds.
 ///
 /// # Errors
 /// See [`StartError`].

@@ -1,5 +1,5 @@
-//! The switch's end that waits for its program: for simulations, where time stands only for what the
-//! simulation does.
+//! The switch's end that waits for its program: for simulations, whose time goes on only with what
+//! they do.
 
 use crate::channel::ChannelError;
 use crate::limits::Limits;

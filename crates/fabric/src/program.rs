@@ -4,14 +4,17 @@ use crate::error::Problem;
 use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes, Topology};
 use crate::identity;
 use crate::model::{Fabric, Network};
-use axon_pipeline::{PipelineConfig, Sizes};
+use axon_node::{Input, Node};
+use axon_pipeline::{PipelineConfig, ProgramNode, Sizes};
 use axon_programs::site::PlanPort;
-use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape};
+use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape, Site};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
+use axon_wire::{FrameBuf, Time};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The highest number of an object that entries name, and one.
 const NUMBERS: u32 = 1 << 16;
@@ -19,6 +22,8 @@ const NUMBERS: u32 = 1 << 16;
 const ENTRIES_MAX: u32 = 1 << 20;
 /// Bytes that a program in Python may put before frames between switches.
 const PYTHON_OVERHEAD_BYTES: usize = 64;
+/// Switches whose programs are tried with tables of other sizes.
+const TRIED_MAX: usize = 64;
 /// The longest frame of an Ethernet with the ordinary MTU.
 const FRAME_BYTES: usize = 1514;
 
@@ -57,9 +62,34 @@ pub(crate) fn check(fabric: &Fabric) -> Result<(), Problem> {
     };
     let mut with_addresses = fabric.clone();
     fix_addresses(&mut with_addresses);
-    kind.check(&plan(&with_addresses)).map_err(|unsuitable| {
+    let plan = plan(&with_addresses);
+    kind.check(&plan).map_err(|unsuitable| {
         Problem::new("program", format!("{kind} cannot run here"), unsuitable.expected)
-    })
+    })?;
+    if fabric.dcb.is_some() && !kind.knows_tags() {
+        let what = format!("{kind} has no entries for frames with a priority tag");
+        return Err(Problem::new("dcb", what, "program: bridge, or no dcb"));
+    }
+    check_sizes(fabric, *kind, plan)
+}
+
+/// Lets the programs of the first switches fill tables of sizes that the file asks for.
+fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Problem> {
+    if fabric.program.as_ref().is_none_or(|setup| setup.sizes == Sizes::default()) {
+        return Ok(());
+    }
+    let plan = Arc::new(plan);
+    for index in 0..fabric.switches.len().min(TRIED_MAX) {
+        let site = Site { plan: plan.clone(), node: index as u32, seed: 0 };
+        let config = pipeline_config(fabric, index, 0);
+        let mut node: ProgramNode<FrameBuf> = ProgramNode::new(config, kind.program(site));
+        node.handle(Time::ZERO, Input::Timeout, &mut Vec::new());
+        if let Some(failure) = node.program().failure() {
+            let what = format!("{}: {failure}", fabric.switches[index].name);
+            return Err(Problem::new("program.tables", what, "larger tables"));
+        }
+    }
+    Ok(())
 }
 
 /// Reads `program`, which takes the place of a network.
@@ -186,5 +216,38 @@ pub fn fix_addresses(fabric: &mut Fabric) {
     let mut free = pool.map(Ipv4Addr::from_bits).filter(|ip| !used.contains(ip));
     for host in fabric.hosts.iter_mut().filter(|host| host.ip.is_none()) {
         host.ip = reserved.get(&host.mac).copied().or_else(|| free.next());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    const DCB: &str = "dcb: {classes: [{priorities: [0, 1, 2, 4, 5, 6, 7], ets: 50}, \
+                       {priorities: [3], ets: 50, lossless: true}]}\n";
+
+    fn refusal(topology: &str, more: &str) -> String {
+        let text = format!("name: a\ntopology: {{{topology}}}\nlinks: {{rate: 1Gbps}}\n{more}");
+        match crate::parse("a.yaml".as_ref(), &text) {
+            Ok(_) => String::new(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn what_a_program_cannot_run_on_is_refused_with_its_key() {
+        let (ring, tree) = ("ring: {switches: 3}", "fat_tree: {k: 4}");
+        for (topology, more, expected) in [
+            (ring, "program: bcube\n", "program: bcube cannot run here"),
+            (ring, "program: nothing\n", "the name of a program that ships"),
+            (ring, "network: ecmp\nprogram: bridge\n", "either program or network"),
+            (ring, "program: {name: bridge, python: a.py}\n", "not exactly one of name and python"),
+            (ring, "program: {name: bridge, tables: {tcam: 0}}\n", "program.tables.tcam"),
+            (ring, "program: {name: bridge, tables: {tcam: 64}}\n", "program.tables: s1: "),
+            (tree, &format!("program: fat_tree\n{DCB}"), "dcb: fat_tree has no entries"),
+        ] {
+            let refusal = refusal(topology, more);
+            assert!(refusal.contains(expected), "{more}: {refusal}");
+        }
+        assert_eq!(refusal(ring, &format!("program: bridge\n{DCB}")), "");
+        assert_eq!(refusal(tree, "program: {name: fat_tree, tables: {tcam: 256}}\n"), "");
     }
 }

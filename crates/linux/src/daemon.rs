@@ -12,7 +12,7 @@ use crate::kernel::{Kernel, KernelSettings, Plane};
 use crate::machine::{self, Machine};
 use crate::port::link_mtu;
 use crate::process::{run, seed};
-use crate::programmable::Programmable;
+use crate::programmable::{self, Programmable};
 use crate::record::{Identity, Setup, digest};
 use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
@@ -50,7 +50,7 @@ const NODE_FRAMES_PER_MS: u16 = 20;
 pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
     let (index, _) = checked_switch(fabric, name, &options.taps)?;
     choose(fabric, index, &allowed(options))?;
-    Ok(())
+    programmable::check(fabric)
 }
 
 /// What this machine allows a switch with these options: some need every frame in the process.
@@ -102,7 +102,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     let (index, ports) = checked_switch(fabric, name, &options.taps)?;
     let choice = choose(fabric, index, &allowed(options))?;
     if fabric.network == Network::Program {
-        return programmable(fabric, (name, index), ports, choice, options);
+        return program(fabric, (name, index), ports, choice, options);
     }
     let clock = Clock::start();
     // Its lock is held until the daemon ends.
@@ -134,7 +134,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 }
 
 /// Runs a programmable switch. It seals no messages, so it keeps no incarnation.
-fn programmable(
+fn program(
     fabric: &Fabric,
     (name, index): (&str, usize),
     ports: Vec<PortSetup>,
@@ -142,7 +142,10 @@ fn programmable(
     options: &DaemonOptions,
 ) -> Result<()> {
     let (clock, seed) = (Clock::start(), seed()?);
-    let (node, config) = Programmable::of(fabric, index, seed)?;
+    let (node, config) = match options.record {
+        Some(_) => Programmable::recordable(fabric, index, seed)?,
+        None => Programmable::of(fabric, index, seed)?,
+    };
     let text = options.record.as_ref().and_then(|record| record.fabric.clone());
     let identity = text.map(|fabric| Identity {
         kind: NodeKind::Programmable,

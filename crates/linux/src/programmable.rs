@@ -11,6 +11,19 @@ use axon_programs::Site;
 use axon_wire::{FrameBuf, PortNo, Time};
 use std::sync::Arc;
 
+/// Whether this machine can run the program of a fabric, if it has one: a file in Python needs an
+/// interpreter with the module `axon`.
+///
+/// # Errors
+/// There is no such file, or no such interpreter.
+pub(crate) fn check(fabric: &Fabric) -> Result<()> {
+    let source = fabric.program.as_ref().map(|setup| &setup.source);
+    let Some(ProgramSource::Python(path)) = source else { return Ok(()) };
+    let name = || format!("program {}", path.display());
+    std::fs::metadata(path).with_context(name)?;
+    axon_external::Interpreter::find().map(drop).with_context(name)
+}
+
 /// A programmable switch that can say what its program is called.
 pub(crate) struct Programmable {
     node: ProgramNode<FrameBuf>,
@@ -44,6 +57,26 @@ impl Programmable {
         let config = program::pipeline_config(&fabric, index, seed);
         let node = ProgramNode::new(config.clone(), program);
         Ok((Programmable { node, program: name }, config))
+    }
+
+    /// The same for a recording: what it does must follow from its inputs.
+    ///
+    /// # Errors
+    /// As [`Programmable::of`], or the program is in Python: when its process answers is chance.
+    pub(crate) fn recordable(
+        fabric: &Fabric,
+        index: usize,
+        seed: u64,
+    ) -> Result<(Programmable, PipelineConfig)> {
+        let source = fabric.program.as_ref().map(|setup| &setup.source);
+        if let Some(ProgramSource::Python(path)) = source {
+            bail!(
+                "program {}: a switch with a program in Python cannot be recorded, as its answers \
+                 do not follow from its inputs alone",
+                path.display()
+            );
+        }
+        Programmable::of(fabric, index, seed)
     }
 }
 

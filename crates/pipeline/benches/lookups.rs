@@ -256,7 +256,7 @@ fn whole(job: &Job, frames: usize, hertz: f64) {
 
 fn bare(job: &Job, frames: usize, hertz: f64) {
     let config = PipelineConfig::with_ports(PORTS, MacAddr([2; 6]));
-    let mut tables = Tables::new(config.sizes, PORTS);
+    let mut tables = Tables::new(config.sizes, PORTS, 0);
     tables.commit(&interfaces()).expect("room for all interfaces");
     tables.commit(&job.changes).expect("room for all entries");
     let best = best_of(frames, || {
@@ -271,10 +271,9 @@ fn bare(job: &Job, frames: usize, hertz: f64) {
 }
 
 /// Lookups, memory and updates of both methods on the same rules and keys.
-fn methods(kind: rules::Kind, count: usize, hertz: f64) {
-    let rows = kind.rows(count, &mut Random(6));
+fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
     let at = rules::at_its_place;
-    let keys = rules::keys(&rows, 4096, &mut Random(7));
+    let keys = rules::keys(rows, 4096, &mut Random(7));
     let keys: Vec<_> = keys.iter().map(|key| at(key)).collect();
     let masked: Vec<rules::Row> = rows.iter().map(|row| (at(&row.value), at(&row.mask))).collect();
     let (mut bits, mut tuples) = (tcam::Tcam::new(12), tuple_space::TupleSpace::default());
@@ -314,10 +313,10 @@ fn methods(kind: rules::Kind, count: usize, hertz: f64) {
         tuples.set(index, value, mask);
     });
     // By 512 entries: a line for each value of each half of 12 bytes, and one more.
-    let bits_bytes = count.div_ceil(512) * (12 * 2 * 16 * 64 + 64 + 2);
+    let bits_bytes = rows.len().div_ceil(512) * (12 * 2 * 16 * 64 + 64 + 2);
     println!(
         "{:<12} {:>5} | {:>7.1} {:>7.0} {:>7.0} {:>7.0} | {:>7.1} {:>7.0} {:>7.0} {:>7.0} {:>6}",
-        kind.name,
+        name,
         masked.len(),
         1e-6 / by_bits,
         by_bits * hertz,
@@ -354,9 +353,11 @@ fn main() {
         println!("rules, entries | M/s, cycles, KiB, ns per update | the same, and masks");
         for kind in rules::KINDS {
             for count in [128, 512, 2048].into_iter().take(if quick { 1 } else { 3 }) {
-                methods(kind, count, hertz);
+                methods(kind.name, &kind.rows(count, &mut Random(6)), hertz);
             }
         }
+        methods("index route", &rules::index_routing(8, 3), hertz);
+        methods("index route", &rules::index_routing(16, 8), hertz);
     }
     if has(0, "transactions") {
         transactions::measure(if quick { 1 } else { 31 });

@@ -85,8 +85,8 @@ impl Label {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modify {
-    /// Takes one off the TTL of IPv4 (with its checksum, RFC 1624) or the hop limit of IPv6. A frame
-    /// whose TTL is 1 or 0 is dropped as `ttl_expired` instead.
+    /// Takes one off the TTL of IPv4 (with its checksum, RFC 1624) or the hop limit of IPv6. A
+    /// frame whose TTL is 1 or 0 is dropped as `ttl_expired` instead.
     DecrementTtl,
     /// Sets the DSCP of IPv4 or IPv6 (RFC 2474): 0 to 63. ECN bits stay.
     SetDscp(u8),

@@ -101,6 +101,23 @@ impl EntryName {
             EntryName::Miss | EntryName::Port(_) => None,
         }
     }
+
+    /// The change that removes it.
+    pub const fn removal(self) -> Change {
+        match self {
+            EntryName::Udlk(id) => Change::Udlk(id, None),
+            EntryName::Interface(number) => Change::Interface(number, None),
+            EntryName::Group(number) => Change::Group(number, None),
+            EntryName::Tunnel(number) => Change::Tunnel(number, None),
+            EntryName::Tcam(index) => Change::Tcam(index, None),
+            EntryName::Mac(key) => Change::Mac(key, None),
+            EntryName::Ipv4(address) => Change::Ipv4(address, None),
+            EntryName::Mpls(label) => Change::Mpls(label, None),
+            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
+            EntryName::Miss => Change::Miss(None),
+            EntryName::Port(port) => Change::Port(port, None),
+        }
+    }
 }
 
 impl fmt::Display for EntryName {
@@ -187,7 +204,7 @@ pub enum Reason {
     /// Entries still use it.
     #[error("{users} entries use it")]
     InUse {
-        /// How many.
+        /// Entries and groups that name it, each once.
         users: u32,
     },
     /// The transaction has the entry twice.

@@ -249,14 +249,13 @@ mod tests {
             let reversed: Vec<Ranked> = all.iter().rev().cloned().collect();
             let window = Window { first: 0, count: 8 };
             let winner = |changes: Vec<Change>| {
-                let matching = changes.into_iter().rev().find_map(|change| match change {
+                changes.into_iter().rev().find_map(|change| match change {
                     Change::Tcam(_, Some(entry)) => {
                         let hit = entry.value[1] == byte & entry.mask[1];
                         hit.then_some(entry.action)
                     }
                     _ => None,
-                });
-                matching
+                })
             };
             let one = arrange(&all, &keys(), window).map(winner);
             let other = arrange(&reversed, &keys(), window).map(winner);

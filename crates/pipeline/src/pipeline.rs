@@ -15,7 +15,7 @@ use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::meter::Meter;
 use axon_plane::ports::{FrameMeta, HeaderKind, Ports};
 use axon_plane::{PuntLimit, ethernet};
-use axon_wire::{Bytes, Frame, HopWidth, MacAddr, PortNo, Priority, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
 
 /// The size and the limits of a pipeline.
 #[derive(Clone, Debug)]
@@ -35,7 +35,8 @@ pub struct PipelineConfig {
     pub queue_bytes_max: Bytes,
     /// What each port may send to the control program.
     pub cpu: PuntLimit,
-    /// Makes [`Target::Spread`] choose otherwise than in other switches.
+    /// Makes [`Target::Spread`] choose otherwise than in other switches, and hash tables collide
+    /// otherwise.
     pub seed: u64,
     /// Traffic classes, shared memory and flow control, where there are any.
     pub dcb: Option<Box<DcbConfig>>,
@@ -85,7 +86,7 @@ impl<B: Frame> Pipeline<B> {
             set.expect("a configuration that was checked");
         }
         Pipeline {
-            tables: Tables::new(config.sizes, config.ports),
+            tables: Tables::new(config.sizes, config.ports, config.seed),
             ports,
             cpu: alloc::vec![(config.cpu, Meter::new(config.cpu)); usize::from(config.ports)],
             config,
@@ -109,7 +110,7 @@ impl<B: Frame> Pipeline<B> {
 
     /// Sends a frame of the control program out of `port`, past the tables.
     pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action<B>>) {
-        let frame = B::with_headroom(0, frame);
+        let frame = B::with_headroom(FrameBuf::HEADROOM, frame);
         let mut meta = self.ports.originate(now, frame);
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
@@ -127,7 +128,7 @@ impl<B: Frame> Pipeline<B> {
         frame: &[u8],
         out: &mut Vec<Action<B>>,
     ) {
-        let frame = B::with_headroom(axon_wire::FrameBuf::HEADROOM, frame);
+        let frame = B::with_headroom(FrameBuf::HEADROOM, frame);
         let meta = self.ports.originate(now, frame);
         match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
             Some(reason) => self.ports.discard(meta, reason, out),

@@ -83,8 +83,8 @@ pub trait Program: Send {
         None
     }
 
-    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for that
-    /// before traffic begins.
+    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for
+    /// that before traffic begins.
     fn is_ready(&self) -> bool {
         true
     }
@@ -100,6 +100,9 @@ pub trait Program: Send {
         None
     }
 }
+
+/// How often what a program sends may come back to it before anything else happens.
+const ROUNDS_MAX: u32 = 8;
 
 /// A switch: a pipeline and its control program.
 pub struct ProgramNode<B> {
@@ -120,14 +123,6 @@ impl<B: Frame> ProgramNode<B> {
     /// The data plane.
     pub fn pipeline(&self) -> &Pipeline<B> {
         &self.pipeline
-    }
-
-    /// Makes changes of the tables that an operator wants, past the program.
-    ///
-    /// # Errors
-    /// The first change that cannot be made, and why.
-    pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
-        self.pipeline.commit(changes)
     }
 
     /// The control program.
@@ -172,15 +167,20 @@ impl<B: Frame> ProgramNode<B> {
         call(&mut **program, &mut Session { pipeline, now, actions });
     }
 
-    /// Hands what is for the program to it, and the rest to the runtime.
+    /// Hands what is for the program to it, and the rest to the runtime. What it injects may come
+    /// back to it, but not for ever: of the last round nothing does.
     fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+        let mut rounds = 0;
         while !self.actions.is_empty() {
+            rounds += 1;
             for action in core::mem::take(&mut self.actions) {
                 let Action::Punt { ingress, frame, .. } = action else {
                     out.push(action);
                     continue;
                 };
-                let reason = if self.program.takes_packets() {
+                let reason = if rounds > ROUNDS_MAX {
+                    Drop::PuntLimit
+                } else if self.program.takes_packets() {
                     self.act(now, |program, control| {
                         let received = Received { ingress, frame: frame.bytes() };
                         program.receive_packet(now, received, control);

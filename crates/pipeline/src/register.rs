@@ -1,5 +1,5 @@
-//! Registers: counters and states that a control program reads by name (ReadRegister, WriteRegister;
-//! paper 004 §3.3.2).
+//! Registers: counters and states that a control program reads by name (ReadRegister,
+//! WriteRegister; paper 004 §3.3.2).
 
 use crate::change::EntryName;
 use axon_wire::PortNo;
@@ -22,7 +22,8 @@ pub enum Register {
     TxFrames(PortNo),
     /// Their bytes, without FCS.
     TxBytes(PortNo),
-    /// Frames that came in by a port and were dropped, for whatever reason.
+    /// Frames that came in by a port and were dropped, for whatever reason; what ends in normal
+    /// operation ([`Drop::is_ordinary`](axon_node::Drop::is_ordinary)) is none.
     Dropped(PortNo),
     /// 1 if the port has carrier, else 0.
     PortUp(PortNo),
@@ -53,8 +54,8 @@ impl fmt::Display for Register {
 }
 
 impl Register {
-    /// The register of a port by the name that [`Display`](fmt::Display) writes, as the paper writes
-    /// them; `None` if there is none of that name.
+    /// The register of a port by the name that [`Display`](fmt::Display) writes, as the paper
+    /// writes them; `None` if there is none of that name.
     pub fn of_port(name: &str) -> Option<Register> {
         let (what, port) = name.rsplit_once("_PORT")?;
         let port = PortNo(port.parse().ok()?);

@@ -2,9 +2,10 @@
 //! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], in postcard's encoding.
 
 use crate::change::{Change, ChangeError, EntryName};
-use crate::explain::Explanation;
+use crate::explain::{Explanation, Stage};
 use crate::pipeline::Pipeline;
 use crate::tables::{EntryCount, Shown, TableName};
+use alloc::format;
 use alloc::vec::Vec;
 use axon_wire::{Frame, PortNo};
 use serde::{Deserialize, Serialize};
@@ -95,7 +96,7 @@ pub(crate) fn serve<B: Frame>(
         TablesRequest::Explain(port, frame) => {
             let is_there = port.index() < usize::from(pipeline.config().ports);
             match is_there {
-                true => TablesAnswer::Explained(pipeline.explain(port, &frame)),
+                true => TablesAnswer::Explained(fit(pipeline.explain(port, &frame))),
                 false => TablesAnswer::NoSuchPort(port),
             }
         }
@@ -108,6 +109,23 @@ fn commit<B: Frame>(pipeline: &mut Pipeline<B>, changes: &[Change]) -> TablesAns
         Ok(()) => TablesAnswer::Committed(changes.len() as u32),
         Err(error) => TablesAnswer::Refused(error),
     }
+}
+
+/// As many of the frames that would leave as a page takes, and at least one.
+fn fit(mut way: Explanation) -> Explanation {
+    let mut bytes = 0;
+    let fits = |(_, frame): &&(PortNo, Vec<u8>)| {
+        let is_first = bytes == 0;
+        bytes += frame.len();
+        is_first || bytes <= PAGE_BYTES_MAX
+    };
+    let kept = way.sent.iter().take_while(fits).count();
+    let more = way.sent.split_off(kept).len();
+    if more > 0 {
+        let text = format!("{more} more copies, which no answer has room for");
+        way.stages.push(Stage { name: "out".into(), text });
+    }
+    way
 }
 
 /// The entries from the place `first` on that fit a page, and at least one.
@@ -127,8 +145,8 @@ fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
 }
 
 impl EntryName {
-    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels and
-    /// options of ports.
+    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels
+    /// and options of ports.
     pub const fn is_looked_up(&self) -> bool {
         match self {
             EntryName::Tcam(_)
@@ -142,23 +160,6 @@ impl EntryName {
             | EntryName::Group(_)
             | EntryName::Tunnel(_)
             | EntryName::Port(_) => false,
-        }
-    }
-
-    /// The change that removes it.
-    pub const fn removal(self) -> Change {
-        match self {
-            EntryName::Udlk(id) => Change::Udlk(id, None),
-            EntryName::Interface(number) => Change::Interface(number, None),
-            EntryName::Group(number) => Change::Group(number, None),
-            EntryName::Tunnel(number) => Change::Tunnel(number, None),
-            EntryName::Tcam(index) => Change::Tcam(index, None),
-            EntryName::Mac(key) => Change::Mac(key, None),
-            EntryName::Ipv4(address) => Change::Ipv4(address, None),
-            EntryName::Mpls(label) => Change::Mpls(label, None),
-            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-            EntryName::Miss => Change::Miss(None),
-            EntryName::Port(port) => Change::Port(port, None),
         }
     }
 }

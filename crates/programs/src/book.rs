@@ -2,7 +2,7 @@
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_pipeline::{Change, ChangeError, Control, EntryName};
+use axon_pipeline::{Change, ChangeError, Control, EntryName, Reason};
 
 /// All entries that a program has made.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +12,8 @@ pub struct Book {
 
 impl Book {
     /// Makes the tables what `wanted` says, which has each entry once. Entries that stay keep
-    /// their counters.
+    /// their counters. What is not wanted and named by entries of others, as an operator may make
+    /// them, stays until they are gone and there is another change.
     ///
     /// # Errors
     /// The first change that cannot be made; the tables are as before.
@@ -21,33 +22,73 @@ impl Book {
         wanted: Vec<Change>,
         control: &mut dyn Control,
     ) -> Result<(), ChangeError> {
-        let wanted: BTreeMap<EntryName, Change> =
+        let mut wanted: BTreeMap<EntryName, Change> =
             wanted.into_iter().map(|change| (change.entry(), change)).collect();
         let gone = self.entries.keys().filter(|name| !wanted.contains_key(name));
-        let gone = gone.map(|&name| removal(name));
+        let gone = gone.map(|name| name.removal());
         let new = wanted.iter().filter(|(name, change)| self.entries.get(name) != Some(change));
-        let changes: Vec<Change> = gone.chain(new.map(|(_, change)| change.clone())).collect();
-        if !changes.is_empty() {
-            control.commit(&changes)?;
-            self.entries = wanted;
+        let mut changes: Vec<Change> = gone.chain(new.map(|(_, change)| change.clone())).collect();
+        while !changes.is_empty() {
+            let Err(error) = control.commit(&changes) else { break };
+            let ChangeError { entry, reason: Reason::InUse { .. }, .. } = error else {
+                return Err(error);
+            };
+            // Every round has one removal less.
+            let Some(used) = self.entries.get(&entry).filter(|_| !wanted.contains_key(&entry))
+            else {
+                return Err(error);
+            };
+            wanted.insert(entry, used.clone());
+            changes.retain(|change| change.entry() != entry);
         }
+        self.entries = wanted;
         Ok(())
     }
 }
 
-/// The change that takes an entry away.
-fn removal(name: EntryName) -> Change {
-    match name {
-        EntryName::Udlk(id) => Change::Udlk(id, None),
-        EntryName::Interface(number) => Change::Interface(number, None),
-        EntryName::Group(number) => Change::Group(number, None),
-        EntryName::Tunnel(number) => Change::Tunnel(number, None),
-        EntryName::Tcam(index) => Change::Tcam(index, None),
-        EntryName::Mac(key) => Change::Mac(key, None),
-        EntryName::Ipv4(address) => Change::Ipv4(address, None),
-        EntryName::Mpls(label) => Change::Mpls(label, None),
-        EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-        EntryName::Miss => Change::Miss(None),
-        EntryName::Port(port) => Change::Port(port, None),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_pipeline::{Action, Group, Interface, Program, Received, TableName, Target};
+    use axon_wire::{PortNo, Time};
+    use core::net::Ipv4Addr;
+
+    /// Keeps a group while port 0 has carrier.
+    #[derive(Default)]
+    struct Keeper(Book);
+
+    impl Program for Keeper {
+        fn start(&mut self, _: Time, _: &mut dyn Control) {}
+
+        fn link(&mut self, _: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+            let mut wanted = Vec::new();
+            if up {
+                let interface = Interface::of(PortNo(0));
+                wanted.push(Change::Interface(0, Some(interface)));
+                wanted.push(Change::Group(0, Some(Group { interfaces: [0].into() })));
+            }
+            wanted.push(Change::Interface(1, Some(Interface::of(port))));
+            self.0.sync(wanted, control).unwrap();
+        }
+
+        fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
+    }
+
+    #[test]
+    fn what_an_operator_uses_stays_and_all_else_changes() {
+        let mut net = Net::new(plans::ring(3), |_| Box::new(Keeper::default()));
+        let count = |net: &Net| [TableName::Group, TableName::Interface].map(|of| net.count(0, of));
+        assert_eq!(count(&net), [1, 2]);
+        let address = Ipv4Addr::new(10, 9, 9, 9);
+        let entry = |action| Change::Ipv4(address, action);
+        net.commit(0, &[entry(Some(Action::from(Target::Spread(0))))]);
+        net.carrier(0, PortNo(0), false);
+        assert_eq!(count(&net), [1, 2], "the group is used, and the interface by the group");
+        net.commit(0, &[entry(None)]);
+        net.carrier(0, PortNo(1), false);
+        assert_eq!(count(&net), [0, 1]);
     }
 }

@@ -14,8 +14,15 @@ use axon_wire::constants::ethertype;
 /// Keys of the traps; programs have the others, from 0.
 const ARP_KEY: UdlkId = UdlkId(14);
 const LINK_STATE_KEY: UdlkId = UdlkId(15);
+/// Keys of the entries against labels: ingress port, and the EtherType behind a tag.
+const LABELS_KEY: UdlkId = UdlkId(12);
+const TAGGED_LABELS_KEY: UdlkId = UdlkId(13);
 /// The EtherType of a frame without a tag.
 const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
+/// The EtherType of labels (RFC 3032).
+const MPLS: u16 = 0x8847;
+/// The EtherType behind a tag.
+const TAGGED_ETHERTYPE: Field = Field::Bytes { first: 16, last: 17 };
 
 /// A value of the TCAM with its mask: all fields of a key in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,13 +80,21 @@ pub struct Entries {
     ports: u16,
     groups: BTreeMap<Vec<PortNo>, u16>,
     tcam: u16,
+    /// Entries of the TCAM that come before all others.
+    first: Vec<TcamEntry>,
 }
 
 impl Entries {
     /// Interfaces of all ports, and traps for ARP and link states.
     pub fn new(site: &Site) -> Entries {
         let ports = u16::try_from(site.own().ports.len()).unwrap_or(u16::MAX);
-        let mut entries = Entries { changes: Vec::new(), ports, groups: BTreeMap::new(), tcam: 0 };
+        let mut entries = Entries {
+            changes: Vec::new(),
+            ports,
+            groups: BTreeMap::new(),
+            tcam: 0,
+            first: Vec::new(),
+        };
         for (port, neighbour) in site.ports() {
             if neighbour == Neighbour::Nothing {
                 continue;
@@ -100,7 +115,34 @@ impl Entries {
 
     fn trap(&mut self, key: UdlkId, frame_type: FrameType, ethertype: u16) {
         self.push(Change::Udlk(key, Some(Udlk::of(frame_type, [ETHERTYPE]))));
-        self.tcam(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+        self.first(key, Match::new().exactly(&ethertype.to_be_bytes()), Action::cpu());
+    }
+
+    /// Labels are of switches only: frames that have some and come in by other ports end here, as
+    /// their senders could choose the way of each, and rounds.
+    pub fn refuse_labels(&mut self, site: &Site) {
+        let to_nodes = |there| matches!(there, Neighbour::Node(..));
+        let ports: Vec<PortNo> =
+            site.ports().filter(|(_, there)| !to_nodes(*there)).map(|(port, _)| port).collect();
+        if ports.is_empty() {
+            return;
+        }
+        let plain = Udlk::of(FrameType::Mpls, [Field::Ingress]);
+        let tagged = Udlk::of(FrameType::Tagged, [Field::Ingress, TAGGED_ETHERTYPE]);
+        self.push(Change::Udlk(LABELS_KEY, Some(plain)));
+        self.push(Change::Udlk(TAGGED_LABELS_KEY, Some(tagged)));
+        for port in ports {
+            let from = || Match::new().ingress(port);
+            self.first(LABELS_KEY, from(), Target::Drop);
+            let tagged = from().exactly(&MPLS.to_be_bytes());
+            self.first(TAGGED_LABELS_KEY, tagged, Target::Drop);
+        }
+    }
+
+    /// One more entry of the TCAM that comes before all of [`Entries::tcam`], whenever they come.
+    pub fn first(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
+        let (value, mask) = of.into_parts();
+        self.first.push(TcamEntry { udlk, value, mask, action: action.into() });
     }
 
     /// One more change.
@@ -112,7 +154,10 @@ impl Entries {
     /// it takes the place of the last: no table is so large.
     pub fn tcam(&mut self, udlk: UdlkId, of: Match, action: impl Into<Action>) {
         let (value, mask) = of.into_parts();
-        let entry = TcamEntry { udlk, value, mask, action: action.into() };
+        self.set_next(TcamEntry { udlk, value, mask, action: action.into() });
+    }
+
+    fn set_next(&mut self, entry: TcamEntry) {
         self.push(Change::Tcam(self.tcam, Some(entry)));
         self.tcam = self.tcam.saturating_add(1);
     }
@@ -136,7 +181,10 @@ impl Entries {
     }
 
     /// All changes.
-    pub fn into_changes(self) -> Vec<Change> {
+    pub fn into_changes(mut self) -> Vec<Change> {
+        for entry in core::mem::take(&mut self.first) {
+            self.set_next(entry);
+        }
         let Entries { mut changes, groups, .. } = self;
         changes.extend(groups.into_iter().map(|(ports, number)| {
             let interfaces = ports.iter().map(|port| port.0).collect();

@@ -107,6 +107,12 @@ impl ProgramKind {
         }
     }
 
+    /// Whether it forwards frames with a VLAN tag, as hosts with traffic classes send them. The keys
+    /// of the others are those of frames without one.
+    pub const fn knows_tags(self) -> bool {
+        matches!(self, ProgramKind::Bridge)
+    }
+
     /// Checks that the network is one that the program is made for.
     ///
     /// # Errors

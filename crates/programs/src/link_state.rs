@@ -167,11 +167,14 @@ impl LinkStates {
             return false;
         }
         if node == self.own {
-            // Of an earlier incarnation.
-            self.states.entry(node).or_default().sequence = state.sequence;
+            // Of an earlier incarnation. A port may have fallen silent since the last look.
+            let own = self.states.entry(node).or_default();
+            own.sequence = state.sequence;
+            let before = core::mem::take(&mut own.down);
             let dead = self.dead(now);
+            let has_changed = dead != before;
             self.report(dead, control);
-            return false;
+            return has_changed;
         }
         let frame = Message::Set { node, state: state.clone() }.emit(control.mac());
         self.flood(&frame, Some(ingress), control);
@@ -281,7 +284,58 @@ impl Message {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::sync::Arc;
+    use axon_pipeline::{Change, ChangeError, Register, RegisterError};
     use proptest::prelude::*;
+
+    /// A switch that does nothing.
+    struct Idle;
+
+    impl Control for Idle {
+        fn commit(&mut self, _: &[Change]) -> Result<(), ChangeError> {
+            Ok(())
+        }
+
+        fn read_register(&self, register: Register) -> Result<u64, RegisterError> {
+            Err(RegisterError::ReadOnly(register))
+        }
+
+        fn write_register(&mut self, register: Register, _: u64) -> Result<(), RegisterError> {
+            Err(RegisterError::ReadOnly(register))
+        }
+
+        fn send_packet(&mut self, _: PortNo, _: &[u8]) {}
+
+        fn inject_packet(&mut self, _: Option<PortNo>, _: &[u8]) {}
+
+        fn ports(&self) -> u16 {
+            2
+        }
+
+        fn is_up(&self, _: PortNo) -> bool {
+            true
+        }
+
+        fn mac(&self) -> MacAddr {
+            MacAddr([2; 6])
+        }
+    }
+
+    #[test]
+    fn a_port_that_is_found_dead_by_an_old_set_of_the_own_node_changes_what_is_down() {
+        let site = Site { plan: Arc::new(crate::plans::ring(3)), node: 0, seed: 0 };
+        let mut states = LinkStates::new(&site, Time::ZERO);
+        let ingress = *states.ports.keys().next().unwrap();
+        let mut remind = |sequence, now| {
+            let state = State { sequence, down: BTreeSet::new() };
+            let frame = Message::Set { node: 0, state }.emit(MacAddr([4; 6]));
+            let has_changed = states.receive(now, Received { ingress, frame: &frame }, &mut Idle);
+            (has_changed, states.down().len())
+        };
+        assert_eq!(remind(7, Time::ZERO), (false, 0));
+        assert_eq!(remind(9, Time::ZERO + SILENCE), (true, 2));
+        assert_eq!(remind(20, Time::ZERO + SILENCE), (false, 2));
+    }
 
     proptest! {
         #[test]

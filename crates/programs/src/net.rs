@@ -6,7 +6,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, Input, Node};
-use axon_pipeline::{PipelineConfig, Program, ProgramNode, TableName};
+use axon_pipeline::{Change, PipelineConfig, Program, ProgramNode, TableName};
 use axon_wire::host_frame::{self, Arp, Kind, classify};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
@@ -200,6 +200,11 @@ impl Net {
     /// Entries of a table of a node.
     pub fn count(&self, node: u32, table: TableName) -> u32 {
         self.nodes[node as usize].pipeline().tables().count(table).entries
+    }
+
+    /// An operator changes the tables of a node.
+    pub fn commit(&mut self, node: u32, changes: &[Change]) {
+        self.nodes[node as usize].commit(changes).unwrap();
     }
 
     pub fn node(&self, node: u32) -> &ProgramNode<FrameBuf> {

@@ -2,7 +2,8 @@
 //!
 //! In plain English: a design says which entries a switch has for a network of which some links
 //! are down. When a link fails or comes back, each program gets to know ([`crate::link_state`]),
-//! asks its design again, and makes what differs in one transaction. ARP is answered at the edge
+//! asks its design again, and makes what differs in one transaction. If the tables refuse it, they
+//! stay as they are, and it tries again every second. ARP is answered at the edge
 //! from the plan; no host is flooded.
 
 use crate::arp;
@@ -14,7 +15,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_pipeline::{Change, Control, Program, Received};
-use axon_wire::{MacAddr, PortNo, Time};
+use axon_wire::{MacAddr, PortNo, Span, Time};
+
+/// After so long a program tries again what its tables have refused.
+pub const RETRY: Span = Span::from_secs(1);
 
 /// What the tables of a switch are to be.
 pub trait Design: Send {
@@ -34,21 +38,25 @@ pub struct Planned<D> {
     design: D,
     book: Book,
     links: Option<LinkStates>,
+    /// Why the tables are not what they are to be.
     failure: Option<String>,
+    /// When to try again, after a failure.
+    retry_at: Option<Time>,
 }
 
 impl<D: Design> Planned<D> {
     /// The program of the switch at `site`.
     pub fn new(site: Site, design: D) -> Planned<D> {
-        Planned { site, design, book: Book::default(), links: None, failure: None }
+        let book = Book::default();
+        Planned { site, design, book, links: None, failure: None, retry_at: None }
     }
 
-    fn update(&mut self, control: &mut dyn Control) {
+    fn update(&mut self, now: Time, control: &mut dyn Control) {
         let down = self.links.as_ref().map_or_else(Down::new, LinkStates::down);
         let entries = self.design.entries(&self.site, Live::new(&self.site.plan, &down));
-        if let Err(error) = self.book.sync(entries, control) {
-            self.failure = Some(format!("the tables refuse its entries: {error}"));
-        }
+        let refused = self.book.sync(entries, control).err();
+        self.retry_at = refused.as_ref().map(|_| now + RETRY);
+        self.failure = refused.map(|error| format!("the tables refuse its entries: {error}"));
     }
 
     fn answer(&self, received: Received<'_>) -> Option<Vec<u8>> {
@@ -62,12 +70,12 @@ impl<D: Design> Planned<D> {
 impl<D: Design> Program for Planned<D> {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         self.links = Some(LinkStates::new(&self.site, now));
-        self.update(control);
+        self.update(now, control);
     }
 
     fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
         if self.links.as_mut().is_some_and(|links| links.link(now, port, up, control)) {
-            self.update(control);
+            self.update(now, control);
         }
     }
 
@@ -75,18 +83,20 @@ impl<D: Design> Program for Planned<D> {
         if let Some(reply) = self.answer(received) {
             control.send_packet(received.ingress, &reply);
         } else if self.links.as_mut().is_some_and(|links| links.receive(now, received, control)) {
-            self.update(control);
+            self.update(now, control);
         }
     }
 
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
-        if self.links.as_mut().is_some_and(|links| links.timeout(now, control)) {
-            self.update(control);
+        let has_changed = self.links.as_mut().is_some_and(|links| links.timeout(now, control));
+        if has_changed || self.retry_at.is_some_and(|at| at <= now) {
+            self.update(now, control);
         }
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.links.as_ref().map(LinkStates::deadline)
+        let hello = self.links.as_ref().map(LinkStates::deadline);
+        hello.into_iter().chain(self.retry_at).min()
     }
 
     fn is_ready(&self) -> bool {
@@ -95,5 +105,42 @@ impl<D: Design> Program for Planned<D> {
 
     fn failure(&self) -> Option<String> {
         self.failure.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::net::Net;
+    use crate::plans;
+    use alloc::boxed::Box;
+    use axon_pipeline::{Action, Target};
+    use core::net::Ipv4Addr;
+
+    /// One entry, for what is in the table of IPv4 besides has no room while a port is dead.
+    struct Greedy;
+
+    impl Design for Greedy {
+        fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
+            let is_whole = live.neighbours(site.node).count() == 2;
+            let count = if is_whole { 1 } else { 8192 };
+            let action = || Some(Action::from(Target::Drop));
+            (0..count).map(|n| Change::Ipv4(Ipv4Addr::from_bits(n), action())).collect()
+        }
+    }
+
+    #[test]
+    fn what_the_tables_refuse_is_tried_again_and_its_failure_ends() {
+        let mut net = Net::new(plans::ring(3), |site| Box::new(Planned::new(site, Greedy)));
+        let failure = |net: &Net| net.node(0).program().failure();
+        let other = |action| [Change::Ipv4(Ipv4Addr::BROADCAST, action)];
+        net.commit(0, &other(Some(Action::from(Target::Drop))));
+        let (_, port) = net.links().into_iter().find(|(node, _)| *node == 0).unwrap();
+        net.carrier(0, port, false);
+        assert!(failure(&net).unwrap().contains("the table is full"));
+        net.commit(0, &other(None));
+        net.run(Span::from_millis(1100));
+        assert_eq!(failure(&net), None);
+        assert_eq!(net.count(0, axon_pipeline::TableName::Ipv4), 8192);
     }
 }

@@ -17,7 +17,7 @@ use crate::entries::{Entries, Match};
 use crate::live::{Live, Towards};
 use crate::planned::Design;
 use crate::site::{Plan, PlanHost, Site};
-use crate::tree::{Place, Tree};
+use crate::tree::{DOWN, Place, Tree};
 use alloc::vec::Vec;
 use axon_baselines::portland::plane::Location;
 use axon_pipeline::{Action, Change, Field, MacKey, Modify, Target, Udlk, UdlkId};
@@ -92,14 +92,14 @@ impl Switch<'_> {
         let tree = self.design.tree;
         for pod in 0..2 * tree.half() {
             let of: Vec<u32> = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod).collect();
-            let ways: Vec<Vec<PortNo>> = of.iter().map(|&edge| self.towards.ports(edge)).collect();
-            // The way that most of the pod has; they differ only where links have failed.
-            let common = |way: &Vec<PortNo>| ways.iter().filter(|other| *other == way).count();
-            let Some(usual) = ways.iter().max_by_key(|way| common(way)) else { continue };
-            let target = self.entries.one_of(usual);
+            // Only down: what has come down and is of no edge switch may not go up again.
+            let down = of.iter().find(|&&edge| self.towards.distance(edge) == DOWN);
+            let usual = down.map_or(Vec::new(), |&edge| self.towards.ports(edge));
+            let target = self.entries.one_of(&usual);
             self.entries.tcam(KEY, anywhere().pod(self.design.location(of[0])), target);
-            for (&edge, way) in of.iter().zip(&ways).filter(|(_, way)| *way != usual) {
-                let target = self.entries.one_of(way);
+            let ways = of.into_iter().map(|edge| (edge, self.towards.ports(edge)));
+            for (edge, way) in ways.filter(|(_, way)| *way != usual) {
+                let target = self.entries.one_of(&way);
                 self.entries.tcam(KEY, anywhere().at(self.design.location(edge)), target);
             }
         }
@@ -256,5 +256,27 @@ mod tests {
         assert_eq!(ends(at(3, 1)), 4);
         assert_eq!(ends(at(9, 0)), 2, "of no pod");
         assert_eq!(ends(MacAddr::BROADCAST), 0);
+    }
+
+    #[test]
+    fn a_position_that_is_not_there_ends_without_any_link_too() {
+        let plan = plans::fat_tree(4);
+        let design = PortLand::of(&plan).unwrap();
+        let of = |_: &Site| design.clone();
+        let mut net =
+            Net::new(plan.clone(), |site| Box::new(Planned::new(site.clone(), of(&site))));
+        for (node, port) in net.links() {
+            net.link(node, port, false);
+            for (from, pod) in [(0_u32, 3), (0, 0), (15, 0), (15, 3)] {
+                for flow in 0..4 {
+                    let host = &plan.hosts[from as usize];
+                    let nobody = Location { pod, position: 7 }.pmac(0, 1);
+                    let frame = crate::net::datagram(host.mac, nobody, host.ip, host.ip, flow);
+                    net.send(from, &frame);
+                    assert!(net.hops.len() <= 3 && net.drops.len() == 1, "{node} {port}");
+                }
+            }
+            net.link(node, port, true);
+        }
     }
 }

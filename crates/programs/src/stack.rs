@@ -52,6 +52,7 @@ impl Stack {
 impl Design for Stack {
     fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
         let mut entries = Entries::new(site);
+        entries.refuse_labels(site);
         for (port, there) in site.ports() {
             let target = match there {
                 Neighbour::Nothing => continue,

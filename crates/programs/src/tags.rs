@@ -50,6 +50,7 @@ impl Design for Tags {
         let towards = Towards::new(live, site.node);
         let is_edge = site.hosts().next().is_some();
         let mut entries = Entries::new(site);
+        entries.refuse_labels(site);
         for (number, host) in (0..).zip(&site.plan.hosts) {
             let own = self.label(site.node, number);
             let (transit, pushed) = if host.node == site.node {

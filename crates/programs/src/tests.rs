@@ -7,7 +7,7 @@ use crate::plans;
 use crate::site::{Neighbour, Plan};
 use alloc::vec::Vec;
 use axon_pipeline::TableName;
-use axon_wire::{PortNo, Span};
+use axon_wire::{PortNo, Span, host_frame};
 
 /// The fabrics whose tables follow from the plan.
 const PLANNED: [ProgramKind; 5] = [
@@ -203,6 +203,35 @@ fn networks_that_a_program_is_not_made_for_are_refused() {
     assert!(ProgramKind::FatTree.check(&plan).is_err(), "a host at an aggregation switch");
 }
 
+#[test]
+fn a_request_of_arp_to_one_station_is_answered_at_the_edge_too() {
+    for kind in PLANNED {
+        let mut net = net(kind, plans::fat_tree(4));
+        let (own, other) = (net.plan.hosts[0].clone(), net.plan.hosts[13].clone());
+        let mac = net.resolve(0, other.ip).unwrap();
+        net.send(0, &host_frame::request(own.mac, own.ip, mac, other.ip));
+        let reply = host_frame::reply(mac, other.ip, own.mac, own.ip);
+        assert_eq!(net.received, [(0, reply)], "{kind}");
+    }
+}
+
+#[test]
+fn hosts_send_no_labels() {
+    for (kind, plan) in
+        [(ProgramKind::Tags, plans::fat_tree(4)), (ProgramKind::Stack, plans::ring(6))]
+    {
+        let mut net = net(kind, plan);
+        let plain = [&[2; 12][..], &[0x88, 0x47]].concat();
+        let tagged = [&[2; 12][..], &[0x81, 0, 0, 1, 0x88, 0x47]].concat();
+        for (label, before) in (16..24_u32).flat_map(|label| [(label, &plain), (label, &tagged)]) {
+            let labels = [label << 12 | 64, label << 12 | 1 << 8 | 64].map(u32::to_be_bytes);
+            let frame = [&before[..], &labels.concat(), &[0x45; 60]].concat();
+            net.send(0, &frame);
+            assert_eq!((net.hops.len(), net.drops.len()), (0, 1), "{kind}: {frame:x?}");
+        }
+    }
+}
+
 /// Entries of the tables of a node: TCAM, labels, IPv4, MAC, interfaces, groups, tunnels.
 fn counts(net: &Net, node: u32) -> [u32; 7] {
     use TableName::{Group, Interface, Ipv4, Mac, Mpls, Tcam, Tunnel};
@@ -242,7 +271,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Tags),
             [
-                [traps, hosts, hosts, 0, plain, 0, 0],
+                [traps + k, hosts, hosts, 0, plain, 0, 0],
                 [traps, hosts, 0, 0, k, 0, 0],
                 [traps, hosts, 0, 0, k, 0, 0],
             ]
@@ -250,7 +279,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Stack),
             [
-                [traps, k, hosts, 0, plain, 0, 0],
+                [traps + k, k, hosts, 0, plain, 0, 0],
                 [traps, k, 0, 0, k, 0, 0],
                 [traps, k, 0, 0, k, 0, 0],
             ]
@@ -258,7 +287,7 @@ fn a_fabric_costs_as_many_entries_as_its_page_says() {
         assert_eq!(
             all(ProgramKind::Vl2),
             [
-                [traps + half, 0, hosts + edges, 0, plain, 1, edges],
+                [traps + k, 0, hosts + edges, 0, plain, 1, edges],
                 [traps, 0, edges + 1, 0, k, 1, 0],
                 [traps + edges, 0, edges, 0, k, 0, 0],
             ]

@@ -2,6 +2,9 @@
 
 use crate::site::{Plan, Shape};
 
+/// Links from a core switch straight down to an edge switch.
+pub const DOWN: u32 = 2;
+
 /// A fat tree of `k`-port switches: edge switches by pod, then aggregation switches by pod, then
 /// the core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -45,7 +45,8 @@ pub(crate) fn plain(place: &Place) -> PlainPlace {
     (shape, nodes.collect(), hosts.collect(), *prefix_len, place.node, place.seed)
 }
 
-/// The answer to a host's ARP request, if `frame` is one and `macs` has the address that it asks for.
+/// The answer to a host's ARP request, if `frame` is one and `macs` has the address that it asks
+/// for.
 #[pyfunction]
 pub(crate) fn arp_answer<'py>(
     py: Python<'py>,

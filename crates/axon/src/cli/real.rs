@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use axon_fabric::Problem;
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, Network};
 use axon_node::Secret;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -71,7 +71,8 @@ pub fn load_for_daemon(
     if let Some(what) = exposed_key_file(&fabric) {
         bail!(what);
     }
-    if axon_fabric::has_lab_key(&fabric.keys) {
+    // Programmable switches seal no messages.
+    if fabric.network != Network::Program && axon_fabric::has_lab_key(&fabric.keys) {
         let what = "the fabric's key is the published lab key, which protects nothing";
         if !dangers.insecure_lab_key {
             bail!(

@@ -57,7 +57,8 @@ struct SetArguments {
     /// interface 3
     #[arg(value_name = "CHANGE", required_unless_present = "file", conflicts_with = "file")]
     changes: Vec<String>,
-    /// Make the changes of this file, a list in JSON, in one transaction; `-` is standard input
+    /// Make the changes of this file, a list of texts in JSON, in one transaction; `-` is standard
+    /// input
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
@@ -109,27 +110,22 @@ fn split(arguments: &[String]) -> Vec<&str> {
     arguments.iter().flat_map(|words| words.split_whitespace()).collect()
 }
 
-/// The changes of a file: each in words, or as `axon table show --json` has them under `change`.
+/// The changes of a file, each in words.
 fn of_file(file: &Path) -> Result<Vec<Change>> {
-    const WANTED: &str = "a list of changes in JSON";
+    const WANTED: &str = "a list of changes in JSON, each in words";
     let name = output::name(file);
     let text = match output::is_standard(file) {
         true => std::io::read_to_string(std::io::stdin()),
         false => std::fs::read_to_string(file),
     };
     let text = text.map_err(|error| crate::cli::file::unread(file, &error, WANTED))?;
-    let list: Vec<serde_json::Value> =
+    let list: Vec<String> =
         serde_json::from_str(&text).with_context(|| format!("{name}: expected {WANTED}"))?;
     let mut changes = Vec::new();
-    for (number, value) in (1..).zip(list) {
-        let at = || format!("{name}: change {number}");
-        match value.as_str() {
-            Some(words) => {
-                let words: Vec<&str> = words.split_whitespace().collect();
-                changes.extend(read::to_set(&words).with_context(at)?);
-            }
-            None => changes.push(serde_json::from_value(value).with_context(at)?),
-        }
+    for (number, words) in (1..).zip(&list) {
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let read = read::to_set(&words);
+        changes.extend(read.with_context(|| format!("{name}: change {number}"))?);
     }
     Ok(changes)
 }
@@ -157,39 +153,44 @@ struct Output<'a> {
     /// The switch.
     switch: &'a str,
     /// Each table that was asked for.
-    tables: Vec<Table>,
+    tables: Vec<TableJson>,
     /// The action without a match, and options of ports; empty if one table was asked for.
-    rest: Vec<Entry>,
+    rest: Vec<EntryJson>,
 }
 
 /// A table.
 #[derive(Serialize)]
-struct Table {
+struct TableJson {
     /// Its name.
     table: TableName,
     /// As many entries as it holds.
     size: u32,
     /// Its entries.
-    entries: Vec<Entry>,
+    entries: Vec<EntryJson>,
 }
 
 /// An entry.
 #[derive(Serialize)]
-struct Entry {
+struct EntryJson {
     /// The entry in words, as `axon table set` takes them.
     entry: String,
     /// Frames that met it; 0 for what no frame meets.
     frames: u64,
     /// Their bytes as they came in, without FCS.
     bytes: u64,
-    /// The change that makes it.
-    change: Change,
+    /// Whether frames are looked up for it and counted.
+    is_looked_up: bool,
 }
 
-impl Entry {
-    fn of(shown: Shown) -> Entry {
+impl EntryJson {
+    fn of(shown: Shown) -> EntryJson {
         let Shown { change, frames, bytes } = shown;
-        Entry { entry: write::text(&change), frames, bytes, change }
+        EntryJson {
+            entry: write::text(&change),
+            frames,
+            bytes,
+            is_looked_up: change.entry().is_looked_up(),
+        }
     }
 }
 
@@ -207,13 +208,13 @@ fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     let mut tables = Vec::new();
     for EntryCount { table, size, .. } in counts {
         if only.is_none_or(|only| only == table) {
-            let entries = entries(&socket, table)?.into_iter().map(Entry::of).collect();
-            tables.push(Table { table, size, entries });
+            let entries = entries(&socket, table)?.into_iter().map(EntryJson::of).collect();
+            tables.push(TableJson { table, size, entries });
         }
     }
     ensure!(!tables.is_empty(), "{switch} has no such table");
     let rest = match only {
-        None => rest(&socket)?.into_iter().map(Entry::of).collect(),
+        None => rest(&socket)?.into_iter().map(EntryJson::of).collect(),
         Some(_) => Vec::new(),
     };
     let output = Output { switch, tables, rest };
@@ -226,7 +227,7 @@ impl Output<'_> {
     fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
-        for Table { table, size, entries } in &self.tables {
+        for TableJson { table, size, entries } in &self.tables {
             let _ = writeln!(text, "{table}: {} of {size}", entries.len());
             lines(&mut text, entries);
         }
@@ -236,14 +237,13 @@ impl Output<'_> {
 }
 
 /// A line for each entry: frames, bytes, and the entry in words.
-fn lines(text: &mut String, entries: &[Entry]) {
-    let width = |of: fn(&Entry) -> u64| {
+fn lines(text: &mut String, entries: &[EntryJson]) {
+    let width = |of: fn(&EntryJson) -> u64| {
         entries.iter().map(|entry| of(entry).to_string().len()).max().unwrap_or(0)
     };
     let (frames, bytes) = (width(|entry| entry.frames), width(|entry| entry.bytes));
     for entry in entries {
-        let counted = entry.change.entry().is_looked_up();
-        let _ = match counted {
+        let _ = match entry.is_looked_up {
             true => writeln!(
                 text,
                 "  {:>frames$} frames {:>bytes$} B  {}",

@@ -63,7 +63,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 16] = [
+const SECTIONS: [Section; 18] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -95,6 +95,8 @@ const SECTIONS: [Section; 16] = [
          without `format`.",
         ("Output", "axon/src/status.rs"),
     ),
+    section("`axon table show --json`", FORMAT, ("Output", "axon/src/table/mod.rs")),
+    section("`axon trace-packet --json`", FORMAT, ("Output", "axon/src/trace_packet.rs")),
 ];
 
 #[test]

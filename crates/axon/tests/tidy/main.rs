@@ -23,6 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-plane", &["axon-node", "axon-wire"]),
     ("axon-pipeline", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-programs", &PROGRAMS),
+    ("axon-external", &EXTERNAL),
+    ("axon-py", &PY),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
@@ -38,6 +40,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 const PROGRAMS: [&str; 5] =
     ["axon-baselines", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"];
+const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
+const PY: [&str; 5] = with(EXTERNAL, ["axon-external"]);
 const FABRIC: [&str; 9] = [
     "axon-capture",
     "axon-control",
@@ -51,13 +55,16 @@ const FABRIC: [&str; 9] = [
 ];
 const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
 const LINUX: [&str; 11] = with(FABRIC, ["axon-external", "axon-fabric"]);
-const DEMO: [&str; 11] = with(LINUX, ["axon-linux"]);
+const DEMO: [&str; 12] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
 const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 17] = with(BENCH, ["axon-bench"]);
+const AXON: [&str; 18] = with(BENCH, ["axon-bench", "axon-external"]);
 /// What tests of a crate may use besides, as they are part of nothing.
-const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[("axon-control", &["axon-plane", "axon-prove"])];
+const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
+    ("axon-control", &["axon-plane", "axon-prove"]),
+    ("axon-programs", &["axon-fabric"]),
+];
 /// A dependency needs one of these; terms joined by AND need to be here each.
 const LICENCES: &[&str] = &[
     "0BSD",

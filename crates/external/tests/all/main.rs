@@ -1,6 +1,7 @@
 //! Control programs in a process of their own, on a switch.
 
 mod ends;
+mod parity;
 mod python;
 mod rig;
 

@@ -42,7 +42,8 @@ class Fabric(axon.Program):
 
     def timeout(self):
         fault("timeout")
-        self.switch.send_packet(1, bytes.fromhex("020000000011020000000001") + b"\x88\xb5" + bytes(46))
+        addresses = bytes.fromhex("020000000011" "020000000001")
+        self.switch.send_packet(1, addresses + b"\x88\xb5" + bytes(46))
 "#;
 
 const PLACES: [&str; 6] = ["load", "__init__", "start", "link", "receive_packet", "timeout"];
@@ -57,7 +58,7 @@ const FAULTS: [(&str, &str); 5] = [
 ];
 
 /// A Python with the module; `None`, said aloud, where there is none.
-fn interpreter() -> Option<Interpreter> {
+pub fn interpreter() -> Option<Interpreter> {
     match Interpreter::find() {
         Ok(interpreter) => Some(interpreter),
         Err(error) => {

@@ -11,6 +11,7 @@ use super::state::StateDir;
 use super::supervisor::{Line, Progress};
 use crate::dataplane;
 use crate::machine::Machine;
+use crate::programmable;
 use crate::record::EXTENSION;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -57,6 +58,7 @@ pub fn up(
         let mut fabric = axon_fabric::load(file)?;
         axon_fabric::program::fix_addresses(&mut fabric);
         dataplane::check(&fabric).with_context(|| file.display().to_string())?;
+        programmable::check(&fabric)?;
         let mut options = UpOptions { machine: Some(Machine::ABLE), ..asked.clone() };
         let chosen = |options: &UpOptions| {
             options.dataplanes(&fabric).map_err(|error| axon_fabric::placed(file, error))

@@ -2,6 +2,7 @@
 
 use crate::agent::{self, AgentOptions};
 use crate::daemon;
+use crate::programmable::Programmable;
 use crate::record::{AgentSource, Setup, digest};
 use anyhow::{Context, Error, Result, bail};
 use axon_capture::recording::Header;
@@ -9,7 +10,7 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::AgentNode;
 use axon_fabric::FabricText;
 use axon_fabric::assemble::{controller_config, switch_config, switch_index};
-use axon_fabric::model::Fabric;
+use axon_fabric::model::{Fabric, Network};
 use axon_node::{Action, Input, Node, PortKind, Stored};
 use axon_plane::Plane;
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
@@ -22,6 +23,7 @@ pub(super) enum Rebuilt {
     Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
     Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
     Agent(Box<AgentNode<FrameBuf>>),
+    Programmable(Box<Programmable>),
 }
 
 impl Rebuilt {
@@ -77,6 +79,7 @@ impl Rebuilt {
             Rebuilt::Switch(node) => node.handle(now, input, out),
             Rebuilt::Controller(node) => node.handle(now, input, out),
             Rebuilt::Agent(node) => node.handle(now, input, out),
+            Rebuilt::Programmable(node) => node.handle(now, input, out),
         }
     }
 
@@ -85,7 +88,7 @@ impl Rebuilt {
         match self {
             Rebuilt::Switch(node) => node.discovery().kind(port),
             Rebuilt::Controller(node) => node.discovery().kind(port),
-            Rebuilt::Agent(_) => PortKind::Host,
+            Rebuilt::Agent(_) | Rebuilt::Programmable(_) => PortKind::Host,
         }
     }
 }
@@ -99,6 +102,11 @@ fn switch(header: &Header, fabric: &Fabric, seed: u64) -> Result<(Rebuilt, Incar
     let index = switch_index(fabric, &header.name).with_context(|| {
         format!("the recording is of another fabric: {} has no switch {}", fabric.name, header.name)
     })?;
+    if fabric.network == Network::Program {
+        let (node, config) = Programmable::recordable(fabric, index, seed)?;
+        let rebuilt = Rebuilt::Programmable(Box::new(node));
+        return Ok((rebuilt, Incarnation::default(), digest(&config)));
+    }
     let config = switch_config(fabric, index, header.incarnation.number, seed);
     let (id, digest) = (config.control.node.incarnation, digest(&config));
     Ok((Rebuilt::Switch(Box::new(config.on_software())), id, digest))

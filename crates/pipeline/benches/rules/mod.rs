@@ -118,6 +118,18 @@ impl Kind {
     }
 }
 
+/// Index source routing (004 section 3.2.1): for each of `digits` places of a path and each of
+/// `ports` values there, one entry that compares the index and the byte that it points at.
+pub fn index_routing(ports: u8, digits: u8) -> Vec<Pattern> {
+    let entry = |index: u8, port: u8| {
+        let mut pattern = Pattern::exact(&[index]).then(&Pattern::any(11));
+        let at = usize::from(index) + 1;
+        (pattern.value[at], pattern.mask[at]) = (port, 0xff);
+        pattern
+    };
+    (0..digits).flat_map(|index| (0..ports).map(move |port| entry(index, port))).collect()
+}
+
 /// Any, exact, unprivileged, or a range.
 fn ports(class: usize, random: &mut Random) -> Vec<Pattern> {
     const KNOWN: [u32; 12] = [20, 21, 22, 23, 25, 53, 80, 110, 123, 161, 443, 8080];

@@ -8,7 +8,7 @@ const CHANGES: usize = 1000;
 
 /// Tables that are full: interfaces, MACs, addresses, prefixes, TCAM.
 fn full() -> Tables {
-    let mut tables = Tables::new(Sizes::default(), crate::PORTS);
+    let mut tables = Tables::new(Sizes::default(), crate::PORTS, 0);
     let udlk: Udlk = rules::key();
     let rows = rules::KINDS[0].rows(4096, &mut Random(8));
     let mut all = interfaces();

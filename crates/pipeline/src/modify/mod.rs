@@ -1,6 +1,7 @@
 //! The modifiers: what an entry's action changes in a frame.
 
 mod ip;
+mod layout;
 mod mpls;
 mod tunnel;
 
@@ -9,8 +10,8 @@ use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
 use axon_plane::routes;
 use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth, PacketType};
-use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{Frame, MacAddr, PortNo};
+use layout::ip_header;
 
 /// Where destination and source MAC begin in a frame.
 const DESTINATION: usize = 0;
@@ -127,41 +128,6 @@ fn axon_header<B: Frame>(
         return Err(Drop::Malformed);
     }
     HeaderFields::parse(frame.bytes(), width).map_err(|_| Drop::Malformed)
-}
-
-/// The IP header of a frame and what follows it.
-fn ip_header<'a, B: Frame>(frame: &'a mut B, parsed: &Parsed) -> Result<ip::Header<'a>, Drop> {
-    let rest =
-        frame.bytes_mut().get_mut(usize::from(parsed.network_at)..).ok_or(Drop::Malformed)?;
-    ip::Header::new(rest, parsed.inner)
-}
-
-/// Makes room for `count` bytes before the network header: what is before them moves forward.
-fn insert<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
-    frame.push_front(count).map_err(|_| Drop::NoHeadroom)?;
-    let at = usize::from(parsed.network_at);
-    frame.bytes_mut().copy_within(count..count + at, 0);
-    Ok(())
-}
-
-/// Takes `count` bytes out behind EtherType and tag.
-fn remove<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
-    let at = usize::from(parsed.network_at);
-    if frame.bytes().len() < at + count {
-        return Err(Drop::Malformed);
-    }
-    frame.bytes_mut().copy_within(0..at, count);
-    frame.pop_front(count);
-    Ok(())
-}
-
-/// Sets the EtherType before the network header, and parses anew.
-fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethertype: u16) {
-    let at = usize::from(parsed.network_at).max(ETHERNET_BYTES);
-    if let Some(place) = frame.bytes_mut().get_mut(at - 2..at) {
-        place.copy_from_slice(&ethertype.to_be_bytes());
-    }
-    *parsed = Parsed::ethernet(frame.bytes());
 }
 
 #[cfg(test)]

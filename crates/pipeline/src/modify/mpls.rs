@@ -1,6 +1,6 @@
 //! Push, swap and pop of labels (RFC 3032), with the TTL of the uniform model (RFC 3443).
 
-use super::{insert, ip_header, remove, set_ethertype};
+use super::layout::{expose_ip, insert, ip_header, remove, set_ethertype};
 use crate::action::Label;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
@@ -9,8 +9,6 @@ use axon_wire::Frame;
 /// Bytes of a label.
 const LABEL: usize = 4;
 const ETHERTYPE_MPLS: u16 = 0x8847;
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// One entry of the label stack.
 #[derive(Clone, Copy)]
@@ -96,17 +94,5 @@ pub(super) fn pop<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Dr
     }
     expose_ip(frame, parsed)?;
     ip_header(frame, parsed)?.set_ttl(ttl);
-    Ok(())
-}
-
-/// What is behind EtherType and tag now is IP: its version says which EtherType.
-pub(super) fn expose_ip<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
-    let first = frame.bytes().get(usize::from(parsed.network_at));
-    let ethertype = match first.map(|byte| byte >> 4) {
-        Some(4) => ETHERTYPE_IPV4,
-        Some(6) => ETHERTYPE_IPV6,
-        _ => return Err(Drop::Malformed),
-    };
-    set_ethertype(frame, parsed, ethertype);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! IPv4 tunnels with a shim (RFC 2003, without options).
 
-use super::{insert, ip, ip_header, mpls, remove, set_ethertype};
+use super::ip;
+use super::layout::{expose_ip, insert, ip_header, remove, set_ethertype};
 use crate::action::Tunnel;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
@@ -57,6 +58,6 @@ pub(super) fn pop<B: Frame>(
         return Err(Drop::Malformed);
     }
     remove(frame, parsed, header_bytes + shim_bytes)?;
-    mpls::expose_ip(frame, parsed)?;
+    expose_ip(frame, parsed)?;
     ip_header(frame, parsed)?.decapsulate_ecn(tos)
 }

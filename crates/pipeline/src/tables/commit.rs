@@ -1,13 +1,13 @@
 //! Transactions: all changes or none.
 //!
 //! In plain English: each change is checked by itself. Then the entries that change are taken out,
-//! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are put
-//! in, and last the new entries. What is taken out is noted down; if something does not fit, what is
-//! new is taken out again, entries first, and what was there is put back, entries last. No frame is
-//! looked up in between.
+//! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are
+//! put in, and last the new entries. What is taken out is noted down; if something does not fit,
+//! what is new is taken out again, entries first, and what was there is put back, entries last. No
+//! frame is looked up in between.
 
 use super::entry::{Entry, Prefix};
-use super::exact::Folded;
+use super::exact::Seeded;
 use super::{KEYS_PER_TYPE, Key, Tables, TcamSlot};
 use crate::action::{Action, Group, Interface, Label, Mirror, Modify, Target, Tunnel};
 use crate::change::{Change, ChangeError, EntryName, Reason};
@@ -17,7 +17,6 @@ use crate::tables::tcam::Tcam;
 use crate::tables::{PortOptions, TcamEntry};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
-use core::hash::BuildHasherDefault;
 use hashbrown::HashMap;
 
 /// Modifications of one action.
@@ -40,7 +39,7 @@ impl Tables {
     /// # Errors
     /// The first change that cannot be made, and why.
     pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
-        let mut seen: HashMap<EntryName, u32, BuildHasherDefault<Folded>> = HashMap::default();
+        let mut seen: HashMap<EntryName, u32, Seeded> = HashMap::default();
         for (position, change) in (1..).zip(changes) {
             let entry = change.entry();
             let checked = match seen.insert(entry, position) {

@@ -1,19 +1,20 @@
 //! Exact match: a hash table of a fixed size.
 
 use super::entry::Entry;
-use core::hash::{BuildHasherDefault, Hasher};
+use core::hash::{BuildHasher, Hasher};
 use hashbrown::HashMap;
 
 /// Entries by keys of up to 64 bits.
 #[derive(Clone, Debug)]
 pub(super) struct Exact {
-    entries: HashMap<u64, Entry, BuildHasherDefault<Folded>>,
+    entries: HashMap<u64, Entry, Seeded>,
     size: u32,
 }
 
 impl Exact {
-    pub(super) fn new(size: u32) -> Exact {
-        Exact { entries: HashMap::default(), size }
+    /// An empty table; what `seed` is decides which keys collide.
+    pub(super) fn new(size: u32, seed: u64) -> Exact {
+        Exact { entries: HashMap::with_hasher(Seeded(seed)), size }
     }
 
     #[inline]
@@ -49,6 +50,20 @@ impl Exact {
     /// All entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Entry)> {
         self.entries.iter().map(|(&key, entry)| (key, entry))
+    }
+}
+
+/// Makes hashers that begin with a seed: hosts choose the addresses that a bridge learns, and do not
+/// know which of them collide.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Seeded(u64);
+
+impl BuildHasher for Seeded {
+    type Hasher = Folded;
+
+    #[inline]
+    fn build_hasher(&self) -> Folded {
+        Folded(self.0)
     }
 }
 

@@ -1,10 +1,10 @@
 //! Longest prefix match.
 //!
-//! In plain English: prefixes nest or are apart, so they divide all addresses into ranges, each with
-//! the longest prefix that covers it. The ranges stand in a sorted list. The first 12 bits of an
-//! address say which part of the list it is in, and a binary search finds its range there
-//! (M. Zec, L. Rizzo, M. Mikuc, "DXR: towards a billion routing lookups per second in software",
-//! CCR 2012).
+//! In plain English: prefixes nest or are apart, so they divide all addresses into ranges, each
+//! with the longest prefix that covers it. The ranges stand in a sorted list. The first 12 bits of
+//! an address say which part of the list it is in, and a binary search finds its range there (M.
+//! Zec, L. Rizzo, M. Mikuc, "DXR: towards a billion routing lookups per second in software", CCR
+//! 2012).
 
 use super::entry::{Prefix, mask};
 use alloc::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! The tables: what is in them, and how a frame is looked up.
 //!
-//! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by its
-//! label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
+//! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by
+//! its label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
 //! destination. TCAM comes before exact match before longest prefix match (paper 004 §4.1); of the
 //! exact-match tables the label comes before the address and the address before the MAC. Only the
 //! entry that wins counts the frame.
@@ -112,16 +112,17 @@ impl Verdict<'_> {
 }
 
 impl Tables {
-    /// Empty tables of these sizes for a switch of so many ports.
-    pub fn new(sizes: Sizes, ports: u16) -> Tables {
+    /// Empty tables of these sizes for a switch of so many ports. `seed` decides which addresses
+    /// collide in its hash tables; it should be unpredictable outside a simulation.
+    pub fn new(sizes: Sizes, ports: u16, seed: u64) -> Tables {
         Tables {
             keys: (0..UdlkId::COUNT).map(|_| None).collect(),
             of_type: Default::default(),
             tcam: Vec::new(),
             tcam_entries: 0,
-            mpls: Exact::new(sizes.mpls),
-            ipv4: Exact::new(sizes.ipv4),
-            mac: Exact::new(sizes.mac),
+            mpls: Exact::new(sizes.mpls, seed),
+            ipv4: Exact::new(sizes.ipv4, seed),
+            mac: Exact::new(sizes.mac, seed),
             prefixes: BTreeMap::new(),
             prefix_entries: Vec::new(),
             free_prefixes: Vec::new(),

@@ -36,7 +36,7 @@ fn run(number: u64) -> Seen {
     let mut random = Random(seed.0 << 32);
     let mut bytes = || Some(random.byte());
     let mut draw = Draw(&mut bytes);
-    let mut twins = Twins::new(&mut draw).expect("random bytes do not end");
+    let mut twins = Twins::new(&mut draw, 48).expect("random bytes do not end");
     for _ in 0..STEPS {
         twins.step(&mut draw).expect("random bytes do not end");
     }

@@ -2,7 +2,9 @@
 
 mod actions;
 mod equality;
+mod programs;
 mod reference;
+mod requests;
 mod rig;
 mod transactions;
 mod twins;

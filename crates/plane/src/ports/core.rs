@@ -19,7 +19,7 @@ use axon_node::counters::Counters;
 use axon_node::{Action, Awaited, Drop, Punt};
 use axon_wire::priority::Priority;
 use axon_wire::probe::ProbeUnit;
-use axon_wire::{Bytes, Frame, PortNo, Time};
+use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Time};
 
 /// The ports of one switch.
 ///
@@ -132,7 +132,7 @@ impl<B: Frame> Ports<B> {
     /// A copy of a frame, for a program that floods; counted at its ingress.
     pub fn copy(&mut self, meta: &FrameMeta<B>) -> FrameMeta<B> {
         self.counters.port_mut(meta.ingress).copies += 1;
-        FrameMeta { frame: B::with_headroom(0, meta.frame.bytes()), ..*meta }
+        FrameMeta { frame: B::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()), ..*meta }
     }
 
     /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any

@@ -92,9 +92,8 @@ impl Bridge {
         let flood = Group { interfaces: open.map(|(port, _)| port.0).collect() };
         wanted.push(Change::Group(FLOOD, Some(flood)));
         wanted.push(Change::Miss(Some(Target::Group(FLOOD).into())));
-        if let Err(error) = self.book.sync(wanted, control) {
-            self.failure = Some(format!("the tables refuse its entries: {error}"));
-        }
+        let refused = self.book.sync(wanted, control).err();
+        self.failure = refused.map(|error| format!("the tables refuse its entries: {error}"));
     }
 
     fn carry_out(&mut self, requests: Vec<Request>, control: &mut dyn Control) {

@@ -3,7 +3,8 @@
 //! The destination address is looked up by prefixes. The TCAM has, for a packet by proxy: where the
 //! proxy is, for each prefix; and at the proxy, where the packet within it goes on, for each prefix
 //! and each own host. Its key has the flag, the proxy's address and the destination of the packet
-//! within. A packet whose next hop is lost gets a second header, with a proxy, if there is a way
+//! within. What arrives here leaves its header by an entry of the TCAM too, which sees that there is
+//! one. A packet whose next hop is lost gets a second header, with a proxy, if there is a way
 //! around.
 
 use super::header::{self, BY_PROXY, IP_PROTOCOL, Purpose, SHIM_BYTES};
@@ -11,15 +12,17 @@ use super::local::Local;
 use super::routes::{Detour, Route, detour};
 use crate::server::{AddressBlock, HostPorts, prefixes};
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use axon_pipeline::{
     Action, Change, EntryName, Field, FrameType, Modify, Prefix, Target, TcamEntry, Udlk, UdlkId,
 };
-use axon_wire::PortNo;
 use core::net::Ipv4Addr;
 
 /// The key of flag, proxy and destination of the packet within.
 pub const FLAG_KEY: UdlkId = UdlkId(1);
+/// The key of what arrives at its server, and of what hosts may not send.
+const ARRIVAL_KEY: UdlkId = UdlkId(2);
+/// The key of tagged frames of hosts.
+const TAGGED_KEY: UdlkId = UdlkId(3);
 /// Bytes that a packet gets at most: two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
 /// The networks that there are entries for.
@@ -36,12 +39,17 @@ const PROXY_TUNNELS: u16 = 512;
 /// Hosts that the own hosts send to at one time at most.
 pub(super) const TARGETS_MAX: usize = PROXY_TUNNELS as usize;
 /// Filters come last in the TCAM.
-const FILTERS: u16 = 2000;
+const FILTERS: u16 = 1960;
 
-/// Places in the value of the key.
+/// Places in the value of the key of flag and proxy, and of that of arrivals, which has the address
+/// between protocol and flag.
 const KEY_BYTES: usize = 18;
+const ARRIVAL_KEY_BYTES: usize = 14;
 const INGRESS: usize = 0;
 const PROTOCOL: usize = 3;
+const DESTINATION: usize = 6;
+const ARRIVAL_FLAG: usize = 10;
+const ARRIVAL_PURPOSE: usize = 11;
 const FLAG: usize = 6;
 const PURPOSE: usize = 7;
 const PROXY: usize = 10;
@@ -60,7 +68,7 @@ pub(super) struct Recipient {
 /// Entries by their names.
 pub(super) type Entries = BTreeMap<EntryName, Change>;
 
-/// All entries of a server but those of its host ports.
+/// All entries of a server.
 pub(super) fn entries(
     local: &Local,
     routes: &[Route],
@@ -68,7 +76,8 @@ pub(super) fn entries(
     recipients: &[Recipient],
 ) -> Entries {
     let mut all = Builder { local, entries: Entries::new(), tcam: 0 };
-    all.add(Change::Udlk(FLAG_KEY, Some(key())));
+    hosts.entries().into_iter().for_each(|change| all.add(change));
+    keys().into_iter().for_each(|key| all.add(key));
     for (_, server) in local.cells.neighbours(local.own) {
         if let Some(interface) = local.interface(server) {
             all.add(Change::Interface(interface_to(local, server), Some(interface)));
@@ -78,7 +87,11 @@ pub(super) fn entries(
     let pop = Modify::TunnelPop { shim_bytes: SHIM_BYTES as u8 };
     for slot in hosts.slots() {
         let deliver = Action::from(Target::Interface(hosts.interface(slot))).with(pop.clone());
-        all.add(Change::Ipv4(own(slot), Some(deliver.clone())));
+        let arrival = matching(ARRIVAL_KEY, deliver.clone())
+            .is(DESTINATION, &own(slot).octets())
+            .is(ARRIVAL_FLAG, &[0])
+            .is(ARRIVAL_PURPOSE, &[Purpose::Data as u8]);
+        all.tcam(arrival.0);
         let within = Prefix { address: own(slot), length: 32 };
         all.at_proxy(within, deliver.with(pop.clone()));
     }
@@ -194,36 +207,68 @@ impl Builder<'_> {
         self.tcam(prefixed(entry, WITHIN, within));
     }
 
-    /// Announcements go to the program; hosts may not send DCell packets themselves.
+    /// Announcements go to the program; hosts may not send DCell packets themselves, nothing to
+    /// addresses of servers, and nothing with a tag.
     fn filters(&mut self, hosts: &HostPorts) {
-        let hello = matching(Action::cpu(), PURPOSE, &[Purpose::Hello as u8]);
-        self.add(Change::Tcam(FILTERS, Some(hello)));
-        let drop =
-            |port: PortNo| matching(Action::from(Target::Drop), INGRESS, &port.0.to_be_bytes());
-        for (index, port) in (FILTERS + 1..).zip(hosts.ports()) {
-            self.add(Change::Tcam(index, Some(drop(port))));
+        let hello = matching(FLAG_KEY, Action::cpu()).is(PURPOSE, &[Purpose::Hello as u8]);
+        let mut filters = alloc::vec![hello];
+        for port in hosts.ports() {
+            let from = |matches: Matching| matches.is(INGRESS, &port.0.to_be_bytes());
+            let drop = || Action::from(Target::Drop);
+            let servers = [AddressBlock::DCELL.first_byte()];
+            filters.push(from(matching(ARRIVAL_KEY, drop())));
+            filters.push(from(Matching::any(ARRIVAL_KEY, drop())).is(DESTINATION, &servers));
+            filters.push(from(Matching::any(TAGGED_KEY, drop())));
+        }
+        for (index, filter) in (FILTERS..).zip(filters) {
+            self.add(Change::Tcam(index, Some(filter.0)));
         }
     }
 }
 
-/// Ingress, protocol, flag, purpose, proxy, and the destination of what is within.
-fn key() -> Udlk {
+/// The lookup keys: ingress, protocol, flag, purpose, proxy, and the destination of what is within;
+/// ingress, protocol, destination, flag and purpose; ingress.
+fn keys() -> [Change; 3] {
     let bytes = |first, last| Field::Bytes { first, last };
-    let fields = [Field::Ingress, bytes(22, 25), bytes(34, 37), bytes(38, 41), bytes(58, 61)];
-    Udlk::of(FrameType::Ipv4, fields)
+    let flag = [Field::Ingress, bytes(22, 25), bytes(34, 37), bytes(38, 41), bytes(58, 61)];
+    let arrival = [Field::Ingress, bytes(22, 25), bytes(30, 33), bytes(34, 37)];
+    [
+        Change::Udlk(FLAG_KEY, Some(Udlk::of(FrameType::Ipv4, flag))),
+        Change::Udlk(ARRIVAL_KEY, Some(Udlk::of(FrameType::Ipv4, arrival))),
+        Change::Udlk(TAGGED_KEY, Some(Udlk::of(FrameType::Tagged, [Field::Ingress]))),
+    ]
 }
 
-/// An entry for DCell packets with these bytes in the key.
-fn matching(action: Action, at: usize, bytes: &[u8]) -> TcamEntry {
-    let (mut value, mut mask) = (alloc::vec![0; KEY_BYTES], alloc::vec![0; KEY_BYTES]);
-    (value[PROTOCOL], mask[PROTOCOL]) = (IP_PROTOCOL, 0xff);
-    value[at..at + bytes.len()].copy_from_slice(bytes);
-    mask[at..at + bytes.len()].fill(0xff);
-    TcamEntry { udlk: FLAG_KEY, value, mask, action }
+/// An entry of the TCAM in the making.
+struct Matching(TcamEntry);
+
+impl Matching {
+    /// For all frames that have the key.
+    fn any(udlk: UdlkId, action: Action) -> Matching {
+        let bytes = match udlk {
+            FLAG_KEY => KEY_BYTES,
+            ARRIVAL_KEY => ARRIVAL_KEY_BYTES,
+            _ => Field::Ingress.len(),
+        };
+        let (value, mask) = (alloc::vec![0; bytes], alloc::vec![0; bytes]);
+        Matching(TcamEntry { udlk, value, mask, action })
+    }
+
+    /// For those only that have these bytes at this place of the key.
+    fn is(mut self, at: usize, bytes: &[u8]) -> Matching {
+        self.0.value[at..at + bytes.len()].copy_from_slice(bytes);
+        self.0.mask[at..at + bytes.len()].fill(0xff);
+        self
+    }
+}
+
+/// For DCell packets.
+fn matching(udlk: UdlkId, action: Action) -> Matching {
+    Matching::any(udlk, action).is(PROTOCOL, &[IP_PROTOCOL])
 }
 
 fn by_proxy(action: Action) -> TcamEntry {
-    matching(action, FLAG, &[BY_PROXY])
+    matching(FLAG_KEY, action).is(FLAG, &[BY_PROXY]).0
 }
 
 /// The same for an address in the key with this prefix.
@@ -239,28 +284,5 @@ fn interface_to(local: &Local, neighbour: u32) -> u16 {
     match local.cells.level(local.own, neighbour) {
         0 => (neighbour % local.cells.size(0)) as u16,
         level => PEER_INTERFACES + level as u16,
-    }
-}
-
-/// The changes that make the tables `wanted` that are `present`.
-pub(super) fn changes(present: &Entries, wanted: &Entries) -> Vec<Change> {
-    let gone = present.keys().filter(|name| !wanted.contains_key(name)).map(|&name| removal(name));
-    let new = wanted.iter().filter(|(name, change)| present.get(name) != Some(change));
-    gone.chain(new.map(|(_, change)| change.clone())).collect()
-}
-
-fn removal(name: EntryName) -> Change {
-    match name {
-        EntryName::Udlk(id) => Change::Udlk(id, None),
-        EntryName::Interface(number) => Change::Interface(number, None),
-        EntryName::Group(number) => Change::Group(number, None),
-        EntryName::Tunnel(number) => Change::Tunnel(number, None),
-        EntryName::Tcam(index) => Change::Tcam(index, None),
-        EntryName::Mac(key) => Change::Mac(key, None),
-        EntryName::Ipv4(address) => Change::Ipv4(address, None),
-        EntryName::Mpls(label) => Change::Mpls(label, None),
-        EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-        EntryName::Miss => Change::Miss(None),
-        EntryName::Port(port) => Change::Port(port, None),
     }
 }

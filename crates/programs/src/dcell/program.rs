@@ -1,16 +1,18 @@
 //! The control program of a server.
 
 use super::cells::Cells;
-use super::entries::{self, Entries, HOST_INTERFACES, Recipient, TARGETS_MAX};
+use super::entries::{self, HOST_INTERFACES, Recipient, TARGETS_MAX};
 use super::header;
 use super::local::Local;
 use super::routes::{Route, routes};
+use crate::book::Book;
+use crate::planned::RETRY;
 use crate::server::{Hello, HostPorts, Neighbours, ipv4_packet};
 use crate::site::Site;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_pipeline::{ChangeError, Control, EntryName, Program, Received, Register};
+use axon_pipeline::{Control, EntryName, Program, Received, Register};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -28,15 +30,18 @@ pub(crate) struct Dcell {
     hosts: HostPorts,
     routes: Vec<Route>,
     /// The entries that stand in the tables.
-    present: Entries,
+    book: Book,
     /// Whom the own hosts send to.
     recipients: BTreeMap<Ipv4Addr, Used>,
     counted_at: Time,
-    /// When the next tick is due; `None` before the start and after a failure.
+    /// When the next tick is due; `None` before the start.
     tick_at: Option<Time>,
     /// Ticks so far.
     ticks: u64,
+    /// Why the tables are not what they are to be.
     failure: Option<String>,
+    /// When to try again, after a failure.
+    retry_at: Option<Time>,
 }
 
 /// A recipient, and when its entry last counted a packet.
@@ -53,36 +58,25 @@ impl Dcell {
             routes: routes(&cells, site.node),
             local: Local::new(site, cells),
             hosts: HostPorts::new(site, HOST_INTERFACES),
-            present: Entries::new(),
+            book: Book::default(),
             recipients: BTreeMap::new(),
             counted_at: Time::ZERO,
             tick_at: None,
             ticks: 0,
             failure: None,
+            retry_at: None,
         }
     }
 
     /// Makes the tables what they are to be with these neighbours and recipients, in one
-    /// transaction.
-    fn update(&mut self, control: &mut dyn Control) -> Result<(), ChangeError> {
+    /// transaction; if they refuse it, it is tried again. Hellos go on whatever the tables say.
+    fn update(&mut self, now: Time, control: &mut dyn Control) {
         let recipients: Vec<Recipient> =
             self.recipients.values().map(|used| used.recipient).collect();
         let wanted = entries::entries(&self.local, &self.routes, &self.hosts, &recipients);
-        control.commit(&entries::changes(&self.present, &wanted))?;
-        self.present = wanted;
-        Ok(())
-    }
-
-    /// The same where the program cannot go on without it.
-    fn must_update(&mut self, control: &mut dyn Control) {
-        if let Err(error) = self.update(control) {
-            self.fail(&error);
-        }
-    }
-
-    fn fail(&mut self, error: &ChangeError) {
-        self.failure = Some(error.to_string());
-        self.tick_at = None;
+        let refused = self.book.sync(wanted.into_values().collect(), control).err();
+        self.retry_at = refused.as_ref().map(|_| now + RETRY);
+        self.failure = refused.map(|error| error.to_string());
     }
 
     /// Takes a host's packet to a recipient without an entry.
@@ -95,10 +89,11 @@ impl Dcell {
             let Some(tunnel) = self.free_tunnel() else { return };
             let recipient = Recipient { ip, place, tunnel };
             self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
-            if self.update(control).is_err() {
+            self.update(now, control);
+            if self.failure.is_some() {
                 // The tables have no room for one more; others go when they are idle.
                 self.recipients.remove(&ip);
-                return;
+                return self.update(now, control);
             }
         }
         control.inject_packet(Some(port), frame);
@@ -122,7 +117,7 @@ impl Dcell {
         let before = self.recipients.len();
         self.recipients.retain(|_, used| now.since(used.at) < IDLE_MAX);
         if self.recipients.len() < before {
-            self.must_update(control);
+            self.update(now, control);
         }
     }
 }
@@ -130,17 +125,14 @@ impl Dcell {
 impl Program for Dcell {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         self.tick_at = Some(now);
-        match control.commit(&self.hosts.entries()) {
-            Ok(()) => self.must_update(control),
-            Err(error) => self.fail(&error),
-        }
+        self.update(now, control);
     }
 
-    fn link(&mut self, _: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+    fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
         if up {
             self.local.announce_at(port, control);
         } else if self.local.port_down(port) {
-            self.must_update(control);
+            self.update(now, control);
         }
     }
 
@@ -154,7 +146,7 @@ impl Program for Dcell {
         if let (Some(hello), Some(from)) = (hello, MacAddr::source_of(frame))
             && self.local.discover(now, ingress, from, &hello, control)
         {
-            self.must_update(control);
+            self.update(now, control);
         }
     }
 
@@ -165,8 +157,8 @@ impl Program for Dcell {
         self.tick_at = Some(now + Neighbours::PERIOD);
         self.ticks += 1;
         self.local.announce(control);
-        if self.local.expire(now) {
-            self.must_update(control);
+        if self.local.expire(now) || self.retry_at.is_some_and(|at| at <= now) {
+            self.update(now, control);
         }
         if now.since(self.counted_at) >= COUNT_EVERY {
             self.counted_at = now;
@@ -179,7 +171,7 @@ impl Program for Dcell {
     }
 
     fn is_ready(&self) -> bool {
-        self.ticks > READY_AFTER
+        self.ticks > READY_AFTER && self.failure.is_none()
     }
 
     fn failure(&self) -> Option<String> {

@@ -19,7 +19,7 @@ use crate::entries::{Entries, Match};
 use crate::live::{Live, Towards};
 use crate::planned::Design;
 use crate::site::{Plan, Site};
-use crate::tree::{Place, Tree};
+use crate::tree::{DOWN, Place, Tree};
 use alloc::vec::Vec;
 use axon_pipeline::{Action, Change, Field, FrameType, Modify, Prefix, Target, Udlk, UdlkId};
 use axon_wire::PortNo;
@@ -91,18 +91,18 @@ impl Design for FatTree {
 impl Lookup<'_> {
     /// One port for each pod, and for what does not go that way a port of its own.
     fn core(&mut self) {
-        let edges = self.design.tree.edges();
-        let mut of_pod: Vec<Vec<PortNo>> = Vec::new();
-        for pod in 0..2 * self.design.tree.half() {
-            // The way that most of the pod has; they differ only where links have failed.
-            let of = (0..edges).filter(|&edge| self.design.tree.pod(edge) == pod);
-            let ways: Vec<Vec<PortNo>> = of.map(|edge| self.towards.ports(edge)).collect();
-            let common = |way: &Vec<PortNo>| ways.iter().filter(|other| *other == way).count();
-            of_pod.push(ways.iter().max_by_key(|way| common(way)).cloned().unwrap_or_default());
-        }
+        let tree = self.design.tree;
+        // Only down: what has come down and is of no edge switch may not go up again.
+        let of_pod: Vec<Vec<PortNo>> = (0..2 * tree.half())
+            .map(|pod| {
+                let mut of = (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod);
+                let down = of.find(|&edge| self.towards.distance(edge) == DOWN);
+                down.map_or(Vec::new(), |edge| self.towards.ports(edge))
+            })
+            .collect();
         let design = self.design;
         for &(prefix, pod) in &design.pods {
-            self.below(prefix, &of_pod[pod as usize].clone());
+            self.below(prefix, &of_pod[pod as usize]);
         }
         for &(prefix, edge) in &design.edges {
             let ports = self.towards.ports(edge);
@@ -254,6 +254,24 @@ mod tests {
             assert_eq!(net.received, []);
             assert_eq!(net.hops.len(), hops, "{to}");
             assert_eq!(net.drops.iter().map(|drop| drop.1).collect::<Vec<_>>(), [reason], "{to}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_no_host_has_does_not_return_without_any_link_either() {
+        let plan = plans::structural(4);
+        let mut net = net(&plan);
+        let host = &plan.hosts[0];
+        for (node, port) in net.links() {
+            net.link(node, port, false);
+            for (ip, most) in [([10, 3, 7, 2], 3), ([10, 3, 7, 3], 3), ([10, 0, 7, 2], 3)] {
+                let frame =
+                    crate::net::datagram(host.mac, plan.hosts[9].mac, host.ip, ip.into(), 1);
+                net.send(0, &frame);
+                assert!(net.hops.len() <= most, "{node} {port}: {}", net.hops.len());
+                assert_eq!(net.drops.len(), 1, "{node} {port}");
+            }
+            net.link(node, port, true);
         }
     }
 }

@@ -31,6 +31,8 @@ use roles::Roles;
 const KEY: UdlkId = UdlkId(0);
 const OUTER: Field = Field::Bytes { first: 30, last: 33 };
 const INNER: Field = Field::Bytes { first: 50, last: 53 };
+/// The key that keeps hosts from sending to locators themselves: ingress port and destination.
+const ARRIVAL_KEY: UdlkId = UdlkId(1);
 /// Bytes of both headers.
 pub const OVERHEAD_BYTES: usize = 40;
 
@@ -138,6 +140,16 @@ impl Vl2 {
             };
             entries.push(Change::Ipv4(host.ip, Some(action)));
         }
+        entries.push(Change::Udlk(
+            ARRIVAL_KEY,
+            Some(Udlk::of(FrameType::Ipv4, [Field::Ingress, OUTER])),
+        ));
+        for host in site.hosts() {
+            let locators = Match::new()
+                .ingress(host.port)
+                .masked(&LOCATORS.to_be_bytes(), &LOCATORS_MASK.to_be_bytes());
+            entries.first(ARRIVAL_KEY, locators, Target::Drop);
+        }
     }
 }
 
@@ -170,6 +182,21 @@ mod tests {
             assert_eq!(hop.frame.len(), last.frame.len() + 20);
             let to = plan.hosts[13].ip;
             assert_eq!([address(&hop.frame, 30), address(&hop.frame, 50)], [edge, to]);
+        }
+    }
+
+    #[test]
+    fn hosts_send_nothing_to_locators_themselves() {
+        let plan = plans::fat_tree(4);
+        let design = Vl2::of(&plan).unwrap();
+        let mut net = Net::new(plan.clone(), |site| Box::new(Planned::new(site, design.clone())));
+        let host = &plan.hosts[0];
+        for to in [ANYCAST, locator(0), locator(3)] {
+            let mut frame = crate::net::datagram(host.mac, host.mac, host.ip, to, 1);
+            // As if there were a header within, for an edge switch.
+            frame[50..54].copy_from_slice(&locator(3).octets());
+            net.send(0, &frame);
+            assert_eq!((net.hops.len(), net.drops.len()), (0, 1), "{to}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! DCell: entries, paths, detours.
 
-use crate::net::Net;
+use crate::net::{Net, datagram};
 use axon_pipeline::TableName;
 use axon_programs::dcell::{Cells, path};
-use axon_wire::{PortNo, Span};
+use axon_programs::server::AddressBlock;
+use axon_wire::{MacAddr, PortNo, Span};
 
 const DCELL_1: &str = "{name: a, topology: {dcell: {n: 4, k: 1}}, program: dcell}";
 
@@ -30,13 +31,13 @@ fn all_pairs_reach_each_other_on_the_paths_of_the_paper() {
 
 #[test]
 fn a_server_needs_a_prefix_for_each_other_cell_and_twice_as_many_tcam_entries() {
-    // Cells of 4 are aligned: 3 servers and 4 other cells. One filter each for announcements and
-    // for the host, and at the proxy one more for the host.
+    // Cells of 4 are aligned: 3 servers and 4 other cells. One filter for announcements and three
+    // for the host, and where packets and those by proxy arrive one each for the host.
     let net = net(4, 1);
     for server in 0..20 {
         assert_eq!(net.count(server, TableName::Prefix), 3 + 4, "server {server}");
-        assert_eq!(net.count(server, TableName::Tcam), 2 * (3 + 4) + 3, "server {server}");
-        assert_eq!(net.count(server, TableName::Ipv4), 1);
+        assert_eq!(net.count(server, TableName::Tcam), 2 * (3 + 4) + 1 + 5, "server {server}");
+        assert_eq!(net.count(server, TableName::Ipv4), 0);
         assert_eq!(net.count(server, TableName::Interface), 4 + 1);
     }
     // Cells of 3 begin at 0, 3, 6 and 9: two prefixes each.
@@ -52,9 +53,28 @@ fn recipients_have_entries_while_packets_go_there() {
     for _ in 0..3 {
         net.datagram(0, 9, 1).unwrap();
     }
-    assert_eq!((net.count(0, TableName::Ipv4), net.count(0, TableName::Tunnel)), (2, 1));
+    assert_eq!((net.count(0, TableName::Ipv4), net.count(0, TableName::Tunnel)), (1, 1));
     net.run(Span::from_secs(40));
-    assert_eq!((net.count(0, TableName::Ipv4), net.count(0, TableName::Tunnel)), (1, 0));
+    assert_eq!((net.count(0, TableName::Ipv4), net.count(0, TableName::Tunnel)), (0, 0));
+}
+
+#[test]
+fn hosts_send_nothing_to_addresses_of_servers_themselves() {
+    let mut net = Net::new(DCELL_1);
+    let source = net.host_at(0).clone();
+    for (server, mac) in [(9, MacAddr([2; 6])), (0, MacAddr([2; 6])), (9, net.plan.nodes[0].mac)] {
+        for protocol in [17, 201] {
+            let to = AddressBlock::DCELL.address(server, 0);
+            let mut plain = datagram(source.mac, mac, source.ip, to, 1);
+            plain[23] = protocol;
+            let tagged = [&plain[..12], &[0x81, 0, 0, 1], &plain[12..]].concat();
+            for frame in [plain, tagged] {
+                (net.sent, net.received) = Default::default();
+                net.send(0, &frame);
+                assert_eq!((net.sent.len(), net.received.len()), (0, 0), "{frame:x?}");
+            }
+        }
+    }
 }
 
 /// All pairs, with a link or a switch lost: each gets through, by at most so many hops more.

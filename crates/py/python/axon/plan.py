@@ -99,7 +99,13 @@ def site_of(place: PlainPlace) -> Site:
                 name,
                 mac,
                 tuple(
-                    Port(number, *(there or (None, None)), host, rate)
+                    Port(
+                        number,
+                        node=None if there is None else there[0],
+                        node_port=None if there is None else there[1],
+                        host=host,
+                        rate_bits_per_second=rate,
+                    )
                     for number, (there, host, rate) in enumerate(ports)
                 ),
             )

@@ -76,8 +76,7 @@ def main() -> int:
         return 0
     except BaseException as error:
         node = os.environ.get("AXON_NODE", "a switch")
-        print(f"axon: the program of {node} has ended:", file=sys.stderr)
-        traceback.print_exc()
+        sys.stderr.write(f"axon: the program of {node} has ended:\n{traceback.format_exc()}")
         remote.failed(traceback.format_exception_only(error)[-1].strip())
         return 1
     return 0

@@ -133,7 +133,10 @@ impl Draw<'_> {
         }
         match self.below(4)? {
             0 => self.ipv6(frame),
-            1 => Some(frame.push(self.byte()?)),
+            1 => {
+                frame.push(self.byte()?);
+                Some(())
+            }
             _ => self.ipv4(frame, 1),
         }
     }

@@ -35,8 +35,9 @@ pub struct Twins {
 }
 
 impl Twins {
-    /// Empty tables, whose sizes are drawn, and four ports with carrier.
-    pub fn new(draw: &mut Draw) -> Option<Twins> {
+    /// Four ports with carrier, and tables whose sizes are drawn: empty, or with lookup keys, some
+    /// objects and up to `entries` entries.
+    pub fn new(draw: &mut Draw, entries: u32) -> Option<Twins> {
         let few = draw.one_in(3)?;
         let of = |few_entries, many| if few { few_entries } else { many };
         let sizes = Sizes {
@@ -63,16 +64,14 @@ impl Twins {
         };
         (0..PORTS).for_each(|port| twins.link(PortNo(port), true));
         // Objects first, so that most of what entries name is there.
-        let objects = |draw: &mut Draw| {
-            Some([draw.interface(false)?, draw.group(false)?, draw.tunnel(false)?])
-        };
-        for _ in 0..12 {
-            objects(draw)?.into_iter().for_each(|change| twins.commit(&[change]));
+        for _ in 0..entries / 4 {
+            let objects = [draw.interface(false)?, draw.group(false)?, draw.tunnel(false)?];
+            objects.into_iter().for_each(|change| twins.commit(&[change]));
         }
-        for id in (0..4).map(UdlkId) {
+        for id in (0..entries.min(4) as u8).map(UdlkId) {
             twins.commit(&[Change::Udlk(id, Some(draw.udlk()?))]);
         }
-        for _ in 0..40 {
+        for _ in 0..entries {
             let change = draw.change(&twins.reference)?;
             twins.commit(&[change]);
         }

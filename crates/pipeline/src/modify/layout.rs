@@ -1,0 +1,60 @@
+//! Where the headers of a frame are: room before the network header, and what its EtherType says.
+
+use super::ip;
+use crate::frame_type::Parsed;
+use axon_node::Drop;
+use axon_wire::Frame;
+use axon_wire::link::ETHERNET_BYTES;
+
+const ETHERTYPE_IPV4: u16 = 0x0800;
+const ETHERTYPE_IPV6: u16 = 0x86dd;
+
+/// The IP header of a frame and what follows it.
+pub(super) fn ip_header<'a, B: Frame>(
+    frame: &'a mut B,
+    parsed: &Parsed,
+) -> Result<ip::Header<'a>, Drop> {
+    let rest =
+        frame.bytes_mut().get_mut(usize::from(parsed.network_at)..).ok_or(Drop::Malformed)?;
+    ip::Header::new(rest, parsed.inner)
+}
+
+/// Makes room for `count` bytes before the network header: what is before them moves forward.
+pub(super) fn insert<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+    frame.push_front(count).map_err(|_| Drop::NoHeadroom)?;
+    let at = usize::from(parsed.network_at);
+    frame.bytes_mut().copy_within(count..count + at, 0);
+    Ok(())
+}
+
+/// Takes `count` bytes out behind EtherType and tag.
+pub(super) fn remove<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+    let at = usize::from(parsed.network_at);
+    if frame.bytes().len() < at + count {
+        return Err(Drop::Malformed);
+    }
+    frame.bytes_mut().copy_within(0..at, count);
+    frame.pop_front(count);
+    Ok(())
+}
+
+/// Sets the EtherType before the network header, and parses anew.
+pub(super) fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethertype: u16) {
+    let at = usize::from(parsed.network_at).max(ETHERNET_BYTES);
+    if let Some(place) = frame.bytes_mut().get_mut(at - 2..at) {
+        place.copy_from_slice(&ethertype.to_be_bytes());
+    }
+    *parsed = Parsed::ethernet(frame.bytes());
+}
+
+/// What is behind EtherType and tag now is IP: its version says which EtherType.
+pub(super) fn expose_ip<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
+    let first = frame.bytes().get(usize::from(parsed.network_at));
+    let ethertype = match first.map(|byte| byte >> 4) {
+        Some(4) => ETHERTYPE_IPV4,
+        Some(6) => ETHERTYPE_IPV6,
+        _ => return Err(Drop::Malformed),
+    };
+    set_ethertype(frame, parsed, ethertype);
+    Ok(())
+}
