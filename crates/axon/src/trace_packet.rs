@@ -41,7 +41,7 @@ pub struct Arguments {
 /// What `axon trace-packet --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The switch.
+    /// The name of the switch, such as `s1`.
     switch: &'a str,
     /// The frames, in the order of the capture.
     frames: Vec<PacketWay>,
@@ -50,15 +50,15 @@ struct Output<'a> {
 /// The way of one frame.
 #[derive(Serialize)]
 struct PacketWay {
-    /// Its number in the capture, from 1.
+    /// The number of the frame in the capture, from 1.
     number: u64,
     /// The port that it comes in by.
     port: String,
-    /// Its bytes, without FCS.
+    /// Bytes of the frame, without FCS.
     bytes: usize,
-    /// What it meets, in order.
+    /// What the frame meets, in order.
     stages: Vec<StageJson>,
-    /// What would leave.
+    /// Frames that would leave the switch.
     sent: Vec<SentFrame>,
     /// Whether the control program would get it, or a copy.
     to_cpu: bool,
@@ -76,7 +76,7 @@ struct StageJson {
 /// A frame that would leave.
 #[derive(Serialize)]
 struct SentFrame {
-    /// The port.
+    /// The port that it would leave by.
     port: String,
     /// The frame in hexadecimal.
     frame: String,
@@ -148,6 +148,12 @@ fn ingress(switch: &str, named: Option<PortNo>, frame: &Frame<'_>) -> Result<Opt
     Ok((of == switch).then_some(port))
 }
 
+impl StageJson {
+    fn of(stage: Stage) -> StageJson {
+        StageJson { stage: stage.name, text: stage.text }
+    }
+}
+
 impl PacketWay {
     fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> PacketWay {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -160,7 +166,7 @@ impl PacketWay {
             port: port_name(switch, port),
             bytes: frame.bytes.len(),
             sent: sent.collect(),
-            stages: way.stages.into_iter().map(stage).collect(),
+            stages: way.stages.into_iter().map(StageJson::of).collect(),
             to_cpu: way.to_cpu,
         }
     }

@@ -321,7 +321,7 @@ fn refused_by_key(lab: &Lab) -> u64 {
         let counts = match status.node().expect("it answers") {
             NodeTelemetry::Switch(node) => &node.refusals,
             NodeTelemetry::Controller(node) => &node.refusals,
-            NodeTelemetry::Agent(_) => return 0,
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => return 0,
         };
         counts.get(Refusal::BadSeal) + counts.get(Refusal::Unauthorised)
     };

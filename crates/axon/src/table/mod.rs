@@ -16,6 +16,8 @@ use std::process::ExitCode;
 
 /// Show or change the tables of a programmable switch of a running lab
 #[derive(clap::Args)]
+#[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
+    changed; 2 it could not be tried, or wrong usage")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -150,7 +152,7 @@ fn commit(lab: &Choice, switch: &str, request: &TablesRequest) -> Result<ExitCod
 /// What `axon table show --json` writes.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The switch.
+    /// The name of the switch, such as `s1`.
     switch: &'a str,
     /// Each table that was asked for.
     tables: Vec<TableJson>,
@@ -161,11 +163,11 @@ struct Output<'a> {
 /// A table.
 #[derive(Serialize)]
 struct TableJson {
-    /// Its name.
-    table: TableName,
-    /// As many entries as it holds.
+    /// The name of the table, such as `tcam`.
+    table: &'static str,
+    /// How many entries the table can hold.
     size: u32,
-    /// Its entries.
+    /// The entries that it has now.
     entries: Vec<EntryJson>,
 }
 
@@ -176,7 +178,7 @@ struct EntryJson {
     entry: String,
     /// Frames that met it; 0 for what no frame meets.
     frames: u64,
-    /// Their bytes as they came in, without FCS.
+    /// Bytes of these frames as they came in, without FCS.
     bytes: u64,
     /// Whether frames are looked up for it and counted.
     is_looked_up: bool,
@@ -209,7 +211,7 @@ fn show(arguments: &ShowArguments) -> Result<ExitCode> {
     for EntryCount { table, size, .. } in counts {
         if only.is_none_or(|only| only == table) {
             let entries = entries(&socket, table)?.into_iter().map(EntryJson::of).collect();
-            tables.push(TableJson { table, size, entries });
+            tables.push(TableJson { table: table.name(), size, entries });
         }
     }
     ensure!(!tables.is_empty(), "{switch} has no such table");

@@ -24,8 +24,8 @@ const AGAIN: Duration = Duration::from_millis(300);
 
 /// Announces the addresses of these hosts until the controller knows them all, or until `end`.
 /// Answers with those that it does not know; a host without an address counts as known. `on_look`
-/// gets the number of known hosts. Without a controller, each address is announced once. The calling
-/// process is in some host's namespace afterwards.
+/// gets the number of known hosts. Without a controller, each address is announced once. The
+/// calling process is in some host's namespace afterwards.
 pub(super) fn until_known<'a>(
     lab: &StateDir,
     plan: &Plan,

@@ -121,8 +121,8 @@ impl Lab {
     }
 
     /// The newest IPv4 address of each host, as the controller knows it; of a host that it does not
-    /// know, such as one whose link is cut, that which it was given when the lab was started. Programs
-    /// have no controller, and hosts the addresses of the start.
+    /// know, such as one whose link is cut, that which it was given when the lab was started. With
+    /// programs there is no controller, and hosts keep the addresses of the start.
     fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
         let given = self.state.load_plan()?.hosts;
         if fabric.network == Network::Program {

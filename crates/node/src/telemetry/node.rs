@@ -134,7 +134,7 @@ pub struct ProgrammableTelemetry {
     pub ready: bool,
     /// Why the program takes no packets any more; null as long as it does.
     pub failure: Option<String>,
-    /// How full its tables are.
+    /// How full each table of the switch is.
     pub tables: Vec<TableCount>,
     /// The counters of the data plane.
     pub plane: PlaneTelemetry,
@@ -143,11 +143,11 @@ pub struct ProgrammableTelemetry {
 /// How full a table of a programmable switch is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableCount {
-    /// Its name: `tcam`.
+    /// The name of the table, such as `tcam`.
     pub table: String,
-    /// Its entries.
+    /// How many entries the table has now.
     pub entries: u32,
-    /// As many as it holds.
+    /// How many entries the table can hold.
     pub size: u32,
 }
 
