@@ -141,7 +141,7 @@ mod tests {
         let other = |action| [Change::Ipv4(Ipv4Addr::BROADCAST, action)];
         net.commit(0, &other(Some(Action::from(Target::Drop))));
         let (_, port) = net.links().into_iter().find(|(node, _)| *node == 0).unwrap();
-        net.carrier(0, port, false);
+        net.link(0, port, false);
         assert!(failure(&net).unwrap().contains("the table is full"));
         net.commit(0, &other(None));
         net.run(Span::from_millis(1100));
