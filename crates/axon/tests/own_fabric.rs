@@ -64,7 +64,9 @@ fn commands(of_labs: bool) -> Vec<String> {
     let page = page();
     let lines = blocks(&page, "sh").join("\n");
     let is_of_lab = |line: &&str| {
-        ["axon up", "axon exec", "axon down"].iter().any(|start| line.starts_with(start))
+        ["axon up", "axon exec", "axon link", "axon down"]
+            .iter()
+            .any(|start| line.starts_with(start))
     };
     let chosen = lines.lines().filter(|line| is_of_lab(line) == of_labs);
     chosen.map(str::to_owned).collect()

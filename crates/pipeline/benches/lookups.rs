@@ -9,7 +9,7 @@
 //! Nothing is measured but the job: frames are made fresh between the timed passes. The best of
 //! many passes counts for lookups, since other work on the machine only ever adds time; of
 //! transactions the median counts. Cycles come from a chain of dependent additions, so they are
-//! core cycles at the clock of now.
+//! core cycles at the clock of now. Figures and what bounds them: docs/pipeline.md, "Lookups".
 
 extern crate alloc;
 

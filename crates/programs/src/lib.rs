@@ -16,6 +16,7 @@ pub mod book;
 pub mod bridge;
 pub mod dcell;
 pub mod entries;
+mod exceptions;
 pub mod fat_tree;
 pub mod kind;
 pub mod link_state;

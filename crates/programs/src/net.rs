@@ -5,8 +5,10 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, Input, Node};
-use axon_pipeline::{Change, PipelineConfig, Program, ProgramNode, TableName};
+use axon_node::{Action, Command, Done, Drop, Input, Node, Reply, Request, RequestId};
+use axon_pipeline::{
+    Change, PipelineConfig, Program, ProgramNode, TableName, TablesAnswer, TablesRequest,
+};
 use axon_wire::host_frame::{self, Arp, Kind, classify};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
@@ -204,7 +206,17 @@ impl Net {
 
     /// An operator changes the tables of a node.
     pub fn commit(&mut self, node: u32, changes: &[Change]) {
-        self.nodes[node as usize].commit(changes).unwrap();
+        let request = Request::Tables(TablesRequest::Commit(changes.to_vec()).to_bytes());
+        let command = Command { id: RequestId(1), request };
+        let mut out = Vec::new();
+        self.nodes[node as usize].handle(self.now, Input::Command(command), &mut out);
+        let done = Done::Tables(TablesAnswer::Committed(changes.len() as u32).to_bytes());
+        let is_done = |reply: &Reply| reply.result.as_ref() == Ok(&done);
+        let replies = out.iter().filter_map(|action| match action {
+            Action::Reply(reply) => Some(reply),
+            _ => None,
+        });
+        assert!(replies.into_iter().all(is_done) && !out.is_empty(), "{out:?}");
     }
 
     pub fn node(&self, node: u32) -> &ProgramNode<FrameBuf> {

@@ -111,21 +111,26 @@ impl<D: Design> Program for Planned<D> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entries::Entries;
     use crate::net::Net;
     use crate::plans;
     use alloc::boxed::Box;
-    use axon_pipeline::{Action, Target};
+    use axon_pipeline::{Action, TableName, Target};
     use core::net::Ipv4Addr;
 
-    /// One entry, for what is in the table of IPv4 besides has no room while a port is dead.
+    /// One entry in the table of IPv4, and all that it holds while a port is dead.
     struct Greedy;
 
     impl Design for Greedy {
         fn entries(&self, site: &Site, live: Live<'_>) -> Vec<Change> {
             let is_whole = live.neighbours(site.node).count() == 2;
             let count = if is_whole { 1 } else { 8192 };
-            let action = || Some(Action::from(Target::Drop));
-            (0..count).map(|n| Change::Ipv4(Ipv4Addr::from_bits(n), action())).collect()
+            let mut entries = Entries::new(site);
+            for number in 0..count {
+                let action = Some(Action::from(Target::Drop));
+                entries.push(Change::Ipv4(Ipv4Addr::from_bits(number), action));
+            }
+            entries.into_changes()
         }
     }
 
@@ -141,6 +146,6 @@ mod tests {
         net.commit(0, &other(None));
         net.run(Span::from_millis(1100));
         assert_eq!(failure(&net), None);
-        assert_eq!(net.count(0, axon_pipeline::TableName::Ipv4), 8192);
+        assert_eq!(net.count(0, TableName::Ipv4), 8192);
     }
 }

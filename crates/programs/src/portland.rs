@@ -14,6 +14,7 @@
 //! get an entry for it, as the paper's manager sends them.
 
 use crate::entries::{Entries, Match};
+use crate::exceptions::{Part, exceptions};
 use crate::live::{Live, Towards};
 use crate::planned::Design;
 use crate::site::{Plan, PlanHost, Site};
@@ -113,13 +114,13 @@ impl Switch<'_> {
         // What is of this pod and of no edge switch would come back from the core.
         let own = self.design.location(self.site.node % tree.edges());
         self.entries.tcam(KEY, anywhere().pod(own), Target::Drop);
-        for edge in 0..tree.edges() {
-            let ports = self.towards.ports(edge);
-            if tree.pod(edge) != pod && ports == up {
-                continue;
-            }
-            let target = self.entries.one_of(&ports);
+        for edge in (0..tree.edges()).filter(|&edge| tree.pod(edge) == pod) {
+            let target = self.entries.one_of(&self.towards.ports(edge));
             self.entries.tcam(KEY, anywhere().at(self.design.location(edge)), target);
+        }
+        for (part, ports) in exceptions(tree, &self.towards, &up, |edge| tree.pod(edge) != pod) {
+            let target = self.entries.one_of(&ports);
+            self.entries.tcam(KEY, anywhere().part(self.design, part), target);
         }
     }
 
@@ -128,11 +129,7 @@ impl Switch<'_> {
         let (own, design) = (self.site.node, self.design);
         let up = self.up(live);
         let hosts: Vec<PlanHost> = self.site.hosts().cloned().collect();
-        let exceptions: Vec<(u32, Vec<PortNo>)> = (0..design.tree.edges())
-            .filter(|&edge| edge != own)
-            .map(|edge| (edge, self.towards.ports(edge)))
-            .filter(|(_, ports)| *ports != up)
-            .collect();
+        let exceptions = exceptions(design.tree, &self.towards, &up, |edge| edge != own);
         for edge in (0..design.tree.edges()).filter(|&edge| self.towards.is_between(edge)) {
             // Only where links have failed: between two aggregation switches.
             if edge != own {
@@ -145,10 +142,10 @@ impl Switch<'_> {
             let renamed = Modify::SetSource(design.pmac(host));
             let target = self.entries.one_of(&up);
             self.entries.tcam(KEY, of().pmac(), Action::from(target).with(renamed.clone()));
-            for (edge, ports) in &exceptions {
+            for (part, ports) in &exceptions {
                 let target = self.entries.one_of(ports);
                 let action = Action::from(target).with(renamed.clone());
-                self.entries.tcam(KEY, of().at(design.location(*edge)), action);
+                self.entries.tcam(KEY, of().part(design, *part), action);
             }
             self.entries.tcam(KEY, of().at(design.location(own)), Target::Drop);
             for other in hosts.iter().filter(|other| other.port != host.port) {
@@ -197,6 +194,14 @@ impl Ingress {
     /// All PMACs of an edge switch.
     fn at(self, location: Location) -> Match {
         self.0.masked(&location.pmac(0, 0).0, &[0xff, 0xff, 0xff, 0, 0, 0])
+    }
+
+    /// All PMACs of a part of the tree.
+    fn part(self, design: &PortLand, part: Part) -> Match {
+        match part {
+            Part::Pod(pod) => self.pod(design.location(pod * design.tree.half())),
+            Part::Edge(edge) => self.at(design.location(edge)),
+        }
     }
 
     /// One PMAC.

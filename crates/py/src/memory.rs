@@ -21,6 +21,9 @@ type Carried<'py> = (u16, Bound<'py, PyBytes>);
 /// Frames that left, and frames that were sent to the control program.
 type Outcome<'py> = (Vec<Carried<'py>>, Vec<Carried<'py>>);
 
+/// A frame, and the port that it left or came in by.
+type Passed = (PortNo, FrameBuf);
+
 /// A switch in memory. Its ports are infinitely fast, so nothing is queued.
 #[pyclass(module = "axon")]
 pub(crate) struct Memory {
@@ -33,7 +36,7 @@ impl Memory {
     fn run(
         &mut self,
         start: impl FnOnce(&mut Pipeline<FrameBuf>, &mut Vec<Action<FrameBuf>>),
-    ) -> (Vec<(PortNo, FrameBuf)>, Vec<(PortNo, FrameBuf)>) {
+    ) -> (Vec<Passed>, Vec<Passed>) {
         let (mut left, mut trapped, mut actions) = (Vec::new(), Vec::new(), Vec::new());
         start(&mut self.pipeline, &mut actions);
         while !actions.is_empty() {
@@ -108,7 +111,7 @@ impl Memory {
     }
 
     fn advance(&mut self, nanoseconds: u64) {
-        self.now = self.now + Span::from_nanos(nanoseconds);
+        self.now += Span::from_nanos(nanoseconds);
     }
 
     fn commit(&mut self, py: Python<'_>, changes: Vec<PyChange>) -> PyResult<()> {

@@ -16,9 +16,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/bcube",
     title: "Two TCP connections over two parallel paths of BCube",
     source: "004 §6.2; the bars besides are ours",
-    setup: "BCube_1 with 16 servers in the simulator, links of 1 Gb/s, the host inside a server at 10 \
-            Gb/s, buffers of 512 KiB for each ingress at each egress; all nodes are programmable \
-            switches with the program `bcube`. One TCP connection (Reno, window of up to 256 KiB) \
+    setup: "BCube_1 with 16 servers in the simulator, links of 1 Gb/s, the host inside a server at \
+            10 Gb/s, buffers of 512 KiB for each ingress at each egress; all nodes are \
+            programmable switches with the program `bcube`. One TCP connection (Reno, window of up to 256 KiB) \
             from server 01 to server 10 alone, then two that start together. Each source asks its \
             paths for the bandwidth that they have left and chooses; no path is set by hand. Bytes \
             that the applications have read in two seconds, after one second of start.",
@@ -90,13 +90,13 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.tables.push(table);
     outcome.plots.push(plot(alone, &two.mbps));
     outcome.note(
-        "By construction: entries forward what passes a server, so its processor has no part in it, \
-         and the number of entries is that of the method. The paper's 15 % of a quad core for \
+        "By construction: entries forward what passes a server, so its processor has no part in \
+         it, and the number of entries is that of the method. The paper's 15 % of a quad core for \
          software in their place is not measured here.",
     );
     outcome.note(
-        "Of 1 Gb/s, TCP's payload gets 1448 or 1460 of 1570 bytes: Ethernet, gap and preamble, IPv4, \
-         TCP, and 32 bytes of BCube. The paper does not say what limits its 1.7 Gb/s.",
+        "Of 1 Gb/s, TCP's payload gets 1448 or 1460 of 1570 bytes: Ethernet, gap and preamble, \
+         IPv4, TCP, and 32 bytes of BCube. The paper does not say what limits its 1.7 Gb/s.",
     );
     Ok(outcome)
 }

@@ -64,8 +64,8 @@ impl Switch {
 fn a_table_is_shown_page_by_page_and_cleared_at_once() {
     let mut switch = Switch::new(4);
     let changes: Vec<Change> =
-        (0..3000).map(|label| Change::Mpls(label, Some(Target::Port(PortNo(1)).into()))).collect();
-    assert_eq!(switch.ask(TablesRequest::Commit(changes.clone())), TablesAnswer::Committed(3000));
+        (0..4000).map(|label| Change::Mpls(label, Some(Target::Port(PortNo(1)).into()))).collect();
+    assert_eq!(switch.ask(TablesRequest::Commit(changes.clone())), TablesAnswer::Committed(4000));
     let (mut all, mut first, mut pages) = (Vec::new(), Some(0), 0);
     while let Some(from) = first {
         let answer = switch.ask(TablesRequest::Entries(TableName::Mpls, from));
@@ -74,10 +74,10 @@ fn a_table_is_shown_page_by_page_and_cleared_at_once() {
         (first, pages) = (next, pages + 1);
     }
     assert_eq!(all, changes);
-    assert!(pages > 1, "3000 entries do not fit one");
+    assert!(pages > 1, "4000 entries do not fit one");
     let beyond = switch.ask(TablesRequest::Entries(TableName::Mpls, u32::MAX));
     assert_eq!(beyond, TablesAnswer::Entries { page: Vec::new(), next: None });
-    assert_eq!(switch.ask(TablesRequest::Clear(TableName::Mpls)), TablesAnswer::Committed(3000));
+    assert_eq!(switch.ask(TablesRequest::Clear(TableName::Mpls)), TablesAnswer::Committed(4000));
     assert_eq!(switch.0.pipeline().tables().count(TableName::Mpls).entries, 0);
     assert_eq!(switch.0.pipeline().tables().count(TableName::Mac).entries, 1, "of the program");
 }
@@ -118,7 +118,7 @@ fn a_flood_out_of_many_ports_is_explained_in_one_answer() {
 
 #[test]
 fn what_is_no_request_for_tables_is_refused_and_the_rest_is_unsupported() {
-    let mut switch = Switch::new(2);
+    let mut switch = Switch::new(4);
     for bytes in [&[][..], &[0xff; 40], &[3, 0xff, 0xff, 0xff, 0xff, 0x0f]] {
         let error = switch.command(Request::Tables(bytes.to_vec())).unwrap_err();
         assert!(matches!(error, CommandError::Tables(_)), "{bytes:?}: {error:?}");

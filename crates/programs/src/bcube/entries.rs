@@ -116,8 +116,8 @@ pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item
 }
 
 /// The filters: for each port to other servers one for each own host, whose packets leave their
-/// tunnel there, and two for control packets; for each own host one that keeps it from sending BCube
-/// packets itself.
+/// tunnel there, and two for control packets; for each own host one that keeps it from sending
+/// BCube packets itself.
 pub(super) fn filters(own: u32, links: &[PortNo], hosts: &HostPorts) -> Vec<Change> {
     let from = |port: PortNo| {
         Match::new(FILTER_KEY, filter::BYTES)

@@ -1,8 +1,8 @@
 //! The BCube header (paper 004, figure 5): an IPv4 header, eight next hops in reverse order, the
 //! BCube protocol, and how many of the next hops count.
 //!
-//! The TTL is the index: a server that receives TTL t takes next hop NHA_(t-1), so TTL 2 is the last
-//! hop and TTL 1 has arrived. Standard hardware counts it down.
+//! The TTL is the index: a server that receives TTL t takes next hop NHA_(t-1), so TTL 2 is the
+//! last hop and TTL 1 has arrived. Standard hardware counts it down.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use super::paths::{self, Path};

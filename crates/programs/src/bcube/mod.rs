@@ -1,8 +1,8 @@
 //! BCube (C. Guo et al., SIGCOMM 2009) on the programmable data plane, as in paper 004 §5.1.
 //!
 //! Servers forward; the switches between them are plain Ethernet. The source writes the whole path
-//! into the packet, the TTL is the index of the next hop in it, and TCAM entries match index and hop
-//! together. The source asks the servers of all parallel paths for the bandwidth that they have
+//! into the packet, the TTL is the index of the next hop in it, and TCAM entries match index and
+//! hop together. The source asks the servers of all parallel paths for the bandwidth that they have
 //! left, and puts each flow on the best.
 
 mod bandwidth;

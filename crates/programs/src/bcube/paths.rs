@@ -3,8 +3,8 @@
 //! In plain English: a path corrects the digits of the source's number to those of the destination
 //! one after the other, highest level first, cyclically from a level of its own. The path that
 //! begins with level l leaves the source by its port of level l. Where source and destination have
-//! the same digit at l, the path first goes to a neighbour there and corrects that digit last; it is
-//! two hops longer. No two of the k + 1 paths have a server in common but their ends.
+//! the same digit at l, the path first goes to a neighbour there and corrects that digit last; it
+//! is two hops longer. No two of the k + 1 paths have a server in common but their ends.
 
 use super::cube::{Cube, NHAS_MAX, Nha};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};

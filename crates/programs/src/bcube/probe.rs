@@ -63,8 +63,8 @@ pub(super) struct Situation<'a> {
 }
 
 /// The best path of those that answered. What is left on a path is shared with the flows that are
-/// not seen yet. Differences below a tenth do not count: among equals the shortest path is best, then
-/// that with the fewest flows. A flow stays where it is unless it would get a quarter more.
+/// not seen yet. Differences below a tenth do not count: among equals the shortest path is best,
+/// then that with the fewest flows. A flow stays where it is unless it would get a quarter more.
 pub(super) fn choose(paths: &[Asked], situation: &Situation<'_>) -> Option<usize> {
     let is_current = |path: &[Nha]| situation.current == Some(path);
     let score = |asked: &Asked| {

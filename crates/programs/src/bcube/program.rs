@@ -9,6 +9,7 @@ use super::router::{Here, Router};
 use crate::server::{Hello, HostPorts, Neighbours};
 use crate::site::Site;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::string::{String, ToString};
 use axon_pipeline::{Control, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
@@ -125,8 +126,8 @@ impl Bcube {
             return self.local.send(nha, &next, control);
         }
         self.reported.retain(|_, at| now.since(*at) < REPORT_EVERY);
-        if !self.reported.contains_key(&packet.source) {
-            self.reported.insert(packet.source, now);
+        if let Entry::Vacant(place) = self.reported.entry(packet.source) {
+            place.insert(now);
             let failure = Query::Failure { server: self.local.own, nha };
             self.send_back(packet, failure, control);
         }

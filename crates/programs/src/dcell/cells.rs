@@ -3,8 +3,8 @@
 use crate::server::SERVERS_MAX;
 use alloc::vec::Vec;
 
-/// The structure of a DCell. A cell of level 0 is n servers on one switch; a cell of level l has one
-/// more cell of level l - 1 than such a cell has servers, and each pair of them one link.
+/// The structure of a DCell. A cell of level 0 is n servers on one switch; a cell of level l has
+/// one more cell of level l - 1 than such a cell has servers, and each pair of them one link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cells {
     /// By level: servers of a cell.

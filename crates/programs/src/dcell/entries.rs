@@ -26,7 +26,8 @@ const TAGGED_KEY: UdlkId = UdlkId(3);
 /// Bytes that a packet gets at most: two IPv4 headers with their shims.
 pub const OVERHEAD_BYTES: usize = 2 * (20 + SHIM_BYTES);
 /// The networks that there are entries for.
-pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so few cells that 960 prefixes are enough, and 16 hosts \
+pub(crate) const EXPECTED: &str = "topology dcell with n of at most 256, so \
+                                   few cells that 960 prefixes are enough, and 16 hosts \
      per server";
 /// Interfaces to the servers of the own cell of level 0 have their places as numbers; those to
 /// peers follow.

@@ -90,10 +90,13 @@ impl Dcell {
             let recipient = Recipient { ip, place, tunnel };
             self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
             self.update(now, control);
+            if self.failure.is_some() {
+                // The tables have no room for one more; others go when they are idle.
+                self.recipients.remove(&ip);
+                return self.update(now, control);
+            }
         }
-        if self.failure.is_none() {
-            control.inject_packet(Some(port), frame);
-        }
+        control.inject_packet(Some(port), frame);
     }
 
     fn free_tunnel(&self) -> Option<u16> {

@@ -2,9 +2,9 @@
 //! its local reroute, section 4.3).
 //!
 //! In plain English: to a server of another cell of level l - 1 there is one link from the own such
-//! cell. Go to its near end by the same rule, cross it, go on from its far end by the same rule. All
-//! servers on the way find the same link, so each only needs to know its next hop toward each other
-//! cell. A path has at most 2^(k+1) - 1 hops.
+//! cell. Go to its near end by the same rule, cross it, go on from its far end by the same rule.
+//! All servers on the way find the same link, so each only needs to know its next hop toward each
+//! other cell. A path has at most 2^(k+1) - 1 hops.
 //!
 //! If the neighbour toward a cell is lost, the packet goes to a proxy first: a server of a third
 //! cell, from where another link leads on. To a server of the own cell of level 0 behind a lost

@@ -10,12 +10,14 @@
 //! that separate the plan's hosts ([`prefixes`]); with the paper's addresses (10.pod.switch.id)
 //! they are the paper's. A suffix has as many bits as there are ways up need, not eight. A
 //! failure is known to all switches ([`crate::link_state`]), and where the ways to an edge
-//! switch are not those of the plan, the switch gets entries for that edge switch, above the
-//! suffixes: its prefixes on a single way, its prefixes with each suffix on several.
+//! switch are not those of the plan, the switch gets entries for that edge switch, or for its pod,
+//! above the suffixes: its prefixes on a single way, its prefixes with each suffix on several. After
+//! so many failures that these are too many, they spread flows over the ways, by one entry.
 
 mod prefixes;
 
 use crate::entries::{Entries, Match};
+use crate::exceptions::{Part, exceptions};
 use crate::live::{Live, Towards};
 use crate::planned::Design;
 use crate::site::{Plan, Site};
@@ -28,6 +30,8 @@ use prefixes::prefixes;
 /// The key of all entries: the destination address.
 const KEY: UdlkId = UdlkId(0);
 const DESTINATION: Field = Field::Bytes { first: 30, last: 33 };
+/// Entries of exceptions with suffixes; the TCAM has 2048 entries in all.
+const EXCEPTIONS_MAX: usize = 1024;
 
 /// The two-level lookup of one switch.
 #[derive(Clone, Debug)]
@@ -143,15 +147,28 @@ impl Lookup<'_> {
         }
     }
 
-    /// Entries for edge switches that are not reached by all ways up alike.
+    /// Entries for edge switches that are not reached by all ways up alike: those of several ways
+    /// have suffixes as long as there is room, and spread by the flow beyond.
     fn exceptions(&mut self, is_up: impl Fn(Tree, u32) -> bool) {
         let design = self.design;
-        for &(prefix, edge) in &design.edges {
-            let ports = self.towards.ports(edge);
-            if is_up(design.tree, edge) && ports != self.up {
+        let is_up = |edge| is_up(design.tree, edge);
+        let found = exceptions(design.tree, &self.towards, &self.up, is_up);
+        let prefixes = |part| {
+            let (all, number) = match part {
+                Part::Pod(pod) => (&design.pods, pod),
+                Part::Edge(edge) => (&design.edges, edge),
+            };
+            all.iter().filter(move |(_, of)| *of == number).map(|(prefix, _)| *prefix)
+        };
+        let suffixes = |(part, ports): &(Part, Vec<PortNo>)| {
+            prefixes(*part).count() * ports.len().next_power_of_two()
+        };
+        let has_room = found.iter().map(suffixes).sum::<usize>() <= EXCEPTIONS_MAX;
+        for (part, ports) in found {
+            for prefix in prefixes(part) {
                 match ports.len() {
-                    0 | 1 => self.below(prefix, &ports),
-                    _ => self.suffixes(Some(prefix), &ports),
+                    2.. if has_room => self.suffixes(Some(prefix), &ports),
+                    _ => self.below(prefix, &ports),
                 }
             }
         }

@@ -32,7 +32,8 @@ fn index_source_routing_takes_neighbours_times_index_values_of_tcam_entries() {
         let net = Net::new(&text);
         let routing = (k + 1) * (n - 1) * INDEX_VALUES as u32;
         assert_eq!(routing_entries(&net, 1), routing, "n {n} k {k}");
-        // For each level a filter for the host and two for control packets; one for the host's port.
+        // For each level a filter for the host and two for control packets; one for the host's
+        // port.
         let filters = (k + 1) * 3 + 1;
         assert_eq!(net.count(1, TableName::Tcam), routing + filters, "n {n} k {k}");
         assert_eq!(net.count(1, TableName::Interface), (k + 1) * (n - 1) + 1);
@@ -132,7 +133,7 @@ fn a_failure_behind_the_first_hop_is_reported_to_the_source() {
     let switch = if middle == 0 { 16 + 4 } else { 16 + 1 };
     let ports = net.plan.nodes[switch].ports.len() as u16;
     net.silent.extend((0..ports).map(|port| (switch as u32, PortNo(port))));
-    assert_eq!(net.datagram(1, 4, 7), None, "nobody has seen it yet");
+    assert_eq!(net.datagram(1, 4, 7), None, "no server has seen it yet");
     net.run(Span::from_millis(400));
     // The packet that finds the hop dead is lost; the source then moves the flow.
     net.datagram(1, 4, 7);
@@ -174,4 +175,52 @@ fn a_host_cannot_write_source_routes_itself() {
     net.send(1, &forged);
     let is_data = |bytes: &[u8]| bytes.windows(4).any(|part| part == b"axon");
     assert!(!net.sent.iter().any(|(_, bytes)| is_data(bytes)));
+}
+
+#[test]
+fn several_hosts_of_a_server_are_reached_from_near_and_far() {
+    let text = BCUBE_1.replace("k: 1", "k: 1, hosts_per_switch: 3");
+    let mut net = Net::new(&text);
+    let of = |net: &Net, server: u32| -> Vec<_> {
+        net.plan.hosts.iter().filter(|host| host.node == server).cloned().collect()
+    };
+    let (near, far) = (of(&net, 1), of(&net, 4));
+    for target in &far {
+        assert_eq!(net.between(&near[2], target, 1).expect("from far").len(), 2);
+    }
+    assert_eq!(net.between(&near[0], &near[2], 1), Some(vec![]), "within the server");
+}
+
+#[test]
+fn a_path_without_answer_is_not_chosen() {
+    let mut net = Net::new(BCUBE_1);
+    // The switch of level 0 of server 00 has just fallen silent: no server has lost a neighbour.
+    let ports = net.plan.nodes[16].ports.len() as u16;
+    net.silent.extend((0..ports).map(|port| (16, PortNo(port))));
+    let way = net.datagram(1, 4, 7).expect("by the other path, when the answer is late");
+    assert_eq!(way, [1, 5]);
+}
+
+#[test]
+fn fragments_pass_and_take_no_entry() {
+    let mut net = Net::new(BCUBE_1);
+    let before = net.count(1, TableName::Tcam);
+    let (source, target) = (net.host_at(1).clone(), net.host_at(4).clone());
+    let mut frame = datagram(source.mac, net.plan.nodes[1].mac, source.ip, target.ip, 7);
+    // A fragment in the middle: its header's checksum is not looked at on the way.
+    (frame[20], frame[21]) = (0x20, 9);
+    net.received.clear();
+    net.send(1, &frame);
+    let [(host, got)] = &net.received[..] else { panic!("{:?}", net.received) };
+    assert_eq!(net.plan.hosts[*host as usize], target);
+    assert_eq!(got[12..], frame[12..]);
+    assert_eq!(net.count(1, TableName::Tcam), before);
+}
+
+#[test]
+fn tables_that_are_too_small_are_said_and_no_panic() {
+    let text = BCUBE_1.replace("program: bcube", "program: {name: bcube, tables: {tcam: 16}}");
+    let net = Net::new(&text);
+    let failure = net.nodes[1].program().failure();
+    assert!(failure.is_some_and(|text| text.contains("tcam")), "the first entry without room");
 }

@@ -137,3 +137,28 @@ fn a_link_that_falls_silent_is_found_by_hellos() {
     net.run(Span::from_millis(400));
     assert!(net.datagram(0, peer, 1).unwrap().len() > 1);
 }
+
+#[test]
+fn several_hosts_of_a_server_are_reached_also_by_a_proxy() {
+    let mut net = Net::new(&DCELL_1.replace("k: 1", "k: 1, hosts_per_switch: 2"));
+    let of = |net: &Net, server: u32| -> Vec<_> {
+        net.plan.hosts.iter().filter(|host| host.node == server).cloned().collect()
+    };
+    let (near, far) = (of(&net, 0), of(&net, 4));
+    assert_eq!(net.between(&near[0], &near[1], 1), Some(vec![]), "within the server");
+    assert_eq!(net.between(&near[1], &far[1], 1), Some(vec![0]));
+    net.set_links(0, false, |to| to == 4);
+    assert!(net.between(&near[1], &far[1], 1).expect("by a proxy").len() > 1);
+}
+
+#[test]
+fn a_table_without_room_for_one_more_recipient_keeps_the_others() {
+    let small = "program: {name: dcell, tables: {ipv4: 3}}";
+    let mut net = Net::new(&DCELL_1.replace("program: dcell", small));
+    assert!(net.datagram(0, 1, 1).is_some() && net.datagram(0, 2, 1).is_some());
+    assert_eq!(net.datagram(0, 3, 1), None, "the own address and two more are three");
+    assert!(net.datagram(0, 1, 1).is_some());
+    assert_eq!(net.nodes[0].program().failure(), None);
+    net.run(Span::from_secs(32));
+    assert!(net.datagram(0, 3, 1).is_some(), "the others are idle");
+}

@@ -130,6 +130,10 @@ impl Net {
     /// Sends a frame from the host of a server.
     pub fn send(&mut self, server: u32, frame: &[u8]) {
         let port = self.host_at(server).port;
+        self.send_at(server, port, frame);
+    }
+
+    fn send_at(&mut self, server: u32, port: PortNo, frame: &[u8]) {
         let frame = FrameBuf::new(frame);
         let input = Input::Frame { port, frame, complete_at: self.now, intact: true };
         self.queue.push_back((server, input));
@@ -140,10 +144,21 @@ impl Net {
     /// sent it on, in order; `None` if it did not arrive exactly once and unchanged.
     pub fn datagram(&mut self, from: u32, to: u32, l4_port: u16) -> Option<Vec<u32>> {
         let (source, target) = (self.host_at(from).clone(), self.host_at(to).clone());
+        self.between(&source, &target, l4_port)
+    }
+
+    /// The same between two hosts.
+    pub fn between(
+        &mut self,
+        source: &PlanHost,
+        target: &PlanHost,
+        l4_port: u16,
+    ) -> Option<Vec<u32>> {
+        let (from, to) = (source.node, target.node);
         let gateway = self.plan.nodes[from as usize].mac;
         let frame = datagram(source.mac, gateway, source.ip, target.ip, l4_port);
         (self.sent, self.received) = Default::default();
-        self.send(from, &frame);
+        self.send_at(from, source.port, &frame);
         self.run(Span::from_millis(200));
         let marker = &frame[frame.len() - 16..];
         let carries = |bytes: &[u8]| bytes.windows(16).any(|part| part == marker);
@@ -151,7 +166,7 @@ impl Net {
         let got: Vec<&(u32, Vec<u8>)> = got.collect();
         let expected = [&target.mac.0[..], &self.plan.nodes[to as usize].mac.0, &frame[12..]];
         let [(host, bytes)] = got[..] else { return None };
-        let is_right = self.plan.hosts[*host as usize] == target && *bytes == expected.concat();
+        let is_right = self.plan.hosts[*host as usize] == *target && *bytes == expected.concat();
         let servers = self.servers();
         let way = self.sent.iter().filter(|(node, bytes)| *node < servers && carries(bytes));
         is_right.then(|| way.map(|(node, _)| *node).collect())

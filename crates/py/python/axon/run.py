@@ -17,16 +17,18 @@ from .program import Program
 from .switch import RemoteSwitch
 
 CLASS = "Fabric"
+MODULE = "__fabric__"
 
 
 def load(path: Path) -> type[Program]:
     """The class `Fabric` of a file."""
     sys.path.insert(0, str(path.resolve().parent))
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    # Under a name of its own: the file may be called as a module of Python is.
+    spec = importlib.util.spec_from_file_location(MODULE, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no file of Python: its name ends in .py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[MODULE] = module
     spec.loader.exec_module(module)
     fabric = getattr(module, CLASS, None)
     if not (isinstance(fabric, type) and issubclass(fabric, Program)):
