@@ -156,7 +156,6 @@ impl StageJson {
 
 impl PacketWay {
     fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> PacketWay {
-        let stage = |Stage { name, text }| StageJson { stage: name, text };
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let sent = way
             .sent
