@@ -138,10 +138,9 @@ fn a_program_that_floods_its_switch_has_failed() {
     for mode in MODES {
         let program = |mut session: Session| {
             while let Ok(Some((_, call))) = session.next_call() {
-                while matches!(call, Call::Start) {
-                    if session.send_packet(PortNo(1), frame(KNOWN)).is_err() {
-                        return;
-                    }
+                if matches!(call, Call::Start) {
+                    while session.send_packet(PortNo(1), frame(KNOWN)).is_ok() {}
+                    return;
                 }
                 session.done(None, true).unwrap();
             }
