@@ -16,7 +16,7 @@ pub const MESSAGE_BYTES_MAX: usize = 1 << 24;
 pub enum ToProgram {
     /// Something has happened; the program answers with requests and [`FromProgram::Done`].
     Call {
-        /// When.
+        /// The time of the switch.
         now: Time,
         /// What has happened.
         call: Call,

@@ -1,7 +1,7 @@
 //! What callers may write for addresses, bytes and lookup keys.
 
 use axon_pipeline::key::REACH_BYTES;
-use axon_pipeline::{Field, FrameType, Prefix, Register};
+use axon_pipeline::{Field, FrameType, Prefix};
 use axon_wire::{MacAddr, PortNo};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -120,17 +120,6 @@ pub(crate) fn frame_type(name: &str) -> PyResult<FrameType> {
     found.ok_or_else(|| {
         let names = FrameType::ALL.map(FrameType::name).join(", ");
         PyValueError::new_err(format!("no type of frames {name:?}: expected one of {names}"))
-    })
-}
-
-/// A register of a port by its name, as the paper writes them.
-///
-/// # Errors
-/// There is none of that name.
-pub(crate) fn register(name: &str) -> PyResult<Register> {
-    Register::of_port(name).ok_or_else(|| {
-        let expected = "expected one of a port, as OUTPUT_QUEUE_BYTES_PORT0";
-        crate::error::RegisterError::new_err(format!("no register {name:?}: {expected}"))
     })
 }
 

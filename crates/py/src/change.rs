@@ -2,7 +2,7 @@
 
 use crate::action::PyAction;
 use crate::arguments::{Ipv4, Ipv4Prefix, Mac, Octets, field, frame_type};
-use crate::entry::PyEntryName;
+use crate::name::PyEntryName;
 use axon_pipeline::{
     Change, EntryName, Group, Interface, MacKey, PortOptions, TcamEntry, Tunnel, Udlk, UdlkId,
 };

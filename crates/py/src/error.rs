@@ -1,7 +1,8 @@
-//! Errors of the module, with what is wrong in fields.
+//! Errors of the module, with what is wrong in fields; registers, which may be none.
 
-use crate::entry::PyEntryName;
+use crate::name::PyEntryName;
 use axon_external::ChannelError;
+use axon_pipeline::Register;
 use pyo3::exceptions::{PyConnectionError, PyException};
 use pyo3::prelude::*;
 
@@ -32,4 +33,15 @@ pub(crate) fn register(error: &axon_pipeline::RegisterError) -> PyErr {
 /// The Python error of a switch that is gone.
 pub(crate) fn gone(error: &ChannelError) -> PyErr {
     PyConnectionError::new_err(format!("the switch is gone: {error}"))
+}
+
+/// A register of a port by its name, as the paper writes them.
+///
+/// # Errors
+/// There is none of that name.
+pub(crate) fn named_register(name: &str) -> PyResult<Register> {
+    Register::of_port(name).ok_or_else(|| {
+        let expected = "expected one of a port, as OUTPUT_QUEUE_BYTES_PORT0";
+        RegisterError::new_err(format!("no register {name:?}: {expected}"))
+    })
 }

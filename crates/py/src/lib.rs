@@ -8,6 +8,7 @@ mod change;
 mod entry;
 mod error;
 mod memory;
+mod name;
 mod plan;
 mod remote;
 
@@ -22,11 +23,13 @@ mod native {
     #[pymodule_export]
     use crate::change::PyChange;
     #[pymodule_export]
-    use crate::entry::{PyEntry, PyEntryName, PyExplanation};
+    use crate::entry::{PyEntry, PyExplanation};
     #[pymodule_export]
     use crate::error::{ChangeError, RegisterError};
     #[pymodule_export]
     use crate::memory::Memory;
+    #[pymodule_export]
+    use crate::name::PyEntryName;
     #[pymodule_export]
     use crate::plan::arp_answer;
     #[pymodule_export]

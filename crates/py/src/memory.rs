@@ -1,9 +1,10 @@
 //! A switch in memory: frames in, frames out.
 
-use crate::arguments::{Mac, port, register};
+use crate::arguments::{Mac, port};
 use crate::change::PyChange;
-use crate::entry::{PyEntry, PyEntryName, PyExplanation};
-use crate::error::{self, refused};
+use crate::entry::{PyEntry, PyExplanation};
+use crate::error::{self, named_register, refused};
+use crate::name::PyEntryName;
 use axon_node::{Action, Drop, Input, Node};
 use axon_pipeline::{Change, Pipeline, PipelineConfig, Register, Sizes, TableName};
 use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Span, Time};
@@ -120,11 +121,11 @@ impl Memory {
     }
 
     fn read_register(&self, name: &str) -> PyResult<u64> {
-        self.read(register(name)?)
+        self.read(named_register(name)?)
     }
 
     fn write_register(&mut self, name: &str, value: u64) -> PyResult<()> {
-        let written = self.pipeline.write_register(register(name)?, value);
+        let written = self.pipeline.write_register(named_register(name)?, value);
         written.map_err(|error| error::register(&error))
     }
 

@@ -1,9 +1,9 @@
 //! The program's end of a switch that runs in another process.
 
-use crate::arguments::{port, register};
+use crate::arguments::port;
 use crate::change::PyChange;
-use crate::entry::PyEntryName;
-use crate::error::{self, gone, refused};
+use crate::error::{self, gone, named_register, refused};
+use crate::name::PyEntryName;
 use crate::plan::{PlainPlace, plain};
 use axon_external::Session;
 use axon_external::message::Call;
@@ -72,11 +72,11 @@ impl Remote {
     }
 
     fn read_register(&mut self, name: &str) -> PyResult<u64> {
-        self.read(register(name)?)
+        self.read(named_register(name)?)
     }
 
     fn write_register(&mut self, name: &str, value: u64) -> PyResult<()> {
-        let written = self.session.write_register(register(name)?, value);
+        let written = self.session.write_register(named_register(name)?, value);
         written.map_err(|error| gone(&error))?.map_err(|error| error::register(&error))
     }
 
