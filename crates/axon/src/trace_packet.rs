@@ -148,6 +148,12 @@ fn ingress(switch: &str, named: Option<PortNo>, frame: &Frame<'_>) -> Result<Opt
     Ok((of == switch).then_some(port))
 }
 
+impl StageJson {
+    fn of(stage: Stage) -> StageJson {
+        StageJson { stage: stage.name, text: stage.text }
+    }
+}
+
 impl PacketWay {
     fn of(switch: &str, port: PortNo, frame: &Frame<'_>, way: Explanation) -> PacketWay {
         let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -160,7 +166,7 @@ impl PacketWay {
             port: port_name(switch, port),
             bytes: frame.bytes.len(),
             sent: sent.collect(),
-            stages: way.stages.into_iter().map(stage).collect(),
+            stages: way.stages.into_iter().map(StageJson::of).collect(),
             to_cpu: way.to_cpu,
         }
     }

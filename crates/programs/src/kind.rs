@@ -107,8 +107,8 @@ impl ProgramKind {
         }
     }
 
-    /// Whether it forwards frames with a VLAN tag, as hosts with traffic classes send them. The keys
-    /// of the others are those of frames without one.
+    /// Whether it forwards frames with a VLAN tag, as hosts with traffic classes send them. The
+    /// keys of the others are those of frames without one.
     pub const fn knows_tags(self) -> bool {
         matches!(self, ProgramKind::Bridge)
     }

@@ -61,7 +61,8 @@ const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
 const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
 const AXON: [&str; 18] = with(BENCH, ["axon-bench", "axon-external"]);
 /// What tests of a crate may use besides, as they are part of nothing.
-const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[("axon-control", &["axon-plane", "axon-prove"])];
+const ARROWS_OF_TESTS: &[(&str, &[&str])] =
+    &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];
 /// A dependency needs one of these; terms joined by AND need to be here each.
 const LICENCES: &[&str] = &[
     "0BSD",

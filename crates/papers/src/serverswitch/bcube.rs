@@ -18,10 +18,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     source: "004 §6.2; the bars besides are ours",
     setup: "BCube_1 with 16 servers in the simulator, links of 1 Gb/s, the host inside a server at \
             10 Gb/s, buffers of 512 KiB for each ingress at each egress; all nodes are \
-            programmable switches with the program `bcube`. One TCP connection (Reno, window of up to 256 KiB) \
-            from server 01 to server 10 alone, then two that start together. Each source asks its \
-            paths for the bandwidth that they have left and chooses; no path is set by hand. Bytes \
-            that the applications have read in two seconds, after one second of start.",
+            programmable switches with the program `bcube`. One TCP connection (Reno, window of \
+            up to 256 KiB) from server 01 to server 10 alone, then two that start together. Each \
+            source asks its paths for the bandwidth that they have left and chooses; no path is \
+            set by hand. Bytes that the applications have read in two seconds, after one second \
+            of start.",
     run,
 };
 

@@ -3,8 +3,8 @@
 //! The destination address is looked up by prefixes. The TCAM has, for a packet by proxy: where the
 //! proxy is, for each prefix; and at the proxy, where the packet within it goes on, for each prefix
 //! and each own host. Its key has the flag, the proxy's address and the destination of the packet
-//! within. What arrives here leaves its header by an entry of the TCAM too, which sees that there is
-//! one. A packet whose next hop is lost gets a second header, with a proxy, if there is a way
+//! within. What arrives here leaves its header by an entry of the TCAM too, which sees that there
+//! is one. A packet whose next hop is lost gets a second header, with a proxy, if there is a way
 //! around.
 
 use super::header::{self, BY_PROXY, IP_PROTOCOL, Purpose, SHIM_BYTES};

@@ -216,11 +216,3 @@ fn fragments_pass_and_take_no_entry() {
     assert_eq!(got[12..], frame[12..]);
     assert_eq!(net.count(1, TableName::Tcam), before);
 }
-
-#[test]
-fn tables_that_are_too_small_are_said_and_no_panic() {
-    let text = BCUBE_1.replace("program: bcube", "program: {name: bcube, tables: {tcam: 16}}");
-    let net = Net::new(&text);
-    let failure = net.nodes[1].program().failure();
-    assert!(failure.is_some_and(|text| text.contains("tcam")), "the first entry without room");
-}
