@@ -88,12 +88,12 @@ impl Device {
         Device { name, cut_through: false, ..Device::axon_netfpga() }
     }
 
-    /// The ServerSwitch card (paper 004 section 6.1, figure 9): store and forward.
+    /// The ServerSwitch (paper 004 section 6.1, figure 9): store and forward.
     ///
-    /// The text gives 4.3 us for 64 bytes and 15.6 us for 1514, a slope of 7.7 ns a byte and a fixed
-    /// part of 4.2 us; the last two do not fit the first: 64 bytes would take 4.7 us. To store a frame
-    /// takes 8 ns for each byte and for 12 more, 608 ns and 12,208 ns. What is left is 3692 ns and 3392
-    /// ns; the stage takes their mean, for both sizes.
+    /// The text gives 4.3 us for 64 bytes and 15.6 us for 1514, a slope of 7.7 ns a byte and a
+    /// fixed part of 4.2 us; the last two do not fit the first: 64 bytes would take 4.7 us. To
+    /// store a frame takes 8 ns for each byte and for 12 more, 608 ns and 12,208 ns. What is left
+    /// is 3692 ns and 3392 ns; the stage takes their mean, for both sizes.
     pub fn server_switch() -> Device {
         let stage = Stage {
             name: "parse, look up, modify".into(),

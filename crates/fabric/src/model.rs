@@ -5,12 +5,13 @@
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
-pub use crate::program::{ProgramSetup, ProgramSource};
 pub use crate::traffic::{App, Traffic};
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
+use axon_pipeline::Sizes;
 pub use axon_plane::OnFull;
+use axon_programs::ProgramKind;
 pub use axon_programs::Shape;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
@@ -140,6 +141,37 @@ pub enum Network {
     Ecmp,
     /// Programmable switches with a control program; no controller.
     Program,
+}
+
+/// Bytes that a program in Python may put before frames between switches.
+const PYTHON_OVERHEAD_BYTES: usize = 64;
+
+/// What controls the switches of a fabric, and how large their tables are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramSetup {
+    /// The program.
+    pub source: ProgramSource,
+    /// Sizes of the tables, in entries.
+    pub sizes: Sizes,
+}
+
+/// Where a control program comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProgramSource {
+    /// It ships.
+    Ships(ProgramKind),
+    /// A file in Python.
+    Python(PathBuf),
+}
+
+impl ProgramSetup {
+    /// Bytes that entries put before frames between switches, at most.
+    pub fn overhead_bytes(&self) -> usize {
+        match &self.source {
+            ProgramSource::Ships(kind) => kind.overhead_bytes(),
+            ProgramSource::Python(_) => PYTHON_OVERHEAD_BYTES,
+        }
+    }
 }
 
 /// A switch.

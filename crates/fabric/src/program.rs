@@ -3,7 +3,7 @@
 use crate::error::Problem;
 use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes, Topology};
 use crate::identity;
-use crate::model::{Fabric, Network};
+use crate::model::{Fabric, Network, ProgramSetup, ProgramSource};
 use axon_node::{Input, Node};
 use axon_pipeline::{PipelineConfig, ProgramNode, Sizes};
 use axon_programs::site::PlanPort;
@@ -13,47 +13,16 @@ use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{FrameBuf, Time};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// The highest number of an object that entries name, and one.
 const NUMBERS: u32 = 1 << 16;
 /// Entries of any table, at most.
 const ENTRIES_MAX: u32 = 1 << 20;
-/// Bytes that a program in Python may put before frames between switches.
-const PYTHON_OVERHEAD_BYTES: usize = 64;
 /// Switches whose programs are tried with tables of other sizes.
 const TRIED_MAX: usize = 64;
 /// The longest frame of an Ethernet with the ordinary MTU.
 const FRAME_BYTES: usize = 1514;
-
-/// What controls the switches of a fabric, and how large their tables are.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramSetup {
-    /// The program.
-    pub source: ProgramSource,
-    /// Sizes of the tables, in entries.
-    pub sizes: Sizes,
-}
-
-/// Where a control program comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ProgramSource {
-    /// It ships.
-    Ships(ProgramKind),
-    /// A file in Python.
-    Python(PathBuf),
-}
-
-impl ProgramSetup {
-    /// Bytes that entries put before frames between switches, at most.
-    pub fn overhead_bytes(&self) -> usize {
-        match &self.source {
-            ProgramSource::Ships(kind) => kind.overhead_bytes(),
-            ProgramSource::Python(_) => PYTHON_OVERHEAD_BYTES,
-        }
-    }
-}
 
 /// Checks that the network suits its program.
 pub(crate) fn check(fabric: &Fabric) -> Result<(), Problem> {

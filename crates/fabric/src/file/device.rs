@@ -18,7 +18,7 @@ pub enum DeviceName {
     /// The commodity gigabit switch beside it: 7 us for the smallest frame, over 27 us for the
     /// largest (thesis 000 figure 4.4).
     StoreAndForward,
-    /// The ServerSwitch card: 4.2 us for 64 bytes, 15.8 us for 1514 (paper 004 figure 9).
+    /// The ServerSwitch: 4.2 us for 64 bytes, 15.8 us for 1514 (paper 004 figure 9).
     #[serde(rename = "serverswitch")]
     ServerSwitch,
 }

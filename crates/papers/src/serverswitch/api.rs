@@ -20,11 +20,11 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/api",
     title: "The programming interface, its rules and the fabrics built on it",
     source: "004 §3.3.2, §4.1, §5.1 and appendix A",
-    setup: "A pipeline with the default sizes and a frame that an entry of every table matches, each \
-            with an output of its own; entries go one by one, the best first. Tables of figure 6 for \
-            BCube_1 with 16 servers. Then every program that ships, in the simulator: all pairs of \
-            hosts ping once on the smallest of a fat tree (k = 4), BCube (n = 4, k = 1), DCell (n = 4, \
-            k = 1) and a leaf and spine fabric that it runs on.",
+    setup: "A pipeline with the default sizes and a frame that an entry of every table matches, \
+            each with an output of its own; entries go one by one, the best first. Tables of \
+            figure 6 for BCube_1 with 16 servers. Then every program that ships, in the \
+            simulator: all pairs of hosts ping once on the first of leaf and spine, a fat tree \
+            (k = 4), BCube (n = 4, k = 1) and DCell (n = 4, k = 1) that it runs on.",
     run,
 };
 
@@ -75,9 +75,9 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     outcome.tables.push(table);
     outcome.note(
-        "The paper lists its interface and its rules without figures; each row is one rule. That all \
-         pairs ping is what its appendix claims of the other fabrics in words. Entries in the table \
-         are the most of any switch, over all tables but interfaces.",
+        "The paper lists its interface and its rules without figures; each row is one rule. That \
+         all pairs ping is what its appendix says of the other fabrics in words. Entries in the \
+         table are the most of any switch, over all tables but interfaces.",
     );
     Ok(outcome)
 }

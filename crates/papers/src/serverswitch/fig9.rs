@@ -13,8 +13,8 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig9",
     title: "Source-routed forwarding of BCube: latency and packets a second",
     source: "004 §6.1, figure 9",
-    setup: "Latency: one switch with the timing of the card (the profile `serverswitch`) between two \
-            hosts, links of 1 Gb/s without length, from the first bit out to the first bit in. \
+    setup: "Latency: one switch with the timing of the ServerSwitch (the profile `serverswitch`) \
+            between two hosts, links of 1 Gb/s without length, first bit out to first bit in. \
             Packets: the pipeline in memory on one core of this machine, four ports in and out, \
             tables as figure 6 fills them (6 neighbours by 8 index values, filters for the own \
             server), every packet with its TTL, checksum and MACs rewritten, put on the wire and \
@@ -83,7 +83,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
         "The paper's 1.73 Mpps are of its software on a quad core of 2.8 GHz with four NICs; ours \
          are in memory on one core, without NICs: what the tables cost, not what a machine \
          forwards. The bound asks that a core with our pipeline has no less than the software that \
-         the paper compares with. Losses are not compared: its card forwards at line rate in gates.",
+         the paper compares with. Losses are not compared: its chip forwards at line rate.",
     );
     Ok(outcome)
 }

@@ -60,8 +60,11 @@ impl Routing {
     /// Entries of the TCAM that route by index.
     pub fn entries(&self) -> usize {
         let entries = self.pipeline.tables().entries(TableName::Tcam).into_iter();
-        let routes = |change: &Change| matches!(change, Change::Tcam(_, Some(entry)) if entry.udlk == UdlkId(1));
-        entries.filter(|shown| routes(&shown.change)).count()
+        let key = |change: &Change| match change {
+            Change::Tcam(_, Some(entry)) => Some(entry.udlk),
+            _ => None,
+        };
+        entries.filter(|shown| key(&shown.change) == Some(UdlkId(1))).count()
     }
 
     /// Millions of packets a second on this core: by the pipeline, and by an array in software.

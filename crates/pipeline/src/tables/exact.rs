@@ -53,8 +53,8 @@ impl Exact {
     }
 }
 
-/// Makes hashers that begin with a seed: hosts choose the addresses that a bridge learns, and do not
-/// know which of them collide.
+/// Makes hashers that begin with a seed: hosts choose the addresses that a bridge learns, and do
+/// not know which of them collide.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seeded(u64);
 

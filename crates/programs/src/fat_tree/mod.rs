@@ -11,8 +11,8 @@
 //! they are the paper's. A suffix has as many bits as there are ways up need, not eight. A
 //! failure is known to all switches ([`crate::link_state`]), and where the ways to an edge
 //! switch are not those of the plan, the switch gets entries for that edge switch, or for its pod,
-//! above the suffixes: its prefixes on a single way, its prefixes with each suffix on several. After
-//! so many failures that these are too many, they spread flows over the ways, by one entry.
+//! above the suffixes: its prefixes on a single way, its prefixes with each suffix on several.
+//! After so many failures that these are too many, they spread flows over the ways, by one entry.
 
 mod prefixes;
 

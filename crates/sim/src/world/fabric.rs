@@ -15,23 +15,18 @@ use crate::link::links::{LinkId, WireEnd};
 use crate::link::timing;
 use crate::world::baselines::{self, Baseline, Plans};
 use crate::world::host_dcb;
+use crate::world::python::PythonLoader;
 use crate::world::running::{PingId, Running};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Wire};
-use axon_pipeline::{Program, ProgramNode};
-use axon_programs::Site;
+use axon_pipeline::ProgramNode;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::io::Write;
 use std::net::Ipv4Addr;
-use std::path::Path;
-use std::sync::Arc;
 
 /// The controller's one port.
 const CONTROLLER_PORT: PortNo = PortNo(0);
-
-/// Starts a control program in Python: its file, and its place in the network.
-pub type PythonLoader = Arc<dyn Fn(&Path, Site) -> Box<dyn Program> + Send + Sync>;
 
 /// How a world begins, beside its fabric.
 #[derive(Default)]
@@ -81,8 +76,8 @@ impl World {
     /// A world that begins as `setup` says.
     ///
     /// # Panics
-    /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`]. If its program
-    /// is in Python and there is nothing to start it.
+    /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`]. If its
+    /// program is in Python and there is nothing to start it.
     pub fn begin(fabric: &Fabric, setup: Setup) -> World {
         World::build(fabric, setup, None)
     }

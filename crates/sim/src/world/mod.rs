@@ -12,6 +12,7 @@ mod faults;
 mod host_dcb;
 mod hosts;
 pub mod probe;
+mod python;
 mod ready;
 pub mod results;
 pub mod run;
@@ -19,5 +20,6 @@ mod running;
 mod traffic;
 pub mod truth;
 
-pub use fabric::{PythonLoader, Setup, World};
+pub use fabric::{Setup, World};
+pub use python::PythonLoader;
 pub use running::PingId;

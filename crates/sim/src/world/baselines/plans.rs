@@ -7,7 +7,7 @@
 use super::multipath;
 use super::node::Baseline;
 use crate::engine::station::StationNode;
-use crate::world::PythonLoader;
+use crate::world::python::PythonLoader;
 use axon_baselines::bridge::{BridgeNode, BridgeNodeConfig};
 use axon_baselines::multipath::MultipathNode;
 use axon_baselines::multipath::{MultipathConfig, Places};
