@@ -7,7 +7,7 @@
 //! suffixes below the prefixes, as the paper builds it (§3.4).
 //!
 //! Differences from the paper: hosts keep the addresses of the plan, so the prefixes are those
-//! that separate the plan's hosts ([`prefixes`]); with the paper's addresses (10.pod.switch.id)
+//! that separate the plan's hosts (`prefixes.rs`); with the paper's addresses (10.pod.switch.id)
 //! they are the paper's. A suffix has as many bits as there are ways up need, not eight. A
 //! failure is known to all switches ([`crate::link_state`]), and where the ways to an edge
 //! switch are not those of the plan, the switch gets entries for that edge switch, or for its pod,

@@ -14,7 +14,7 @@
 //! directory of AAs, and ARP is answered at the edge. Switches behind the first see no flow in
 //! the outer headers, only the hosts' MAC addresses, so they spread by pairs of hosts. An
 //! intermediate switch does not look a packet up twice, so it has an entry for each edge switch
-//! that matches both headers. Layers of more kinds than three are one pattern: see [`roles`].
+//! that matches both headers. Layers of more kinds than three are one pattern: see `roles.rs`.
 
 mod roles;
 
