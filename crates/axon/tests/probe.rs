@@ -66,8 +66,10 @@ fn real_ports_refuse_the_simulators_networks_and_name_the_keys_that_they_ignore(
     let file = &*folder.path("real.yaml");
     let ring = "name: a\ntopology: { ring: { switches: 3 } }\n";
     folder.file("real.yaml", format!("{ring}network: portland\n"));
-    let wanted =
-        format!("{file}:3:10: network: this network runs in the simulator only; expected axon\n");
+    let wanted = format!(
+        "{file}:3:10: network: this network runs in the simulator only; expected axon, or program \
+         in place of network\n"
+    );
     for arguments in [&["up", file][..], &["switch", file, "s1"], &["controller", file]] {
         assert_eq!(bad(&axon(arguments), 2), wanted);
     }
