@@ -4,7 +4,7 @@
 //!   rewrite, transmit) and its `TxDone`; `bare`: parse and `Tables::lookup` alone. All tables that
 //!   a job is about are full, at the sizes of paper 004.
 //! - the TCAM's method beside another one, on rule sets in the style of ClassBench;
-//! - transactions of 1000 changes on full tables.
+//! - transactions of 1000 changes on full tables, and the gap between frames that each makes.
 //!
 //! Nothing is measured but the job: frames are made fresh between the timed passes. The best of
 //! many passes counts for lookups, since other work on the machine only ever adds time; of
@@ -256,7 +256,7 @@ fn whole(job: &Job, frames: usize, hertz: f64) {
 
 fn bare(job: &Job, frames: usize, hertz: f64) {
     let config = PipelineConfig::with_ports(PORTS, MacAddr([2; 6]));
-    let mut tables = Tables::new(config.sizes, PORTS, 0);
+    let mut tables = Tables::new(config.sizes, config.hop_width, PORTS, 0);
     tables.commit(&interfaces()).expect("room for all interfaces");
     tables.commit(&job.changes).expect("room for all entries");
     let best = best_of(frames, || {

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Route};
+use core::fmt;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +41,16 @@ impl Action {
     }
 }
 
+/// The words of the action, as `axon table set` takes them: the target, the modifications in their
+/// order, the mirror.
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.target)?;
+        self.modify.iter().try_for_each(|modify| write!(f, " {modify}"))?;
+        self.mirror.iter().try_for_each(|mirror| write!(f, " mirror {mirror}"))
+    }
+}
+
 /// Where a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,6 +71,19 @@ pub enum Target {
     Spread(u16),
 }
 
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Drop => write!(f, "drop"),
+            Target::Cpu => write!(f, "cpu"),
+            Target::Port(port) => write!(f, "port {}", port.0),
+            Target::Interface(number) => write!(f, "interface {number}"),
+            Target::Group(number) => write!(f, "group {number}"),
+            Target::Spread(number) => write!(f, "spread {number}"),
+        }
+    }
+}
+
 /// Where a copy of a frame goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -68,6 +92,15 @@ pub enum Mirror {
     Cpu,
     /// Out of a port.
     Port(PortNo),
+}
+
+impl fmt::Display for Mirror {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mirror::Cpu => write!(f, "cpu"),
+            Mirror::Port(port) => write!(f, "port {}", port.0),
+        }
+    }
 }
 
 /// A label of MPLS: 20 bits.
@@ -118,6 +151,44 @@ pub enum Modify {
     AxonError,
     /// Takes the Axon header off.
     AxonStrip,
+}
+
+impl fmt::Display for Modify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Modify::DecrementTtl => write!(f, "decrement-ttl"),
+            Modify::SetDscp(dscp) => write!(f, "dscp {dscp}"),
+            Modify::MplsPush(label) => write!(f, "push {}", label.0),
+            Modify::MplsSwap(label) => write!(f, "swap {}", label.0),
+            Modify::MplsPop => write!(f, "pop"),
+            Modify::TunnelPush(number) => write!(f, "tunnel {number}"),
+            Modify::TunnelPop { shim_bytes } => write!(f, "untunnel {shim_bytes}"),
+            Modify::SetDestination(mac) => write!(f, "destination {mac}"),
+            Modify::SetSource(mac) => write!(f, "source {mac}"),
+            Modify::AxonPush(route) => {
+                write!(f, "axon-push ")?;
+                fmt_route(route, f)
+            }
+            Modify::AxonHop => write!(f, "axon-hop"),
+            Modify::AxonError => write!(f, "axon-error"),
+            Modify::AxonStrip => write!(f, "axon-strip"),
+        }
+    }
+}
+
+/// Hops such as `1.2.cpu`, and a layer other than 0 behind them: `1.2.cpu/3`.
+fn fmt_route(route: &Route, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (place, hop) in route.hops.iter().enumerate() {
+        let dot = if place == 0 { "" } else { "." };
+        match *hop {
+            PortNo::CONTROL => write!(f, "{dot}cpu")?,
+            PortNo(number) => write!(f, "{dot}{number}")?,
+        }
+    }
+    match route.layer.index() {
+        0 => Ok(()),
+        layer => write!(f, "/{layer}"),
+    }
 }
 
 /// A way out: a port, and the addresses that frames get there (the virtual interface of the

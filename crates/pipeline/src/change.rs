@@ -225,6 +225,9 @@ pub enum Reason {
     /// A shim too long or not of whole words, or a TTL of 0.
     #[error("no tunnel: expected a shim of 0, 4, ... 32 bytes and a TTL of 1 or more")]
     Tunnel,
+    /// A route that no Axon header of this switch holds.
+    #[error("no route: it has too many hops, or a port that no hop of this width names")]
+    Route,
     /// A group with a member twice.
     #[error("interface {0} is in the group twice")]
     TwiceInGroup(u16),

@@ -1,7 +1,7 @@
 //! What a frame would meet, stage by stage, for operators (`axon trace-packet`).
 
-use crate::action::{Action, Interface, Modify, Target};
-use crate::frame_type::Parsed;
+use crate::action::{Action, Interface, Mirror, Target};
+use crate::frame_type::{FrameType, Parsed};
 use crate::modify::{self, Context};
 use crate::pipeline::Pipeline;
 use alloc::format;
@@ -14,12 +14,15 @@ use axon_wire::{Frame, FrameBuf, PortNo, vlan};
 use core::fmt::Write;
 use serde::{Deserialize, Serialize};
 
+/// Entries that a frame matches and that are said, of a TCAM in which many do.
+const MATCHES_MAX: usize = 32;
+
 /// One stage of the pipeline, and what happens to the frame there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
     /// Its name: `parser`, `learn`, `key`, `lookup`, `mirror`, `modify`, `out`.
     pub name: String,
-    /// What happens.
+    /// What happens; actions are in the words that `axon table set` takes.
     pub text: String,
 }
 
@@ -53,21 +56,28 @@ impl<B: Frame> Pipeline<B> {
             way.say("parser", format!("MAC control: dropped: {}", Drop::MacControl.name()));
             return way;
         }
-        let parsed = Parsed::ethernet(frame);
+        let parsed = self.tables().parse(frame, ingress);
         way.say("parser", describe(&parsed));
         if self.tables().learns(&parsed, ingress) {
             way.to_cpu = true;
             way.say("learn", "the source is new here: a copy to the control program".into());
         }
-        let priority = vlan::priority_of(frame).value();
+        let priority = match parsed.frame_type {
+            FrameType::Axon => self.axon_priority(frame),
+            _ => vlan::priority_of(frame),
+        };
+        let priority = priority.value();
         for (id, key) in self.tables().keys_of(frame, &parsed, ingress, priority) {
             way.say("key", format!("udlk {id} = {}", hex(&key)));
         }
         let matches = self.tables().matches(frame, &parsed, ingress, priority);
-        for (place, (hit, action)) in matches.iter().enumerate() {
+        for (place, (hit, action)) in matches.iter().take(MATCHES_MAX).enumerate() {
             let verdict = if place == 0 { "wins" } else { "is overruled" };
             let name = self.tables().name_of(*hit);
-            way.say("lookup", format!("{name} matches and {verdict}: {}", describe_action(action)));
+            way.say("lookup", format!("{name} matches and {verdict}: {action}"));
+        }
+        if let Some(more) = matches.len().checked_sub(MATCHES_MAX).filter(|more| *more > 0) {
+            way.say("lookup", format!("{more} more entries match and are overruled"));
         }
         match matches.first() {
             None => way.say("lookup", "nothing matches: dropped: no_route".into()),
@@ -84,15 +94,19 @@ impl<B: Frame> Pipeline<B> {
         mut parsed: Parsed,
         action: &Action,
     ) {
-        match action.mirror {
-            Some(crate::Mirror::Cpu) => way.to_cpu = true,
-            Some(crate::Mirror::Port(port)) if self.ports().is_up(port) => {
-                way.sent.push((port, frame.to_vec()));
-            }
-            Some(crate::Mirror::Port(port)) => {
-                way.say("mirror", format!("port {port}: dropped: port_down"));
-            }
-            None => {}
+        if let Some(mirror) = action.mirror {
+            let fate = match mirror {
+                Mirror::Cpu => {
+                    way.to_cpu = true;
+                    "a copy as it came in"
+                }
+                Mirror::Port(port) if self.ports().is_up(port) => {
+                    way.sent.push((port, frame.to_vec()));
+                    "a copy as it came in"
+                }
+                Mirror::Port(_) => "dropped: port_down",
+            };
+            way.say("mirror", format!("{mirror}: {fate}"));
         }
         let mut buffer = FrameBuf::new(frame);
         let tunnel = |number| self.tables().tunnel(number);
@@ -100,10 +114,9 @@ impl<B: Frame> Pipeline<B> {
         let context = Context { ingress, hop_width, tunnel: &tunnel };
         for change in &action.modify {
             if let Err(reason) = modify::modify(&mut buffer, &mut parsed, change, context) {
-                let text = format!("{}: dropped: {}", describe_change(change), reason.name());
-                return way.say("modify", text);
+                return way.say("modify", format!("{change}: dropped: {}", reason.name()));
             }
-            way.say("modify", describe_change(change));
+            way.say("modify", change.to_string());
         }
         let interface = |number: u16| self.tables().interface(number).copied();
         let is_open = |port: PortNo| self.ports().is_up(port);
@@ -180,46 +193,6 @@ fn describe(parsed: &Parsed) -> String {
         let _ = write!(text, ", label {label}");
     }
     text
-}
-
-fn describe_action(action: &Action) -> String {
-    let mut text = match action.target {
-        Target::Drop => "drop".into(),
-        Target::Cpu => "to the control program".into(),
-        Target::Port(port) => format!("port {port}"),
-        Target::Interface(number) => format!("interface {number}"),
-        Target::Group(number) => format!("group {number}"),
-        Target::Spread(number) => format!("spread over group {number}"),
-    };
-    for change in &action.modify {
-        let _ = write!(text, ", {}", describe_change(change));
-    }
-    match action.mirror {
-        Some(crate::Mirror::Cpu) => text.push_str(", mirror to the control program"),
-        Some(crate::Mirror::Port(port)) => {
-            let _ = write!(text, ", mirror to port {port}");
-        }
-        None => {}
-    }
-    text
-}
-
-fn describe_change(change: &Modify) -> String {
-    match change {
-        Modify::DecrementTtl => "TTL less one".into(),
-        Modify::SetDscp(dscp) => format!("DSCP {dscp}"),
-        Modify::MplsPush(label) => format!("push label {}", label.0),
-        Modify::MplsSwap(label) => format!("swap to label {}", label.0),
-        Modify::MplsPop => "pop label".into(),
-        Modify::TunnelPush(number) => format!("into tunnel {number}"),
-        Modify::TunnelPop { shim_bytes } => format!("out of its tunnel with {shim_bytes} bytes"),
-        Modify::SetDestination(mac) => format!("destination {mac}"),
-        Modify::SetSource(mac) => format!("source {mac}"),
-        Modify::AxonPush(route) => format!("push {} hops", route.hops.len()),
-        Modify::AxonHop => "take an Axon hop".into(),
-        Modify::AxonError => "make the Axon packet an error".into(),
-        Modify::AxonStrip => "strip the Axon header".into(),
-    }
 }
 
 fn hex(bytes: &[u8]) -> String {

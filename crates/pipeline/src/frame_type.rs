@@ -1,13 +1,12 @@
 //! The classifier: what a frame begins with, and the fields that the protocol tables look up.
 
 use axon_wire::MacAddr;
+use axon_wire::constants::ethertype;
+use axon_wire::link::ETHERNET_BYTES as ETHERNET;
+use axon_wire::vlan::TAG_BYTES as TAG;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of an Ethernet header, and so the place of the next header in a frame without a tag.
-const ETHERNET: usize = 14;
-/// Bytes of a VLAN tag.
-const TAG: usize = 4;
 /// Bytes of an IPv4 header without options (RFC 791).
 const IPV4: usize = 20;
 
@@ -60,12 +59,12 @@ impl FrameType {
     }
 
     pub(crate) const fn of_ethertype(ethertype: [u8; 2]) -> FrameType {
-        match ethertype {
-            [0x08, 0x06] => FrameType::Arp,
-            [0x08, 0x00] => FrameType::Ipv4,
-            [0x86, 0xdd] => FrameType::Ipv6,
-            [0x88, 0x47] => FrameType::Mpls,
-            [0x81, 0x00] => FrameType::Tagged,
+        match u16::from_be_bytes(ethertype) {
+            ethertype::ARP => FrameType::Arp,
+            ethertype::IPV4 => FrameType::Ipv4,
+            ethertype::IPV6 => FrameType::Ipv6,
+            ethertype::MPLS => FrameType::Mpls,
+            ethertype::CUSTOMER_TAG => FrameType::Tagged,
             _ => FrameType::Other,
         }
     }

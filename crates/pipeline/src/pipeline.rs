@@ -15,6 +15,7 @@ use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::meter::Meter;
 use axon_plane::ports::{FrameMeta, HeaderKind, Ports};
 use axon_plane::{PuntLimit, ethernet};
+use axon_wire::header::HeaderFields;
 use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
 
 /// The size and the limits of a pipeline.
@@ -33,7 +34,8 @@ pub struct PipelineConfig {
     pub frame_bytes_max: usize,
     /// Each output port has one buffer for each ingress port, of this many bytes.
     pub queue_bytes_max: Bytes,
-    /// What each port may send to the control program.
+    /// What each port may send to the control program: so much of frames whose target it is, and so
+    /// much again of copies.
     pub cpu: PuntLimit,
     /// Makes [`Target::Spread`] choose otherwise than in other switches, and hash tables collide
     /// otherwise.
@@ -47,7 +49,7 @@ pub struct PipelineConfig {
 impl PipelineConfig {
     /// The defaults for a switch with this many ports: the paper's table sizes, 8-bit hops,
     /// 1514-byte frames, 128 KiB per buffer, 10,000 frames a second to the control program per port
-    /// after a burst of 256.
+    /// after a burst of 256, and so many copies.
     pub fn with_ports(ports: u16, mac: MacAddr) -> PipelineConfig {
         PipelineConfig {
             ports,
@@ -71,7 +73,32 @@ pub struct Pipeline<B> {
     tables: Tables,
     ports: Ports<B>,
     /// By port: what it may send to the control program.
-    cpu: Vec<(PuntLimit, Meter)>,
+    cpu: Vec<CpuLimit>,
+}
+
+/// What one port may send to the control program. Copies have a meter of their own: anybody can
+/// cause them, by sources that are not known, and they take nothing from the frames that an entry
+/// traps, such as BPDUs and hellos.
+#[derive(Clone, Copy, Debug)]
+struct CpuLimit {
+    limit: PuntLimit,
+    /// Frames whose target is the control program.
+    traps: Meter,
+    /// Copies: for their sources, and by mirrors.
+    copies: Meter,
+}
+
+impl CpuLimit {
+    fn new(limit: PuntLimit) -> CpuLimit {
+        CpuLimit { limit, traps: Meter::new(limit), copies: Meter::new(limit) }
+    }
+}
+
+/// Why a frame goes to the control program.
+#[derive(Clone, Copy)]
+enum Cause {
+    Target,
+    Copy,
 }
 
 impl<B: Frame> Pipeline<B> {
@@ -86,16 +113,19 @@ impl<B: Frame> Pipeline<B> {
             set.expect("a configuration that was checked");
         }
         Pipeline {
-            tables: Tables::new(config.sizes, config.ports, config.seed),
+            tables: Tables::new(config.sizes, config.hop_width, config.ports, config.seed),
             ports,
-            cpu: alloc::vec![(config.cpu, Meter::new(config.cpu)); usize::from(config.ports)],
+            cpu: alloc::vec![CpuLimit::new(config.cpu); usize::from(config.ports)],
             config,
         }
     }
 
     /// Takes a frame from a port; see [`Input::Frame`].
     #[inline]
-    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn receive(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+        if self.tables.options(meta.ingress).axon {
+            meta.priority = self.axon_priority(meta.frame.bytes());
+        }
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -136,6 +166,12 @@ impl<B: Frame> Pipeline<B> {
         }
     }
 
+    /// The priority of a frame that begins with an Axon header; 0 where the header is none.
+    pub(crate) fn axon_priority(&self, frame: &[u8]) -> Priority {
+        let header = HeaderFields::parse(frame, self.config.hop_width);
+        header.map_or(Priority::ZERO, |header| header.priority)
+    }
+
     #[inline]
     fn pass(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         let ingress = meta.ingress;
@@ -152,12 +188,12 @@ impl<B: Frame> Pipeline<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let Pipeline { config, tables, ports, cpu } = self;
-        let mut parsed = Parsed::ethernet(meta.frame.bytes());
+        let mut parsed = tables.parse(meta.frame.bytes(), ingress);
         let priority = meta.priority.value();
         let verdict = tables.lookup(meta.frame.bytes(), &parsed, ingress, priority);
         if verdict.learn {
             let copy = ports.copy(&meta);
-            trap(ports, cpu, now, copy, out);
+            trap(ports, cpu, Cause::Copy, now, copy, out);
         }
         let Some(action) = verdict.action else {
             return ports.discard(meta, Drop::NoRoute, out);
@@ -169,7 +205,7 @@ impl<B: Frame> Pipeline<B> {
         if let Some(mirror) = action.mirror {
             let copy = ports.copy(&meta);
             match mirror {
-                Mirror::Cpu => trap(ports, cpu, now, copy, out),
+                Mirror::Cpu => trap(ports, cpu, Cause::Copy, now, copy, out),
                 Mirror::Port(port) => ports.deliver(now, copy, port, None, out),
             }
         }
@@ -183,7 +219,7 @@ impl<B: Frame> Pipeline<B> {
         }
         match action.target {
             Target::Drop => ports.discard(meta, Drop::Denied, out),
-            Target::Cpu => trap(ports, cpu, now, meta, out),
+            Target::Cpu => trap(ports, cpu, Cause::Target, now, meta, out),
             Target::Port(port) => ports.deliver(now, meta, port, None, out),
             Target::Interface(number) => match verdict.interfaces.get(number) {
                 Some(interface) => leave(ports, now, meta, parsed, interface, out),
@@ -243,7 +279,9 @@ impl<B: Frame> Pipeline<B> {
             Register::PortUp(port) => u64::from(self.ports.is_up(of(port)?)),
             Register::EntryFrames(name) => entry(name)?.0,
             Register::EntryBytes(name) => entry(name)?.1,
-            Register::CpuRate(port) => u64::from(self.cpu[of(port)?.index()].0.frames_per_second),
+            Register::CpuRate(port) => {
+                u64::from(self.cpu[of(port)?.index()].limit.frames_per_second)
+            }
         })
     }
 
@@ -258,8 +296,7 @@ impl<B: Frame> Pipeline<B> {
         let max = u64::from(u32::MAX);
         let rate = u32::try_from(value).map_err(|_| RegisterError::Range { value, max })?;
         let place = self.cpu.get_mut(port.index()).ok_or(RegisterError::NoSuchPort(port))?;
-        let limit = PuntLimit { frames_per_second: rate, ..place.0 };
-        *place = (limit, Meter::new(limit));
+        *place = CpuLimit::new(PuntLimit { frames_per_second: rate, ..place.limit });
         Ok(())
     }
 
@@ -301,13 +338,18 @@ impl Entry {
 /// Sends a frame to the control program, as far as its port may send there.
 fn trap<B: Frame>(
     ports: &mut Ports<B>,
-    cpu: &mut [(PuntLimit, Meter)],
+    cpu: &mut [CpuLimit],
+    cause: Cause,
     now: Time,
     meta: FrameMeta<B>,
     out: &mut Vec<Action<B>>,
 ) {
-    let meter = cpu.get_mut(meta.ingress.index());
-    if meter.is_some_and(|(_, meter)| !meter.admit(now)) {
+    let limit = cpu.get_mut(meta.ingress.index());
+    let meter = limit.map(|limit| match cause {
+        Cause::Target => &mut limit.traps,
+        Cause::Copy => &mut limit.copies,
+    });
+    if meter.is_some_and(|meter| !meter.admit(now)) {
         return ports.discard(meta, Drop::PuntLimit, out);
     }
     ports.punt(now, meta, Punt::Trap, out);

@@ -1,6 +1,6 @@
 //! Control programs: what fills the tables, and the node that joins one with its pipeline.
 
-use crate::change::{Change, ChangeError};
+use crate::change::{Change, ChangeError, EntryName};
 use crate::pipeline::{Pipeline, PipelineConfig};
 use crate::register::{Register, RegisterError};
 use crate::request;
@@ -73,6 +73,12 @@ pub trait Program: Send {
     /// The switch has sent a packet here.
     fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control);
 
+    /// An operator has removed these entries. A program that is to have them as before sets them
+    /// again; what an operator sets is up to the operator.
+    fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
+        let _ = (now, entries, control);
+    }
+
     /// The deadline has passed, or may have.
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         let _ = (now, control);
@@ -91,12 +97,31 @@ pub trait Program: Send {
 
     /// Whether the program takes a packet now: what it does not take is dropped as `no_program`.
     fn takes_packets(&self) -> bool {
-        true
+        self.failure().is_none()
+    }
+
+    /// Whether packets wait for the program after [`Program::receive_packet`]: each is counted only
+    /// when it has ended ([`Program::take_ended`]).
+    fn queues_packets(&self) -> bool {
+        false
+    }
+
+    /// Packets that were queued and have ended since the last call: the port that each came in by,
+    /// and whether the program took it. One that was lost with the program is counted as
+    /// `no_program`.
+    fn take_ended(&mut self) -> Vec<(PortNo, bool)> {
+        Vec::new()
     }
 
     /// Why the program has ended, if it has: its switch goes on with the tables that it has. Such a
     /// program takes no packets.
     fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// Why the tables have refused what the program wants in them, as long as they lack it: it runs
+    /// on, with the entries of before, and tries again.
+    fn refusal(&self) -> Option<String> {
         None
     }
 }
@@ -143,6 +168,7 @@ impl<B: Frame> ProgramNode<B> {
             program: program.into(),
             ready: self.is_started && self.program.is_ready(),
             failure: self.program.failure(),
+            refusal: self.program.refusal(),
             tables: self.pipeline.tables().counts().into_iter().map(count).collect(),
             plane: PlaneTelemetry {
                 total: ports.counters().total(),
@@ -152,19 +178,48 @@ impl<B: Frame> ProgramNode<B> {
         }
     }
 
-    /// Does what an operator asks of the tables.
-    fn answer(&mut self, command: &Command) -> Reply {
+    /// Does what an operator asks of the tables; the program gets to know what is removed.
+    fn answer(&mut self, now: Time, command: &Command) -> Reply {
         let Request::Tables(request) = &command.request else {
             return command.unsupported_by(NodeKind::Programmable);
         };
-        let answer = request::serve(&mut self.pipeline, request);
-        let answer = answer.map_err(|error| CommandError::Tables(error.to_string()));
-        Reply { id: command.id, result: answer.map(Done::Tables) }
+        let result = match request::serve(&mut self.pipeline, request) {
+            Ok((answer, removed)) => {
+                if !removed.is_empty() {
+                    self.act(now, |program, control| program.removed(now, &removed, control));
+                }
+                Ok(Done::Tables(answer))
+            }
+            Err(error) => Err(CommandError::Tables(error.to_string())),
+        };
+        Reply { id: command.id, result }
     }
 
     fn act(&mut self, now: Time, call: impl FnOnce(&mut dyn Program, &mut dyn Control)) {
         let ProgramNode { pipeline, program, actions, .. } = self;
         call(&mut **program, &mut Session { pipeline, now, actions });
+    }
+
+    /// Hands a packet to the program, if it takes one. Answers how the packet ends; the memory of
+    /// one that is queued is free from now on, and it is counted later.
+    fn hand_over(&mut self, now: Time, ingress: PortNo, frame: &B) -> Drop {
+        if !self.program.takes_packets() {
+            return self.count(ingress, Drop::NoProgram);
+        }
+        let received = Received { ingress, frame: frame.bytes() };
+        self.act(now, |program, control| program.receive_packet(now, received, control));
+        if self.program.queues_packets() {
+            Drop::Consumed
+        } else if self.program.takes_packets() {
+            self.count(ingress, Drop::Consumed)
+        } else {
+            self.count(ingress, Drop::NoProgram)
+        }
+    }
+
+    fn count(&mut self, ingress: PortNo, reason: Drop) -> Drop {
+        self.pipeline.ports_mut().count_drop(ingress, reason);
+        reason
     }
 
     /// Hands what is for the program to it, and the rest to the runtime. What it injects may come
@@ -179,19 +234,15 @@ impl<B: Frame> ProgramNode<B> {
                     continue;
                 };
                 let reason = if rounds > ROUNDS_MAX {
-                    Drop::PuntLimit
-                } else if self.program.takes_packets() {
-                    self.act(now, |program, control| {
-                        let received = Received { ingress, frame: frame.bytes() };
-                        program.receive_packet(now, received, control);
-                    });
-                    Drop::Consumed
+                    self.count(ingress, Drop::PuntLimit)
                 } else {
-                    Drop::NoProgram
+                    self.hand_over(now, ingress, &frame)
                 };
-                self.pipeline.ports_mut().count_drop(ingress, reason);
                 out.push(Action::Dropped { ingress, reason, frame });
             }
+        }
+        for (ingress, taken) in self.program.take_ended() {
+            self.count(ingress, if taken { Drop::Consumed } else { Drop::NoProgram });
         }
     }
 }
@@ -202,7 +253,7 @@ impl<B: Frame> Node<B> for ProgramNode<B> {
             self.act(now, |program, control| program.start(now, control));
         }
         match input {
-            Input::Command(command) => out.push(Action::Reply(self.answer(&command))),
+            Input::Command(command) => out.push(Action::Reply(self.answer(now, &command))),
             Input::Link { port, up } => {
                 Node::handle(&mut self.pipeline, now, Input::Link { port, up }, &mut self.actions);
                 self.act(now, |program, control| program.link(now, port, up, control));

@@ -1,5 +1,6 @@
 //! What an operator asks of the tables of a running switch, and the answers: the bytes of
-//! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], in postcard's encoding.
+//! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], the version of this encoding and
+//! postcard's.
 
 use crate::change::{Change, ChangeError, EntryName};
 use crate::explain::{Explanation, Stage};
@@ -8,10 +9,42 @@ use crate::tables::{EntryCount, Shown, TableName};
 use alloc::format;
 use alloc::vec::Vec;
 use axon_wire::{Frame, PortNo};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The most bytes of one page of entries, so that an answer fits the buffer of a socket.
 pub const PAGE_BYTES_MAX: usize = 32 * 1024;
+
+/// The version of the requests and answers. Who asks and who answers need the same.
+pub const VERSION: u8 = 1;
+
+/// Why bytes are no request or answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EncodingError {
+    /// They are of another version of axon.
+    #[error(
+        "its encoding is of version {found}, expected {VERSION}: both ends need one version of axon"
+    )]
+    OtherVersion {
+        /// The version that was found.
+        found: u8,
+    },
+    /// They are cut short, or never were one.
+    #[error("cannot be read: {0}")]
+    Malformed(postcard::Error),
+}
+
+fn to_bytes(message: &impl Serialize) -> Vec<u8> {
+    postcard::to_extend(message, alloc::vec![VERSION]).unwrap_or_default()
+}
+
+fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EncodingError> {
+    match bytes {
+        [VERSION, rest @ ..] => postcard::from_bytes(rest).map_err(EncodingError::Malformed),
+        [found, ..] => Err(EncodingError::OtherVersion { found: *found }),
+        [] => Err(EncodingError::Malformed(postcard::Error::DeserializeUnexpectedEnd)),
+    }
+}
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,43 +88,45 @@ pub enum TablesAnswer {
 impl TablesRequest {
     /// Its encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).unwrap_or_default()
+        to_bytes(self)
     }
 }
 
 impl TablesAnswer {
     /// Its encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
-        postcard::to_allocvec(self).unwrap_or_default()
+        to_bytes(self)
     }
 
     /// Reads what [`TablesAnswer::to_bytes`] writes.
     ///
     /// # Errors
-    /// It is none.
-    pub fn from_bytes(bytes: &[u8]) -> Result<TablesAnswer, postcard::Error> {
-        postcard::from_bytes(bytes)
+    /// It is none, or one of another version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<TablesAnswer, EncodingError> {
+        from_bytes(bytes)
     }
 }
 
-/// Does what `request` asks of a pipeline.
+/// Does what `request` asks of a pipeline; answers with the reply and the entries that it has
+/// removed.
 ///
 /// # Errors
-/// The bytes are no request.
+/// The bytes are no request, or one of another version.
 pub(crate) fn serve<B: Frame>(
     pipeline: &mut Pipeline<B>,
     request: &[u8],
-) -> Result<Vec<u8>, postcard::Error> {
-    let answer = match postcard::from_bytes(request)? {
+) -> Result<(Vec<u8>, Vec<EntryName>), EncodingError> {
+    let mut removed = Vec::new();
+    let answer = match from_bytes(request)? {
         TablesRequest::Counts => TablesAnswer::Counts(pipeline.tables().counts()),
         TablesRequest::Entries(table, first) => page(pipeline.tables().entries(table), first),
         TablesRequest::Rest => TablesAnswer::Entries { page: pipeline.tables().rest(), next: None },
-        TablesRequest::Commit(changes) => commit(pipeline, &changes),
+        TablesRequest::Commit(changes) => commit(pipeline, &changes, &mut removed),
         TablesRequest::Clear(table) => {
             let entries = pipeline.tables().entries(table);
             let changes: Vec<Change> =
                 entries.iter().map(|shown| shown.change.entry().removal()).collect();
-            commit(pipeline, &changes)
+            commit(pipeline, &changes, &mut removed)
         }
         TablesRequest::Explain(port, frame) => {
             let is_there = port.index() < usize::from(pipeline.config().ports);
@@ -101,12 +136,20 @@ pub(crate) fn serve<B: Frame>(
             }
         }
     };
-    Ok(answer.to_bytes())
+    Ok((answer.to_bytes(), removed))
 }
 
-fn commit<B: Frame>(pipeline: &mut Pipeline<B>, changes: &[Change]) -> TablesAnswer {
+fn commit<B: Frame>(
+    pipeline: &mut Pipeline<B>,
+    changes: &[Change],
+    removed: &mut Vec<EntryName>,
+) -> TablesAnswer {
     match pipeline.commit(changes) {
-        Ok(()) => TablesAnswer::Committed(changes.len() as u32),
+        Ok(()) => {
+            let removals = changes.iter().filter(|change| **change == change.entry().removal());
+            removed.extend(removals.map(Change::entry));
+            TablesAnswer::Committed(changes.len() as u32)
+        }
         Err(error) => TablesAnswer::Refused(error),
     }
 }

@@ -13,15 +13,15 @@ pub struct Sizes {
     /// Exact match on the MPLS label: 4096.
     pub mpls: u32,
     /// Longest prefix match on the IPv4 destination: 6144.
-    pub prefixes: u32,
+    pub prefix: u32,
     /// TCAM: 2048; at most 65,536.
     pub tcam: u32,
     /// Interfaces: 4096; at most 65,536.
-    pub interfaces: u32,
+    pub interface: u32,
     /// Groups: 1024; at most 65,536. The paper's chip has an unnamed number.
-    pub groups: u32,
+    pub group: u32,
     /// Tunnels: 1024; at most 65,536. The paper's chip has an unnamed number.
-    pub tunnels: u32,
+    pub tunnel: u32,
 }
 
 impl Default for Sizes {
@@ -30,11 +30,11 @@ impl Default for Sizes {
             mac: 32 * 1024,
             ipv4: 8 * 1024,
             mpls: 4 * 1024,
-            prefixes: 6144,
+            prefix: 6144,
             tcam: 2 * 1024,
-            interfaces: 4 * 1024,
-            groups: 1024,
-            tunnels: 1024,
+            interface: 4 * 1024,
+            group: 1024,
+            tunnel: 1024,
         }
     }
 }

@@ -1,14 +1,22 @@
-//! Transactions of 1000 changes on full tables.
+//! Transactions of 1000 changes on full tables: how long each takes, and the gap that it makes
+//! between two frames.
 
-use crate::{Random, host, interfaces, mac, out, prefix, route, rules, tcam_changes};
-use axon_pipeline::{Action, Change, MacKey, Sizes, Tables, Udlk, UdlkId};
+use crate::{FRAME_BYTES, INGRESS, PORTS, Random, STRANGER};
+use crate::{frame, host, interfaces, mac, out, prefix, route, rules, tcam_changes};
+use axon_node::{Action as Act, Input, Node};
+use axon_pipeline::{
+    Action, Change, MacKey, Pipeline, PipelineConfig, Sizes, Tables, Udlk, UdlkId,
+};
+use axon_wire::{Frame, FrameBuf, HopWidth, MacAddr, PortNo, Time};
+use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 const CHANGES: usize = 1000;
+/// Frames before a transaction, and as many after it.
+const FRAMES: usize = 1000;
 
-/// Tables that are full: interfaces, MACs, addresses, prefixes, TCAM.
-fn full() -> Tables {
-    let mut tables = Tables::new(Sizes::default(), crate::PORTS, 0);
+/// Entries that fill tables: interfaces, MACs, addresses, prefixes, TCAM.
+fn full() -> Vec<Change> {
     let udlk: Udlk = rules::key();
     let rows = rules::KINDS[0].rows(4096, &mut Random(8));
     let mut all = interfaces();
@@ -17,8 +25,7 @@ fn full() -> Tables {
     all.extend((0..8192).map(|index| Change::Ipv4(host(index), Some(route(index)))));
     all.extend((0..6144).map(|index| Change::Prefix(prefix(index), Some(route(index)))));
     all.extend(tcam_changes(rows).into_iter().take(2048));
-    tables.commit(&all).expect("they are full to the last entry");
-    tables
+    all
 }
 
 fn mac_change(index: usize, action: Action) -> Change {
@@ -60,18 +67,96 @@ fn tcam(at: usize, round: usize, shift: usize) -> Change {
 /// Measures so many transactions of each kind.
 pub fn measure(rounds: usize) {
     println!("\ntransactions of {CHANGES} changes on full tables: median and longest, in us");
-    let full = full();
+    let mut full_tables = Tables::new(Sizes::default(), HopWidth::Eight, PORTS, 0);
+    full_tables.commit(&full()).expect("they are full to the last entry");
     for (name, make) in KINDS {
-        let mut tables = full.clone();
+        let mut tables = full_tables.clone();
         let mut times: Vec<Duration> = Vec::with_capacity(rounds);
         for round in 0..rounds {
-            let changes: Vec<Change> = (0..CHANGES).map(|at| make(round, at)).collect();
+            let changes = changes(make, round);
             let start = Instant::now();
             tables.commit(&changes).expect("what fits");
             times.push(start.elapsed());
         }
-        times.sort();
-        let us = |time: Duration| time.as_secs_f64() * 1e6;
-        println!("{name:<28} {:>8.0} {:>8.0}", us(times[rounds / 2]), us(times[rounds - 1]));
+        println!("{name:<28}{}", median_and_longest(times));
+    }
+    println!(
+        "\nthe longest gap between frames, of {FRAMES} before, of those around and of {FRAMES} \
+         after such a transaction: median and longest, in us"
+    );
+    for (name, make) in KINDS {
+        gaps(name, make, rounds);
+    }
+}
+
+fn changes(make: Make, round: usize) -> Vec<Change> {
+    (0..CHANGES).map(|at| make(round, at)).collect()
+}
+
+fn median_and_longest(mut times: Vec<Duration>) -> String {
+    times.sort();
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    format!(" {:>8.1} {:>8.1}", us(times[times.len() / 2]), us(times[times.len() - 1]))
+}
+
+/// Frames go through a pipeline with full tables, one after the other; between two of them comes a
+/// transaction, by the same thread as in a switch. Changes are made ready before.
+fn gaps(name: &str, make: Make, rounds: usize) {
+    let mut traffic = Traffic::new();
+    let mut longest = [const { Vec::new() }; 3];
+    for round in 0..rounds {
+        let changes = changes(make, round);
+        traffic.last = Instant::now();
+        longest[0].push(traffic.longest_gap(FRAMES));
+        traffic.pipeline.commit(&changes).expect("what fits");
+        longest[1].push(traffic.longest_gap(1));
+        longest[2].push(traffic.longest_gap(FRAMES));
+    }
+    let [before, around, after] = longest.map(median_and_longest);
+    println!("{name:<28}{before}{around}{after}");
+}
+
+/// A pipeline with full tables that forwards.
+struct Traffic {
+    pipeline: Pipeline<FrameBuf>,
+    frame: Option<FrameBuf>,
+    number: usize,
+    out: Vec<Act<FrameBuf>>,
+    /// When the last frame left.
+    last: Instant,
+}
+
+impl Traffic {
+    fn new() -> Traffic {
+        let config = PipelineConfig::with_ports(PORTS, MacAddr([2; 6]));
+        let mut pipeline = Pipeline::new(config);
+        for port in (0..PORTS).map(PortNo) {
+            pipeline.handle(Time::ZERO, Input::Link { port, up: true }, &mut Vec::new());
+        }
+        pipeline.commit(&full()).expect("they are full to the last entry");
+        let frame = FrameBuf::new(&frame(STRANGER, Ipv4Addr::LOCALHOST));
+        assert_eq!(frame.bytes().len(), FRAME_BYTES);
+        Traffic { pipeline, frame: Some(frame), number: 0, out: Vec::new(), last: Instant::now() }
+    }
+
+    /// So many frames; the longest time from one to the next, the one before them included.
+    fn longest_gap(&mut self, frames: usize) -> Duration {
+        let (port, complete_at, intact) = (INGRESS, Time::ZERO, true);
+        let mut longest = Duration::ZERO;
+        for _ in 0..frames {
+            let mut frame = self.frame.take().expect("the last frame has come back");
+            self.number += 1;
+            frame.bytes_mut()[..6].copy_from_slice(&mac(self.number * 77 % (32 * 1024)).0);
+            let input = Input::Frame { port, frame, complete_at, intact };
+            self.pipeline.handle(Time::ZERO, input, &mut self.out);
+            let Some(Act::Transmit { port, frame, .. }) = self.out.pop() else {
+                panic!("every frame is forwarded");
+            };
+            self.pipeline.handle(Time::ZERO, Input::TxDone { port }, &mut self.out);
+            self.frame = Some(frame);
+            let now = Instant::now();
+            longest = longest.max(now - std::mem::replace(&mut self.last, now));
+        }
+        longest
     }
 }

@@ -4,10 +4,8 @@ use super::ip;
 use crate::frame_type::Parsed;
 use axon_node::Drop;
 use axon_wire::Frame;
+use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
-
-const ETHERTYPE_IPV4: u16 = 0x0800;
-const ETHERTYPE_IPV6: u16 = 0x86dd;
 
 /// The IP header of a frame and what follows it.
 pub(super) fn ip_header<'a, B: Frame>(
@@ -51,8 +49,8 @@ pub(super) fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethert
 pub(super) fn expose_ip<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
     let first = frame.bytes().get(usize::from(parsed.network_at));
     let ethertype = match first.map(|byte| byte >> 4) {
-        Some(4) => ETHERTYPE_IPV4,
-        Some(6) => ETHERTYPE_IPV6,
+        Some(4) => ethertype::IPV4,
+        Some(6) => ethertype::IPV6,
         _ => return Err(Drop::Malformed),
     };
     set_ethertype(frame, parsed, ethertype);

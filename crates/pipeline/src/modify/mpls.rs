@@ -5,10 +5,10 @@ use crate::action::Label;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
 use axon_wire::Frame;
+use axon_wire::constants::ethertype;
 
 /// Bytes of a label.
 const LABEL: usize = 4;
-const ETHERTYPE_MPLS: u16 = 0x8847;
 
 /// One entry of the label stack.
 #[derive(Clone, Copy)]
@@ -67,7 +67,7 @@ pub(super) fn push<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -
     };
     insert(frame, parsed, LABEL)?;
     write(frame, parsed, entry);
-    set_ethertype(frame, parsed, ETHERTYPE_MPLS);
+    set_ethertype(frame, parsed, ethertype::MPLS);
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use crate::action::Tunnel;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
 use axon_wire::Frame;
+use axon_wire::constants::ethertype;
 
-const ETHERTYPE_IPV4: u16 = 0x0800;
 /// "Don't fragment": what is never cut needs no identification (RFC 6864).
 const DONT_FRAGMENT: u8 = 0x40;
 
@@ -38,7 +38,7 @@ pub(super) fn push<B: Frame>(
     let place = &mut frame.bytes_mut()[at..at + added];
     place[..ip::IPV4_BYTES].copy_from_slice(&header);
     place[ip::IPV4_BYTES..].copy_from_slice(&tunnel.shim);
-    set_ethertype(frame, parsed, ETHERTYPE_IPV4);
+    set_ethertype(frame, parsed, ethertype::IPV4);
     Ok(())
 }
 

@@ -16,7 +16,8 @@ use crate::key::{Extractor, Udlk, UdlkId};
 use crate::tables::tcam::Tcam;
 use crate::tables::{PortOptions, TcamEntry};
 use alloc::vec::Vec;
-use axon_wire::PortNo;
+use axon_plane::routes;
+use axon_wire::{FrameBuf, PortNo, Route};
 use hashbrown::HashMap;
 
 /// Modifications of one action.
@@ -173,10 +174,18 @@ impl Tables {
                 {
                     return Err(Reason::Tunnel);
                 }
+                Modify::AxonPush(route) => self.check_route(route)?,
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Whether a header can hold a route, and the room before a frame that header.
+    fn check_route(&self, route: &Route) -> Result<(), Reason> {
+        let header = routes::header_of(route, self.hop_width);
+        let fits = header.is_ok_and(|header| header.len() <= FrameBuf::HEADROOM);
+        if fits { Ok(()) } else { Err(Reason::Route) }
     }
 
     /// Whether what is there may go: a key may not change under its entries, and what they use may
@@ -208,7 +217,7 @@ impl Tables {
                     EntryName::Ipv4(_) => room(self.ipv4.has_room(), self.ipv4.size()),
                     EntryName::Mpls(_) => room(self.mpls.has_room(), self.mpls.size()),
                     EntryName::Prefix(_) => {
-                        let size = self.sizes.prefixes;
+                        let size = self.sizes.prefix;
                         room(self.prefixes.len() < size as usize, size)
                     }
                     _ => Ok(()),

@@ -105,11 +105,14 @@ pub struct PortOptions {
     /// port's bridge that leads to this port: directly, by an interface, or by a group whose only
     /// member is an interface of this port. False by default.
     pub learn: bool,
+    /// Whether the port leads to an Axon switch: its frames begin with an Axon header, and are of
+    /// the type `axon`. False by default.
+    pub axon: bool,
 }
 
 impl Default for PortOptions {
     fn default() -> PortOptions {
-        PortOptions { bridge: 0, routed: true, learn: false }
+        PortOptions { bridge: 0, routed: true, learn: false, axon: false }
     }
 }
 

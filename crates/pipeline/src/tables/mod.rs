@@ -24,7 +24,7 @@ use crate::key::{Extractor, Udlk, UdlkId};
 use crate::sizes::Sizes;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_wire::PortNo;
+use axon_wire::{HopWidth, PortNo};
 use exact::Exact;
 use lpm::Lpm;
 use numbered::Numbered;
@@ -37,6 +37,8 @@ const KEYS_PER_TYPE: usize = 2;
 #[derive(Clone, Debug)]
 pub struct Tables {
     pub(crate) sizes: Sizes,
+    /// Bits of a hop, for routes that entries push.
+    hop_width: HopWidth,
     keys: Vec<Option<Key>>,
     /// By frame type: the keys that its frames have.
     of_type: [Vec<UdlkId>; FrameType::ALL.len()],
@@ -112,10 +114,12 @@ impl Verdict<'_> {
 }
 
 impl Tables {
-    /// Empty tables of these sizes for a switch of so many ports. `seed` decides which addresses
-    /// collide in its hash tables; it should be unpredictable outside a simulation.
-    pub fn new(sizes: Sizes, ports: u16, seed: u64) -> Tables {
+    /// Empty tables of these sizes for a switch of so many ports, whose Axon headers have hops of
+    /// this width. `seed` decides which addresses collide in its hash tables; it should be
+    /// unpredictable outside a simulation.
+    pub fn new(sizes: Sizes, hop_width: HopWidth, ports: u16, seed: u64) -> Tables {
         Tables {
+            hop_width,
             keys: (0..UdlkId::COUNT).map(|_| None).collect(),
             of_type: Default::default(),
             tcam: Vec::new(),
@@ -128,9 +132,9 @@ impl Tables {
             free_prefixes: Vec::new(),
             lpm: Lpm::default(),
             lpm_is_stale: false,
-            interfaces: Numbered::new(sizes.interfaces.min(1 << 16)),
-            groups: Numbered::new(sizes.groups.min(1 << 16)),
-            tunnels: Numbered::new(sizes.tunnels.min(1 << 16)),
+            interfaces: Numbered::new(sizes.interface.min(1 << 16)),
+            groups: Numbered::new(sizes.group.min(1 << 16)),
+            tunnels: Numbered::new(sizes.tunnel.min(1 << 16)),
             miss: None,
             ports: alloc::vec![PortOptions::default(); usize::from(ports)],
             sizes: Sizes { tcam: sizes.tcam.min(1 << 16), ..sizes },
@@ -186,7 +190,8 @@ impl Tables {
         self.matches(frame, parsed, ingress, priority).into_iter().next()
     }
 
-    /// All that a frame matches, the entry that wins first: of the TCAM the highest index only.
+    /// All that a frame matches, the entry that wins first; of the TCAM one entry after
+    /// another, so this is slow.
     pub fn matches(
         &self,
         frame: &[u8],
@@ -196,10 +201,20 @@ impl Tables {
     ) -> Vec<(Hit, &Action)> {
         let options = self.options(ingress);
         let mut all = Vec::new();
-        if let Some(index) = self.match_tcam(frame, parsed.frame_type, ingress, priority)
-            && let Some(Some(slot)) = self.tcam.get(usize::from(index))
-        {
-            all.push((Hit::Tcam(index), &slot.entry.action));
+        let keys = self.keys_of(frame, parsed, ingress, priority);
+        let is_met = |slot: &TcamSlot| {
+            let masked = |key: &[u8]| {
+                let bits = key.iter().zip(&slot.mask).map(|(key, mask)| key & mask);
+                bits.eq(slot.value.iter().copied())
+            };
+            keys.iter().any(|(id, key)| *id == slot.udlk && masked(key))
+        };
+        let highest = self.match_tcam(frame, parsed.frame_type, ingress, priority);
+        for index in highest.into_iter().flat_map(|highest| (0..=highest).rev()) {
+            let slot = self.tcam.get(usize::from(index)).and_then(Option::as_ref);
+            if let Some(slot) = slot.filter(|slot| is_met(slot)) {
+                all.push((Hit::Tcam(index), &slot.entry.action));
+            }
         }
         let label = parsed.label.filter(|_| options.routed);
         let address = parsed.ipv4.filter(|_| options.routed);
@@ -267,6 +282,12 @@ impl Tables {
             _ => false,
         };
         !entry.is_some_and(leads)
+    }
+
+    /// Parses a frame that came in by `port`.
+    #[inline]
+    pub(crate) fn parse(&self, frame: &[u8], port: PortNo) -> Parsed {
+        if self.options(port).axon { Parsed::axon() } else { Parsed::ethernet(frame) }
     }
 
     #[inline]

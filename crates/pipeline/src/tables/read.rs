@@ -38,7 +38,7 @@ impl Tables {
             TableName::Mpls => (self.mpls.len() as u32, self.mpls.size()),
             TableName::Ipv4 => (self.ipv4.len() as u32, self.ipv4.size()),
             TableName::Mac => (self.mac.len() as u32, self.mac.size()),
-            TableName::Prefix => (self.prefixes.len() as u32, self.sizes.prefixes),
+            TableName::Prefix => (self.prefixes.len() as u32, self.sizes.prefix),
             TableName::Interface => (self.interfaces.len(), self.interfaces.size()),
             TableName::Group => (self.groups.len(), self.groups.size()),
             TableName::Tunnel => (self.tunnels.len(), self.tunnels.size()),

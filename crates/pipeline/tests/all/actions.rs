@@ -230,3 +230,91 @@ fn a_source_is_learned_until_its_entry_leads_to_its_port() {
     rig.commit(&[entry(Target::Group(1).into())]);
     assert_eq!([0, 1].map(|port| rig.fate(port, &hello).to_cpu), [1, 1]);
 }
+
+#[test]
+fn frames_of_an_axon_port_are_of_that_type_and_take_their_hops() {
+    let mut rig = Rig::new(Sizes::default());
+    let axon = PortOptions { axon: true, ..PortOptions::default() };
+    // The next hop of an 8-bit header without a hop taken is byte 6.
+    let to_next = to_port(2).with(Modify::AxonHop);
+    rig.commit(&[
+        Change::Port(PortNo(1), Some(axon)),
+        Change::Port(PortNo(3), Some(axon)),
+        Change::Mac(MacKey { bridge: 0, mac: mac(2) }, {
+            let route = [2, 3].map(PortNo).into_iter().collect();
+            Some(to_port(1).with(Modify::AxonPush(route)))
+        }),
+        Change::Udlk(UdlkId(3), Some(Udlk::of(FrameType::Axon, [bytes(6, 6), Field::Priority]))),
+        tcam(7, 3, &[2, 0], &[255, 255], to_next),
+        tcam(8, 3, &[3, 0], &[255, 255], to_port(0).with(Modify::AxonHop).with(Modify::AxonStrip)),
+    ]);
+    let plain = frame(mac(2), mac(1), IPV4, &packet(64, [10, 0, 0, 9]));
+    let pushed = rig.fate(0, &plain).sent.remove(0);
+    assert_eq!(pushed.0, 1);
+    let (port, taken) = rig.fate(3, &pushed.1).sent.remove(0);
+    assert_eq!((port, taken.len()), (2, pushed.1.len()), "the hop and the reverse hop");
+    let (port, end) = rig.fate(1, &taken).sent.remove(0);
+    assert_eq!((port, end), (0, plain));
+    assert_eq!(rig.fate(0, &pushed.1).dropped, [Drop::NoRoute], "port 0 is none of Axon");
+    let way = rig.pipeline.explain(PortNo(3), &pushed.1);
+    assert_eq!(way.stages[0].text, "axon");
+    assert_eq!(way.sent, [(PortNo(2), taken)]);
+}
+
+#[test]
+fn a_way_names_the_entries_of_the_tcam_that_a_higher_one_hides() {
+    let mut rig = Rig::new(Sizes::default());
+    rig.commit(&[Change::Udlk(UdlkId(1), Some(Udlk::of(FrameType::Ipv4, [bytes(30, 33)])))]);
+    let address = [10, 1, 2, 3];
+    rig.commit(&[
+        tcam(7, 1, &[10, 0, 0, 0], &[255, 0, 0, 0], to_port(2)),
+        tcam(8, 1, &[11, 0, 0, 0], &[255, 0, 0, 0], to_port(2)),
+        tcam(2000, 1, &address, &[255; 4], Action::from(Target::Drop)),
+    ]);
+    let way = rig.pipeline.explain(PortNo(0), &to(address));
+    let lookups = way.stages.iter().filter(|stage| stage.name == "lookup");
+    let lookups: Vec<&str> = lookups.filter_map(|stage| stage.text.split(':').next()).collect();
+    assert_eq!(lookups, ["tcam 2000 matches and wins", "tcam 7 matches and is overruled"]);
+}
+
+#[test]
+fn copies_for_the_program_take_nothing_from_what_is_trapped() {
+    let mut rig = Rig::new(Sizes::default());
+    let options = PortOptions { learn: true, ..PortOptions::default() };
+    let bpdu = axon_wire::MacAddr([0x01, 0x80, 0xc2, 0, 0, 0]);
+    rig.commit(&[
+        Change::Port(PortNo(0), Some(options)),
+        Change::Mac(MacKey { bridge: 0, mac: bpdu }, Some(Action::cpu())),
+        Change::Mac(MacKey { bridge: 0, mac: mac(1) }, Some(to_port(0))),
+        Change::Miss(Some(Action::from(Target::Drop).mirrored(Mirror::Cpu))),
+    ]);
+    let unknown = frame(mac(2), mac(3), 0x88b5, &[]);
+    let copies: u32 = (0..300).map(|_| rig.fate(0, &unknown).to_cpu).sum();
+    assert_eq!(copies, 256, "for its source and by the mirror, within one limit");
+    let trapped = frame(bpdu, mac(1), 0x88b5, &[]);
+    let trapped: u32 = (0..300).map(|_| rig.fate(0, &trapped).to_cpu).sum();
+    assert_eq!(trapped, 256);
+}
+
+#[test]
+fn the_way_of_a_mirrored_frame_says_where_its_copy_goes_in_the_words_of_operators() {
+    let mut rig = Rig::new(Sizes::default());
+    let entry = to_port(1).with(Modify::DecrementTtl).with(Modify::SetDscp(46));
+    let address = Ipv4Addr::new(10, 0, 0, 1);
+    let way = |rig: &mut Rig, mirror| {
+        rig.commit(&[Change::Ipv4(address, Some(entry.clone().mirrored(mirror)))]);
+        let way = rig.pipeline.explain(PortNo(0), &to([10, 0, 0, 1]));
+        let stages = way.stages.iter().filter(|stage| stage.name != "parser");
+        stages.map(|stage| format!("{} {}", stage.name, stage.text)).collect::<Vec<_>>()
+    };
+    let rest = ["modify decrement-ttl", "modify dscp 46", "out port p1"];
+    let lookup = "lookup ipv4 10.0.0.1 matches and wins: port 1 decrement-ttl dscp 46 mirror";
+    for (mirror, words) in [(Mirror::Port(PortNo(3)), "port 3"), (Mirror::Cpu, "cpu")] {
+        let found = way(&mut rig, mirror);
+        assert_eq!(found[0], format!("{lookup} {words}"));
+        assert_eq!(found[1], format!("mirror {words}: a copy as it came in"));
+        assert_eq!(found[2..], rest);
+    }
+    rig.pipeline.handle(Time::ZERO, Input::Link { port: PortNo(3), up: false }, &mut Vec::new());
+    assert_eq!(way(&mut rig, Mirror::Port(PortNo(3)))[1], "mirror port 3: dropped: port_down");
+}

@@ -9,10 +9,10 @@ const CONFIGURATIONS: u64 = 1000;
 const STEPS: u64 = 240;
 
 /// SplitMix64.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn byte(&mut self) -> u8 {
+    pub fn byte(&mut self) -> u8 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -51,7 +51,7 @@ fn add<K: Ord>(
 }
 
 #[test]
-fn the_pipeline_equals_the_reference_on_a_hundred_thousand_random_frames() {
+fn the_pipeline_equals_the_reference_on_random_frames_and_a_hundred_thousand_transactions() {
     let mut all = Seen::default();
     for number in 0..CONFIGURATIONS {
         let seen = run(number);
@@ -68,7 +68,10 @@ fn the_pipeline_equals_the_reference_on_a_hundred_thousand_random_frames() {
          refused {:?}",
         all.frames, all.sent, all.to_cpu, all.committed, all.met, all.dropped, all.refused
     );
-    assert!(all.frames >= 100_000, "{}", all.frames);
+    assert!(all.frames >= 200_000, "{}", all.frames);
+    let refused: u64 = all.refused.values().sum();
+    assert!(all.committed + refused >= 100_000, "{} and {refused}", all.committed);
+    assert!(refused * 10 >= all.committed * 4, "{refused} of {} and these", all.committed);
     // The cases are of all kinds.
     for table in
         [TableName::Tcam, TableName::Mpls, TableName::Ipv4, TableName::Mac, TableName::Prefix]
@@ -109,6 +112,7 @@ fn the_pipeline_equals_the_reference_on_a_hundred_thousand_random_frames() {
         "Label",
         "Dscp",
         "Tunnel",
+        "Route",
         "TwiceInGroup",
         "TooManyModifications",
     ] {

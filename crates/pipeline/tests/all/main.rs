@@ -2,6 +2,7 @@
 
 mod actions;
 mod equality;
+mod full_tables;
 mod programs;
 mod reference;
 mod requests;

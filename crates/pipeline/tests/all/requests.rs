@@ -119,10 +119,16 @@ fn a_flood_out_of_many_ports_is_explained_in_one_answer() {
 #[test]
 fn what_is_no_request_for_tables_is_refused_and_the_rest_is_unsupported() {
     let mut switch = Switch::new(4);
-    for bytes in [&[][..], &[0xff; 40], &[3, 0xff, 0xff, 0xff, 0xff, 0x0f]] {
+    for bytes in [&[][..], &[1], &[0xff; 40], &[1, 3, 0xff, 0xff, 0xff, 0xff, 0x0f]] {
         let error = switch.command(Request::Tables(bytes.to_vec())).unwrap_err();
         assert!(matches!(error, CommandError::Tables(_)), "{bytes:?}: {error:?}");
     }
+    let mut other = TablesRequest::Counts.to_bytes();
+    other[0] = 2;
+    let error = switch.command(Request::Tables(other.clone())).unwrap_err().to_string();
+    assert!(error.contains("version 2, expected 1"), "{error}");
+    let error = TablesAnswer::from_bytes(&other).unwrap_err().to_string();
+    assert!(error.contains("version 2, expected 1"), "{error}");
     let whole = TablesRequest::Commit(vec![to(1, 1), to(2, 1)]).to_bytes();
     for length in 0..whole.len() {
         assert!(switch.command(Request::Tables(whole[..length].to_vec())).is_err(), "{length}");

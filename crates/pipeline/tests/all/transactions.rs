@@ -1,20 +1,21 @@
 //! Transactions: all changes or none, and why one is refused.
 
 use crate::rig::{IPV4, Rig, frame, mac, packet};
+use axon_node::Drop;
 use axon_pipeline::{
     Action, Change, ChangeError, EntryName, Field, FrameType, Group, Interface, KeyError, Label,
     MacKey, Modify, Prefix, Reason, Register, RegisterError, Shown, Sizes, TableName, Target,
     TcamEntry, Tunnel, Udlk, UdlkId,
 };
-use axon_wire::PortNo;
+use axon_wire::{PortNo, Route};
 
 fn small() -> Rig {
-    let sizes = Sizes { mac: 2, ipv4: 2, mpls: 2, prefixes: 2, tcam: 8, interfaces: 8, ..sizes() };
+    let sizes = Sizes { mac: 2, ipv4: 2, mpls: 2, prefix: 2, tcam: 8, interface: 8, ..sizes() };
     Rig::new(sizes)
 }
 
 fn sizes() -> Sizes {
-    Sizes { groups: 4, tunnels: 4, ..Sizes::default() }
+    Sizes { group: 4, tunnel: 4, ..Sizes::default() }
 }
 
 fn all(rig: &Rig) -> Vec<Vec<Shown>> {
@@ -211,4 +212,23 @@ fn an_entry_that_names_a_tunnel_twice_is_one_user_of_it() {
         Change::Ipv4([10, 0, 0, 1].into(), None),
         Change::Ipv4([10, 0, 0, 2].into(), None),
     ]);
+}
+
+#[test]
+fn a_route_that_no_frame_can_carry_is_refused() {
+    let mut rig = filled();
+    let before = all(&rig);
+    let push = |hops: Vec<u16>| {
+        let route: Route = hops.into_iter().map(PortNo).collect();
+        address(2, Action::from(Target::Drop).with(Modify::AxonPush(route)))
+    };
+    // Hops of 8 bits name ports 0 to 254; a header has 6 bytes beside them.
+    for hops in [vec![1, 255], vec![1; 123], vec![1; 5000]] {
+        let error = rig.pipeline.commit(&[push(hops)]).unwrap_err();
+        assert_eq!((error.position, error.reason), (1, Reason::Route));
+        assert_eq!(all(&rig), before);
+    }
+    rig.commit(&[push(vec![254; 122])]);
+    let to = frame(mac(2), mac(1), IPV4, &packet(64, [10, 0, 0, 2]));
+    assert_eq!(rig.fate(0, &to).dropped, [Drop::Denied]);
 }

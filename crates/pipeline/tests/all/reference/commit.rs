@@ -6,6 +6,7 @@ use axon_pipeline::{
     Action, Change, ChangeError, EntryName, Field, FrameType, Group, KeyError, Label, Mirror,
     Modify, Reason, Target, Tunnel, Udlk, UdlkId,
 };
+use axon_wire::{FrameBuf, PortNo, Route};
 
 /// The order in which entries are taken out; they are put in in the reverse order.
 fn rank(name: EntryName) -> usize {
@@ -168,17 +169,17 @@ impl Reference {
                 udlk.as_ref().map_or(Ok(()), check_key).map_err(Reason::Key)?;
             }
             Change::Interface(number, interface) => {
-                check_number((*number).into(), sizes.interfaces)?;
+                check_number((*number).into(), sizes.interface)?;
                 if let Some(interface) = interface {
                     self.check_port(interface.port)?;
                 }
             }
             Change::Group(number, group) => {
-                check_number((*number).into(), sizes.groups)?;
+                check_number((*number).into(), sizes.group)?;
                 group.as_ref().map_or(Ok(()), check_group)?;
             }
             Change::Tunnel(number, tunnel) => {
-                check_number((*number).into(), sizes.tunnels)?;
+                check_number((*number).into(), sizes.tunnel)?;
                 tunnel.as_ref().map_or(Ok(()), check_tunnel)?;
             }
             Change::Tcam(index, entry) => {
@@ -201,8 +202,17 @@ impl Reference {
         action_of(change).map_or(Ok(()), |action| self.check_action(action))
     }
 
-    fn check_port(&self, port: axon_wire::PortNo) -> Result<(), Reason> {
+    fn check_port(&self, port: PortNo) -> Result<(), Reason> {
         if port.0 < self.config.ports { Ok(()) } else { Err(Reason::NoSuchPort(port)) }
+    }
+
+    /// Whether the header of a route names its ports, and has room before a frame.
+    fn holds(&self, route: &Route) -> bool {
+        let width = self.config.hop_width;
+        let last = (1 << width.bits()) - 1;
+        let is_named = |hop: &PortNo| *hop == PortNo::CONTROL || usize::from(hop.0) < last;
+        let bytes = width.header_bytes(route.hops.len());
+        route.hops.iter().all(is_named) && bytes <= FrameBuf::HEADROOM
     }
 
     fn check_action(&self, action: &Action) -> Result<(), Reason> {
@@ -222,6 +232,7 @@ impl Reference {
                     return Err(Reason::Label);
                 }
                 Modify::TunnelPop { shim_bytes: 33.. } => return Err(Reason::Tunnel),
+                Modify::AxonPush(route) if !self.holds(route) => return Err(Reason::Route),
                 _ => {}
             }
         }
@@ -280,7 +291,7 @@ impl Reference {
             EntryName::Mac(_) => sizes.mac,
             EntryName::Ipv4(_) => sizes.ipv4,
             EntryName::Mpls(_) => sizes.mpls,
-            EntryName::Prefix(_) => sizes.prefixes,
+            EntryName::Prefix(_) => sizes.prefix,
             _ => return Ok(()),
         };
         let same_table = |of: &&Stored| of.change.entry().table() == name.table();

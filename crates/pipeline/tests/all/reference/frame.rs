@@ -57,6 +57,13 @@ pub fn read(frame: &[u8]) -> Read {
     Read { outer, inner, at, destination: mac(0), source: mac(6), address, label }
 }
 
+/// What is read of a frame that begins with an Axon header: nothing but that.
+pub fn read_axon() -> Read {
+    let mac = MacAddr::BROADCAST;
+    let outer = FrameType::Axon;
+    Read { outer, inner: outer, at: 0, destination: mac, source: mac, address: None, label: None }
+}
+
 /// The sum of 16-bit words in one's complement.
 fn sum(words: impl IntoIterator<Item = u16>) -> u16 {
     words.into_iter().fold(0, |sum: u16, word| {

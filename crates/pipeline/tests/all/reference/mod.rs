@@ -1,11 +1,12 @@
 //! The reference interpreter: a slow and obvious pipeline, for tests.
 //!
-//! It shares the public types with the pipeline, the flow hash of `axon-plane` and the codec of the
-//! Axon header, and no code of lookups, transactions or modifiers. All entries are in one list, as
+//! It shares the public types with the pipeline and the codec of the Axon header, and no code of
+//! lookups, spreading, transactions or modifiers. All entries are in one list, as
 //! the changes that made them, and every lookup goes through all of it. A port is idle whenever a
 //! frame comes; what leaves by it leaves in order.
 
 mod commit;
+mod flow;
 mod frame;
 
 use axon_node::counters::PortCounters;
@@ -14,10 +15,10 @@ use axon_pipeline::{
     Action, Change, EntryName, Field, FrameType, Interface, MacKey, Mirror, PipelineConfig,
     PortOptions, Target, Udlk, UdlkId,
 };
-use axon_plane::flow_hash::{choose, flow_hash};
+use axon_wire::header::HeaderView;
 use axon_wire::{FrameBuf, PortNo, Time};
 pub use commit::action_of;
-use frame::{Frame, Read, read};
+use frame::{Frame, Read, read, read_axon};
 use std::collections::BTreeMap;
 
 /// An entry: the change that made it, and the frames that met it.
@@ -44,7 +45,10 @@ pub struct Outcome {
 #[derive(Clone, Copy)]
 struct Limit {
     frames_per_second: u32,
+    /// Of frames whose target is the program.
     next: u64,
+    /// Of copies.
+    next_copy: u64,
 }
 
 pub struct Reference {
@@ -75,7 +79,7 @@ impl Reference {
             entries: Vec::new(),
             up: vec![false; ports],
             counters: vec![PortCounters::default(); ports + 1],
-            limits: vec![Limit { frames_per_second, next: 0 }; ports],
+            limits: vec![Limit { frames_per_second, next: 0, next_copy: 0 }; ports],
             config,
         }
     }
@@ -85,7 +89,7 @@ impl Reference {
     }
 
     pub fn set_cpu_rate(&mut self, port: PortNo, frames_per_second: u32) {
-        self.limits[port.index()] = Limit { frames_per_second, next: 0 };
+        self.limits[port.index()] = Limit { frames_per_second, next: 0, next_copy: 0 };
     }
 
     /// A frame comes in by a port.
@@ -95,7 +99,11 @@ impl Reference {
         // The priority of the tag, customer or service (IEEE 802.1Q clause 6.9).
         let is_tagged = matches!(bytes.get(12..14), Some([0x81, 0x00] | [0x88, 0xa8]));
         let priority = bytes.get(14).filter(|_| is_tagged && bytes.len() >= 16);
-        let priority = priority.map_or(0, |byte| byte >> 5);
+        let mut priority = priority.map_or(0, |byte| byte >> 5);
+        if self.options(port).axon {
+            let header = HeaderView::parse(bytes, self.config.hop_width);
+            priority = header.map_or(0, |header| header.fields().priority.value());
+        }
         let origin = Origin { now, ingress: port, counted: port, priority };
         if !intact {
             self.drop(origin, Drop::BadFcs, &mut outcome);
@@ -176,17 +184,29 @@ impl Reference {
         }
     }
 
+    /// A copy to the control program.
+    fn copy(&mut self, origin: Origin, bytes: &[u8], outcome: &mut Outcome) {
+        self.trap(origin, bytes.to_vec(), |limit| &mut limit.next_copy, outcome);
+    }
+
     /// To the control program, within the limit of the port.
-    fn trap(&mut self, origin: Origin, bytes: Vec<u8>, outcome: &mut Outcome) {
+    fn trap(
+        &mut self,
+        origin: Origin,
+        bytes: Vec<u8>,
+        next: fn(&mut Limit) -> &mut u64,
+        outcome: &mut Outcome,
+    ) {
         if let Some(limit) = self.limits.get_mut(origin.counted.index()) {
             let now = origin.now.as_nanos() * 100;
             let rate = u64::from(limit.frames_per_second);
             let interval = 100_000_000_000_u64.div_ceil(rate.max(1));
             let burst = u64::from(self.config.cpu.burst);
-            if rate == 0 || burst == 0 || limit.next > now + interval * (burst - 1) {
+            let next = next(limit);
+            if rate == 0 || burst == 0 || *next > now + interval * (burst - 1) {
                 return self.drop(origin, Drop::PuntLimit, outcome);
             }
-            limit.next = limit.next.max(now) + interval;
+            *next = (*next).max(now) + interval;
         }
         self.counters_of(origin.counted).punt_one(Punt::Trap);
         outcome.to_cpu.push((origin.counted, bytes));
@@ -220,10 +240,11 @@ impl Reference {
     }
 
     fn pass(&mut self, origin: Origin, bytes: &[u8], outcome: &mut Outcome) {
-        let read = read(bytes);
+        let is_axon = self.options(origin.ingress).axon;
+        let read = if is_axon { read_axon() } else { read(bytes) };
         if self.is_to_learn(&read, origin.ingress) {
             self.counters_of(origin.counted).copies += 1;
-            self.trap(origin, bytes.to_vec(), outcome);
+            self.copy(origin, bytes, outcome);
         }
         let Some(index) = self.winner(bytes, &read, origin) else {
             return self.drop(origin, Drop::NoRoute, outcome);
@@ -235,7 +256,7 @@ impl Reference {
         if let Some(mirror) = action.mirror {
             self.counters_of(origin.counted).copies += 1;
             match mirror {
-                Mirror::Cpu => self.trap(origin, bytes.to_vec(), outcome),
+                Mirror::Cpu => self.copy(origin, bytes, outcome),
                 Mirror::Port(port) => self.out(origin, port, bytes.to_vec(), outcome),
             }
         }
@@ -247,7 +268,8 @@ impl Reference {
 
     fn modified(&self, origin: Origin, bytes: &[u8], action: &Action) -> Result<Frame, Drop> {
         let headroom = FrameBuf::HEADROOM;
-        let mut frame = Frame { bytes: bytes.to_vec(), headroom, is_axon: false };
+        let is_axon = self.options(origin.ingress).axon;
+        let mut frame = Frame { bytes: bytes.to_vec(), headroom, is_axon };
         let tunnel = |number| {
             let found = self.entries.iter().find_map(|stored| match &stored.change {
                 Change::Tunnel(other, tunnel) if *other == number => tunnel.clone(),
@@ -271,7 +293,7 @@ impl Reference {
     ) {
         match target {
             Target::Drop => self.drop(origin, Drop::Denied, outcome),
-            Target::Cpu => self.trap(origin, frame.bytes, outcome),
+            Target::Cpu => self.trap(origin, frame.bytes, |limit| &mut limit.next, outcome),
             Target::Port(port) => self.out(origin, port, frame.bytes, outcome),
             Target::Interface(number) => {
                 let interface = self.interface(number).expect("interfaces in use stay");
@@ -290,14 +312,11 @@ impl Reference {
                 }
             }
             Target::Spread(number) => {
-                let hash = flow_hash(self.config.seed, came);
-                let all: Vec<Interface> = self
-                    .members(number)
-                    .into_iter()
-                    .filter_map(|one| self.interface(one))
-                    .collect();
-                match choose(hash, &all, |one| self.is_up(one.port)) {
-                    Some(interface) => self.leave(origin, frame, interface, outcome),
+                let hash = flow::hash(self.config.seed, came);
+                let all = self.members(number).into_iter().filter_map(|one| self.interface(one));
+                let open: Vec<Interface> = all.filter(|one| self.is_up(one.port)).collect();
+                match flow::member(hash, open.len()) {
+                    Some(member) => self.leave(origin, frame, open[member], outcome),
                     None => self.drop(origin, Drop::PortDown, outcome),
                 }
             }
@@ -337,7 +356,9 @@ impl Reference {
             },
             _ => false,
         });
-        learn && read.source.0[0] & 1 == 0 && !leads
+        // Neither a group nor all zero is the address of a station.
+        let is_address = read.source.0[0] & 1 == 0 && read.source.0 != [0; 6];
+        learn && is_address && !leads
     }
 
     /// The entry that wins: TCAM before label before address before MAC before prefix.
@@ -356,7 +377,10 @@ impl Reference {
                 }
                 Change::Mpls(other, _) => (label == Some(*other)).then_some((5, 0)),
                 Change::Ipv4(other, _) => (address == Some(other.to_bits())).then_some((4, 0)),
-                Change::Mac(other, _) => (destination == *other).then_some((3, 0)),
+                Change::Mac(other, _) => {
+                    let has_addresses = read.outer != FrameType::Axon;
+                    (has_addresses && destination == *other).then_some((3, 0))
+                }
                 Change::Prefix(prefix, _) => {
                     let behind = 32 - u32::from(prefix.length);
                     let above = |bits: u32| u64::from(bits) >> behind;

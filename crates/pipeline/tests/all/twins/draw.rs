@@ -7,7 +7,8 @@ use axon_pipeline::{
     Action, Change, Field, FrameType, Group, Interface, Label, MacKey, Mirror, Modify, PortOptions,
     Prefix, Target, TcamEntry, Tunnel, Udlk, UdlkId,
 };
-use axon_wire::{MacAddr, PortNo, Route};
+use axon_wire::header::{self, HopWidth, PacketType};
+use axon_wire::{MacAddr, PortNo, Priority, Route};
 use std::net::Ipv4Addr;
 
 /// Ports of the switch.
@@ -58,7 +59,8 @@ impl Draw<'_> {
 
     /// A frame of any kind, some of them cut short or too long.
     pub fn frame(&mut self) -> Option<Vec<u8>> {
-        let mut frame = self.mac()?.0.to_vec();
+        let mut frame = if self.one_in(6)? { self.axon()? } else { Vec::new() };
+        frame.extend(self.mac()?.0);
         frame.extend(self.mac()?.0);
         match self.below(16)? {
             0..4 => frame.extend([0x81, 0, self.byte()? & 0xe1, 5]),
@@ -86,6 +88,21 @@ impl Draw<'_> {
             _ => frame.extend(std::iter::repeat_n(0x55, usize::from(self.below(40)?))),
         }
         Some(frame)
+    }
+
+    /// An Axon header with a few hops of 8 bits.
+    fn axon(&mut self) -> Option<Vec<u8>> {
+        let hops = |draw: &mut Self| -> Option<Vec<PortNo>> {
+            let count = 0..draw.below(4)?;
+            count.map(|_| Some(PortNo(draw.of(&[0, 1, 2, 254])?))).collect()
+        };
+        let (forward, reverse) = (hops(self)?, hops(self)?);
+        let width = HopWidth::Eight;
+        let mut header = vec![0; width.header_bytes(forward.len() + reverse.len())];
+        let packet_type = self.of(&[PacketType::Ethernet, PacketType::Control])?;
+        header::emit(&mut header, width, packet_type, &forward, &reverse).ok()?;
+        header::set_priority(&mut header, width, Priority::from_low_bits(self.byte()?));
+        Some(header)
     }
 
     /// An IPv4 packet, with another one in it as far as `depth` allows.
@@ -187,8 +204,10 @@ impl Draw<'_> {
             18 => Modify::SetDestination(self.mac()?),
             19 => Modify::SetSource(self.mac()?),
             20 | 21 => {
-                let hops = 0..self.of(&[0, 1, 2, 9, 40, 140])?;
-                let hop = |_| Some(PortNo(self.of(&[0, 1, 63, 254])?));
+                // 122 hops take all the room before a frame, 255 is no port.
+                let hops = 0..self.of(&[0, 1, 2, 9, 122, 122, 123])?;
+                let last = if self.one_in(20)? { 255 } else { 254 };
+                let hop = |_| Some(PortNo(self.of(&[0, 1, 63, last])?));
                 Modify::AxonPush(hops.map(hop).collect::<Option<Route>>()?)
             }
             22 if self.one_in(3)? => Modify::AxonError,
@@ -295,6 +314,7 @@ impl Draw<'_> {
                     bridge: self.below(2)?,
                     routed: !self.one_in(4)?,
                     learn: self.one_in(3)?,
+                    axon: self.one_in(4)?,
                 };
                 Change::Port(self.port()?, some!(options))
             }
