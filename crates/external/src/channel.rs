@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 const LENGTH: usize = 4;
 /// Bytes that are read at once.
 const READ: usize = 1 << 16;
+/// Reads in one look for a message: one that is longer is looked for again.
+const READS_MAX: usize = 16;
 /// Bytes that are kept before they are sent without being asked to.
 const KEEP: usize = 1 << 16;
 
@@ -118,9 +120,9 @@ impl Channel {
         }
     }
 
-    /// The next message, if it is there.
+    /// The next message, if it is there. At most 1 MiB is read for it.
     pub(crate) fn receive_some<T: DeserializeOwned>(&mut self) -> Result<Option<T>, ChannelError> {
-        loop {
+        for _ in 0..READS_MAX {
             if let Some(message) = self.take()? {
                 return Ok(Some(message));
             }
@@ -128,6 +130,7 @@ impl Channel {
                 return Ok(None);
             }
         }
+        self.take()
     }
 
     /// Reads what is there; whether anything was.

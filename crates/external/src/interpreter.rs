@@ -1,7 +1,8 @@
 //! The Python that runs programs, and whether it has the module `axon`.
 
-use crate::limits::Limits;
+use crate::limits::{Limits, Overtime};
 use crate::message::VERSION;
+use crate::output::Sink;
 use crate::process::Peer;
 use crate::queued::Queued;
 use crate::waiting::Waiting;
@@ -13,6 +14,8 @@ use std::process::Command;
 
 /// Names the interpreter; `python3` without it.
 const VARIABLE: &str = "AXON_PYTHON";
+/// How much memory a program may take, in bytes; no limit if 0.
+const MEMORY: &str = "AXON_MEMORY_BYTES";
 /// Writes the version of the module's messages.
 const ASK: &str = "import axon; print(axon.PROTOCOL_VERSION)";
 
@@ -43,10 +46,11 @@ pub enum StartError {
 }
 
 /// A Python that has the module `axon`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Interpreter {
     path: PathBuf,
     limits: Limits,
+    overtime: Overtime,
 }
 
 impl Interpreter {
@@ -75,7 +79,7 @@ impl Interpreter {
         if version.parse() != Ok(VERSION) {
             return Err(StartError::OtherVersion(path, version));
         }
-        Ok(Interpreter { path, limits: Limits::default() })
+        Ok(Interpreter { path, limits: Limits::default(), overtime: Overtime::default() })
     }
 
     /// Its name or path.
@@ -89,26 +93,37 @@ impl Interpreter {
         Interpreter { limits, ..self }
     }
 
+    /// Whether a program that its switch waits for has exceeded its time, of all that this one and
+    /// its clones have started.
+    pub fn overtime(&self) -> &Overtime {
+        &self.overtime
+    }
+
     /// Starts a program that its switch waits for, for simulations. One that cannot be started has
     /// failed from the beginning.
     pub fn start_waiting(&self, file: &Path, site: &Site) -> Box<dyn Program> {
-        Box::new(match self.spawn(file, site) {
-            Ok(peer) => Waiting::new(peer, site, self.limits),
+        Box::new(match self.spawn(file, site, None) {
+            Ok(peer) => Waiting::new(peer, site, self.limits).with_overtime(self.overtime.clone()),
             Err(error) => Waiting::failed(error.to_string()),
         })
     }
 
-    /// Starts a program that its switch never waits for.
+    /// Starts a program that its switch never waits for. What it prints goes to `sink`.
     ///
     /// # Errors
     /// There is no such file, or no process.
-    pub fn start_queued(&self, file: &Path, site: &Site) -> Result<Box<dyn Program>, StartError> {
-        let queued = Queued::new(self.spawn(file, site)?, site, self.limits);
+    pub fn start_queued(
+        &self,
+        file: &Path,
+        site: &Site,
+        sink: Sink,
+    ) -> Result<Box<dyn Program>, StartError> {
+        let queued = Queued::new(self.spawn(file, site, Some(sink))?, site, self.limits);
         let queued = queued.map_err(|error| StartError::Process(self.path.clone(), error))?;
         Ok(Box::new(queued))
     }
 
-    fn spawn(&self, file: &Path, site: &Site) -> Result<Peer, StartError> {
+    fn spawn(&self, file: &Path, site: &Site, sink: Option<Sink>) -> Result<Peer, StartError> {
         let found = std::fs::File::open(file);
         found.map_err(|error| StartError::NoFile(file.to_owned(), error))?;
         let mut command = Command::new(&self.path);
@@ -116,15 +131,18 @@ impl Interpreter {
         // Its errors name the switch; sets of strings have one order; what it prints comes at once.
         command.env("AXON_NODE", &site.own().name);
         command.env("PYTHONHASHSEED", "0").env("PYTHONUNBUFFERED", "1");
-        Peer::spawn(command).map_err(|error| StartError::Process(self.path.clone(), error))
+        if std::env::var_os(MEMORY).is_none() {
+            command.env(MEMORY, self.limits.memory_bytes.to_string());
+        }
+        Peer::spawn(command, sink).map_err(|error| StartError::Process(self.path.clone(), error))
     }
 }
 
 /// Starts the program in `file` for real ports, in the interpreter that [`Interpreter::find`]
-/// finds.
+/// finds. What it prints goes to `sink`.
 ///
 /// # Errors
 /// See [`StartError`].
-pub fn start(file: &Path, site: &Site) -> Result<Box<dyn Program>, StartError> {
-    Interpreter::find()?.start_queued(file, site)
+pub fn start(file: &Path, site: &Site, sink: Sink) -> Result<Box<dyn Program>, StartError> {
+    Interpreter::find()?.start_queued(file, site, sink)
 }

@@ -15,6 +15,7 @@ pub mod message;
 mod channel;
 mod interpreter;
 mod limits;
+mod output;
 mod process;
 mod queued;
 mod serve;
@@ -23,7 +24,8 @@ mod waiting;
 
 pub use channel::ChannelError;
 pub use interpreter::{Interpreter, StartError, start};
-pub use limits::Limits;
+pub use limits::{Limits, Overtime};
+pub use output::Sink;
 pub use process::Peer;
 pub use queued::Queued;
 pub use session::Session;

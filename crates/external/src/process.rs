@@ -1,6 +1,7 @@
 //! The process of a program, and the switch's end of its socket pair.
 
 use crate::channel::{Channel, ChannelError};
+use crate::output::{self, Sink};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -19,15 +20,26 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Starts a process, whose standard input becomes the socket and whose standard output goes
-    /// where errors go. A terminal's signals do not reach it: it ends when its switch does.
+    /// Starts a process, whose standard input becomes the socket. What it prints, errors too, goes
+    /// to `sink` as far as a log may grow; without one to the standard error of this process. A
+    /// terminal's signals do not reach it: it ends when its switch does.
     ///
     /// # Errors
     /// The system's own.
-    pub fn spawn(mut command: Command) -> std::io::Result<Peer> {
+    pub fn spawn(mut command: Command, sink: Option<Sink>) -> std::io::Result<Peer> {
         let (near, far) = UnixStream::pair()?;
-        let errors = std::io::stderr().as_fd().try_clone_to_owned()?;
-        command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::from(errors));
+        command.stdin(Stdio::from(OwnedFd::from(far)));
+        match sink {
+            Some(sink) => {
+                let (reader, writer) = std::io::pipe()?;
+                command.stdout(writer.try_clone()?).stderr(writer);
+                output::forward(reader, sink)?;
+            }
+            None => {
+                let errors = std::io::stderr().as_fd().try_clone_to_owned()?;
+                command.stdout(Stdio::from(errors));
+            }
+        }
         let child = command.process_group(0).spawn()?;
         Ok(Peer { channel: Some(Channel::new(near)), child: Some(child) })
     }

@@ -1,14 +1,17 @@
 //! The switch's end that never waits: for real ports.
 //!
-//! One call is in flight at a time. Others are queued: packets up to a limit, beyond which they are
-//! dropped, and of each port only the last change of its carrier. While a call is in flight the
-//! switch looks for what the program sends whenever it handles anything, and besides after 20 us,
-//! then 40 us, and so on up to 1 ms.
+//! One call is in flight at a time. Others are queued: of each port the last change of its carrier,
+//! and packets up to a limit, beyond which they are dropped. Changes of carrier come first, then a
+//! timeout that is due, then packets; between two timeouts there is a packet, if one is queued.
+//!
+//! While a call is in flight the switch looks for what the program sends whenever it handles
+//! anything, and besides after 20 us, then 40 us, and so on up to 1 ms. In one look it does about a
+//! millisecond of work.
 
 use crate::limits::Limits;
 use crate::message::{Call, FromProgram, ToProgram};
 use crate::process::Peer;
-use crate::serve::{Work, serve};
+use crate::serve::{Work, cost, serve};
 use crate::waiting::{SOONEST, late, place};
 use axon_pipeline::{Control, Program, Received};
 use axon_programs::Site;
@@ -24,22 +27,32 @@ const STEP_MAX: Span = Span::from_millis(1);
 const IDLE: Span = Span::from_secs(1);
 /// How long a process that has closed its socket may take to end.
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Messages that are taken in one look.
-const MESSAGES_MAX: usize = 256;
+/// Work that is done in one look, as [`cost`] counts it: frames of 1 MiB, or a thousand changes.
+const LOOK_COST: u64 = 1 << 20;
+/// A switch that has not looked for longer was held up itself: its program is not late by that.
+const STALL: Span = Span::from_secs(1);
 
 /// A program that its switch never waits for.
 #[derive(Debug)]
 pub struct Queued {
     peer: Peer,
     limits: Limits,
+    /// What comes before packets.
     calls: VecDeque<Call>,
-    packets: usize,
+    /// Each with the port that it came in by.
+    packets: VecDeque<(PortNo, Vec<u8>)>,
     packet_bytes: usize,
+    /// By which port packets came in that have ended, and whether the program took them.
+    ended: Vec<(PortNo, bool)>,
     in_flight: Option<InFlight>,
     /// When to look at the process next.
     look: Option<Time>,
+    /// When it last looked.
+    looked: Time,
     /// When the program wants its timeout.
     deadline: Option<Time>,
+    /// The earliest that the next timeout may be.
+    earliest: Time,
     is_ready: bool,
     failure: Option<String>,
 }
@@ -53,6 +66,18 @@ struct InFlight {
     limit: Duration,
     step: Span,
     work: Work,
+    kind: Kind,
+}
+
+/// What the switch needs to know of a call when it is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The load or the start of the program, or a change of carrier.
+    Other,
+    /// A packet that came in by this port.
+    Packet(PortNo),
+    /// A timeout.
+    Timeout,
 }
 
 impl Queued {
@@ -68,11 +93,14 @@ impl Queued {
             peer,
             limits,
             calls: VecDeque::from([Call::Load(place(site)), Call::Start]),
-            packets: 0,
+            packets: VecDeque::new(),
             packet_bytes: 0,
+            ended: Vec::new(),
             in_flight: None,
             look: None,
+            looked: Time::ZERO,
             deadline: None,
+            earliest: Time::ZERO,
             is_ready: false,
             failure: None,
         })
@@ -83,24 +111,45 @@ impl Queued {
         if self.failure.is_some() {
             return;
         }
+        let gap = now.since(std::mem::replace(&mut self.looked, now));
+        if let Some(call) = self.in_flight.as_mut().filter(|_| gap > STALL) {
+            call.end += gap;
+        }
         if let Err(reason) = self.try_advance(now, control) {
-            let lost = self.packets;
             self.peer.close(Duration::ZERO);
-            self.calls.clear();
-            (self.packets, self.packet_bytes) = (0, 0);
-            self.failure = Some(match lost {
-                0 => reason,
-                lost => format!("{reason}; {lost} packets that waited for it are lost"),
-            });
+            self.fail(reason);
         }
     }
 
+    /// Ends the program: all packets for it are lost, also that of the call in flight.
+    fn fail(&mut self, reason: String) {
+        let in_flight = self.in_flight.take().and_then(|call| match call.kind {
+            Kind::Packet(ingress) => Some(ingress),
+            Kind::Other | Kind::Timeout => None,
+        });
+        let queued = std::mem::take(&mut self.packets).into_iter().map(|(ingress, _)| ingress);
+        let lost: Vec<PortNo> = in_flight.into_iter().chain(queued).collect();
+        self.failure = Some(match lost.len() {
+            0 => reason,
+            1 => format!("{reason}; 1 packet for it is lost"),
+            count => format!("{reason}; {count} packets for it are lost"),
+        });
+        self.ended.extend(lost.into_iter().map(|ingress| (ingress, false)));
+        self.calls.clear();
+        self.packet_bytes = 0;
+    }
+
     fn try_advance(&mut self, now: Time, control: &mut dyn Control) -> Result<(), String> {
-        for _ in 0..MESSAGES_MAX {
+        let mut done = 0;
+        loop {
             if self.in_flight.is_none() && !self.send_next(now)? {
                 break;
             }
+            if done >= LOOK_COST {
+                break;
+            }
             let Some(message) = self.receive()? else { break };
+            done += cost(&message);
             self.take(now, message, control)?;
         }
         self.flush()?;
@@ -126,24 +175,24 @@ impl Queued {
 
     /// Begins the next call, if there is one.
     fn send_next(&mut self, now: Time) -> Result<bool, String> {
-        let call = match self.calls.pop_front() {
-            Some(call) => call,
-            None if self.deadline.is_some_and(|deadline| deadline <= now) => Call::Timeout,
-            None => return Ok(false),
-        };
-        if let Call::Packet { frame, .. } = &call {
-            self.packets -= 1;
-            self.packet_bytes -= frame.len();
-        }
-        if matches!(call, Call::Timeout) {
+        let is_due = self.deadline.is_some_and(|deadline| deadline <= now);
+        let (call, kind) = if let Some(call) = self.calls.pop_front() {
+            (call, Kind::Other)
+        } else if is_due {
             self.deadline = None;
-        }
+            (Call::Timeout, Kind::Timeout)
+        } else if let Some((ingress, frame)) = self.packets.pop_front() {
+            self.packet_bytes -= frame.len();
+            (Call::Packet { ingress, frame }, Kind::Packet(ingress))
+        } else {
+            return Ok(false);
+        };
         let limit = match call {
             Call::Load(_) => self.limits.load,
             _ => self.limits.call,
         };
         let end = now + Span::from_nanos(limit.as_nanos() as u64);
-        self.in_flight = Some(InFlight { end, limit, step: STEP, work: Work::default() });
+        self.in_flight = Some(InFlight { end, limit, step: STEP, work: Work::default(), kind });
         self.put(&ToProgram::Call { now, call })?;
         Ok(true)
     }
@@ -160,18 +209,26 @@ impl Queued {
                     return Err("it sent a request without a call".to_owned());
                 };
                 call.step = STEP;
-                call.work.count(&request, self.limits.frames_per_call)?;
+                call.work.count(&request, &self.limits)?;
                 match serve(request, control) {
                     Some(reply) => self.put(&ToProgram::Reply(reply)),
                     None => Ok(()),
                 }
             }
             FromProgram::Done { deadline, is_ready } => {
-                if self.in_flight.take().is_none() {
+                let Some(call) = self.in_flight.take() else {
                     return Err("it answered without a call".to_owned());
+                };
+                match call.kind {
+                    Kind::Packet(ingress) => self.ended.push((ingress, true)),
+                    // A packet comes first, if one is queued.
+                    Kind::Timeout => self.earliest = now + SOONEST,
+                    Kind::Other => {}
                 }
-                self.is_ready = is_ready;
-                self.deadline = deadline.map(|deadline| deadline.max(now + SOONEST));
+                // What has been loaded only has filled no tables yet.
+                let has_started = !self.calls.iter().any(|call| matches!(call, Call::Start));
+                self.is_ready = is_ready && has_started;
+                self.deadline = deadline.map(|deadline| deadline.max(self.earliest));
                 Ok(())
             }
             FromProgram::Failed(why) => Err(why),
@@ -213,10 +270,8 @@ impl Program for Queued {
     }
 
     fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
-        self.packets += 1;
         self.packet_bytes += received.frame.len();
-        let frame = received.frame.to_vec();
-        self.calls.push_back(Call::Packet { ingress: received.ingress, frame });
+        self.packets.push_back((received.ingress, received.frame.to_vec()));
         self.advance(now, control);
     }
 
@@ -238,8 +293,16 @@ impl Program for Queued {
 
     fn takes_packets(&self) -> bool {
         self.failure.is_none()
-            && self.packets < self.limits.packets_queued
+            && self.packets.len() < self.limits.packets_queued
             && self.packet_bytes < self.limits.bytes_queued
+    }
+
+    fn queues_packets(&self) -> bool {
+        true
+    }
+
+    fn take_ended(&mut self) -> Vec<(PortNo, bool)> {
+        std::mem::take(&mut self.ended)
     }
 
     fn failure(&self) -> Option<String> {

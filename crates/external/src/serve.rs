@@ -1,7 +1,13 @@
 //! Requests of a program, carried out on its switch.
 
-use crate::message::{Reply, Request};
+use crate::limits::Limits;
+use crate::message::{FromProgram, Reply, Request};
 use axon_pipeline::Control;
+
+/// What each message costs at least, in bytes.
+const MESSAGE_COST: u64 = 4 << 10;
+/// What each change of the tables costs, in bytes: a thousand of them take about a millisecond.
+const CHANGE_COST: u64 = 1 << 10;
 
 /// Carries a request out; `None` if it has no answer.
 pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply> {
@@ -23,20 +29,91 @@ pub(crate) fn serve(request: Request, control: &mut dyn Control) -> Option<Reply
     })
 }
 
+/// How much work a message makes, in bytes of frames that take as long: a switch that does not wait
+/// for its program returns to its ports after so much.
+pub(crate) fn cost(message: &FromProgram) -> u64 {
+    MESSAGE_COST
+        + match message {
+            FromProgram::Request(Request::Send { frame, .. } | Request::Inject { frame, .. }) => {
+                frame.len() as u64
+            }
+            FromProgram::Request(Request::Commit(changes)) => changes.len() as u64 * CHANGE_COST,
+            _ => 0,
+        }
+}
+
 /// What a program has done in one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
     frames: u32,
+    bytes: u64,
 }
 
 impl Work {
     /// Counts a request; the reason why it is one too many, if it is.
-    pub(crate) fn count(&mut self, request: &Request, frames_max: u32) -> Result<(), String> {
-        let sends = matches!(request, Request::Send { .. } | Request::Inject { .. });
-        self.frames += u32::from(sends);
-        if self.frames > frames_max {
-            return Err(format!("it sent more than {frames_max} frames in one call"));
+    pub(crate) fn count(&mut self, request: &Request, limits: &Limits) -> Result<(), String> {
+        let Limits { frames_per_call, bytes_per_call, frame_bytes, changes_per_commit, .. } =
+            *limits;
+        match request {
+            Request::Commit(changes) if changes.len() > changes_per_commit => {
+                let found = changes.len();
+                Err(format!("it made {found} changes at once; at most {changes_per_commit} can be"))
+            }
+            Request::Send { frame, .. } | Request::Inject { frame, .. } => {
+                self.frames += 1;
+                self.bytes += frame.len() as u64;
+                if self.frames > frames_per_call {
+                    Err(format!("it sent more than {frames_per_call} frames in one call"))
+                } else if self.bytes > bytes_per_call {
+                    Err(format!("it sent more than {bytes_per_call} bytes in one call"))
+                } else if frame.len() > frame_bytes {
+                    let found = frame.len();
+                    Err(format!("it sent a frame of {found} bytes; at most {frame_bytes} can be"))
+                } else {
+                    Ok(())
+                }
+            }
+            _ => Ok(()),
         }
-        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_pipeline::Change;
+    use axon_wire::PortNo;
+
+    fn send(bytes: usize) -> Request {
+        Request::Send { port: PortNo(0), frame: vec![0; bytes] }
+    }
+
+    #[test]
+    fn frames_their_bytes_and_changes_at_once_have_limits() {
+        let limits = Limits {
+            frames_per_call: 3,
+            bytes_per_call: 200,
+            frame_bytes: 100,
+            changes_per_commit: 2,
+            ..Limits::default()
+        };
+        let refused = |requests: &[Request]| {
+            let mut work = Work::default();
+            requests.iter().find_map(|request| work.count(request, &limits).err())
+        };
+        let commit = |changes| Request::Commit(vec![Change::Miss(None); changes]);
+        assert_eq!(refused(&[send(60), send(60), send(60), commit(2), commit(2)]), None);
+        assert!(refused(&[send(1), send(1), send(1), send(1)]).unwrap().contains("3 frames"));
+        assert!(refused(&[send(100), send(100), send(1)]).unwrap().contains("200 bytes"));
+        assert!(refused(&[send(101)]).unwrap().contains("a frame of 101 bytes"));
+        assert!(refused(&[commit(3)]).unwrap().contains("3 changes at once"));
+    }
+
+    #[test]
+    fn long_frames_and_many_changes_cost_more() {
+        let costs = |request| cost(&FromProgram::Request(request));
+        assert_eq!(costs(send(1500)) - costs(send(0)), 1500);
+        let commit = |changes| costs(Request::Commit(vec![Change::Miss(None); changes]));
+        assert_eq!(commit(1000) - commit(0), 1000 << 10);
     }
 }

@@ -2,7 +2,7 @@
 //! they do.
 
 use crate::channel::ChannelError;
-use crate::limits::Limits;
+use crate::limits::{Limits, Overtime};
 use crate::message::{Call, FromProgram, Place, ToProgram};
 use crate::process::{END, Peer};
 use crate::serve::{Work, serve};
@@ -23,6 +23,9 @@ pub struct Waiting {
     deadline: Option<Time>,
     is_ready: bool,
     failure: Option<String>,
+    /// The name of the node.
+    name: String,
+    overtime: Overtime,
 }
 
 /// Why a program is ended that takes too long.
@@ -45,7 +48,22 @@ impl Waiting {
     /// The program at the other end of `peer`, for this place of a network.
     pub fn new(peer: Peer, site: &Site, limits: Limits) -> Waiting {
         let place = Some(place(site));
-        Waiting { peer, place, limits, deadline: None, is_ready: false, failure: None }
+        Waiting {
+            peer,
+            place,
+            limits,
+            deadline: None,
+            is_ready: false,
+            failure: None,
+            name: site.own().name.clone(),
+            overtime: Overtime::default(),
+        }
+    }
+
+    /// The same, which notes there that it has exceeded its time.
+    #[must_use]
+    pub fn with_overtime(self, overtime: Overtime) -> Waiting {
+        Waiting { overtime, ..self }
     }
 
     /// A program that has failed before it began.
@@ -57,6 +75,8 @@ impl Waiting {
             deadline: None,
             is_ready: false,
             failure: Some(why),
+            name: String::new(),
+            overtime: Overtime::default(),
         }
     }
 
@@ -91,7 +111,7 @@ impl Waiting {
             let next = self.next(answer.take(), end);
             match next.map_err(|error| self.end(&error, limit))? {
                 FromProgram::Request(request) => {
-                    work.count(&request, self.limits.frames_per_call)?;
+                    work.count(&request, &self.limits)?;
                     answer = serve(request, control).map(ToProgram::Reply);
                 }
                 FromProgram::Done { deadline, is_ready } => return Ok(Done { deadline, is_ready }),
@@ -104,7 +124,9 @@ impl Waiting {
         match error {
             ChannelError::Late => {
                 self.peer.close(Duration::ZERO);
-                late(limit)
+                let why = late(limit);
+                self.overtime.set(format!("the program of {}: {why}", self.name));
+                why
             }
             error => self.peer.end(error, END),
         }

@@ -44,6 +44,27 @@ impl Book {
         self.entries = wanted;
         Ok(())
     }
+
+    /// Makes entries again that an operator has removed, as far as the program has made them.
+    ///
+    /// # Errors
+    /// The first that cannot be made; [`Book::sync`] makes all of them with its next changes.
+    pub fn restore(
+        &mut self,
+        removed: &[EntryName],
+        control: &mut dyn Control,
+    ) -> Result<(), ChangeError> {
+        let own = removed.iter().filter_map(|name| self.entries.get(name));
+        let changes: Vec<Change> = own.cloned().collect();
+        if changes.is_empty() {
+            return Ok(());
+        }
+        control.commit(&changes).inspect_err(|_| {
+            for change in &changes {
+                self.entries.remove(&change.entry());
+            }
+        })
+    }
 }
 
 #[cfg(test)]

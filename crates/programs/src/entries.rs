@@ -19,8 +19,6 @@ const LABELS_KEY: UdlkId = UdlkId(12);
 const TAGGED_LABELS_KEY: UdlkId = UdlkId(13);
 /// The EtherType of a frame without a tag.
 const ETHERTYPE: Field = Field::Bytes { first: 12, last: 13 };
-/// The EtherType of labels (RFC 3032).
-const MPLS: u16 = 0x8847;
 /// The EtherType behind a tag.
 const TAGGED_ETHERTYPE: Field = Field::Bytes { first: 16, last: 17 };
 
@@ -134,7 +132,7 @@ impl Entries {
         for port in ports {
             let from = || Match::new().ingress(port);
             self.first(LABELS_KEY, from(), Target::Drop);
-            let tagged = from().exactly(&MPLS.to_be_bytes());
+            let tagged = from().exactly(&ethertype::MPLS.to_be_bytes());
             self.first(TAGGED_LABELS_KEY, tagged, Target::Drop);
         }
     }

@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod agents;
 pub mod arp;
 pub mod axon;
 pub mod bcube;
@@ -37,5 +38,6 @@ mod tests;
 mod tree;
 pub mod vl2;
 
+pub use agents::WithAgents;
 pub use kind::{ProgramKind, Unsuitable};
 pub use site::{Neighbour, Plan, PlanHost, PlanNode, Shape, Site};

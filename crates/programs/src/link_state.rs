@@ -4,9 +4,11 @@
 //! between nodes is dead without carrier, and if no hello has come by it for a second. A node whose
 //! set of dead ports changes numbers the new set and sends it to all its neighbours; whoever gets a
 //! set with a higher number than it knows keeps it and passes it on to all its other neighbours.
-//! Hellos have a digest of all sets that their sender knows. Who knows others sends all it has, so
-//! a message that was lost is made good, and a node that was away catches up. A node that has
-//! restarted and is reminded of an old set of its own goes on from that set's number.
+//! Numbers go round (RFC 1982): no number is the last one, so a wrong set of a node is good until
+//! that node gets it, and numbers its own set beyond it. Hellos have a digest of all sets that
+//! their sender knows. Who knows others sends all it has, so a message that was lost is made good,
+//! and a node that was away catches up. A node that has restarted and is reminded of an old set of
+//! its own goes on from that set's number.
 //!
 //! It stands for the failure notifications of M. Al-Fares et al. (SIGCOMM 2008, §3.8), the
 //! discovery and the fault matrix of PortLand (SIGCOMM 2009, §3.4 and §3.6) and the link-state
@@ -71,6 +73,15 @@ struct Port {
     alive_until: Time,
     /// It has had carrier since the start.
     has_been_up: bool,
+}
+
+/// Whether a set with number `one` is newer than one with number `other` (serial number arithmetic,
+/// RFC 1982 section 3.2). Of two numbers that are half of all apart, which the RFC leaves open, the
+/// larger one is newer.
+fn is_newer(one: u32, other: u32) -> bool {
+    const HALF: u32 = 1 << 31;
+    let ahead = one.wrapping_sub(other);
+    ahead != 0 && (ahead < HALF || (ahead == HALF && one > other))
 }
 
 /// What one node knows.
@@ -162,8 +173,9 @@ impl LinkStates {
         state: State,
         control: &mut dyn Control,
     ) -> bool {
-        let known = self.states.get(&node).map_or(0, |state| state.sequence);
-        if node >= self.nodes || state.sequence <= known {
+        let known = self.states.get(&node);
+        let is_news = known.is_none_or(|known| is_newer(state.sequence, known.sequence));
+        if node >= self.nodes || !is_news {
             return false;
         }
         if node == self.own {
@@ -200,7 +212,7 @@ impl LinkStates {
 
     fn report(&mut self, down: BTreeSet<PortNo>, control: &mut dyn Control) {
         let state = self.states.entry(self.own).or_default();
-        *state = State { sequence: state.sequence.saturating_add(1), down };
+        *state = State { sequence: state.sequence.wrapping_add(1), down };
         let set = Message::Set { node: self.own, state: state.clone() };
         self.flood(&set.emit(control.mac()), None, control);
     }
@@ -335,6 +347,39 @@ mod tests {
         assert_eq!(remind(7, Time::ZERO), (false, 0));
         assert_eq!(remind(9, Time::ZERO + SILENCE), (true, 2));
         assert_eq!(remind(20, Time::ZERO + SILENCE), (false, 2));
+    }
+
+    #[test]
+    fn numbers_go_round_and_of_two_one_is_newer() {
+        assert!(is_newer(1, 0) && is_newer(0, u32::MAX) && is_newer(7, u32::MAX - 7));
+        assert!(!is_newer(5, 5) && !is_newer(u32::MAX, 0));
+        assert!(is_newer(1 << 31, 0) && !is_newer(0, 1 << 31));
+    }
+
+    #[test]
+    fn after_a_forged_set_with_the_last_number_a_node_is_still_believed() {
+        let plan = Arc::new(crate::plans::ring(3));
+        let states =
+            |node| LinkStates::new(&Site { plan: plan.clone(), node, seed: 0 }, Time::ZERO);
+        let (mut own, mut other) = (states(0), states(1));
+        let ingress = PortNo(1);
+        let take = |to: &mut LinkStates, state: &State| {
+            let set = Message::Set { node: 0, state: state.clone() };
+            let frame = set.emit(MacAddr([4; 6]));
+            to.receive(Time::ZERO, Received { ingress, frame: &frame }, &mut Idle);
+        };
+        let forged = State { sequence: u32::MAX, down: [PortNo(1), PortNo(2)].into() };
+        take(&mut other, &forged);
+        assert_eq!(other.down().len(), 2, "links between switches are trusted");
+        take(&mut own, &forged);
+        take(&mut other, &own.states[&0].clone());
+        assert_eq!(other.down(), Down::new(), "its own set is newer");
+        own.link(Time::ZERO, PortNo(1), true, &mut Idle);
+        own.link(Time::ZERO, PortNo(1), false, &mut Idle);
+        take(&mut other, &own.states[&0].clone());
+        assert_eq!(other.down(), Down::from([(0, PortNo(1))]), "and so is the next one");
+        take(&mut other, &forged);
+        assert_eq!(other.down().len(), 1, "the forged one is old");
     }
 
     proptest! {

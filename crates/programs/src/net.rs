@@ -93,6 +93,13 @@ impl Net {
         }
     }
 
+    /// Time passes until shortly before the next program is due.
+    pub fn run_until(&mut self, before: Span) {
+        let due = self.nodes.iter().filter_map(|node| node.deadline()).min();
+        let due = due.expect("programs have deadlines") - before;
+        self.run(due.since(self.now));
+    }
+
     /// Time passes.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
@@ -143,7 +150,7 @@ impl Net {
                 self.in_flight.push_back((other, far, frame));
             }
             Neighbour::Host(host) => self.received.push((host, frame.bytes().to_vec())),
-            Neighbour::Nothing => {}
+            Neighbour::Nothing | Neighbour::Agent => {}
         }
     }
 
@@ -163,7 +170,12 @@ impl Net {
         self.hops.clear();
         self.drops.clear();
         let host = &self.plan.hosts[host as usize];
-        self.in_flight.push_back((host.node, host.port, FrameBuf::new(frame)));
+        self.inject(host.node, host.port, frame);
+    }
+
+    /// A frame comes in by a port of a node.
+    pub fn inject(&mut self, node: u32, port: PortNo, frame: &[u8]) {
+        self.in_flight.push_back((node, port, FrameBuf::new(frame)));
         self.settle();
     }
 

@@ -11,10 +11,9 @@ use crate::book::Book;
 use crate::link_state::LinkStates;
 use crate::live::{Down, Live};
 use crate::site::{Neighbour, PlanHost, Site};
-use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_pipeline::{Change, Control, Program, Received};
+use axon_pipeline::{Change, ChangeError, Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// After so long a program tries again what its tables have refused.
@@ -39,8 +38,8 @@ pub struct Planned<D> {
     book: Book,
     links: Option<LinkStates>,
     /// Why the tables are not what they are to be.
-    failure: Option<String>,
-    /// When to try again, after a failure.
+    refusal: Option<String>,
+    /// When to try again, after a refusal.
     retry_at: Option<Time>,
 }
 
@@ -48,15 +47,21 @@ impl<D: Design> Planned<D> {
     /// The program of the switch at `site`.
     pub fn new(site: Site, design: D) -> Planned<D> {
         let book = Book::default();
-        Planned { site, design, book, links: None, failure: None, retry_at: None }
+        Planned { site, design, book, links: None, refusal: None, retry_at: None }
     }
 
     fn update(&mut self, now: Time, control: &mut dyn Control) {
         let down = self.links.as_ref().map_or_else(Down::new, LinkStates::down);
         let entries = self.design.entries(&self.site, Live::new(&self.site.plan, &down));
-        let refused = self.book.sync(entries, control).err();
+        let made = self.book.sync(entries, control);
+        self.made(now, made);
+    }
+
+    /// Remembers whether the tables have taken what they were to have.
+    fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
+        let refused = made.err();
         self.retry_at = refused.as_ref().map(|_| now + RETRY);
-        self.failure = refused.map(|error| format!("the tables refuse its entries: {error}"));
+        self.refusal = refused.map(|error| error.to_string());
     }
 
     fn answer(&self, received: Received<'_>) -> Option<Vec<u8>> {
@@ -87,6 +92,13 @@ impl<D: Design> Program for Planned<D> {
         }
     }
 
+    fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
+        // What is refused already is tried again anyway.
+        if let Err(error) = self.book.restore(entries, control) {
+            self.made(now, Err(error));
+        }
+    }
+
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         let has_changed = self.links.as_mut().is_some_and(|links| links.timeout(now, control));
         if has_changed || self.retry_at.is_some_and(|at| at <= now) {
@@ -103,8 +115,8 @@ impl<D: Design> Program for Planned<D> {
         self.links.is_some()
     }
 
-    fn failure(&self) -> Option<String> {
-        self.failure.clone()
+    fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 }
 
@@ -135,17 +147,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_tables_refuse_is_tried_again_and_its_failure_ends() {
+    fn what_the_tables_refuse_is_tried_again_and_is_no_failure() {
         let mut net = Net::new(plans::ring(3), |site| Box::new(Planned::new(site, Greedy)));
-        let failure = |net: &Net| net.node(0).program().failure();
+        let refusal = |net: &Net| net.node(0).program().refusal();
         let other = |action| [Change::Ipv4(Ipv4Addr::BROADCAST, action)];
         net.commit(0, &other(Some(Action::from(Target::Drop))));
         let (_, port) = net.links().into_iter().find(|(node, _)| *node == 0).unwrap();
         net.link(0, port, false);
-        assert!(failure(&net).unwrap().contains("the table is full"));
+        assert!(refusal(&net).unwrap().contains("the table is full"));
+        assert_eq!(net.node(0).program().failure(), None, "the program runs on");
         net.commit(0, &other(None));
         net.run(Span::from_millis(1100));
-        assert_eq!(failure(&net), None);
+        assert_eq!(refusal(&net), None);
         assert_eq!(net.count(0, TableName::Ipv4), 8192);
     }
 }

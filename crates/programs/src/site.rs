@@ -81,6 +81,9 @@ pub enum Neighbour {
     Node(u32, PortNo),
     /// A host, by its number from 0.
     Host(u32),
+    /// An agent of this switch, which sees the packets that are selected for it and sends them back
+    /// as they were, with the addresses of their hosts.
+    Agent,
 }
 
 /// A host.

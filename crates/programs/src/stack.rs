@@ -55,7 +55,7 @@ impl Design for Stack {
         entries.refuse_labels(site);
         for (port, there) in site.ports() {
             let target = match there {
-                Neighbour::Nothing => continue,
+                Neighbour::Nothing | Neighbour::Agent => continue,
                 Neighbour::Node(..) => Target::Interface(port.0),
                 Neighbour::Host(_) => entries.host(port),
             };

@@ -26,7 +26,8 @@ fn net(kind: ProgramKind, plan: Plan) -> Net {
 /// Nothing has been refused anywhere.
 fn assert_sound(net: &Net, context: &str) {
     for node in 0..net.plan.nodes.len() as u32 {
-        assert_eq!(net.node(node).program().failure(), None, "{context}: node {node}");
+        let program = net.node(node).program();
+        assert_eq!((program.failure(), program.refusal()), (None, None), "{context}: node {node}");
     }
 }
 

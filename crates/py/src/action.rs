@@ -2,7 +2,8 @@
 
 use crate::arguments::Mac;
 use axon_pipeline::{Action, Label, Mirror, Modify, Target};
-use axon_wire::{PortNo, Route};
+use axon_wire::{Layer, PortNo, Route};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// The action of an entry: where frames go, what changes in them, and where a copy goes besides.
@@ -104,15 +105,24 @@ impl PyAction {
         self.with(Modify::SetSource(mac.0))
     }
 
-    /// Puts the Axon header of a route before the frame: the ports that it leaves by.
-    fn axon_push(&self, hops: Vec<u16>) -> PyAction {
-        let route: Route = hops.into_iter().map(PortNo).collect();
-        self.with(Modify::AxonPush(route))
+    /// Puts the Axon header of a route before the frame: the ports that it leaves by, and the layer
+    /// that it travels on.
+    #[pyo3(signature = (hops, layer = 0))]
+    fn axon_push(&self, hops: Vec<u16>, layer: u8) -> PyResult<PyAction> {
+        let expected = || PyValueError::new_err(format!("no layer {layer}: expected 0 to 7"));
+        let layer = Layer::new(layer).ok_or_else(expected)?;
+        let hops = hops.into_iter().map(PortNo).collect();
+        Ok(self.with(Modify::AxonPush(Route { hops, layer })))
     }
 
     /// Takes the next hop of an Axon packet.
     fn axon_hop(&self) -> PyAction {
         self.with(Modify::AxonHop)
+    }
+
+    /// Makes an Axon packet one that could not be forwarded.
+    fn axon_error(&self) -> PyAction {
+        self.with(Modify::AxonError)
     }
 
     /// Takes the Axon header off.

@@ -4,7 +4,7 @@ use crate::action::PyAction;
 use crate::arguments::{Ipv4, Ipv4Prefix, Mac, Octets, field, frame_type};
 use crate::name::PyEntryName;
 use axon_pipeline::{
-    Change, EntryName, Group, Interface, MacKey, PortOptions, TcamEntry, Tunnel, Udlk, UdlkId,
+    Change, Group, Interface, MacKey, PortOptions, TcamEntry, Tunnel, Udlk, UdlkId,
 };
 use axon_wire::PortNo;
 use pyo3::prelude::*;
@@ -120,26 +120,16 @@ impl PyChange {
 
     /// Sets how frames of a port are looked up.
     #[staticmethod]
-    fn port(port: u16, bridge: u16, routed: bool, learn: bool) -> PyChange {
-        PyChange(Change::Port(PortNo(port), Some(PortOptions { bridge, routed, learn })))
+    #[pyo3(signature = (port, bridge, routed, learn, axon = false))]
+    fn port(port: u16, bridge: u16, routed: bool, learn: bool, axon: bool) -> PyChange {
+        let options = PortOptions { bridge, routed, learn, axon };
+        PyChange(Change::Port(PortNo(port), Some(options)))
     }
 
     /// Removes an entry; to remove what is not there is no error.
     #[staticmethod]
     fn remove(entry: &PyEntryName) -> PyChange {
-        PyChange(match entry.0 {
-            EntryName::Udlk(id) => Change::Udlk(id, None),
-            EntryName::Interface(number) => Change::Interface(number, None),
-            EntryName::Group(number) => Change::Group(number, None),
-            EntryName::Tunnel(number) => Change::Tunnel(number, None),
-            EntryName::Tcam(index) => Change::Tcam(index, None),
-            EntryName::Mac(key) => Change::Mac(key, None),
-            EntryName::Ipv4(address) => Change::Ipv4(address, None),
-            EntryName::Mpls(label) => Change::Mpls(label, None),
-            EntryName::Prefix(prefix) => Change::Prefix(prefix, None),
-            EntryName::Miss => Change::Miss(None),
-            EntryName::Port(port) => Change::Port(port, None),
-        })
+        PyChange(entry.0.removal())
     }
 
     /// What it changes.

@@ -12,6 +12,7 @@ pyo3::create_exception!(
     PyException,
     "A transaction that was refused; the tables are as before."
 );
+pyo3::create_exception!(axon, SwitchGone, PyConnectionError, "The switch of a program is gone.");
 pyo3::create_exception!(axon, RegisterError, PyException, "A register was not read or written.");
 
 /// The Python error of a refused transaction: `position`, `entry` and `reason` are its fields.
@@ -32,7 +33,7 @@ pub(crate) fn register(error: &axon_pipeline::RegisterError) -> PyErr {
 
 /// The Python error of a switch that is gone.
 pub(crate) fn gone(error: &ChannelError) -> PyErr {
-    PyConnectionError::new_err(format!("the switch is gone: {error}"))
+    SwitchGone::new_err(format!("the switch is gone: {error}"))
 }
 
 /// A register of a port by its name, as the paper writes them.

@@ -9,6 +9,7 @@ mod entry;
 mod error;
 mod memory;
 mod name;
+mod pattern;
 mod plan;
 mod remote;
 
@@ -25,11 +26,13 @@ mod native {
     #[pymodule_export]
     use crate::entry::{PyEntry, PyExplanation};
     #[pymodule_export]
-    use crate::error::{ChangeError, RegisterError};
+    use crate::error::{ChangeError, RegisterError, SwitchGone};
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]
     use crate::name::PyEntryName;
+    #[pymodule_export]
+    use crate::pattern::{arrange_tcam, combine_patterns, prefix_pattern, range_patterns};
     #[pymodule_export]
     use crate::plan::arp_answer;
     #[pymodule_export]

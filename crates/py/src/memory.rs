@@ -47,10 +47,7 @@ impl Memory {
                         left.push((port, frame));
                         self.pipeline.handle(self.now, Input::TxDone { port }, &mut actions);
                     }
-                    Action::Punt { ingress, frame, .. } => {
-                        self.pipeline.ports_mut().count_drop(ingress, Drop::Consumed);
-                        trapped.push((ingress, frame));
-                    }
+                    Action::Punt { ingress, frame, .. } => trapped.push((ingress, frame)),
                     _ => {}
                 }
             }
@@ -179,18 +176,20 @@ impl Memory {
         Ok(self.pipeline.ports().is_up(self.own(port)?))
     }
 
+    /// Counts a frame that was sent to the control program: whether that got it.
+    fn count_trapped(&mut self, ingress: u16, taken: bool) {
+        let reason = if taken { Drop::Consumed } else { Drop::PuntLimit };
+        self.pipeline.ports_mut().count_drop(PortNo(ingress), reason);
+    }
+
     fn counts(&self) -> BTreeMap<&'static str, (u32, u32)> {
         let counts = self.pipeline.tables().counts();
         counts.into_iter().map(|count| (count.table.name(), (count.entries, count.size))).collect()
     }
 
     fn dropped(&self) -> BTreeMap<&'static str, u64> {
-        let counters = self.pipeline.ports().counters();
-        let total = |reason: Drop| {
-            let ports = (0..self.ports()).map(PortNo);
-            ports.map(|port| counters.port(port).dropped(reason)).sum::<u64>()
-        };
-        let all = Drop::ALL.iter().map(|&reason| (reason.name(), total(reason)));
+        let total = self.pipeline.ports().counters().total();
+        let all = Drop::ALL.iter().map(|&reason| (reason.name(), total.dropped(reason)));
         all.filter(|(_, frames)| *frames > 0).collect()
     }
 
@@ -231,10 +230,10 @@ fn sizes(asked: &BTreeMap<String, u32>) -> PyResult<Sizes> {
             TableName::Mpls => &mut sizes.mpls,
             TableName::Ipv4 => &mut sizes.ipv4,
             TableName::Mac => &mut sizes.mac,
-            TableName::Prefix => &mut sizes.prefixes,
-            TableName::Interface => &mut sizes.interfaces,
-            TableName::Group => &mut sizes.groups,
-            TableName::Tunnel => &mut sizes.tunnels,
+            TableName::Prefix => &mut sizes.prefix,
+            TableName::Interface => &mut sizes.interface,
+            TableName::Group => &mut sizes.group,
+            TableName::Tunnel => &mut sizes.tunnel,
             TableName::Udlk => return Err(PyValueError::new_err("there are always 16 keys")),
         };
         *place = size;

@@ -31,7 +31,7 @@ pub(crate) fn plain(place: &Place) -> PlainPlace {
     let nodes = nodes.iter().map(|node| {
         let ports = node.ports.iter().map(|port| {
             let (there, host) = match port.neighbour {
-                Neighbour::Nothing => (None, None),
+                Neighbour::Nothing | Neighbour::Agent => (None, None),
                 Neighbour::Node(node, port) => (Some((node, port.0)), None),
                 Neighbour::Host(host) => (None, Some(host)),
             };

@@ -100,6 +100,8 @@ class TestSwitch(unittest.TestCase):
             switch.set_udlk(0, ["DMAC"])
         with self.assertRaisesRegex(ValueError, "a key ends at byte 127"):
             switch.set_udlk(0, ["B300"])
+        with self.assertRaisesRegex(ValueError, "no layer 8: expected 0 to 7"):
+            Action.port(1).axon_push([1], layer=8)
         with self.assertRaises(axon.RegisterError):
             switch.read_register("RX_FRAMES_PORT7")
         with self.assertRaises(axon.RegisterError):
@@ -124,6 +126,32 @@ class TestSwitch(unittest.TestCase):
         one.set_mac(HOST, Action.drop())
         other.commit([entry.change for entry in one.entries()])
         self.assertEqual(one.entries(), other.entries())
+
+
+class TestPatterns(unittest.TestCase):
+    def test_ranges_and_prefixes_become_entries(self) -> None:
+        ports = axon.range_patterns(1024, 65535, 2)
+        self.assertEqual((len(ports), ports[0]), (6, (b"\x04\0", b"\xfc\0")))
+        self.assertEqual(axon.prefix_pattern("10.0.0.0/8"), (b"\x0a\0\0\0", b"\xff\0\0\0"))
+        both = axon.combine_patterns([[("05", "ff")], ports], max=6)
+        self.assertEqual(both[0], (b"\x05\x04\0", b"\xff\xfc\0"))
+        with self.assertRaisesRegex(ValueError, "it takes 6 entries; there is room for 5"):
+            axon.combine_patterns([ports], max=5)
+        with self.assertRaisesRegex(ValueError, "5-4 ends before it begins"):
+            axon.range_patterns(5, 4, 2)
+
+    def test_entries_with_priorities_get_their_indexes(self) -> None:
+        key = axon.Change.udlk(1, ["B0-1"])
+        wide, narrow = (1, 1, "0200", "ff00", Action.drop()), (9, 1, "0201", "ffff", Action.port(1))
+        changes = axon.arrange_tcam([narrow, wide], [key], first=7, count=3)
+        switch = axon.Switch(ports=2)
+        switch.commit([key, *changes])
+        indexes = [str(entry.name) for entry in switch.entries("tcam")]
+        self.assertEqual(sorted(indexes), ["tcam 7", "tcam 8"])
+        self.assertEqual([port for port, _ in switch.receive(0, frame("02:01:00:00:00:00"))], [1])
+        self.assertEqual(switch.receive(0, frame("02:02:00:00:00:00")), [])
+        with self.assertRaisesRegex(ValueError, "have the same priority 1"):
+            axon.arrange_tcam([wide, (1, *narrow[1:])], [key], first=7, count=3)
 
 
 class Learning(axon.Program):
@@ -167,6 +195,51 @@ class TestProgram(unittest.TestCase):
         switch.set_link(2, False)
         self.assertEqual(program.links, [(0, True), (1, True), (2, True), (2, False)])
         self.assertEqual(switch.receive(0, frame()), [])
+
+    def test_a_program_starts_without_carrier_and_then_gets_it(self) -> None:
+        class Start(axon.Program):
+            def start(self) -> None:
+                self.up = [self.switch.is_up(port) for port in range(self.switch.ports)]
+
+            def link(self, port: int, up: bool) -> None:
+                self.up.append(self.switch.is_up(port))
+
+        switch = axon.Switch(ports=3)
+        switch.set_link(1, False)
+        self.assertEqual(switch.run(Start, self.site()).up, [False] * 3 + [True] * 2)
+
+    def test_a_deadline_in_the_past_does_not_stop_the_clock(self) -> None:
+        class Hasty(axon.Program):
+            def start(self) -> None:
+                self.timeouts = 0
+                self.deadline_ns = 0
+
+            def timeout(self) -> None:
+                self.timeouts += 1
+                assert self.timeouts < 100
+                self.deadline_ns = self.now_ns
+
+        switch = axon.Switch(ports=3)
+        program = switch.run(Hasty, self.site())
+        switch.advance(10_500)
+        self.assertEqual((program.timeouts, switch.now_ns), (10, 10_500))
+
+    def test_what_a_program_sends_to_itself_ends_and_every_frame_is_counted_once(self) -> None:
+        class Echo(axon.Program):
+            def start(self) -> None:
+                self.switch.set_miss(Action.cpu())
+                self.packets = 0
+
+            def receive_packet(self, port: int, frame: bytes) -> None:
+                self.packets += 1
+                assert self.packets < 100
+                self.switch.inject_packet(frame)
+
+        switch = axon.Switch(ports=3)
+        program = switch.run(Echo, self.site())
+        self.assertEqual(switch.receive(0, frame()), [])
+        self.assertEqual(program.packets, 8)
+        self.assertEqual(switch.dropped(), {"consumed": 8, "punt_limit": 1})
 
     def test_arp_is_answered_for_known_addresses(self) -> None:
         sender = axon.mac_bytes("02:00:00:00:01:01")

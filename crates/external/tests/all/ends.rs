@@ -48,7 +48,7 @@ fn a_program_fills_tables_and_answers_packets_in_both_modes() {
             rig.receive(OTHER);
         }
         rig.wait("the echo of ten packets", |rig| rig.left.len() == 11);
-        assert_eq!(rig.dropped(Drop::Consumed), 10, "{mode:?}");
+        rig.wait("the last answer", |rig| rig.dropped(Drop::Consumed) == 10);
         assert_eq!(rig.failure(), None);
     }
 }
@@ -121,12 +121,12 @@ fn packets_queue_up_to_the_limit_and_beyond_are_counted_as_no_program() {
     for _ in 0..10 {
         rig.receive(OTHER);
     }
-    assert_eq!(rig.dropped(Drop::Consumed), 5, "one in flight and four that wait");
-    assert_eq!(rig.dropped(Drop::NoProgram), 5);
+    assert_eq!(rig.dropped(Drop::NoProgram), 5, "but one in flight and four that wait");
     rig.receive(KNOWN);
     assert_eq!(rig.left.len(), 1, "the tables forward meanwhile");
     (0..5).for_each(|_| go.send(()).unwrap());
     rig.wait("the queue to empty", is_at_rest);
+    assert_eq!(rig.dropped(Drop::Consumed), 5);
     rig.receive(OTHER);
     assert_eq!(rig.dropped(Drop::NoProgram), 5, "there is room again");
     assert_eq!(rig.failure(), None);
@@ -151,6 +151,43 @@ fn a_program_that_floods_its_switch_has_failed() {
         let failure = rig.failure().unwrap();
         assert!(failure.contains("more than 100 frames"), "{mode:?}: {failure}");
     }
+}
+
+#[test]
+fn a_packet_that_its_program_dies_of_is_lost_and_counted_once() {
+    for mode in MODES {
+        let program = |mut session: Session| {
+            while let Ok(Some((_, call))) = session.next_call() {
+                match call {
+                    Call::Start => session.commit(tables()).unwrap().unwrap(),
+                    Call::Packet { .. } => return,
+                    _ => {}
+                }
+                session.done(None, true).unwrap();
+            }
+        };
+        let mut rig = Rig::new(threaded(mode, Limits::default(), program));
+        rig.wait("the start", ready);
+        rig.links_up();
+        rig.receive(OTHER);
+        rig.wait("the end", |rig| rig.failure().is_some());
+        let counted = (rig.dropped(Drop::Consumed), rig.dropped(Drop::NoProgram));
+        assert_eq!(counted, (0, 1), "{mode:?}");
+    }
+}
+
+#[test]
+fn a_program_that_is_late_is_kept_for_the_end_of_a_simulation() {
+    let (near, _far) = std::os::unix::net::UnixStream::pair().unwrap();
+    let overtime = axon_external::Overtime::default();
+    let limits = Limits { load: Duration::from_millis(20), ..Limits::default() };
+    let peer = axon_external::Peer::new(near);
+    let late = axon_external::Waiting::new(peer, &crate::rig::site(), limits);
+    let mut rig = Rig::new(Box::new(late.with_overtime(overtime.clone())));
+    assert_eq!(overtime.first(), None);
+    rig.handle(Input::Timeout);
+    let expected = "the program of s1: it did not answer within 20ms";
+    assert_eq!(overtime.first(), Some(expected));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod ends;
 mod parity;
 mod python;
+mod queue;
 mod rig;
 
 #[path = "../../../wire/tests/needs/mod.rs"]

@@ -24,6 +24,8 @@ def fill(t: axon.Tables) -> None:
     t.set_mac("02:00:00:00:00:0b", Action.port(1).axon_push([1, 2]))
     t.set_mac("02:00:00:00:00:0c", Action.port(1).axon_hop())
     t.set_mac("02:00:00:00:00:0d", Action.port(1).axon_strip())
+    t.set_mac("02:00:00:00:00:0e", Action.port(1).axon_push([3], layer=5))
+    t.set_mac("02:00:00:00:00:0f", Action.port(1).axon_error())
     t.set_miss(Action.cpu())
     t.set_port(1, bridge=3, routed=False, learn=True)
 

@@ -7,7 +7,8 @@ use axon_pipeline::{
     PipelineConfig, PortOptions, Prefix, TableName, Tables, Target, TcamEntry, Tunnel, Udlk,
     UdlkId,
 };
-use axon_wire::{FrameBuf, MacAddr, PortNo, Route};
+use axon_wire::{FrameBuf, Layer, MacAddr, PortNo, Route};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -41,6 +42,7 @@ fn changes() -> Vec<Change> {
     let (near, far) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
     let tunnel = Tunnel { source: near, destination: far, protocol: 47, ttl: 9, shim: vec![0; 4] };
     let route: Route = [1, 2].map(PortNo).into_iter().collect();
+    let layered = Route { layer: Layer::new(5).unwrap(), ..Route::from([3]) };
     vec![
         Change::Udlk(UdlkId(1), Some(Udlk::new([bytes(0, 5)]))),
         Change::Udlk(UdlkId(2), Some(Udlk::of(FrameType::Ipv4, metadata))),
@@ -80,9 +82,56 @@ fn changes() -> Vec<Change> {
         mac(0, 11, port(1).with(Modify::AxonPush(route))),
         mac(0, 12, port(1).with(Modify::AxonHop)),
         mac(0, 13, port(1).with(Modify::AxonStrip)),
+        mac(0, 14, port(1).with(Modify::AxonPush(layered))),
+        mac(0, 15, port(1).with(Modify::AxonError)),
         Change::Miss(Some(Action::cpu())),
-        Change::Port(PortNo(1), Some(PortOptions { bridge: 3, routed: false, learn: true })),
+        Change::Port(
+            PortNo(1),
+            Some(PortOptions { bridge: 3, routed: false, learn: true, axon: false }),
+        ),
     ]
+}
+
+/// The place of a kind in [`MODIFIES`]: a new kind does not compile until it has one.
+fn number(modify: &Modify) -> usize {
+    match modify {
+        Modify::DecrementTtl => 0,
+        Modify::SetDscp(_) => 1,
+        Modify::MplsPush(_) => 2,
+        Modify::MplsSwap(_) => 3,
+        Modify::MplsPop => 4,
+        Modify::TunnelPush(_) => 5,
+        Modify::TunnelPop { .. } => 6,
+        Modify::SetDestination(_) => 7,
+        Modify::SetSource(_) => 8,
+        Modify::AxonPush(_) => 9,
+        Modify::AxonHop => 10,
+        Modify::AxonError => 11,
+        Modify::AxonStrip => 12,
+    }
+}
+
+/// Kinds of modifications.
+const MODIFIES: usize = 13;
+
+fn action(change: &Change) -> Option<&Action> {
+    match change {
+        Change::Tcam(_, Some(entry)) => Some(&entry.action),
+        Change::Mac(_, action)
+        | Change::Ipv4(_, action)
+        | Change::Mpls(_, action)
+        | Change::Prefix(_, action)
+        | Change::Miss(action) => action.as_ref(),
+        _ => None,
+    }
+}
+
+#[test]
+fn every_kind_of_modification_is_among_the_changes() {
+    let changes = changes();
+    let made = changes.iter().filter_map(action).flat_map(|action| &action.modify);
+    let kinds: BTreeSet<usize> = made.map(number).collect();
+    assert_eq!(kinds, (0..MODIFIES).collect());
 }
 
 /// All entries, as the changes that make them.

@@ -2,10 +2,11 @@
 
 use crate::needs;
 use crate::rig::{KNOWN, MODES, Mode, OTHER, Rig, site};
-use axon_external::{Interpreter, Limits, StartError};
+use axon_external::{Interpreter, Limits, Sink, StartError};
 use axon_node::Drop;
 use axon_wire::PortNo;
 use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// A program that does `FAULT` in `PLACE`.
@@ -49,8 +50,10 @@ class Fabric(axon.Program):
 const PLACES: [&str; 6] = ["load", "__init__", "start", "link", "receive_packet", "timeout"];
 
 /// A fault, and what the failure says of it.
-const FAULTS: [(&str, &str); 5] = [
+const FAULTS: [(&str, &str); 7] = [
     ("raise ValueError('no such luck')", "ValueError: no such luck"),
+    ("raise ConnectionRefusedError('of its own')", "ConnectionRefusedError: of its own"),
+    ("hoard = bytearray(3 << 30)", "MemoryError"),
     ("sys.exit(3)", "SystemExit: 3"),
     ("os._exit(3)", "it ended: exit status: 3"),
     ("time.sleep(1000)", "it did not answer within"),
@@ -66,6 +69,11 @@ pub fn interpreter() -> Option<Interpreter> {
             None
         }
     }
+}
+
+/// Takes what a program prints, and does nothing with it.
+fn silent() -> Sink {
+    Arc::new(|_| ())
 }
 
 /// A file of its own for one test.
@@ -84,7 +92,7 @@ fn program(place: &str, fault: &str, name: &str) -> PathBuf {
 fn rig(interpreter: &Interpreter, mode: Mode, file: &std::path::Path) -> Rig {
     Rig::new(match mode {
         Mode::Waiting => interpreter.start_waiting(file, &site()),
-        Mode::Queued => interpreter.start_queued(file, &site()).unwrap(),
+        Mode::Queued => interpreter.start_queued(file, &site(), silent()).unwrap(),
     })
 }
 
@@ -154,6 +162,21 @@ fn a_program_that_raises_hangs_or_exits_in_any_callback_leaves_its_tables_and_is
 }
 
 #[test]
+fn what_a_program_for_real_ports_prints_comes_line_by_line() {
+    let Some(interpreter) = interpreter() else { return };
+    let fault = "print('one'); sys.stderr.write('two\\n'); raise ValueError('three')";
+    let path = program("start", fault, "prints");
+    let (send, receive) = mpsc::channel();
+    let sink: Sink = Arc::new(move |line: &str| send.send(line.to_owned()).unwrap());
+    let mut rig = Rig::new(interpreter.start_queued(&path, &site(), sink).unwrap());
+    rig.wait("the end", |rig| rig.failure().is_some());
+    // Ends with the process, which alone has the other end.
+    let lines: Vec<String> = receive.iter().collect();
+    assert_eq!(lines[..3], ["one", "two", "axon: the program of s1 has ended:"]);
+    assert_eq!(lines.last().unwrap(), "ValueError: three");
+}
+
+#[test]
 fn a_refused_commit_raises_in_the_callback_with_its_parts() {
     let Some(interpreter) = interpreter() else { return };
     let text = r#"
@@ -185,7 +208,7 @@ fn a_file_without_a_program_and_an_interpreter_without_the_module_are_named() {
     let mut rig = rig(&interpreter, Mode::Waiting, &file("empty", "x = 1\n"));
     rig.wait("the end", |rig| rig.failure().is_some());
     assert!(rig.failure().unwrap().contains("has no class Fabric(axon.Program)"));
-    let missing = interpreter.start_queued(&PathBuf::from("nowhere.py"), &site());
+    let missing = interpreter.start_queued(&PathBuf::from("nowhere.py"), &site(), silent());
     assert!(matches!(missing, Err(StartError::NoFile(..))));
     let none = Interpreter::at("no-such-python".into()).unwrap_err();
     assert!(none.to_string().contains("AXON_PYTHON"), "{none}");

@@ -69,16 +69,18 @@ pub struct Rig {
     /// What has left, by port.
     pub left: Vec<(PortNo, Vec<u8>)>,
     began: Instant,
+    /// The time, if it does not pass by itself.
+    pub frozen: Option<Time>,
 }
 
 impl Rig {
     pub fn new(program: Box<dyn Program>) -> Rig {
         let node = ProgramNode::new(PipelineConfig::with_ports(2, OWN), program);
-        Rig { node, left: Vec::new(), began: Instant::now() }
+        Rig { node, left: Vec::new(), began: Instant::now(), frozen: None }
     }
 
     pub fn now(&self) -> Time {
-        Time::from_nanos(self.began.elapsed().as_nanos() as u64)
+        self.frozen.unwrap_or_else(|| Time::from_nanos(self.began.elapsed().as_nanos() as u64))
     }
 
     /// Hands the switch an input, and all that follows from it.

@@ -1,4 +1,4 @@
-//! Axon itself as a program: its edge in the exact-match table, its transit step in the TCAM.
+//! Axon in tables: its edge in the exact-match table, its transit step in the TCAM.
 //!
 //! The edge costs one entry of the MAC table for each route: each port is a bridge of its own, so
 //! hosts on different ports see only their own routes. The entry pushes the route. What follows is
@@ -7,7 +7,10 @@
 //!
 //! [`AxonTables`] stands in the place of the plane's own tables
 //! ([`Lookups`](axon_plane::Lookups)); ports, queues, flow control, congestion signalling, probes
-//! and meters are those of [`Plane`](axon_plane::Plane).
+//! and meters are those of [`Plane`](axon_plane::Plane). Of the pipeline it uses tables, keys,
+//! entries, counters and transactions. The plane parses headers and [`AxonTables`] carries actions
+//! out: the pipeline's modifiers change a whole frame, and here there are only the bytes of a
+//! packet whose header stays until the ports have seen it.
 
 pub mod entries;
 mod tables;

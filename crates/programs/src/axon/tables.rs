@@ -32,10 +32,10 @@ impl AxonTables {
     pub fn new(config: &PlaneConfig, sizes: Sizes) -> AxonTables {
         let (width, ports) = (config.hop_width, config.ports);
         assert!(ports <= entries::ports_in(sizes.tcam), "too many ports for the TCAM");
-        let mut tables = Tables::new(sizes, ports, 0);
+        let mut tables = Tables::new(sizes, width, ports, 0);
         let mut changes = Vec::from(entries::fixed(width, ports));
         for port in (0..ports).map(PortNo) {
-            let options = PortOptions { bridge: port.0, routed: false, learn: false };
+            let options = PortOptions { bridge: port.0, routed: false, ..PortOptions::default() };
             changes.push(Change::Port(port, Some(options)));
             changes.extend(entries::of_port(width, port, PortKind::Unknown));
         }

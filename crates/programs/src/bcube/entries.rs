@@ -10,7 +10,7 @@ use super::header::{IP_PROTOCOL, Purpose, SHIM_BYTES};
 use crate::server::{AddressBlock, HostPorts};
 use alloc::vec::Vec;
 use axon_pipeline::{
-    Action, Change, Field, FrameType, Interface, Modify, Target, TcamEntry, Udlk, UdlkId,
+    Action, Change, Field, FrameType, Interface, Mirror, Modify, Target, TcamEntry, Udlk, UdlkId,
 };
 use axon_wire::{MacAddr, PortNo};
 use core::net::Ipv4Addr;
@@ -98,7 +98,9 @@ pub(super) fn interface(nha: Nha, port: PortNo, to: MacAddr, own: MacAddr) -> Ch
 }
 
 /// The routing entries of one neighbour, the `place`-th of this server: one for each index. They
-/// send packets to the neighbour, or to the program while it cannot be used.
+/// send packets to the neighbour. While it cannot be used they drop them, and the program gets
+/// copies: as frames for the program they would take the place of hellos in what a port may send
+/// there.
 pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item = Change> {
     (0..INDEX_VALUES).map(move |index| {
         let matches = Match::new(ROUTING_KEY, routing::BYTES)
@@ -108,7 +110,7 @@ pub(super) fn routing(place: usize, nha: Nha, is_up: bool) -> impl Iterator<Item
         let action = if is_up {
             Action::from(Target::Interface(nha.0.into())).with(Modify::DecrementTtl)
         } else {
-            Action::cpu()
+            Action::from(Target::Drop).mirrored(Mirror::Cpu)
         };
         let number = place * INDEX_VALUES + index;
         Change::Tcam(number as u16, Some(matches.entry(action)))

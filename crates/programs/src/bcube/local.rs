@@ -41,14 +41,15 @@ impl Local {
         }
     }
 
-    /// The entries of the start: every neighbour has its interface and its routing entries, and
-    /// cannot be used yet.
+    /// The entries of all neighbours, as they are now, and the filters. At the start no neighbour
+    /// can be used yet.
     pub(super) fn entries(&self, hosts: &HostPorts) -> Vec<Change> {
         let mut changes = entries::keys().to_vec();
         for (place, &(nha, mac)) in self.planned.iter().enumerate() {
             let Some(port) = self.port(nha) else { continue };
-            changes.push(entries::interface(nha, port, mac, self.mac));
-            changes.extend(entries::routing(place, nha, false));
+            let to = self.mac_of(nha).unwrap_or(mac);
+            changes.push(entries::interface(nha, port, to, self.mac));
+            changes.extend(entries::routing(place, nha, self.is_up(nha)));
         }
         let links: Vec<PortNo> = self.ports.values().copied().collect();
         changes.extend(entries::filters(self.own, &links, hosts));

@@ -8,10 +8,10 @@ use super::query::Query;
 use super::router::{Here, Router};
 use crate::server::{Hello, HostPorts, Neighbours};
 use crate::site::Site;
-use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
-use axon_pipeline::{Control, Program, Received};
+use axon_pipeline::{Control, EntryName, Program, Received};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 
 /// To one source a server reports failures no more often.
@@ -32,6 +32,10 @@ pub(crate) struct Bcube {
     /// Ticks so far.
     ticks: u64,
     failure: Option<String>,
+    /// Entries that an operator has removed and the tables have not taken again.
+    missing: BTreeSet<EntryName>,
+    /// Why they have not.
+    refusal: Option<String>,
 }
 
 impl Bcube {
@@ -44,6 +48,8 @@ impl Bcube {
             tick_at: None,
             ticks: 0,
             failure: None,
+            missing: BTreeSet::new(),
+            refusal: None,
         }
     }
 
@@ -133,6 +139,17 @@ impl Bcube {
         }
     }
 
+    /// Makes what is missing again.
+    fn restore(&mut self, control: &mut dyn Control) {
+        let mut changes = self.local.entries(&self.hosts);
+        changes.extend(self.hosts.entries());
+        changes.retain(|change| self.missing.contains(&change.entry()));
+        self.refusal = control.commit(&changes).err().map(|error| error.to_string());
+        if self.refusal.is_none() {
+            self.missing.clear();
+        }
+    }
+
     fn lost(&mut self, now: Time, control: &mut dyn Control) {
         let (router, mut here) = self.here(now, control);
         router.leave_failed(&mut here);
@@ -177,6 +194,13 @@ impl Program for Bcube {
         }
     }
 
+    /// Flows get their entries with their next packets, all else at once.
+    fn removed(&mut self, _: Time, entries: &[EntryName], control: &mut dyn Control) {
+        self.router.forget(entries, control);
+        self.missing.extend(entries);
+        self.restore(control);
+    }
+
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         if self.tick_at.is_none_or(|at| now < at) {
             return;
@@ -187,6 +211,9 @@ impl Program for Bcube {
         self.local.announce(control);
         if self.local.expire(now, control) {
             self.lost(now, control);
+        }
+        if !self.missing.is_empty() {
+            self.restore(control);
         }
         let (router, mut here) = self.here(now, control);
         router.tick(&mut here);
@@ -202,5 +229,9 @@ impl Program for Bcube {
 
     fn failure(&self) -> Option<String> {
         self.failure.clone()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 }

@@ -8,6 +8,7 @@
 
 use super::bandwidth::bits_per_second;
 use super::cube::Nha;
+use super::entries;
 use super::failures::Failures;
 use super::flows::{self, Flow, Flows, WAITING_MAX};
 use super::header::{BcubePacket, Purpose};
@@ -18,7 +19,7 @@ use super::query::Query;
 use crate::server::{HostPorts, ipv4_packet};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use axon_pipeline::Control;
+use axon_pipeline::{Control, EntryName};
 use axon_wire::{PortNo, Span, Time};
 
 /// An answer that takes longer is none.
@@ -179,6 +180,15 @@ impl Router {
         if let Some(flow) = self.flows.get_mut(place) {
             flow.probe = Some(probe);
             flow.ask_at = here.now + ASK_EVERY + jitter;
+        }
+    }
+
+    /// Forgets the flows whose entries an operator has removed.
+    pub(super) fn forget(&mut self, removed: &[EntryName], control: &mut dyn Control) {
+        for place in self.flows.places() {
+            if removed.contains(&EntryName::Tcam(entries::flow_index(place))) {
+                self.flows.remove(place, control);
+            }
         }
     }
 

@@ -58,6 +58,15 @@ impl Fdb {
         self.remove(|known| known.port == port, control);
     }
 
+    /// Forgets addresses whose entries an operator has removed.
+    pub(super) fn forget(&mut self, removed: &[EntryName]) {
+        for name in removed {
+            if let EntryName::Mac(MacKey { bridge: 0, mac }) = name {
+                self.known.remove(mac);
+            }
+        }
+    }
+
     /// Looks at the counters, if it is time.
     pub(super) fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         if self.sweep.is_none_or(|at| at > now) {

@@ -10,20 +10,23 @@
 //! entry ages when nothing has been sent to its address for 300 s; it comes back with the next
 //! frame from there. A frame to an address behind its own ingress is dropped as in the standard
 //! (clause 7.7.1): entries lead to a group of one port, and a group leaves the ingress out.
+//!
+//! A port to an agent is no part of the network: the spanning tree does not know it, nothing is
+//! flooded there, and no address is learned there, for frames come back with those of their hosts.
 
 mod fdb;
 
 use crate::book::Book;
 use crate::entries::Match;
-use crate::site::Site;
-use alloc::format;
-use alloc::string::String;
+use crate::planned::RETRY;
+use crate::site::{Neighbour, Site};
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_baselines::bridge::plane::PortState;
 use axon_baselines::rstp::{BridgeId, Request, Role, Rstp, RstpConfig, Times, path_cost};
 use axon_pipeline::{
-    Action, Change, Control, Field, Group, Interface, PortOptions, Program, Received, Target,
-    TcamEntry, Udlk, UdlkId,
+    Action, Change, ChangeError, Control, EntryName, Field, Group, Interface, PortOptions, Program,
+    Received, Target, TcamEntry, Udlk, UdlkId,
 };
 use axon_wire::{MacAddr, PortNo, Time};
 use fdb::Fdb;
@@ -39,9 +42,14 @@ const FLOOD: u16 = 0;
 pub struct Bridge {
     rstp: Rstp,
     states: Vec<PortState>,
+    /// Ports to agents.
+    agents: Vec<PortNo>,
     fdb: Fdb,
     book: Book,
-    failure: Option<String>,
+    /// Why the tables are not what they are to be.
+    refusal: Option<String>,
+    /// When to try again, after a refusal.
+    retry_at: Option<Time>,
 }
 
 impl Bridge {
@@ -56,14 +64,20 @@ impl Bridge {
                 tx_hold_count: 6,
             }),
             states: alloc::vec![PortState::Discarding; own.ports.len()],
+            agents: site
+                .ports()
+                .filter(|&(_, there)| there == Neighbour::Agent)
+                .map(|(port, _)| port)
+                .collect(),
             fdb: Fdb::default(),
             book: Book::default(),
-            failure: None,
+            refusal: None,
+            retry_at: None,
         }
     }
 
     /// Makes the tables what the states of ports say.
-    fn update(&mut self, control: &mut dyn Control) {
+    fn update(&mut self, now: Time, control: &mut dyn Control) {
         let ports = || (0..).map(PortNo).zip(&self.states);
         let mut wanted = Vec::new();
         let key = Udlk::new([Field::Ingress, Field::Bytes { first: 0, last: 5 }]);
@@ -83,7 +97,7 @@ impl Bridge {
                 ..PortOptions::default()
             };
             wanted.push(Change::Port(port, Some(options)));
-            if state != PortState::Forwarding {
+            if state != PortState::Forwarding && !self.agents.contains(&port) {
                 let all = Match::new().ingress(port).any(6);
                 wanted.push(tcam(port.0, all, Target::Drop.into()));
             }
@@ -92,11 +106,18 @@ impl Bridge {
         let flood = Group { interfaces: open.map(|(port, _)| port.0).collect() };
         wanted.push(Change::Group(FLOOD, Some(flood)));
         wanted.push(Change::Miss(Some(Target::Group(FLOOD).into())));
-        let refused = self.book.sync(wanted, control).err();
-        self.failure = refused.map(|error| format!("the tables refuse its entries: {error}"));
+        let made = self.book.sync(wanted, control);
+        self.made(now, made);
     }
 
-    fn carry_out(&mut self, requests: Vec<Request>, control: &mut dyn Control) {
+    /// Remembers whether the tables have taken what they were to have.
+    fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
+        let refused = made.err();
+        self.retry_at = refused.as_ref().map(|_| now + RETRY);
+        self.refusal = refused.map(|error| error.to_string());
+    }
+
+    fn carry_out(&mut self, now: Time, requests: Vec<Request>, control: &mut dyn Control) {
         let mut has_changed = false;
         for request in requests {
             match request {
@@ -110,7 +131,7 @@ impl Bridge {
             }
         }
         if has_changed {
-            self.update(control);
+            self.update(now, control);
         }
     }
 
@@ -132,13 +153,16 @@ fn tcam(index: u16, of: Match, action: Action) -> Change {
 impl Program for Bridge {
     fn start(&mut self, now: Time, control: &mut dyn Control) {
         self.fdb.start(now);
-        self.update(control);
+        self.update(now, control);
     }
 
     fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        if self.agents.contains(&port) {
+            return;
+        }
         let mut requests = Vec::new();
         self.rstp.link(now, port, up, &mut requests);
-        self.carry_out(requests, control);
+        self.carry_out(now, requests, control);
     }
 
     /// A frame comes here for one reason or two: its source is to be learned, and it is for a
@@ -156,19 +180,31 @@ impl Program for Bridge {
         }
         let mut requests = Vec::new();
         if self.rstp.receive(now, ingress, frame, &mut requests).is_ok() {
-            self.carry_out(requests, control);
+            self.carry_out(now, requests, control);
+        }
+    }
+
+    /// What has been removed of its own entries comes back at once, and an address with the next
+    /// frame from there.
+    fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
+        self.fdb.forget(entries);
+        if let Err(error) = self.book.restore(entries, control) {
+            self.made(now, Err(error));
         }
     }
 
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         let mut requests = Vec::new();
         self.rstp.timeout(now, &mut requests);
-        self.carry_out(requests, control);
+        self.carry_out(now, requests, control);
         self.fdb.timeout(now, control);
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.update(now, control);
+        }
     }
 
     fn deadline(&self) -> Option<Time> {
-        [self.rstp.deadline(), self.fdb.deadline()].into_iter().flatten().min()
+        [self.rstp.deadline(), self.fdb.deadline(), self.retry_at].into_iter().flatten().min()
     }
 
     /// Every port that is to forward does.
@@ -181,8 +217,8 @@ impl Program for Bridge {
         is_connected && ports().filter(to_open).all(open)
     }
 
-    fn failure(&self) -> Option<String> {
-        self.failure.clone()
+    fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 }
 
@@ -276,5 +312,62 @@ mod tests {
         net.run(Span::from_secs(320));
         assert!(entries(&net) < before, "{before} before");
         assert_eq!(reached(&mut net, 0, mac(0), mac(1)), Err(2), "flooded again");
+    }
+
+    #[test]
+    fn a_flood_of_unknown_sources_takes_no_bpdu_the_way_to_the_program() {
+        let plan = plans::ring(3);
+        let mut net = net(plan.clone());
+        let states = |net: &Net| {
+            let of = |node| net.node(node).pipeline().tables().entries(TableName::Tcam);
+            (0..3).map(|node| of(node).into_iter().map(|one| one.change).collect()).collect()
+        };
+        let before: Vec<Vec<Change>> = states(&net);
+        let mut number = 0_u32;
+        for _ in 0..40 {
+            // Just before a program sends, everything that ports may send to theirs is used up.
+            net.run_until(Span::from_nanos(10));
+            for _ in 0..257 {
+                number += 1;
+                let [a, b, c, d] = number.to_be_bytes();
+                let source = MacAddr([2, 9, a, b, c, d]);
+                net.send(0, &datagram(source, MacAddr::BROADCAST, IP, IP, 1));
+            }
+            net.run(Span::from_nanos(10));
+            assert_eq!(states(&net), before, "a port has another state");
+        }
+        assert!(net.drops.contains(&(1, Drop::PuntLimit)), "what is too much is dropped");
+    }
+
+    #[test]
+    fn what_an_operator_clears_comes_back() {
+        let plan = plans::ring(3);
+        let mut net = net(plan.clone());
+        let (a, b) = (plan.hosts[0].mac, plan.hosts[1].mac);
+        reached(&mut net, 0, a, b).unwrap_err();
+        reached(&mut net, 1, b, a).unwrap();
+        let all = |net: &Net, table| -> Vec<Change> {
+            let entries = net.node(0).pipeline().tables().entries(table);
+            entries.into_iter().map(|shown| shown.change).collect()
+        };
+        let (tcam, macs) = (all(&net, TableName::Tcam), all(&net, TableName::Mac));
+        let removals = |of: &[Change]| -> Vec<Change> {
+            of.iter().map(|change| change.entry().removal()).collect()
+        };
+        net.commit(0, &removals(&tcam));
+        assert_eq!(all(&net, TableName::Tcam), tcam, "the trap of BPDUs among them");
+        net.commit(0, &removals(&macs));
+        assert_eq!(all(&net, TableName::Mac), []);
+        let trapped = |net: &Net| {
+            let ports = net.node(0).pipeline().ports().counters();
+            ports.port(plan.hosts[0].port).dropped(Drop::Consumed)
+        };
+        let before = trapped(&net);
+        for _ in 0..5 {
+            reached(&mut net, 0, a, a).unwrap_err();
+        }
+        assert_eq!(trapped(&net), before + 1, "it is learned once");
+        net.commit(0, &[Change::Port(PortNo(0), None), Change::Miss(None)]);
+        assert_eq!(reached(&mut net, 0, a, MacAddr::BROADCAST), Err(2));
     }
 }

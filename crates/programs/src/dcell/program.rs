@@ -12,7 +12,7 @@ use crate::site::Site;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_pipeline::{Control, EntryName, Program, Received, Register};
+use axon_pipeline::{ChangeError, Control, EntryName, Program, Received, Register};
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -39,8 +39,8 @@ pub(crate) struct Dcell {
     /// Ticks so far.
     ticks: u64,
     /// Why the tables are not what they are to be.
-    failure: Option<String>,
-    /// When to try again, after a failure.
+    refusal: Option<String>,
+    /// When to try again, after a refusal.
     retry_at: Option<Time>,
 }
 
@@ -63,7 +63,7 @@ impl Dcell {
             counted_at: Time::ZERO,
             tick_at: None,
             ticks: 0,
-            failure: None,
+            refusal: None,
             retry_at: None,
         }
     }
@@ -74,9 +74,15 @@ impl Dcell {
         let recipients: Vec<Recipient> =
             self.recipients.values().map(|used| used.recipient).collect();
         let wanted = entries::entries(&self.local, &self.routes, &self.hosts, &recipients);
-        let refused = self.book.sync(wanted.into_values().collect(), control).err();
+        let made = self.book.sync(wanted.into_values().collect(), control);
+        self.made(now, made);
+    }
+
+    /// Remembers whether the tables have taken what they were to have.
+    fn made(&mut self, now: Time, made: Result<(), ChangeError>) {
+        let refused = made.err();
         self.retry_at = refused.as_ref().map(|_| now + RETRY);
-        self.failure = refused.map(|error| error.to_string());
+        self.refusal = refused.map(|error| error.to_string());
     }
 
     /// Takes a host's packet to a recipient without an entry.
@@ -90,7 +96,7 @@ impl Dcell {
             let recipient = Recipient { ip, place, tunnel };
             self.recipients.insert(ip, Used { recipient, frames: 0, at: now });
             self.update(now, control);
-            if self.failure.is_some() {
+            if self.refusal.is_some() {
                 // The tables have no room for one more; others go when they are idle.
                 self.recipients.remove(&ip);
                 return self.update(now, control);
@@ -150,6 +156,12 @@ impl Program for Dcell {
         }
     }
 
+    fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
+        if let Err(error) = self.book.restore(entries, control) {
+            self.made(now, Err(error));
+        }
+    }
+
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         if self.tick_at.is_none_or(|at| now < at) {
             return;
@@ -171,10 +183,10 @@ impl Program for Dcell {
     }
 
     fn is_ready(&self) -> bool {
-        self.ticks > READY_AFTER && self.failure.is_none()
+        self.ticks > READY_AFTER && self.refusal.is_none()
     }
 
-    fn failure(&self) -> Option<String> {
-        self.failure.clone()
+    fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 }

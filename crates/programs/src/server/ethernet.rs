@@ -1,9 +1,12 @@
 //! The plain Ethernet switch between servers: static entries for the servers at its ports.
 
 use crate::site::{Neighbour, Site};
+use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use axon_pipeline::{Change, Control, Group, Interface, MacKey, Program, Received, Target};
+use axon_pipeline::{
+    Change, Control, EntryName, Group, Interface, MacKey, Program, Received, Target,
+};
 use axon_wire::{MacAddr, PortNo, Time};
 
 /// The group of all ports.
@@ -15,11 +18,15 @@ const ALL_PORTS: u16 = 0;
 pub(crate) struct EthernetSwitch {
     site: Site,
     failure: Option<String>,
+    /// Entries that an operator has removed and the tables have not taken again.
+    missing: BTreeSet<EntryName>,
+    /// Why they have not.
+    refusal: Option<String>,
 }
 
 impl EthernetSwitch {
     pub(crate) fn new(site: Site) -> EthernetSwitch {
-        EthernetSwitch { site, failure: None }
+        EthernetSwitch { site, failure: None, missing: BTreeSet::new(), refusal: None }
     }
 
     /// One MAC entry for each server, one for broadcast, an interface for each port.
@@ -51,7 +58,21 @@ impl Program for EthernetSwitch {
 
     fn receive_packet(&mut self, _: Time, _: Received<'_>, _: &mut dyn Control) {}
 
+    fn removed(&mut self, _: Time, entries: &[EntryName], control: &mut dyn Control) {
+        self.missing.extend(entries);
+        let mut changes = self.entries();
+        changes.retain(|change| self.missing.contains(&change.entry()));
+        self.refusal = control.commit(&changes).err().map(|error| error.to_string());
+        if self.refusal.is_none() {
+            self.missing.clear();
+        }
+    }
+
     fn failure(&self) -> Option<String> {
         self.failure.clone()
+    }
+
+    fn refusal(&self) -> Option<String> {
+        self.refusal.clone()
     }
 }

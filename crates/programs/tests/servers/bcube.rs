@@ -3,7 +3,9 @@
 use crate::net::{Net, datagram};
 use axon_node::Drop;
 use axon_pipeline::{Change, TableName};
+use axon_programs::Neighbour;
 use axon_programs::bcube::{Cube, INDEX_VALUES, ROUTING_KEY};
+use axon_programs::site::PlanPort;
 use axon_wire::host_frame::{Kind, classify, request};
 use axon_wire::{MacAddr, PortNo, Span};
 use std::collections::BTreeSet;
@@ -139,6 +141,41 @@ fn a_failure_behind_the_first_hop_is_reported_to_the_source() {
     net.datagram(1, 4, 7);
     let other = net.datagram(1, 4, 7).expect("the flow has moved");
     assert_ne!(other[1], middle);
+}
+
+#[test]
+fn a_flood_of_packets_to_a_dead_next_hop_loses_no_neighbour() {
+    let mut net = Net::new(BCUBE_1);
+    let way = net.datagram(1, 4, 7).unwrap();
+    let middle = way[1];
+    let is_data = |bytes: &[u8]| bytes.windows(4).any(|part| part == b"axon");
+    let taken = net.sent.iter().find(|(node, bytes)| *node == 1 && is_data(bytes));
+    let packet = taken.expect("the packet on its first hop").1.clone();
+    // Level 0 leads from 1 to 0 by the first switch, level 1 from 1 to 5.
+    let (near, dead) = if middle == 0 { (16, 16 + 4) } else { (16 + 4 + 1, 16 + 1) };
+    let from_near =
+        |there: &PlanPort| matches!(there.neighbour, Neighbour::Node(to, _) if to == near);
+    let of = &net.plan.nodes[middle as usize].ports;
+    let ingress = PortNo(of.iter().position(from_near).unwrap() as u16);
+    let ports = net.plan.nodes[dead].ports.len() as u16;
+    net.silent.extend((0..ports).map(|port| (dead as u32, PortNo(port))));
+    net.run(Span::from_millis(400));
+    let routing = |net: &Net| -> Vec<Change> {
+        let all = net.nodes[middle as usize].pipeline().tables().entries(TableName::Tcam);
+        all.into_iter().map(|shown| shown.change).collect()
+    };
+    let before = routing(&net);
+    for _ in 0..40 {
+        // Just before the servers announce themselves, all that the port may send is used up.
+        net.run_until(Span::from_nanos(10));
+        for _ in 0..257 {
+            net.send_at(middle, ingress, &packet);
+        }
+        net.run(Span::from_nanos(10));
+        assert_eq!(routing(&net), before, "a neighbour is lost");
+    }
+    let counters = net.nodes[middle as usize].pipeline().ports().counters();
+    assert!(counters.port(ingress).dropped(Drop::PuntLimit) > 0, "it was a flood");
 }
 
 #[test]

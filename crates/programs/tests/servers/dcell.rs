@@ -158,7 +158,7 @@ fn a_table_without_room_for_one_more_recipient_keeps_the_others() {
     assert!(net.datagram(0, 1, 1).is_some() && net.datagram(0, 2, 1).is_some());
     assert_eq!(net.datagram(0, 3, 1), None, "it would be the third");
     assert!(net.datagram(0, 1, 1).is_some());
-    assert_eq!(net.nodes[0].program().failure(), None);
+    assert_eq!(net.nodes[0].program().refusal(), None);
     net.run(Span::from_secs(32));
     assert!(net.datagram(0, 3, 1).is_some(), "the others are idle");
 }

@@ -58,6 +58,13 @@ impl Net {
         net
     }
 
+    /// Time passes until shortly before the next program is due.
+    pub fn run_until(&mut self, before: Span) {
+        let due = self.nodes.iter().filter_map(Node::deadline).min();
+        let due = due.expect("programs have deadlines") - before;
+        self.run(due.since(self.now));
+    }
+
     /// Passes all frames, and the time.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
@@ -92,7 +99,7 @@ impl Net {
 
     fn carry(&mut self, node: u32, port: PortNo, frame: FrameBuf) {
         match self.plan.nodes[node as usize].ports[port.index()].neighbour {
-            Neighbour::Nothing => {}
+            Neighbour::Nothing | Neighbour::Agent => {}
             Neighbour::Host(host) => self.received.push((host, frame.bytes().to_vec())),
             Neighbour::Node(to, there) => {
                 if self.silent.contains(&(node, port)) || self.silent.contains(&(to, there)) {
@@ -133,7 +140,8 @@ impl Net {
         self.send_at(server, port, frame);
     }
 
-    fn send_at(&mut self, server: u32, port: PortNo, frame: &[u8]) {
+    /// A frame comes to a server by a port.
+    pub fn send_at(&mut self, server: u32, port: PortNo, frame: &[u8]) {
         let frame = FrameBuf::new(frame);
         let input = Input::Frame { port, frame, complete_at: self.now, intact: true };
         self.queue.push_back((server, input));

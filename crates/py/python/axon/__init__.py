@@ -14,6 +14,10 @@ from ._axon import (
     Explanation,
     RegisterError,
     arp_answer,
+    arrange_tcam,
+    combine_patterns,
+    prefix_pattern,
+    range_patterns,
 )
 from .plan import Host, Node, Plan, Port, Shape, Site, mac_bytes, mac_text
 from .program import Program
@@ -41,6 +45,10 @@ __all__ = [
     "Tables",
     "Transaction",
     "arp_answer",
+    "arrange_tcam",
+    "combine_patterns",
     "mac_bytes",
     "mac_text",
+    "prefix_pattern",
+    "range_patterns",
 ]

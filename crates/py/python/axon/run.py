@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import resource
 import sys
 import traceback
 from pathlib import Path
 
-from ._axon import Remote
+from ._axon import Remote, SwitchGone
 from .plan import Site, site_of
 from .program import Program
 from .switch import RemoteSwitch
 
 CLASS = "Fabric"
 MODULE = "__fabric__"
+MEMORY = "AXON_MEMORY_BYTES"
 
 
 def load(path: Path) -> type[Program]:
@@ -66,15 +68,29 @@ def serve(remote: Remote, path: Path) -> None:
         remote.done(program.deadline_ns, program.is_ready)
 
 
+def limit_memory() -> None:
+    """Keeps a program that takes ever more memory from taking its switch with it: beyond the limit
+    it gets `MemoryError`, and where memory runs out all the same the kernel ends it first."""
+    most = int(os.environ.get(MEMORY, "0"))
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    if most > 0 and (hard == resource.RLIM_INFINITY or most < hard):
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    try:
+        Path("/proc/self/oom_score_adj").write_text("1000")
+    except OSError:
+        pass  # No such file in this container: the limit holds without it.
+
+
 def main() -> int:
     """Runs the program that is named on the command line; 1 if it fails."""
     path = Path(sys.argv[1])
+    limit_memory()
     remote = Remote()
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     try:
         serve(remote, path)
-    except ConnectionError:
+    except SwitchGone:
         return 0
     except BaseException as error:
         node = os.environ.get("AXON_NODE", "a switch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from ._axon import Change, Entry, EntryName, Explanation, Memory, Remote
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from .program import Program
 
     P = TypeVar("P", bound=Program)
+
+
+#: How often what a program sends may come back to it before anything else happens.
+ROUNDS_MAX = 8
+#: The least time until a program's next timeout.
+SOONEST_NS = 1000
 
 
 class _Core(Protocol):
@@ -112,17 +118,19 @@ class Switch(Control):
         self._left: Carried = []
         self._trapped: deque[tuple[int, bytes]] = deque()
         self._program: Program | None = None
+        self._deadline_ns: int | None = None
 
     def run(self, fabric: type[P], site: Site) -> P:
         """Starts a program on this switch, in this process: to try it and to test it."""
         program = fabric._create(site, self)
         self._program = program
-        program.now_ns = self.now_ns
-        program.start()
-        for port in range(self.ports):
-            if self.is_up(port):
-                program.link(port, True)
+        with_carrier = [port for port in range(self.ports) if self.is_up(port)]
+        for port in with_carrier:
+            self._take(self._memory.set_link(port, False))
+        self._call(program.start)
         self._settle()
+        for port in with_carrier:
+            self.set_link(port, True)
         return program
 
     def receive(self, port: int, frame: bytes) -> Carried:
@@ -151,8 +159,7 @@ class Switch(Control):
         """The carrier of a port comes or goes."""
         self._take(self._memory.set_link(port, up))
         if self._program is not None:
-            self._program.now_ns = self.now_ns
-            self._program.link(port, up)
+            self._call(self._program.link, port, up)
         self._settle()
 
     @property
@@ -164,13 +171,12 @@ class Switch(Control):
         """Time passes; the deadlines of the program that runs here are met."""
         end = self.now_ns + nanoseconds
         while (program := self._program) is not None:
-            deadline = program.deadline_ns
+            deadline = self._deadline_ns
             if deadline is None or deadline > end:
                 break
             self._memory.advance(max(0, deadline - self.now_ns))
             program.deadline_ns = None
-            program.now_ns = self.now_ns
-            program.timeout()
+            self._call(program.timeout)
             self._settle()
         self._memory.advance(end - self.now_ns)
 
@@ -179,7 +185,8 @@ class Switch(Control):
         return self._memory.counts()
 
     def dropped(self) -> dict[str, int]:
-        """Frames that were dropped, by reason; those that the program got are `consumed`."""
+        """Frames that were dropped, by reason; those that the program got are `consumed`, those that
+        came back to it too often `punt_limit`."""
         return self._memory.dropped()
 
     def entries(self, table: str | None = None) -> list[Entry]:
@@ -196,10 +203,28 @@ class Switch(Control):
         left, trapped = outcome
         self._left += left
         self._trapped.extend(trapped)
+        if self._program is None:
+            for port, _ in trapped:
+                self._memory.count_trapped(port, True)
+
+    def _call(self, callback: Callable[..., None], *arguments: object) -> None:
+        """Calls the program, and takes its deadline."""
+        assert self._program is not None
+        self._program.now_ns = self.now_ns
+        callback(*arguments)
+        deadline, soonest = self._program.deadline_ns, self.now_ns + SOONEST_NS
+        self._deadline_ns = None if deadline is None else max(deadline, soonest)
 
     def _settle(self) -> None:
-        """Gives the program what is for it."""
-        while self._program is not None and self._trapped:
-            port, frame = self._trapped.popleft()
-            self._program.now_ns = self.now_ns
-            self._program.receive_packet(port, frame)
+        """Gives the program what is for it. What it injects may come back to it, but not for ever:
+        of the last round nothing does."""
+        if self._program is None:
+            return
+        rounds = 0
+        while self._trapped:
+            rounds += 1
+            for _ in range(len(self._trapped)):
+                port, frame = self._trapped.popleft()
+                self._memory.count_trapped(port, rounds <= ROUNDS_MAX)
+                if rounds <= ROUNDS_MAX:
+                    self._call(self._program.receive_packet, port, frame)

@@ -81,11 +81,17 @@ class Tables(ABC):
         self.change(Change.tunnel(number, source, destination, protocol, ttl, shim))
 
     def set_port(
-        self, port: int, bridge: int = 0, routed: bool = True, learn: bool = False
+        self,
+        port: int,
+        bridge: int = 0,
+        routed: bool = True,
+        learn: bool = False,
+        axon: bool = False,
     ) -> None:
         """Sets how frames of a port are looked up: the bridge whose MAC entries count, whether
-        addresses and labels are looked up, whether unknown sources are sent to the program."""
-        self.change(Change.port(port, bridge, routed, learn))
+        addresses and labels are looked up, whether unknown sources are sent to the program,
+        whether its frames begin with an Axon header."""
+        self.change(Change.port(port, bridge, routed, learn, axon))
 
     def remove(self, entry: EntryName) -> None:
         """Removes an entry; to remove what is not there is no error."""

@@ -1,0 +1,269 @@
+//! Selects the packets of a switch for its agents, whatever program controls it.
+//!
+//! In plain English: while an agent port has carrier, there are entries in the TCAM, above those of
+//! the program, that send the selected frames there, one for each other port. So what comes back by
+//! an agent port meets none of them, and goes where the program says. Without carrier the entries
+//! are gone, and the switch forwards as if there were no agent.
+
+use crate::entries::Match;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use axon_pipeline::{
+    Change, Control, Field, KeyError, Program, Received, Target, TcamEntry, Udlk, UdlkId,
+};
+use axon_wire::{PortNo, Time};
+
+/// The key of these entries; no program that ships has it.
+pub const KEY: UdlkId = UdlkId(8);
+
+/// Frames that are for an agent: those with all of these bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// A place in the frame, 0 to 127, the value of the byte there, and which of its bits count.
+    pub bytes: Vec<(u8, u8, u8)>,
+}
+
+/// An agent of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentAt {
+    /// Its port.
+    pub port: PortNo,
+    /// The frames that go there; a frame has to meet one of them. The first agent that has one
+    /// gets it.
+    pub selections: Vec<Selection>,
+}
+
+/// The agents of one switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AgentsAt {
+    /// In the order in which a frame is for one of them.
+    pub agents: Vec<AgentAt>,
+    /// Ports of the switch.
+    pub ports: u16,
+    /// The first index of the TCAM that the program does not have.
+    pub first: u32,
+}
+
+impl AgentsAt {
+    /// The key of all entries: the ingress, and every byte that a selection looks at.
+    ///
+    /// # Errors
+    /// No parser extracts it: together the selections look at too many places.
+    pub fn key(&self) -> Result<Udlk, KeyError> {
+        let mut fields = Vec::from([Field::Ingress]);
+        for at in self.bytes() {
+            match fields.last_mut() {
+                Some(Field::Bytes { last, .. }) if *last + 1 == at => *last = at,
+                _ => fields.push(Field::Bytes { first: at, last: at }),
+            }
+        }
+        let key = Udlk::new(fields);
+        key.check().map(|()| key)
+    }
+
+    /// The places in the frame, in order.
+    fn bytes(&self) -> Vec<u8> {
+        let selections = self.agents.iter().flat_map(|agent| &agent.selections);
+        let bytes = selections.flat_map(|selection| &selection.bytes);
+        let mut bytes: Vec<u8> = bytes.map(|&(at, ..)| at).collect();
+        bytes.sort_unstable();
+        bytes.dedup();
+        bytes
+    }
+
+    /// How many entries there are at most.
+    pub fn entries(&self) -> u32 {
+        let selections = self.agents.iter().map(|agent| agent.selections.len()).sum::<usize>();
+        (selections * self.ingresses().count()) as u32
+    }
+
+    /// Ports whose frames are looked at: not those of agents, so that no frame goes round.
+    fn ingresses(&self) -> impl Iterator<Item = PortNo> {
+        (0..self.ports).map(PortNo).filter(|port| !self.is_agent(*port))
+    }
+
+    fn is_agent(&self, port: PortNo) -> bool {
+        self.agents.iter().any(|agent| agent.port == port)
+    }
+
+    /// The entries of the agent port `of`, or their removal.
+    fn changes(&self, of: PortNo, up: bool) -> Vec<Change> {
+        let places = self.bytes();
+        let mut changes = Vec::new();
+        // The highest entry wins, so the last agent has the lowest ones.
+        let mut index = self.first;
+        for agent in self.agents.iter().rev() {
+            for (selection, ingress) in agent
+                .selections
+                .iter()
+                .flat_map(|selection| self.ingresses().map(move |ingress| (selection, ingress)))
+            {
+                if agent.port == of {
+                    let entry = up.then(|| entry(agent.port, selection, ingress, &places));
+                    changes.push(Change::Tcam(index as u16, entry));
+                }
+                index += 1;
+            }
+        }
+        changes
+    }
+}
+
+fn entry(port: PortNo, selection: &Selection, ingress: PortNo, places: &[u8]) -> TcamEntry {
+    let mut of = Match::new().ingress(ingress);
+    for place in places {
+        let found = selection.bytes.iter().find(|(at, ..)| at == place);
+        of = found.map_or(of.clone().any(1), |&(_, value, mask)| of.masked(&[value], &[mask]));
+    }
+    let (value, mask) = of.into_parts();
+    TcamEntry { udlk: KEY, value, mask, action: Target::Port(port).into() }
+}
+
+/// A program, and entries that select packets for the agents of its switch.
+pub struct WithAgents {
+    program: Box<dyn Program>,
+    agents: AgentsAt,
+    failure: Option<String>,
+}
+
+impl WithAgents {
+    /// The program of a switch that has these agents.
+    pub fn new(program: Box<dyn Program>, agents: AgentsAt) -> WithAgents {
+        WithAgents { program, agents, failure: None }
+    }
+
+    fn commit(&mut self, changes: &[Change], control: &mut dyn Control) {
+        if let Err(error) = control.commit(changes) {
+            self.failure = Some(format!("the tables refuse the entries of its agents: {error}"));
+        }
+    }
+}
+
+impl Program for WithAgents {
+    fn start(&mut self, now: Time, control: &mut dyn Control) {
+        self.program.start(now, control);
+        match self.agents.key() {
+            Ok(key) => self.commit(&[Change::Udlk(KEY, Some(key))], control),
+            Err(error) => self.failure = Some(format!("no key for its agents: {error}")),
+        }
+    }
+
+    fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
+        let changes = self.agents.changes(port, up);
+        if !changes.is_empty() {
+            self.commit(&changes, control);
+        }
+        self.program.link(now, port, up, control);
+    }
+
+    fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control) {
+        self.program.receive_packet(now, received, control);
+    }
+
+    fn timeout(&mut self, now: Time, control: &mut dyn Control) {
+        self.program.timeout(now, control);
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.program.deadline()
+    }
+
+    fn is_ready(&self) -> bool {
+        self.program.is_ready()
+    }
+
+    fn takes_packets(&self) -> bool {
+        self.program.takes_packets()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone().or_else(|| self.program.failure())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bridge::Bridge;
+    use crate::net::{Net, datagram};
+    use crate::plans;
+    use crate::site::{Neighbour, PlanPort};
+    use axon_wire::{MacAddr, Span};
+    use core::net::Ipv4Addr;
+
+    const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    /// A ring of bridges whose first has an agent at its last port, for datagrams from a UDP port.
+    fn net(port: u16) -> (Net, PortNo, Vec<MacAddr>) {
+        let mut plan = plans::ring(3);
+        let rate = plan.nodes[0].ports[0].rate;
+        plan.nodes[0].ports.push(PlanPort { neighbour: Neighbour::Agent, rate });
+        let at = PortNo(plan.nodes[0].ports.len() as u16 - 1);
+        let macs = plan.hosts.iter().map(|host| host.mac).collect();
+        let [high, low] = port.to_be_bytes();
+        let bytes = Vec::from([(23, 17, 0xff), (34, high, 0xff), (35, low, 0xff)]);
+        let agents = Vec::from([AgentAt { port: at, selections: [Selection { bytes }].into() }]);
+        let mut net = Net::new(plan, |site| {
+            let bridge = Box::new(Bridge::new(&site));
+            if site.node > 0 {
+                return bridge;
+            }
+            let agents = AgentsAt { agents: agents.clone(), ports: at.0 + 1, first: 2000 };
+            Box::new(WithAgents::new(bridge, agents))
+        });
+        net.run(Span::from_secs(6));
+        (net, at, macs)
+    }
+
+    /// How many frames went out of the agent port.
+    fn to_agent(net: &mut Net, at: PortNo) -> usize {
+        let hops = core::mem::take(&mut net.hops);
+        hops.iter().filter(|hop| hop.node == 0 && hop.port == at).count()
+    }
+
+    #[test]
+    fn selected_frames_go_to_the_agent_and_come_back_to_go_on() {
+        let (mut net, at, macs) = net(9);
+        let frame = datagram(macs[0], macs[1], FROM, TO, 9);
+        net.send(0, &frame);
+        assert_eq!((to_agent(&mut net, at), net.received.len()), (1, 0), "nowhere else");
+        net.inject(0, at, &frame);
+        assert_eq!(to_agent(&mut net, at), 0, "not to the agent again");
+        // Flooding leaves out the port of ingress only, which is the agent's now.
+        assert_eq!(net.received.len(), 3, "but where the bridge sends it: flooded, to h1 too");
+        // The bridge has learned the sender at its own port and not at that of the agent.
+        net.send(1, &datagram(macs[1], macs[0], TO, FROM, 8));
+        assert_eq!(to_agent(&mut net, at), 0);
+        assert_eq!(net.received.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [0]);
+    }
+
+    #[test]
+    fn other_frames_pass_by_and_all_do_where_the_agent_is_gone() {
+        let (mut net, at, macs) = net(9);
+        net.send(0, &datagram(macs[0], macs[1], FROM, TO, 8));
+        assert_eq!((to_agent(&mut net, at), net.received.len()), (0, 2));
+        net.carrier(0, at, false);
+        let frame = datagram(macs[0], macs[1], FROM, TO, 9);
+        net.send(0, &frame);
+        assert_eq!((to_agent(&mut net, at), net.received.len()), (0, 2));
+        net.carrier(0, at, true);
+        net.send(0, &frame);
+        assert_eq!((to_agent(&mut net, at), net.received.len()), (1, 0));
+    }
+
+    #[test]
+    fn selections_that_look_at_too_many_places_have_no_key() {
+        let of = |places: &[u8]| {
+            let bytes = places.iter().map(|&at| (at, 0, 0xff)).collect();
+            let agent = AgentAt { port: PortNo(3), selections: Vec::from([Selection { bytes }]) };
+            AgentsAt { agents: Vec::from([agent]), ports: 4, first: 0 }
+        };
+        let agents = of(&[12, 13, 23, 36, 37]);
+        assert_eq!((agents.entries(), agents.key().unwrap().value_bytes()), (3, 7));
+        assert_eq!(of(&[0, 10, 20, 30, 40]).key(), Err(KeyError::Blocks(5)));
+        assert_eq!(of(&[128]).key(), Err(KeyError::Beyond(128)));
+    }
+}
