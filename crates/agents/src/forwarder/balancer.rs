@@ -1,0 +1,232 @@
+//! A load balancer: one service at one address, and the backends that serve it.
+//!
+//! **Both addresses are rewritten** (full NAT). A backend sees the balancer as its client, so its
+//! answers come back here by themselves: neither clients nor backends are configured, and no route
+//! has to lead through the agent. The price is that a backend does not see its client's address.
+//! Direct server return would spare the way back, but each backend would have to carry the
+//! service's address.
+//!
+//! A new connection goes to the backend with the highest hash of client and backend (rendezvous
+//! hashing, D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). So when
+//! one goes down, only its own connections move.
+
+use super::connections::{CONNECTIONS_MAX, Client, Connections, Flags, Side};
+use super::rewrite::{self, Rewrite};
+use crate::agent::{Counters, Outbox};
+use crate::packet::{Ipv4, TCP};
+use alloc::vec::Vec;
+use axon_cache::Handle;
+use axon_node::random::Random;
+use axon_wire::{MacAddr, Span, Time};
+use core::net::Ipv4Addr;
+use serde::{Deserialize, Serialize};
+
+/// A server behind a load balancer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Backend {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its port.
+    pub port: u16,
+}
+
+/// The settings of a load balancer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BalancerConfig {
+    /// IP's number of the protocol: 6 for TCP, 17 for UDP.
+    pub protocol: u8,
+    /// The port of the service.
+    pub port: u16,
+    /// The servers.
+    pub backends: Vec<Backend>,
+    /// How long a connection may be idle. RFC 4787 REQ-5 recommends five minutes for UDP; RFC 5382
+    /// REQ-5 asks for two hours and four minutes for TCP.
+    pub idle: Span,
+    /// Connections at most, 1 to 64,511.
+    pub connections_max: usize,
+}
+
+impl BalancerConfig {
+    /// A service of these servers, idle times of the RFCs, as many connections as there can be.
+    pub fn new(protocol: u8, port: u16, backends: Vec<Backend>) -> BalancerConfig {
+        let minutes = if protocol == TCP { 124 } else { 5 };
+        let idle = Span::from_secs(minutes * 60);
+        BalancerConfig { protocol, port, backends, idle, connections_max: CONNECTIONS_MAX }
+    }
+}
+
+/// What it has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    to_backends: u64,
+    to_clients: u64,
+    opened: u64,
+    ended: u64,
+    no_backend: u64,
+    no_connection: u64,
+    full: u64,
+}
+
+/// The balancer.
+#[derive(Debug)]
+pub(super) struct Balancer {
+    config: BalancerConfig,
+    /// By backend: its MAC while it is there.
+    macs: Vec<Option<MacAddr>>,
+    connections: Connections,
+    counts: Counts,
+}
+
+/// What the agent is to the network.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Own {
+    pub mac: MacAddr,
+    pub address: Ipv4Addr,
+}
+
+impl Balancer {
+    pub fn new(config: BalancerConfig) -> Balancer {
+        Balancer {
+            macs: alloc::vec![None; config.backends.len()],
+            connections: Connections::new(config.connections_max, config.idle, config.port),
+            counts: Counts::default(),
+            config,
+        }
+    }
+
+    pub fn backends(&self) -> impl Iterator<Item = Ipv4Addr> {
+        self.config.backends.iter().map(|backend| backend.address)
+    }
+
+    /// A backend is at this MAC, or is there no more.
+    pub fn settle(&mut self, address: Ipv4Addr, mac: Option<MacAddr>) {
+        for (backend, known) in self.config.backends.iter().zip(&mut self.macs) {
+            if backend.address == address {
+                *known = mac;
+            }
+        }
+    }
+
+    /// The backend of a new connection, by its index: of those that are there, the one with the
+    /// highest hash.
+    fn choose(&self, client: Client) -> Option<usize> {
+        let up = (0..self.macs.len()).filter(|&index| self.macs[index].is_some());
+        up.max_by_key(|&index| (weight(client, &self.config.backends[index]), index))
+    }
+
+    /// Takes a packet for the agent's address: it goes on rewritten, or ends.
+    pub fn packet(&mut self, now: Time, own: Own, handle: Handle, ip: &Ipv4, out: &mut dyn Outbox) {
+        let Some(head) = out.head(handle) else { return };
+        let rewrite = self.way(now, own, head, ip);
+        let passes = rewrite.is_some_and(|rewrite| rewrite::apply(head, ip, &rewrite));
+        if passes { out.forward(handle) } else { out.drop(handle) }
+    }
+
+    fn way(&mut self, now: Time, own: Own, head: &[u8], ip: &Ipv4) -> Option<Rewrite> {
+        let ports = ip.ports(head).filter(|_| !ip.is_fragment);
+        let Some((from, to)) = ports.filter(|_| ip.protocol == self.config.protocol) else {
+            self.counts.no_connection += 1;
+            return None;
+        };
+        let flags = flags(head, ip);
+        let source = MacAddr::source_of(head)?;
+        if to == self.config.port {
+            return self.for_backend(now, own, (ip.source, from), source, flags);
+        }
+        // A backend's answer comes from the backend that the port stands for, and from no other.
+        let connection = self.connections.of_port(to);
+        let backend = connection.map(|connection| self.config.backends[connection.backend]);
+        let (Some(connection), Some(backend)) = (connection, backend) else {
+            self.counts.no_connection += 1;
+            return None;
+        };
+        if (backend.address, backend.port) != (ip.source, from) {
+            self.counts.no_connection += 1;
+            return None;
+        }
+        self.connections.passed(now, to, Side::Backend, flags);
+        self.counts.to_clients += 1;
+        Some(Rewrite {
+            macs: (own.mac, connection.mac),
+            addresses: (own.address, connection.client.0),
+            ports: Some((self.config.port, connection.client.1)),
+        })
+    }
+
+    fn for_backend(
+        &mut self,
+        now: Time,
+        own: Own,
+        client: Client,
+        client_mac: MacAddr,
+        flags: Flags,
+    ) -> Option<Rewrite> {
+        // A connection whose backend is gone begins anew at another one.
+        let known = self.connections.of_client(client);
+        if let Some(gone) = known.filter(|known| self.macs[known.backend].is_none()) {
+            self.connections.close(gone.port);
+            self.counts.ended += 1;
+        }
+        let known = known.filter(|known| self.macs[known.backend].is_some());
+        let connection = match known {
+            Some(connection) => connection,
+            None => {
+                let Some(backend) = self.choose(client) else {
+                    self.counts.no_backend += 1;
+                    return None;
+                };
+                let Some(connection) = self.connections.open(now, client, client_mac, backend)
+                else {
+                    self.counts.full += 1;
+                    return None;
+                };
+                self.counts.opened += 1;
+                connection
+            }
+        };
+        self.connections.passed(now, connection.port, Side::Client, flags);
+        let Backend { address, port } = self.config.backends[connection.backend];
+        self.counts.to_backends += 1;
+        Some(Rewrite {
+            macs: (own.mac, self.macs[connection.backend]?),
+            addresses: (own.address, address),
+            ports: Some((connection.port, port)),
+        })
+    }
+
+    pub fn timeout(&mut self, now: Time) {
+        self.counts.ended += self.connections.timeout(now);
+    }
+
+    pub fn deadline(&self) -> Option<Time> {
+        self.connections.deadline()
+    }
+
+    pub fn count(&self, counters: &mut Counters) {
+        let counts = &self.counts;
+        let up = self.macs.iter().flatten().count() as u64;
+        counters.extend([
+            ("backends_up", up),
+            ("connections", self.connections.len() as u64),
+            ("connections_ended", counts.ended),
+            ("connections_opened", counts.opened),
+            ("full", counts.full),
+            ("no_backend", counts.no_backend),
+            ("no_connection", counts.no_connection),
+            ("to_backends", counts.to_backends),
+            ("to_clients", counts.to_clients),
+        ]);
+    }
+}
+
+/// The hash of a client and a backend.
+fn weight((address, port): Client, backend: &Backend) -> u64 {
+    let client = u64::from(address.to_bits()) << 16 | u64::from(port);
+    let backend = u64::from(backend.address.to_bits()) << 16 | u64::from(backend.port);
+    Random::new(Random::new(client).next_u64() ^ backend).next_u64()
+}
+
+fn flags(head: &[u8], ip: &Ipv4) -> Flags {
+    let bits = head.get(ip.payload_at + 13).copied().filter(|_| ip.protocol == TCP).unwrap_or(0);
+    Flags { fin: bits & 1 != 0, syn: bits & 2 != 0, rst: bits & 4 != 0 }
+}

@@ -1,0 +1,251 @@
+//! A plain IPv4 router on one port (RFC 1812): longest prefix, TTL, the MAC of the next hop.
+//!
+//! While the next hop is asked for, the agent holds the packet: its payload waits in the switch's
+//! buffer, not here.
+
+use super::neighbours::{Known, Neighbours};
+use super::rewrite;
+use crate::agent::{Counters, Outbox};
+use crate::packet::{Ends, IPV4_BYTES, Ipv4, ipv4, sum};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_cache::Handle;
+use axon_wire::{MacAddr, Span, Time};
+use core::net::Ipv4Addr;
+use serde::{Deserialize, Serialize};
+
+/// Packets that wait for one next hop, at most.
+const WAITING_MAX: usize = 16;
+/// Between two ICMP messages, at least (RFC 1812 section 4.3.2.8).
+const ICMP_INTERVAL: Span = Span::from_millis(1);
+/// IP's number of ICMP.
+const ICMP: u8 = 1;
+/// ICMP's types and codes (RFC 792).
+const NET_UNREACHABLE: [u8; 2] = [3, 0];
+const HOST_UNREACHABLE: [u8; 2] = [3, 1];
+const TTL_EXPIRED: [u8; 2] = [11, 0];
+/// Bytes of the packet behind its header that an ICMP message quotes.
+const QUOTED_BYTES: usize = 8;
+
+/// A route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RouteTo {
+    /// The first address of the prefix; bits behind it are ignored.
+    pub prefix: Ipv4Addr,
+    /// Bits of the prefix, 0 to 32.
+    pub length: u8,
+    /// The next hop; the destination itself without.
+    pub via: Option<Ipv4Addr>,
+}
+
+/// A destination's next hop by longest prefix.
+#[derive(Debug, Default)]
+struct Routes {
+    /// By the length of the prefix and its bits.
+    by_prefix: BTreeMap<(u8, u32), Option<Ipv4Addr>>,
+}
+
+/// The bits of an address that a prefix of this length has.
+const fn prefix_bits(address: Ipv4Addr, length: u8) -> u32 {
+    match u32::MAX.checked_shl(32 - length as u32) {
+        Some(mask) => address.to_bits() & mask,
+        None => 0,
+    }
+}
+
+impl Routes {
+    fn new(routes: &[RouteTo]) -> Routes {
+        let entry = |to: &RouteTo| {
+            let length = to.length.min(32);
+            ((length, prefix_bits(to.prefix, length)), to.via)
+        };
+        Routes { by_prefix: routes.iter().map(entry).collect() }
+    }
+
+    fn next_hop(&self, address: Ipv4Addr) -> Option<Ipv4Addr> {
+        let longest_first = (0..=32).rev();
+        let mut all = longest_first.map(|length| (length, prefix_bits(address, length)));
+        let via = all.find_map(|prefix| self.by_prefix.get(&prefix))?;
+        Some(via.unwrap_or(address))
+    }
+}
+
+/// What it has counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    forwarded: u64,
+    no_route: u64,
+    ttl_expired: u64,
+    unresolved: u64,
+    icmp: u64,
+}
+
+/// The router.
+#[derive(Debug)]
+pub(super) struct Router {
+    mac: MacAddr,
+    address: Ipv4Addr,
+    routes: Routes,
+    waiting: BTreeMap<Ipv4Addr, Vec<Handle>>,
+    icmp_at: Time,
+    counts: Counts,
+}
+
+impl Router {
+    pub fn new(mac: MacAddr, address: Ipv4Addr, routes: &[RouteTo]) -> Router {
+        Router {
+            mac,
+            address,
+            routes: Routes::new(routes),
+            waiting: BTreeMap::new(),
+            icmp_at: Time::ZERO,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes a packet for another address: it goes on, waits, or ends.
+    pub fn packet(
+        &mut self,
+        now: Time,
+        neighbours: &mut Neighbours,
+        handle: Handle,
+        ip: &Ipv4,
+        out: &mut dyn Outbox,
+    ) {
+        if ip.ttl <= 1 {
+            self.counts.ttl_expired += 1;
+            return self.refuse(now, handle, TTL_EXPIRED, out);
+        }
+        let Some(next_hop) = self.routes.next_hop(ip.destination) else {
+            self.counts.no_route += 1;
+            return self.refuse(now, handle, NET_UNREACHABLE, out);
+        };
+        match neighbours.resolve(now, next_hop) {
+            Known::At(mac) => self.forward(mac, handle, out),
+            Known::Asked => {
+                let waiting = self.waiting.entry(next_hop).or_default();
+                if waiting.len() < WAITING_MAX {
+                    waiting.push(handle);
+                } else {
+                    self.counts.unresolved += 1;
+                    out.drop(handle);
+                }
+            }
+            Known::Absent => {
+                self.counts.unresolved += 1;
+                self.refuse(now, handle, HOST_UNREACHABLE, out);
+            }
+        }
+    }
+
+    /// A next hop has answered, or has not: what waits for it goes on or ends.
+    pub fn settle(
+        &mut self,
+        now: Time,
+        next_hop: Ipv4Addr,
+        mac: Option<MacAddr>,
+        out: &mut dyn Outbox,
+    ) {
+        for handle in self.waiting.remove(&next_hop).unwrap_or_default() {
+            match mac {
+                Some(mac) => self.forward(mac, handle, out),
+                None => {
+                    self.counts.unresolved += 1;
+                    self.refuse(now, handle, HOST_UNREACHABLE, out);
+                }
+            }
+        }
+    }
+
+    fn forward(&mut self, to: MacAddr, handle: Handle, out: &mut dyn Outbox) {
+        // The switch may have taken it back while it waited.
+        let Some(head) = out.head(handle) else { return };
+        let Some(ip) = Ipv4::parse(head) else { return out.drop(handle) };
+        rewrite::decrement_ttl(head, &ip);
+        rewrite::set_macs(head, (self.mac, to));
+        self.counts.forwarded += 1;
+        out.forward(handle);
+    }
+
+    /// Drops a packet and says why to where it came from (RFC 792), but not about ICMP, a later
+    /// fragment, or what was no unicast (RFC 1812 section 4.3.2.7).
+    fn refuse(&mut self, now: Time, handle: Handle, why: [u8; 2], out: &mut dyn Outbox) {
+        let message = out.head(handle).and_then(|head| self.message(head, why));
+        if let Some(message) = message.filter(|_| now >= self.icmp_at)
+            && out.send(&message).is_ok()
+        {
+            self.icmp_at = now + ICMP_INTERVAL;
+            self.counts.icmp += 1;
+        }
+        out.drop(handle);
+    }
+
+    fn message(&self, head: &[u8], [kind, code]: [u8; 2]) -> Option<Vec<u8>> {
+        let ip = Ipv4::parse(head)?;
+        let source = MacAddr::source_of(head)?;
+        let is_unicast = !ip.source.is_unspecified()
+            && !ip.source.is_multicast()
+            && !ip.source.is_broadcast()
+            && !ip.source.is_loopback()
+            && source.is_unicast();
+        if ip.protocol == ICMP || ip.is_later_fragment || !is_unicast {
+            return None;
+        }
+        let quoted = &head[ip.at..(ip.payload_at + QUOTED_BYTES).min(ip.end).min(head.len())];
+        let mut header = [kind, code, 0, 0, 0, 0, 0, 0];
+        let checksum = !sum(&[&header, quoted].concat());
+        header[2..4].copy_from_slice(&checksum.to_be_bytes());
+        let (macs, addresses) = ((self.mac, source), (self.address, ip.source));
+        Some(ipv4(&Ends { macs, addresses, ports: (0, 0) }, ICMP, &[&header, quoted]))
+    }
+
+    pub fn count(&self, counters: &mut Counters) {
+        let counts = &self.counts;
+        counters.extend([
+            ("forwarded", counts.forwarded),
+            ("icmp_sent", counts.icmp),
+            ("no_route", counts.no_route),
+            ("ttl_expired", counts.ttl_expired),
+            ("unresolved", counts.unresolved),
+            ("waiting", self.waiting.values().map(Vec::len).sum::<usize>() as u64),
+        ]);
+    }
+}
+
+/// Bytes of head that the router needs: the longest IPv4 header, and what a message quotes.
+pub(super) const HEAD_BYTES: usize = 18 + 3 * IPV4_BYTES + QUOTED_BYTES;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_node::random::Random;
+
+    #[test]
+    fn the_longest_prefix_wins_whatever_the_routes() {
+        let mut random = Random::new(9);
+        for _ in 0..200 {
+            let mut route = || RouteTo {
+                prefix: Ipv4Addr::from_bits(0x0a00_0000 | random.next_u32() & 0xffff),
+                length: (random.next_u32() % 33) as u8,
+                via: Some(Ipv4Addr::from_bits(random.next_u32())),
+            };
+            let routes: Vec<RouteTo> = (0..40).map(|_| route()).collect();
+            let table = Routes::new(&routes);
+            for _ in 0..100 {
+                let address = Ipv4Addr::from_bits(0x0a00_0000 | random.next_u32() & 0xffff);
+                let covers = |route: &&RouteTo| {
+                    let bits = u64::from(address.to_bits() ^ route.prefix.to_bits());
+                    bits >> (32 - route.length) == 0
+                };
+                // Of two routes for one prefix, the later one.
+                let plain = routes.iter().filter(covers).max_by_key(|route| route.length);
+                assert_eq!(table.next_hop(address), plain.and_then(|route| route.via));
+            }
+        }
+        let on_link = RouteTo { prefix: Ipv4Addr::new(10, 1, 0, 0), length: 16, via: None };
+        let table = Routes::new(&[on_link]);
+        let there = Ipv4Addr::new(10, 1, 2, 3);
+        assert_eq!(table.next_hop(there), Some(there));
+        assert_eq!(table.next_hop(Ipv4Addr::new(10, 2, 0, 1)), None);
+    }
+}

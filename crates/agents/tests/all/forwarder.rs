@@ -1,0 +1,236 @@
+//! Forwarding agents, between hosts that the test plays.
+
+use crate::port::{CLIENT, Port, datagram, ends};
+use axon_agents::AgentPortConfig;
+use axon_agents::forwarder::{
+    Backend, BalancerConfig, Forwarder, ForwarderConfig, HEAD_BYTES, Role, RouteTo,
+};
+use axon_agents::packet::{Ends, Ipv4, UDP};
+use axon_wire::host_frame::{self, ArpOperation, Kind, classify};
+use axon_wire::{MacAddr, Span};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+const OWN: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 9, 9);
+const PORT: u16 = 80;
+
+fn port(role: Role) -> Port<Forwarder> {
+    let mut config = AgentPortConfig::default();
+    (config.cache.head_bytes, config.cache.send_buffers) = (HEAD_BYTES, 64);
+    let forwarder = Forwarder::new(ForwarderConfig { mac: OWN, address: ADDRESS, role });
+    Port::new(config, forwarder)
+}
+
+fn backend(number: u8) -> (MacAddr, Ipv4Addr) {
+    (MacAddr([2, 0, 0, 0, 5, number]), Ipv4Addr::new(10, 0, 5, number))
+}
+
+fn balancer(backends: u8) -> Port<Forwarder> {
+    let all = 1..=backends;
+    let all = all.map(|number| Backend { address: backend(number).1, port: 8080 });
+    port(Role::Balancer(BalancerConfig::new(UDP, PORT, all.collect())))
+}
+
+/// Lets time pass while the hosts that are there answer ARP.
+fn answer(port: &mut Port<Forwarder>, span: Span, there: impl Fn(Ipv4Addr) -> Option<MacAddr>) {
+    let end = port.now + span;
+    while port.now < end {
+        port.wait(Span::from_millis(100));
+        let new = port.sent[port.seen..].to_vec();
+        port.seen = port.sent.len();
+        for frame in new {
+            let Kind::Arp(arp) = classify(&frame) else { continue };
+            if let Some(mac) = there(arp.target_ip).filter(|_| arp.target_ip != ADDRESS) {
+                port.give(&host_frame::reply(mac, arp.target_ip, OWN, ADDRESS));
+            }
+        }
+    }
+}
+
+fn all_there(address: Ipv4Addr) -> Option<MacAddr> {
+    let [.., group, number] = address.octets();
+    (group == 5).then(|| backend(number).0)
+}
+
+/// A request of a client's port.
+fn request(from: u16) -> Vec<u8> {
+    let mut ends = ends(from, PORT);
+    (ends.macs.1, ends.addresses.1) = (OWN, ADDRESS);
+    datagram(&ends, b"what?")
+}
+
+fn ends_of(frame: &[u8]) -> Ends {
+    let ip = Ipv4::parse(frame).expect("a sound IPv4 packet");
+    Ends::of(frame, &ip).unwrap()
+}
+
+/// Sends a request; the backend that gets it, and the frame that it gets.
+fn backend_of(port: &mut Port<Forwarder>, from: u16) -> (u8, Vec<u8>) {
+    let sent = port.give(&request(from));
+    let [frame] = &sent[..] else { panic!("{} frames", sent.len()) };
+    let to = ends_of(frame);
+    let number = to.addresses.1.octets()[3];
+    assert_eq!((to.macs.1, to.addresses.1), backend(number));
+    assert_eq!((to.macs.0, to.addresses.0, to.ports.1), (OWN, ADDRESS, 8080));
+    (number, frame.clone())
+}
+
+#[test]
+fn it_announces_itself_and_answers_arp_for_its_own_address_only() {
+    let mut port = balancer(0);
+    port.wait(Span::from_secs(5));
+    assert_eq!(port.sent.len(), 5, "announcements");
+    let (mac, ip) = (MacAddr([2, 0, 0, 0, 0, 1]), CLIENT);
+    let sent = port.give(&host_frame::request(mac, ip, MacAddr::BROADCAST, ADDRESS));
+    let Kind::Arp(arp) = classify(&sent[0]) else { panic!("no ARP") };
+    assert_eq!((arp.operation, arp.sender_mac, arp.sender_ip), (ArpOperation::Reply, OWN, ADDRESS));
+    let other = host_frame::request(mac, ip, MacAddr::BROADCAST, Ipv4Addr::new(10, 0, 9, 8));
+    assert!(port.give(&other).is_empty());
+}
+
+#[test]
+fn connections_are_spread_stay_where_they_are_and_answers_find_their_client() {
+    let mut port = balancer(4);
+    answer(&mut port, Span::from_millis(200), all_there);
+    assert_eq!(port.count("backends_up"), 4);
+    let first: Vec<u8> = (1..=400).map(|from| backend_of(&mut port, from).0).collect();
+    for number in 1..=4 {
+        let share = first.iter().filter(|&&chosen| chosen == number).count();
+        assert!((60..140).contains(&share), "backend {number} has {share} of 400");
+    }
+    for (from, chosen) in (1..=400).zip(&first) {
+        let (again, frame) = backend_of(&mut port, from);
+        assert_eq!(again, *chosen);
+        let answer = datagram(&ends_of(&frame).reversed(), b"that.");
+        let sent = port.give(&answer);
+        let client = ends_of(&sent[0]);
+        assert_eq!(client, ends_of(&request(from)).reversed());
+        assert_eq!(sent[0][42..47], *b"that.");
+    }
+    assert_eq!((port.count("connections"), port.count("connections_opened")), (400, 400));
+    // Nobody but the backend of a connection answers for it.
+    let (chosen, frame) = backend_of(&mut port, 1);
+    let mut forged = ends_of(&frame).reversed();
+    (forged.macs.0, forged.addresses.0) = backend(chosen % 4 + 1);
+    assert!(port.give(&datagram(&forged, b"mine")).is_empty());
+    assert_eq!(port.count("no_connection"), 1);
+}
+
+#[test]
+fn only_the_connections_of_a_backend_that_is_gone_move_and_idle_ones_end() {
+    let mut port = balancer(3);
+    answer(&mut port, Span::from_millis(200), all_there);
+    let first: Vec<u8> = (1..=90).map(|from| backend_of(&mut port, from).0).collect();
+    let without_2 = |address| all_there(address).filter(|mac| mac.0[5] != 2);
+    answer(&mut port, Span::from_secs(5), without_2);
+    assert_eq!(port.count("backends_up"), 2);
+    for (from, before) in (1..=90).zip(&first) {
+        let (now, _) = backend_of(&mut port, from);
+        assert!(now != 2 && (*before == 2 || now == *before), "{before} to {now}");
+    }
+    answer(&mut port, Span::from_secs(2), all_there);
+    assert_eq!(port.count("backends_up"), 3, "it is back");
+    answer(&mut port, Span::from_secs(300), all_there);
+    assert_eq!(port.count("connections"), 0, "idle for five minutes");
+    // Without any backend a packet ends, and is counted.
+    answer(&mut port, Span::from_secs(6), |_| None);
+    assert!(port.give(&request(1)).is_empty());
+    assert_eq!((port.count("backends_up"), port.count("no_backend")), (0, 1));
+}
+
+#[test]
+fn what_is_not_of_the_service_ends_here() {
+    let mut port = balancer(1);
+    answer(&mut port, Span::from_millis(200), all_there);
+    let mut other = ends(1, 81);
+    (other.macs.1, other.addresses.1) = (OWN, ADDRESS);
+    let mut fragment = request(1);
+    fragment[20] = 0x20;
+    fragment[24..26].fill(0);
+    let sum = !axon_agents::packet::sum(&fragment[14..34]);
+    fragment[24..26].copy_from_slice(&sum.to_be_bytes());
+    let mut elsewhere = request(1);
+    elsewhere[5] ^= 1;
+    for frame in [datagram(&other, b"x"), fragment, elsewhere, vec![0; 60], vec![1; 5]] {
+        assert!(port.give(&frame).is_empty());
+    }
+    assert_eq!((port.count("no_connection"), port.count("other")), (2, 3));
+}
+
+fn router() -> Port<Forwarder> {
+    let to = |prefix: [u8; 4], length, via: Option<[u8; 4]>| RouteTo {
+        prefix: prefix.into(),
+        length,
+        via: via.map(Ipv4Addr::from),
+    };
+    port(Role::Router(vec![
+        to([10, 0, 0, 0], 16, None),
+        to([10, 0, 7, 0], 24, Some([10, 0, 5, 1])),
+    ]))
+}
+
+fn packet_to(address: [u8; 4], ttl: u8) -> Vec<u8> {
+    let mut ends = ends(7, 8);
+    (ends.macs.1, ends.addresses.1) = (OWN, address.into());
+    let mut frame = datagram(&ends, &[7; 300]);
+    frame[22] = ttl;
+    frame[24..26].fill(0);
+    let sum = !axon_agents::packet::sum(&frame[14..34]);
+    frame[24..26].copy_from_slice(&sum.to_be_bytes());
+    frame
+}
+
+#[test]
+fn a_packet_waits_for_its_next_hop_and_goes_on_with_a_ttl_less_by_one() {
+    let mut port = router();
+    for (address, next_hop) in [([10, 0, 5, 2], 2), ([10, 0, 7, 200], 1)] {
+        let frame = packet_to(address, 9);
+        let sent = port.give(&frame);
+        assert!(sent.iter().all(|frame| classify(frame) != Kind::Other), "where is that?");
+        let before = port.sent.len();
+        answer(&mut port, Span::from_millis(200), all_there);
+        let sent = port.sent[before..].iter().find(|frame| frame[12..14] == [8, 0]);
+        assert_eq!(sent.unwrap()[..], { packet_to_by(address, 8, next_hop) }[..]);
+        let again = port.give(&frame);
+        assert_eq!(again, [packet_to_by(address, 8, next_hop)], "it is known now");
+    }
+    assert_eq!((port.count("forwarded"), port.count("waiting")), (4, 0));
+}
+
+/// The packet as the router sends it to a neighbour.
+fn packet_to_by(address: [u8; 4], ttl: u8, next_hop: u8) -> Vec<u8> {
+    let mut frame = packet_to(address, ttl);
+    frame[..6].copy_from_slice(&backend(next_hop).0.0);
+    frame[6..12].copy_from_slice(&OWN.0);
+    frame
+}
+
+#[test]
+fn a_packet_that_cannot_go_on_is_answered_with_icmp_that_quotes_it() {
+    let mut port = router();
+    answer(&mut port, Span::from_secs(4), all_there);
+    let mut kinds = BTreeSet::new();
+    for (address, ttl, expected) in
+        [([10, 0, 5, 2], 1, [11, 0]), ([192, 168, 0, 1], 64, [3, 0]), ([10, 0, 8, 8], 64, [3, 1])]
+    {
+        let frame = packet_to(address, ttl);
+        let before = port.sent.len();
+        port.give(&frame);
+        answer(&mut port, Span::from_secs(5), all_there);
+        let icmp = port.sent[before..].iter().find(|frame| frame[12..14] == [8, 0]);
+        let icmp = icmp.unwrap().clone();
+        let ip = Ipv4::parse(&icmp).unwrap();
+        assert_eq!((ip.source, ip.destination, ip.protocol), (ADDRESS, CLIENT, 1));
+        let message = &icmp[ip.payload_at..ip.end];
+        assert_eq!((&message[..2], axon_agents::packet::sum(message)), (&expected[..], u16::MAX));
+        assert_eq!(message[8..], frame[14..42], "its header and eight bytes");
+        kinds.insert(expected);
+        // Nothing is said of an ICMP message.
+        let before = port.sent.len();
+        port.give(&icmp);
+        assert_eq!(port.sent.len(), before);
+    }
+    assert_eq!((kinds.len(), port.count("icmp_sent")), (3, 3));
+    assert_eq!(port.node.accounts().2, 0, "nothing is held for ever");
+}

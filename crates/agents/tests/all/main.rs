@@ -1,0 +1,7 @@
+//! Agents at their ports, from frames in to frames out.
+
+mod congestion;
+mod forwarder;
+mod in_network_cache;
+mod node;
+mod port;

@@ -1,0 +1,181 @@
+//! One payload buffer: its payload, the transfers that are open, and who needs it still.
+
+use crate::error::HandleFault;
+use crate::handle::GENERATION_MASK;
+use axon_wire::Time;
+use serde::{Deserialize, Serialize};
+
+/// The state of a buffer, from its valid bit and its I/O pending count (paper 003, table 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Not valid, nothing pending: there is no payload.
+    Free,
+    /// Not valid, transfers pending: the payload comes in, from the network or from the agent.
+    Fill,
+    /// Valid, nothing pending: the payload is here and at rest.
+    Valid,
+    /// Valid, transfers pending: the payload is here and goes to the agent or to the network.
+    Drain,
+}
+
+/// What becomes of a payload when it has been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnSent {
+    /// The buffer is free; the payload is given back.
+    Free,
+    /// The payload stays valid and may be sent again, until its buffer is given to another one.
+    Keep,
+}
+
+/// A buffer. The valid bit of the paper is whether there is a payload, so the two never differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer<P> {
+    payload: Option<P>,
+    /// How often the buffer was given to a payload. With the cache's first generation it makes the
+    /// generation of the handle.
+    pub allocations: u64,
+    /// When it was given to the present payload.
+    pub since: Time,
+    /// Transfers that have not ended (I/O pending of the paper).
+    pub pending: u8,
+    /// The agent has neither sent nor released the payload: it must not be evicted.
+    pub held: bool,
+    /// One of the pending transfers is the delivery to the agent.
+    pub delivering: bool,
+    /// The payload is being sent for the last time; its handle is no longer good.
+    pub last: bool,
+    /// The agent brought the payload and it was not sent yet, so that sending saves nothing.
+    pub own: bool,
+}
+
+impl<P> Buffer<P> {
+    pub const fn new() -> Buffer<P> {
+        Buffer {
+            payload: None,
+            allocations: 0,
+            since: Time::ZERO,
+            pending: 0,
+            held: false,
+            delivering: false,
+            last: false,
+            own: false,
+        }
+    }
+
+    #[inline]
+    pub fn state(&self) -> State {
+        match (self.payload.is_some(), self.pending > 0) {
+            (false, false) => State::Free,
+            (false, true) => State::Fill,
+            (true, false) => State::Valid,
+            (true, true) => State::Drain,
+        }
+    }
+
+    /// Whether the buffer may not be given to another payload: this one is unread, or moves.
+    #[inline]
+    pub fn in_use(&self) -> bool {
+        self.held || self.pending > 0
+    }
+
+    /// Gives the buffer to a payload, which nobody has read yet, and takes out what was kept.
+    #[inline]
+    pub fn attach(&mut self, now: Time) -> Option<P> {
+        let evicted = self.clear();
+        self.allocations = self.allocations.wrapping_add(1);
+        self.since = now;
+        self.held = true;
+        evicted
+    }
+
+    /// Puts the payload in its place.
+    #[inline]
+    pub fn put(&mut self, payload: P) {
+        self.payload = Some(payload);
+    }
+
+    #[inline]
+    pub fn payload(&self) -> Option<&P> {
+        self.payload.as_ref()
+    }
+
+    /// Frees the buffer. Its generation stays, so that its handle is known to be an old one.
+    #[inline]
+    pub fn clear(&mut self) -> Option<P> {
+        (self.pending, self.held) = (0, false);
+        (self.delivering, self.last, self.own) = (false, false, false);
+        self.payload.take()
+    }
+
+    /// A pending transfer has ended. Gives the payload back if it was the last one of a payload
+    /// that is not kept.
+    pub fn end_transfer(&mut self) -> Option<P> {
+        self.pending = self.pending.saturating_sub(1);
+        if self.pending == 0 && self.last { self.clear() } else { None }
+    }
+
+    /// How many of the pending transfers send the payload to the network. While the buffer fills,
+    /// none has begun.
+    pub fn sends(&self) -> u8 {
+        match self.payload {
+            Some(_) => self.pending.saturating_sub(u8::from(self.delivering)),
+            None => 0,
+        }
+    }
+
+    /// Compares the tag: `distance` generations after the cache's first one, the handle's buffer
+    /// was given to the handle's payload.
+    #[inline]
+    pub fn check(&self, distance: u64) -> Result<(), HandleFault> {
+        if distance == self.allocations & GENERATION_MASK && self.allocations > 0 {
+            Ok(())
+        } else if distance.wrapping_sub(1) < self.allocations {
+            Err(HandleFault::Reallocated)
+        } else {
+            Err(HandleFault::Forged)
+        }
+    }
+
+    /// Whether the agent may use the payload of its handle: it is here and not spent.
+    #[inline]
+    pub fn usable(&self) -> Result<&P, HandleFault> {
+        match &self.payload {
+            Some(payload) if !self.last => Ok(payload),
+            None if self.pending > 0 && !self.last => Err(HandleFault::InTransfer),
+            _ => Err(HandleFault::Gone),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_states_are_those_of_table_3() {
+        let mut buffer = Buffer::new();
+        assert_eq!(buffer.state(), State::Free);
+        buffer.attach(Time::ZERO);
+        buffer.pending = 2;
+        assert_eq!(buffer.state(), State::Fill);
+        buffer.put('p');
+        buffer.end_transfer();
+        assert_eq!(buffer.state(), State::Drain);
+        assert_eq!(buffer.end_transfer(), None);
+        assert_eq!(buffer.state(), State::Valid);
+        assert_eq!(buffer.clear(), Some('p'));
+        assert_eq!(buffer.state(), State::Free);
+    }
+
+    #[test]
+    fn an_older_generation_is_refused_otherwise_than_one_that_never_was() {
+        let mut buffer: Buffer<u8> = Buffer::new();
+        assert_eq!(buffer.check(0), Err(HandleFault::Forged));
+        (0..3).for_each(|_| assert_eq!(buffer.attach(Time::ZERO), None));
+        let checks = [0, 1, 2, 3, 4, GENERATION_MASK].map(|distance| buffer.check(distance));
+        let (forged, old) = (Err(HandleFault::Forged), Err(HandleFault::Reallocated));
+        assert_eq!(checks, [forged, old, old, Ok(()), forged, forged]);
+    }
+}

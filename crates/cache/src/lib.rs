@@ -1,0 +1,52 @@
+//! Payload caching (paper 003, section 3): an agent gets the head of a frame and a handle, and the
+//! payload stays in a buffer of the switch until the agent sends or releases it.
+//!
+//! [`PayloadCache`] is one agent's set of buffers. It knows no ring, no socket and no clock: the
+//! runtime moves heads and handles, the cache says what may be done with a payload.
+//!
+//! ```
+//! use axon_cache::{CacheConfig, HandleFault, PayloadCache};
+//! use axon_wire::{FrameBuf, Time};
+//!
+//! let config = CacheConfig { buffers: 2, seed: 7, ..CacheConfig::default() };
+//! let mut cache = PayloadCache::new(config)?;
+//! let now = Time::ZERO;
+//!
+//! // A frame of 1500 bytes comes in. The agent gets the first 128 of them and the handle.
+//! let handle = cache.receive(now, FrameBuf::new(&[1; 1500]))?.handle;
+//! assert_eq!(cache.room(), 1);
+//!
+//! // The agent sends a new head of 20 bytes: the payload is here, so that is a hit.
+//! let frame = cache.send(handle, 20)?;
+//! assert_eq!(frame, FrameBuf::new(&[1; 1500]));
+//! assert_eq!(cache.counters().hits, 1);
+//! assert_eq!(cache.counters().saved_bytes, 1500 - 128);
+//!
+//! // It is gone now. A second answer sends nothing.
+//! assert_eq!(cache.send(handle, 20).unwrap_err().fault, HandleFault::Gone);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod buffer;
+mod cache;
+mod config;
+mod counters;
+mod error;
+mod handle;
+mod in_use;
+mod segment;
+mod transfers;
+mod whole;
+
+pub use buffer::{OnSent, State};
+pub use cache::{Attached, PayloadCache};
+pub use config::CacheConfig;
+pub use counters::CacheCounters;
+pub use error::{
+    ConfigError, FetchError, Full, HandleError, HandleFault, Refused, ReplaceError, Side,
+};
+pub use handle::Handle;

@@ -1,0 +1,141 @@
+//! The steps of a frame's way where each transfer takes time.
+//!
+//! The pending count is that of paper 003, section 3.1. A buffer is attached with two transfers
+//! pending. The first one fills it and sets the valid bit; the second one drains it. For a frame
+//! that comes in they are network to buffer and buffer to agent; for a payload that the agent
+//! brings, agent to buffer and buffer to network. The send of a payload that is here already has
+//! no transfer from the agent to wait for, so one more is pending.
+
+use crate::buffer::{Buffer, OnSent, State};
+use crate::cache::{Attached, PayloadCache};
+use crate::error::{Full, HandleError, HandleFault, Refused, Side};
+use crate::handle::Handle;
+use axon_wire::{Frame, Time};
+
+impl<P: Frame> PayloadCache<P> {
+    /// Gives a buffer to a frame that begins to come in: the buffer fills, with two transfers
+    /// pending. [`filled`](PayloadCache::filled) and [`delivered`](PayloadCache::delivered) end
+    /// them. The time that an agent may hold the payload counts from here.
+    ///
+    /// # Errors
+    /// The next buffer is in use.
+    pub fn begin_receive(&mut self, now: Time) -> Result<Attached<P>, Full> {
+        let (at, evicted) = self.attach(Side::Receive, now)?;
+        self.receive.change(at, |buffer| {
+            buffer.pending = 2;
+            buffer.delivering = true;
+        });
+        Ok(Attached { handle: self.handle(Side::Receive, at), evicted })
+    }
+
+    /// Gives a buffer of the send segment to a payload that begins to come from the agent and
+    /// goes to the network as soon as it is here. [`filled`](PayloadCache::filled) and
+    /// [`end_send`](PayloadCache::end_send) end its two transfers.
+    ///
+    /// # Errors
+    /// The next buffer of the send segment is in use.
+    pub fn begin_own(&mut self, now: Time, on_sent: OnSent) -> Result<Attached<P>, Full> {
+        let (at, evicted) = self.attach(Side::Send, now)?;
+        self.counters.own += 1;
+        self.send.change(at, |buffer| {
+            buffer.pending = 2;
+            (buffer.own, buffer.held) = (false, false);
+            buffer.last = on_sent == OnSent::Free;
+        });
+        Ok(Attached { handle: self.handle(Side::Send, at), evicted })
+    }
+
+    /// The first transfer has ended: the payload is in the buffer, which is valid and drains.
+    ///
+    /// # Errors
+    /// The buffer does not fill: the handle was never given out, or the cache was reset since. The
+    /// payload is given back, and nothing is counted.
+    pub fn filled(&mut self, handle: Handle, payload: P) -> Result<(), Refused<P, HandleError>> {
+        let fills = |buffer: &Buffer<P>| buffer.state() == State::Fill;
+        let (side, at) = match self.in_transfer(handle, fills) {
+            Ok(place) => place,
+            Err(error) => return Err(Refused { payload, error }),
+        };
+        if side == Side::Send {
+            self.counters.copied_from_agent_bytes += payload.bytes().len() as u64;
+        }
+        self.segment_mut(side).change(at, |buffer| {
+            buffer.put(payload);
+            // The second one is pending still, so the payload stays.
+            let _ = buffer.end_transfer();
+        });
+        Ok(())
+    }
+
+    /// The transfer of a frame's head to the agent has ended. Gives the payload back if it was
+    /// sent for good meanwhile.
+    ///
+    /// # Errors
+    /// No such transfer is pending. Nothing is counted.
+    pub fn delivered(&mut self, handle: Handle) -> Result<Option<P>, HandleError> {
+        let delivers = |buffer: &Buffer<P>| buffer.delivering && buffer.payload().is_some();
+        let (side, at) = self.in_transfer(handle, delivers)?;
+        let bytes = self.buffer(side, at).payload().map_or(0, |payload| payload.bytes().len());
+        self.counters.copied_to_agent_bytes += self.head_of(bytes) as u64;
+        self.segment_mut(side).change(at, |buffer| buffer.delivering = false);
+        Ok(self.end_transfer(side, at))
+    }
+
+    /// Begins to send a payload that is here, valid or draining: a hit. The agent brings a new head
+    /// of `head_bytes` bytes; 0 if it has not changed it. [`end_send`](PayloadCache::end_send) ends
+    /// the transfer.
+    ///
+    /// # Errors
+    /// The handle is refused ([`HandleFault::Reallocated`] is a miss), the payload is not here yet,
+    /// or 255 transfers of it are pending.
+    pub fn begin_send(
+        &mut self,
+        handle: Handle,
+        head_bytes: usize,
+        on_sent: OnSent,
+    ) -> Result<&P, HandleError> {
+        let (side, at) = self.of_send(handle)?;
+        let Some(pending) = self.buffer(side, at).pending.checked_add(1) else {
+            return Err(self.refused(HandleError { handle, fault: HandleFault::InTransfer }));
+        };
+        self.count_send(side, at, head_bytes);
+        self.segment_mut(side).change(at, |buffer| {
+            (buffer.pending, buffer.held) = (pending, false);
+            buffer.last = on_sent == OnSent::Free;
+        });
+        // A kept one was not in use before.
+        self.count_in_use(side);
+        let gone = HandleError { handle, fault: HandleFault::Gone };
+        self.buffer(side, at).payload().ok_or(gone)
+    }
+
+    /// A transfer of a payload to the network has ended. Gives the payload back if it is not kept
+    /// and this was the last transfer of it: then the buffer is free.
+    ///
+    /// # Errors
+    /// No such transfer is pending. Nothing is counted.
+    pub fn end_send(&mut self, handle: Handle) -> Result<Option<P>, HandleError> {
+        let (side, at) = self.in_transfer(handle, |buffer| buffer.sends() > 0)?;
+        Ok(self.end_transfer(side, at))
+    }
+
+    fn end_transfer(&mut self, side: Side, at: usize) -> Option<P> {
+        let sent = self.segment_mut(side).change(at, Buffer::end_transfer);
+        self.counters.sent_for_good += u64::from(sent.is_some());
+        sent
+    }
+
+    /// The buffer of a transfer whose end the runtime reports.
+    fn in_transfer(
+        &self,
+        handle: Handle,
+        is_pending: impl FnOnce(&Buffer<P>) -> bool,
+    ) -> Result<(Side, usize), HandleError> {
+        let (side, at) = self.locate(handle)?;
+        if is_pending(self.buffer(side, at)) {
+            Ok((side, at))
+        } else {
+            Err(HandleError { handle, fault: HandleFault::NoTransfer })
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Whole operations: those in which a frame changes hands at once.
+
+use crate::cache::{Attached, PayloadCache};
+use crate::error::{FetchError, Full, HandleError, HandleFault, Refused, ReplaceError, Side};
+use crate::handle::Handle;
+use axon_wire::{Frame, Time};
+use core::ops::Range;
+
+impl<P: Frame> PayloadCache<P> {
+    /// Keeps a frame that came in, whose head is now given to the agent: the buffer is valid.
+    ///
+    /// # Errors
+    /// The next buffer is in use. The frame is given back.
+    #[inline]
+    pub fn receive(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
+        let head = self.head_of(payload.bytes().len());
+        let attached = self.keep(Side::Receive, now, payload)?;
+        self.counters.copied_to_agent_bytes += head as u64;
+        Ok(attached)
+    }
+
+    /// Keeps a payload that the agent brings: its own packet, or a copy of one that was missed.
+    /// It is held until the agent sends it.
+    ///
+    /// # Errors
+    /// The next buffer of the send segment is in use. The payload is given back.
+    pub fn bring(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
+        let bytes = payload.bytes().len();
+        let attached = self.keep(Side::Send, now, payload)?;
+        self.counters.copied_from_agent_bytes += bytes as u64;
+        Ok(attached)
+    }
+
+    /// Puts a payload that the agent brings in the place of that of `handle`, which is
+    /// invalidated. The new one is held in the send segment. Gives it there, and the old one back.
+    ///
+    /// # Errors
+    /// The handle is refused, a transfer of the old payload is pending, or the next buffer of the
+    /// send segment is in use. Then the old payload is as it was and the new one is given back.
+    pub fn replace(
+        &mut self,
+        now: Time,
+        handle: Handle,
+        payload: P,
+    ) -> Result<(Attached<P>, P), Refused<P, ReplaceError>> {
+        let place = self.of_agent(handle).and_then(|place| {
+            self.at_rest(place, handle)?;
+            Ok(place)
+        });
+        let (side, at) = match place {
+            Ok(place) => place,
+            Err(error) => return Err(Refused { payload, error: error.into() }),
+        };
+        if self.send.room() == 0 {
+            self.counters.send_full += 1;
+            let full = Full { side: Side::Send, buffers: self.send.len() };
+            return Err(Refused { payload, error: full.into() });
+        }
+        let Some(old) = self.segment_mut(side).change(at, |buffer| buffer.clear()) else {
+            let gone = HandleError { handle, fault: HandleFault::Gone };
+            return Err(Refused { payload, error: gone.into() });
+        };
+        self.counters.replaced += 1;
+        // There is room, as was asked above.
+        match self.bring(now, payload) {
+            Ok(attached) => Ok((attached, old)),
+            Err(Refused { payload, error }) => Err(Refused { payload, error: error.into() }),
+        }
+    }
+
+    /// Takes a payload to send it: a hit, and the buffer is free. The agent brings a new head of
+    /// `head_bytes` bytes; 0 if it has not changed it.
+    ///
+    /// # Errors
+    /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or a transfer of the payload
+    /// is pending, so that it may not be taken away: then see
+    /// [`begin_send`](PayloadCache::begin_send).
+    #[inline]
+    pub fn send(&mut self, handle: Handle, head_bytes: usize) -> Result<P, HandleError> {
+        let (side, at) = self.of_send(handle)?;
+        self.at_rest((side, at), handle)?;
+        self.count_send(side, at, head_bytes);
+        self.counters.sent_for_good += 1;
+        let taken = self.segment_mut(side).change(at, |buffer| buffer.clear());
+        taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
+    }
+
+    /// Shows a payload to send a copy of it, and keeps it: a hit. It may be sent again until its
+    /// buffer is given to another one, but is no longer safe from that.
+    ///
+    /// # Errors
+    /// The handle is refused ([`HandleFault::Reallocated`] is a miss), or the payload is not here
+    /// yet.
+    pub fn send_kept(&mut self, handle: Handle, head_bytes: usize) -> Result<&P, HandleError> {
+        let (side, at) = self.of_send(handle)?;
+        self.count_send(side, at, head_bytes);
+        self.segment_mut(side).change(at, |buffer| buffer.held = false);
+        self.buffer(side, at).payload().ok_or(HandleError { handle, fault: HandleFault::Gone })
+    }
+
+    /// Takes a payload that the agent drops: the buffer is free.
+    ///
+    /// # Errors
+    /// The handle is refused, or a transfer of the payload is pending.
+    pub fn release(&mut self, handle: Handle) -> Result<P, HandleError> {
+        let (side, at) = self.of_agent(handle)?;
+        self.at_rest((side, at), handle)?;
+        self.counters.released += 1;
+        let taken = self.segment_mut(side).change(at, |buffer| buffer.clear());
+        taken.ok_or(HandleError { handle, fault: HandleFault::Gone })
+    }
+
+    /// Shows a part of a payload, to copy it to the agent. The range is in bytes from the first of
+    /// the frame, head included.
+    ///
+    /// # Errors
+    /// The handle is refused, the payload is not here yet, or the range does not lie in the frame.
+    pub fn fetch(&mut self, handle: Handle, range: Range<usize>) -> Result<&[u8], FetchError> {
+        let (side, at) = self.of_agent(handle)?;
+        let Range { start, end } = range;
+        // By fields, since the counters change while the bytes are borrowed.
+        let segment = match side {
+            Side::Receive => &self.receive,
+            Side::Send => &self.send,
+        };
+        let bytes = segment.at(at).payload().map_or(&[][..], Frame::bytes);
+        let Some(part) = bytes.get(range) else {
+            return Err(FetchError::Range { handle, start, end, bytes: bytes.len() });
+        };
+        self.counters.copied_to_agent_bytes += part.len() as u64;
+        Ok(part)
+    }
+
+    /// Gives a buffer to a payload that is here, and whose transfers have ended.
+    #[inline]
+    fn keep(&mut self, side: Side, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
+        let (at, evicted) = match self.attach(side, now) {
+            Ok(attached) => attached,
+            Err(error) => return Err(Refused { payload, error }),
+        };
+        // Attached buffers are in use, so nothing changes in that.
+        self.segment_mut(side).at_mut(at).put(payload);
+        Ok(Attached { handle: self.handle(side, at), evicted })
+    }
+}

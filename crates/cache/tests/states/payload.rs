@@ -1,0 +1,54 @@
+//! A payload that differs from every other one and that nothing can double.
+
+use axon_wire::{Frame, NoHeadroom};
+
+/// The longest one, in bytes.
+const BYTES_MAX: usize = 64;
+
+/// A frame with a number. It has no `Clone`, so a cache that sends it twice has to keep it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Payload {
+    bytes: [u8; BYTES_MAX],
+    length: usize,
+}
+
+impl Payload {
+    /// The one with this number, from 8 to 64 bytes long. Its bytes follow from the number.
+    pub fn new(number: usize) -> Payload {
+        let mut bytes = [number as u8 ^ 0x5a; BYTES_MAX];
+        bytes[..8].copy_from_slice(&(number as u64).to_be_bytes());
+        Payload { bytes, length: 8 + number % (BYTES_MAX - 7) }
+    }
+
+    /// The number, after a look at every byte.
+    pub fn number(&self) -> usize {
+        let number = self.bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+        assert_eq!(*self, Payload::new(number as usize), "the bytes of a payload have changed");
+        number as usize
+    }
+}
+
+impl Frame for Payload {
+    fn with_headroom(_: usize, bytes: &[u8]) -> Payload {
+        let mut store = [0; BYTES_MAX];
+        store[..bytes.len()].copy_from_slice(bytes);
+        Payload { bytes: store, length: bytes.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.length]
+    }
+
+    fn push_front(&mut self, _: usize) -> Result<(), NoHeadroom> {
+        Err(NoHeadroom)
+    }
+
+    fn pop_front(&mut self, count: usize) {
+        self.bytes.copy_within(count.min(self.length)..self.length, 0);
+        self.length -= count.min(self.length);
+    }
+}

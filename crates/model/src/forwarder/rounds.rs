@@ -1,0 +1,66 @@
+//! A round of the firmware: at most one packet received, and at most one sent.
+
+use super::bus::Packet;
+use super::memory::Engine;
+
+/// What a round still waits for.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    receiving: Option<Packet>,
+    sending: Option<Packet>,
+    /// The processor, and after it the host and the stall.
+    is_processing: bool,
+}
+
+impl Round {
+    /// Starts a round. Answers with the halves of a packet's work that it does: one for each of the
+    /// two, so zero if there is nothing to do.
+    pub(super) fn start(&mut self, receiving: Option<Packet>, sending: Option<Packet>) -> u32 {
+        let halves = u32::from(receiving.is_some()) + u32::from(sending.is_some());
+        *self = Round { receiving, sending, is_processing: halves > 0 };
+        halves
+    }
+
+    /// Whether the next round may start.
+    pub(super) fn is_over(&self) -> bool {
+        self.receiving.is_none() && self.sending.is_none() && !self.is_processing
+    }
+
+    /// A network engine is done with this packet.
+    pub(super) fn done(&mut self, engine: Engine) -> Option<Packet> {
+        match engine {
+            Engine::Receive => self.receiving.take(),
+            Engine::Send => self.sending.take(),
+            Engine::External | Engine::Processor => None,
+        }
+    }
+
+    /// The firmware is done.
+    pub(super) fn processed(&mut self) {
+        self.is_processing = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_is_over_when_both_engines_and_the_firmware_are_done() {
+        let packet = Some(Packet { arrived: 7 });
+        let mut round = Round::default();
+        assert!(round.is_over());
+        assert_eq!(round.start(None, None), 0);
+        assert!(round.is_over());
+        assert_eq!(round.start(packet, None), 1);
+        assert_eq!(round.done(Engine::Send), None);
+        round.processed();
+        assert!(!round.is_over());
+        assert_eq!(round.done(Engine::Receive), packet);
+        assert!(round.is_over());
+        assert_eq!(round.start(packet, packet), 2);
+        round.done(Engine::Receive);
+        round.done(Engine::Send);
+        assert!(!round.is_over());
+    }
+}

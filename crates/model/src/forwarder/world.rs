@@ -1,0 +1,284 @@
+//! The world: what happens at each event, and what follows from it.
+
+use super::buffers::Buffers;
+use super::bus::{Bus, Packet, Way};
+use super::events::{Event, Events, Picos, micros, picos};
+use super::memory::{Engine, Memory};
+use super::plan::{Arrivals, Plan, PlanError, Report};
+use super::rounds::Round;
+use crate::hardware::{ACCESSES_PER_INSTRUCTION, FIRMWARE_INSTRUCTIONS, LINK_MB_S, NicProfile};
+use std::collections::VecDeque;
+
+/// Simulates a plan.
+///
+/// # Errors
+/// A value of the plan is out of its range.
+pub fn run(plan: &Plan) -> Result<Report, PlanError> {
+    plan.check()?;
+    let mut world = World::new(plan);
+    let start = world.until_sent(plan.warm_up);
+    world.buffers.take_most();
+    let end = world.until_sent(plan.warm_up + plan.packets);
+    let us = micros(end.now - start.now);
+    let sent = (end.sent - start.sent) as f64;
+    Ok(Report {
+        mb_s: sent * plan.packet_bytes as f64 / us,
+        response_us: (end.response_us - start.response_us) / sent,
+        population: (end.inside_us - start.inside_us) / us,
+        bus_utilisation: (end.bus_us - start.bus_us) / us,
+        memory_utilisation: (end.accesses - start.accesses) / (us * world.profile.memory_mhz),
+        host_utilisation: (end.host_us - start.host_us) / us,
+        transfers: (end.transfers - start.transfers) as f64 / sent,
+        buffers_most: world.buffers.take_most(),
+        buffers_mean: (end.buffers_us - start.buffers_us) / us,
+    })
+}
+
+/// Sums since the start of the world.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    now: Picos,
+    sent: u64,
+    /// Of the packets sent, from arrival to departure.
+    response_us: f64,
+    /// Packets inside by time.
+    inside_us: f64,
+    bus_us: f64,
+    host_us: f64,
+    accesses: f64,
+    transfers: u64,
+    buffers_us: f64,
+}
+
+struct World<'a> {
+    plan: &'a Plan,
+    profile: NicProfile,
+    now: Picos,
+    events: Events,
+    memory: Memory,
+    /// The epoch of the memory whose next end is among the events.
+    expected: u64,
+    buffers: Buffers,
+    bus: Bus,
+    bus_since: Picos,
+    round: Round,
+    /// Halves of a packet's work in this round: one to receive, one to send.
+    halves: u32,
+    /// Packets that wait on the link.
+    sender: VecDeque<Packet>,
+    /// Packets that the host has posted and that wait for buffers of the NIC.
+    fetching: VecDeque<Packet>,
+    /// Packets that are in buffers and may be sent.
+    ready: VecDeque<Packet>,
+    /// Packets that wait for the host.
+    delivered: VecDeque<Packet>,
+    /// The packet that the host serves.
+    serving: Option<Packet>,
+    /// The packet that it has served and that waits for a send ring entry.
+    blocked: Option<Packet>,
+    inside: u64,
+    sums: Sums,
+}
+
+impl<'a> World<'a> {
+    fn new(plan: &'a Plan) -> World<'a> {
+        let profile = plan.forwarder.nic.profile();
+        let mut world = World {
+            plan,
+            profile,
+            now: 0,
+            events: Events::default(),
+            memory: Memory::new(profile.memory_mhz, profile.processor_share),
+            expected: 0,
+            buffers: Buffers::new(profile.buffers, plan.ring_entries()),
+            bus: Bus::default(),
+            bus_since: 0,
+            round: Round::default(),
+            halves: 0,
+            sender: VecDeque::new(),
+            fetching: VecDeque::new(),
+            ready: VecDeque::new(),
+            delivered: VecDeque::new(),
+            serving: None,
+            blocked: None,
+            inside: 0,
+            sums: Sums::default(),
+        };
+        if let Arrivals::Every(_) = plan.arrivals {
+            world.events.push(0, Event::Arrival);
+        }
+        world.follow();
+        world
+    }
+
+    /// Runs until so many packets have been sent.
+    fn until_sent(&mut self, sent: u64) -> Sums {
+        while self.sums.sent < sent {
+            // Back-pressure holds packets, but whoever holds them has an event ahead.
+            let (time, event) = self.events.pop().expect("a packet inside has an event ahead");
+            self.sums.inside_us += self.inside as f64 * micros(time - self.now);
+            self.now = time;
+            self.handle(event);
+            self.follow();
+        }
+        Sums {
+            now: self.now,
+            accesses: self.memory.accesses(self.now),
+            transfers: self.bus.transfers,
+            buffers_us: self.buffers.area(self.now),
+            ..self.sums
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Arrival => self.arrived(),
+            Event::SetUp => {
+                let bytes = self.bus.transfer_bytes();
+                self.access(Engine::External, bytes, self.plan.forwarder.bus.mb_s());
+            }
+            Event::Memory(epoch) if epoch == self.memory.epoch() => {
+                for engine in self.memory.take_done(self.now) {
+                    self.done(engine);
+                }
+            }
+            // Something has started or ended meanwhile.
+            Event::Memory(_) => {}
+            Event::Firmware => self.round.processed(),
+            Event::Host => {
+                self.sums.host_us += self.plan.forwarder.host_us;
+                self.blocked = self.serving.take();
+            }
+        }
+    }
+
+    fn arrived(&mut self) {
+        self.sender.push_back(Packet { arrived: self.now });
+        self.inside += 1;
+        if let Arrivals::Every(us) = self.plan.arrivals {
+            self.events.push(self.now + picos(us), Event::Arrival);
+        }
+    }
+
+    /// Starts the DMA of some bytes by an engine whose medium carries `mb_s`.
+    fn access(&mut self, engine: Engine, bytes: u64, mb_s: f64) {
+        let width = self.profile.memory_width_bytes;
+        let (words, most) = (bytes.div_ceil(width) as f64, mb_s / width as f64);
+        self.memory.start(self.now, engine, words, most);
+    }
+
+    fn done(&mut self, engine: Engine) {
+        match engine {
+            Engine::External => self.transferred(),
+            Engine::Processor => self.events.push(self.now + self.waits(), Event::Firmware),
+            Engine::Receive => {
+                if let Some(packet) = self.round.done(engine) {
+                    self.bus.push(packet, Way::ToHost, self.plan.packet_bytes);
+                }
+            }
+            Engine::Send => {
+                if let Some(packet) = self.round.done(engine) {
+                    self.buffers.release(self.now, self.plan.pages());
+                    self.buffers.sent();
+                    self.inside -= 1;
+                    self.sums.sent += 1;
+                    self.sums.response_us += micros(self.now - packet.arrived);
+                }
+            }
+        }
+    }
+
+    fn transferred(&mut self) {
+        self.sums.bus_us += micros(self.now - self.bus_since);
+        match self.bus.done() {
+            Some((packet, Way::ToHost)) => {
+                if !self.plan.forwarder.is_caching {
+                    self.buffers.release(self.now, self.plan.pages());
+                }
+                self.delivered.push_back(packet);
+            }
+            Some((packet, Way::ToNic)) => self.ready.push_back(packet),
+            None => {}
+        }
+    }
+
+    /// What the firmware waits for in this round beyond its instructions.
+    fn waits(&self) -> Picos {
+        let a_page = self.profile.stall_us + self.plan.forwarder.overheads.handover_us;
+        picos(self.firmware_pages() * a_page)
+    }
+
+    /// Pages that the firmware works for in this round: half of it to receive, half to send.
+    fn firmware_pages(&self) -> f64 {
+        0.5 * f64::from(self.halves * self.plan.pages())
+    }
+
+    /// Starts whatever can start now.
+    fn follow(&mut self) {
+        self.follow_host();
+        while self.fetching.front().is_some() && self.buffers.fetch(self.now, self.plan.pages()) {
+            let packet = self.fetching.pop_front();
+            packet.into_iter().for_each(|packet| {
+                self.bus.push(packet, Way::ToNic, self.plan.packet_bytes);
+            });
+        }
+        if self.bus.start() {
+            self.bus_since = self.now;
+            let setup = self.plan.forwarder.overheads.setup_us(self.plan.forwarder.bus);
+            self.events.push(self.now + picos(setup), Event::SetUp);
+        }
+        self.follow_round();
+        if self.expected != self.memory.epoch() {
+            self.expected = self.memory.epoch();
+            if let Some((time, epoch)) = self.memory.next() {
+                self.events.push(time, Event::Memory(epoch));
+            }
+        }
+    }
+
+    fn follow_host(&mut self) {
+        if self.blocked.is_some() && self.buffers.post() {
+            self.buffers.read();
+            let posted =
+                if self.plan.forwarder.is_caching { &mut self.ready } else { &mut self.fetching };
+            posted.extend(self.blocked.take());
+        }
+        if self.serving.is_none() && self.blocked.is_none() {
+            self.serving = self.delivered.pop_front();
+            if self.serving.is_some() {
+                let end = self.now + picos(self.plan.forwarder.host_us);
+                self.events.push(end, Event::Host);
+            }
+        }
+    }
+
+    fn follow_round(&mut self) {
+        if !self.round.is_over() {
+            return;
+        }
+        if self.plan.arrivals == Arrivals::Saturated && self.sender.is_empty() {
+            self.sender.push_back(Packet { arrived: self.now });
+        }
+        let waits = !self.sender.is_empty();
+        let receives = waits && self.buffers.receive(self.now, self.plan.pages());
+        let mut receiving = if receives { self.sender.pop_front() } else { None };
+        if let (Some(packet), Arrivals::Saturated) = (&mut receiving, self.plan.arrivals) {
+            packet.arrived = self.now;
+            self.inside += 1;
+        }
+        let sending = self.ready.pop_front();
+        let bytes = self.plan.packet_bytes;
+        if receiving.is_some() {
+            self.access(Engine::Receive, bytes, LINK_MB_S);
+        }
+        if sending.is_some() {
+            self.access(Engine::Send, bytes, LINK_MB_S);
+        }
+        self.halves = self.round.start(receiving, sending);
+        if self.halves > 0 {
+            let a_page = (FIRMWARE_INSTRUCTIONS * ACCESSES_PER_INSTRUCTION) as f64;
+            let accesses = self.firmware_pages() * a_page;
+            self.memory.start(self.now, Engine::Processor, accesses, f64::INFINITY);
+        }
+    }
+}

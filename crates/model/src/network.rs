@@ -1,0 +1,337 @@
+//! Open queueing networks of one class of jobs: packets (003 §2.1).
+//!
+//! A packet visits station k V times and needs S of service at each visit, so that its demand is
+//! D = V * S. The station of the largest demand is the bottleneck: it saturates at the arrival rate
+//! 1 / D. Below it, each station is an M/M/1 queue: arrivals at random and independent, service
+//! times exponential. A packet then spends D / (1 - rho) at a station of utilisation
+//! rho = rate * D, queueing included. By Little's law the packets inside are rate * residence. At
+//! constant arrivals and constant service there is far less queueing than that, so that the model
+//! overestimates the cache that a smooth stream needs; the paper's figure 4 has the same shape.
+
+use serde::Serialize;
+use thiserror::Error;
+
+/// Microseconds in a second.
+const US_PER_S: f64 = 1e6;
+
+/// A service centre.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Station {
+    /// Name of the station, such as `NIC`.
+    pub name: String,
+    /// Visits of a packet to it, V.
+    pub visits: f64,
+    /// Service time of one visit, S.
+    pub service_us: f64,
+}
+
+impl Station {
+    /// A station that a packet visits `visits` times, for `service_us` microseconds each.
+    pub fn new(name: &str, visits: f64, service_us: f64) -> Station {
+        Station { name: name.to_owned(), visits, service_us }
+    }
+
+    /// The service that a packet needs here in all its visits, D = V * S, in microseconds.
+    pub fn demand_us(&self) -> f64 {
+        self.visits * self.service_us
+    }
+}
+
+/// Why the model has no answer.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ModelError {
+    /// No station has any demand.
+    #[error("the network has no station with a demand; expected at least one above zero")]
+    NoDemand,
+    /// A station is not a possible one.
+    #[error(
+        "station {name}: {visits} visits of {service_us} us; expected finite numbers from zero"
+    )]
+    Station {
+        /// Name of the station.
+        name: String,
+        /// Its visits.
+        visits: f64,
+        /// Its service time, in microseconds.
+        service_us: f64,
+    },
+    /// A packet of this size is not modelled.
+    #[error("a packet of {found} bytes; expected {least} to {most} bytes")]
+    PacketSize {
+        /// The size, in bytes.
+        found: u64,
+        /// The smallest, in bytes.
+        least: u64,
+        /// The largest, in bytes.
+        most: u64,
+    },
+    /// The arrival rate is no rate.
+    #[error("an arrival rate of {0} packets/s; expected a finite rate above zero")]
+    Rate(f64),
+    /// At this rate the queue of the bottleneck grows without bound.
+    #[error(
+        "{rate:.0} packets/s ({rate_mb:.2} MB/s) saturate {bottleneck}: expected less than \
+         {saturation:.0} packets/s ({saturation_mb:.2} MB/s)"
+    )]
+    Saturated {
+        /// The arrival rate, in packets per second.
+        rate: f64,
+        /// The same, in MB/s.
+        rate_mb: f64,
+        /// Name of the bottleneck.
+        bottleneck: String,
+        /// Its saturation, in packets per second.
+        saturation: f64,
+        /// The same, in MB/s.
+        saturation_mb: f64,
+    },
+}
+
+/// A network, and the size of the packets that pass it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    stations: Vec<Station>,
+    packet_bytes: u64,
+    bottleneck: usize,
+    delay_us: f64,
+}
+
+/// A station at some arrival rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StationLoad {
+    /// Name of the station, such as `NIC`.
+    pub name: String,
+    /// Share of the time in which it serves, 0 to 1.
+    pub utilisation: f64,
+    /// Time that a packet spends at it in all visits, queueing included.
+    pub residence_us: f64,
+    /// Packets at it on average, those in service included.
+    pub population: f64,
+}
+
+/// The network at some arrival rate.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Load {
+    /// Arrival rate in packets per second.
+    pub arrival_pps: f64,
+    /// The stations at this rate, in the order of the network.
+    pub stations: Vec<StationLoad>,
+    /// Time from arrival to departure on average, latency included.
+    pub response_us: f64,
+    /// Packets inside on average, by Little's law.
+    pub population: f64,
+    /// Payload that they hold in buffers: packets inside by the size of a packet.
+    pub cache_bytes: f64,
+}
+
+impl Network {
+    /// A network of these stations for packets of `packet_bytes` bytes.
+    ///
+    /// # Errors
+    /// A station has a number that is negative or not finite, or none has a demand.
+    pub fn new(stations: Vec<Station>, packet_bytes: u64) -> Result<Network, ModelError> {
+        let is_possible = |number: f64| number.is_finite() && number >= 0.0;
+        for Station { name, visits, service_us } in &stations {
+            if !is_possible(*visits) || !is_possible(*service_us) {
+                let (name, visits, service_us) = (name.clone(), *visits, *service_us);
+                return Err(ModelError::Station { name, visits, service_us });
+            }
+        }
+        // The last of equal demands: a NIC that is as busy as its bus only waits for it.
+        let mut bottleneck = 0;
+        for (index, station) in stations.iter().enumerate() {
+            if station.demand_us() >= stations[bottleneck].demand_us() {
+                bottleneck = index;
+            }
+        }
+        if stations.get(bottleneck).is_none_or(|station| station.demand_us() <= 0.0) {
+            return Err(ModelError::NoDemand);
+        }
+        Ok(Network { stations, packet_bytes, bottleneck, delay_us: 0.0 })
+    }
+
+    /// The same network with a delay that every packet has and none waits for, in microseconds:
+    /// latency, in which a packet holds its buffer but no station.
+    ///
+    /// # Errors
+    /// It is negative or not finite.
+    pub fn with_delay(self, delay_us: f64) -> Result<Network, ModelError> {
+        if !delay_us.is_finite() || delay_us < 0.0 {
+            let name = "delay".to_owned();
+            return Err(ModelError::Station { name, visits: 1.0, service_us: delay_us });
+        }
+        Ok(Network { delay_us, ..self })
+    }
+
+    /// The delay that every packet has, in microseconds.
+    pub fn delay_us(&self) -> f64 {
+        self.delay_us
+    }
+
+    /// The stations, in the order in which they were given.
+    pub fn stations(&self) -> &[Station] {
+        &self.stations
+    }
+
+    /// The size of a packet, in bytes.
+    pub fn packet_bytes(&self) -> u64 {
+        self.packet_bytes
+    }
+
+    /// The station of the largest demand; of equal ones, the last.
+    pub fn bottleneck(&self) -> &Station {
+        &self.stations[self.bottleneck]
+    }
+
+    /// The demand of a station, in microseconds; none if there is no such station.
+    pub fn demand_us(&self, name: &str) -> Option<f64> {
+        self.stations.iter().find(|station| station.name == name).map(Station::demand_us)
+    }
+
+    /// The arrival rate at which the bottleneck is busy all the time, in packets per second.
+    pub fn saturation_pps(&self) -> f64 {
+        US_PER_S / self.bottleneck().demand_us()
+    }
+
+    /// The same in MB/s, where 1 MB is 1,000,000 bytes: the unit of table 2, whose 66 MB/s are
+    /// 4,096 bytes in 62.06 us.
+    pub fn saturation_mb_s(&self) -> f64 {
+        self.packet_bytes as f64 / self.bottleneck().demand_us()
+    }
+
+    /// A rate in MB/s as packets per second.
+    pub fn pps_of_mb_s(&self, megabytes: f64) -> f64 {
+        megabytes * US_PER_S / self.packet_bytes as f64
+    }
+
+    /// The network at an arrival rate in packets per second.
+    ///
+    /// # Errors
+    /// The rate is not above zero, or at or above saturation.
+    pub fn at(&self, arrival_pps: f64) -> Result<Load, ModelError> {
+        if !arrival_pps.is_finite() || arrival_pps <= 0.0 {
+            return Err(ModelError::Rate(arrival_pps));
+        }
+        let saturation = self.saturation_pps();
+        if arrival_pps >= saturation {
+            return Err(ModelError::Saturated {
+                rate: arrival_pps,
+                rate_mb: arrival_pps * self.packet_bytes as f64 / US_PER_S,
+                bottleneck: self.bottleneck().name.clone(),
+                saturation,
+                saturation_mb: self.saturation_mb_s(),
+            });
+        }
+        let load = |station: &Station| {
+            let demand = station.demand_us();
+            let utilisation = arrival_pps * demand / US_PER_S;
+            let residence_us = demand / (1.0 - utilisation);
+            let population = arrival_pps * residence_us / US_PER_S;
+            StationLoad { name: station.name.clone(), utilisation, residence_us, population }
+        };
+        let stations: Vec<StationLoad> = self.stations.iter().map(load).collect();
+        let queued: f64 = stations.iter().map(|station| station.residence_us).sum();
+        let response_us = queued + self.delay_us;
+        let population = arrival_pps * response_us / US_PER_S;
+        let cache_bytes = population * self.packet_bytes as f64;
+        Ok(Load { arrival_pps, stations, response_us, population, cache_bytes })
+    }
+
+    /// The share of saturation at which packets inside hold `bytes` bytes, 0 to 1.
+    ///
+    /// The bytes grow with the rate without bound, so that there is one such rate; it is found by
+    /// bisection, to 1e-9.
+    pub fn share_that_fills(&self, bytes: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 1.0);
+        while high - low > 1e-9 {
+            let middle = 0.5 * (low + high);
+            let held = self.at(middle * self.saturation_pps()).map(|load| load.cache_bytes);
+            if held.is_ok_and(|held| held < bytes) { low = middle } else { high = middle }
+        }
+        low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(demands: &[(f64, f64)]) -> Result<Network, ModelError> {
+        let names = ["a", "b", "c"];
+        let station =
+            |(name, &(visits, service)): (&&str, &(f64, f64))| Station::new(name, visits, service);
+        Network::new(names.iter().zip(demands).map(station).collect(), 1_000)
+    }
+
+    #[test]
+    fn the_largest_demand_is_the_bottleneck_and_not_the_longest_service() {
+        let network = network(&[(1.0, 30.0), (2.0, 20.0), (1.0, 5.0)]).unwrap();
+        assert_eq!(network.bottleneck().name, "b");
+        assert_eq!(network.saturation_pps(), 25_000.0);
+        assert_eq!(network.saturation_mb_s(), 25.0);
+        assert_eq!(network.demand_us("c"), Some(5.0));
+        assert_eq!(network.demand_us("d"), None);
+        let equal = self::network(&[(1.0, 40.0), (2.0, 20.0), (1.0, 5.0)]).unwrap();
+        assert_eq!(equal.bottleneck().name, "b");
+    }
+
+    #[test]
+    fn one_station_at_half_its_rate_is_the_textbook_queue() {
+        let load = network(&[(1.0, 10.0)]).unwrap().at(50_000.0).unwrap();
+        assert!((load.response_us - 20.0).abs() < 1e-9, "{load:?}");
+        assert!((load.population - 1.0).abs() < 1e-9, "{load:?}");
+        assert!((load.cache_bytes - 1_000.0).abs() < 1e-6, "{load:?}");
+    }
+
+    #[test]
+    fn populations_of_stations_sum_to_that_of_the_network() {
+        let network = network(&[(1.0, 30.0), (2.0, 20.0), (0.0, 5.0)]).unwrap();
+        for share in [0.01, 0.5, 0.99] {
+            let load = network.at(share * network.saturation_pps()).unwrap();
+            let sum: f64 = load.stations.iter().map(|station| station.population).sum();
+            assert!((sum - load.population).abs() < 1e-9 * sum, "{share}: {load:?}");
+            assert_eq!(load.stations[2].population, 0.0);
+        }
+    }
+
+    #[test]
+    fn saturation_and_rates_that_are_none_are_refused() {
+        let network = network(&[(1.0, 10.0)]).unwrap();
+        let error = network.at(100_000.0).unwrap_err();
+        assert!(matches!(&error, ModelError::Saturated { bottleneck, .. } if bottleneck == "a"));
+        assert!(error.to_string().contains("expected less than 100000 packets/s"), "{error}");
+        assert!(network.at(99_999.0).is_ok());
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(network.at(rate), Err(ModelError::Rate(_))), "{rate}");
+        }
+    }
+
+    #[test]
+    fn impossible_stations_are_refused_by_name() {
+        assert_eq!(network(&[]), Err(ModelError::NoDemand));
+        assert_eq!(network(&[(0.0, 10.0)]), Err(ModelError::NoDemand));
+        for pair in [(-1.0, 1.0), (1.0, f64::NAN), (f64::INFINITY, 1.0)] {
+            let error = network(&[(1.0, 1.0), pair]).unwrap_err();
+            assert!(matches!(&error, ModelError::Station { name, .. } if name == "b"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_delay_holds_buffers_and_changes_no_utilisation() {
+        let plain = network(&[(1.0, 10.0)]).unwrap();
+        let late = plain.clone().with_delay(40.0).unwrap();
+        assert_eq!(late.saturation_pps(), plain.saturation_pps());
+        let [plain, late] = [plain, late].map(|network| network.at(50_000.0).unwrap());
+        assert_eq!(late.stations, plain.stations);
+        assert!((late.population - plain.population - 2.0).abs() < 1e-9);
+        assert!(network(&[(1.0, 10.0)]).unwrap().with_delay(f64::NAN).is_err());
+    }
+
+    #[test]
+    fn the_share_that_fills_a_cache_is_where_the_cache_is_full() {
+        let network = network(&[(1.0, 30.0), (2.0, 20.0)]).unwrap();
+        let share = network.share_that_fills(16_000.0);
+        let held = network.at(share * network.saturation_pps()).unwrap().cache_bytes;
+        assert!((held - 16_000.0).abs() < 1.0, "{share}: {held}");
+    }
+}

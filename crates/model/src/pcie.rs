@@ -1,0 +1,239 @@
+//! A forwarder of today: Ethernet ports of 100 to 400 Gb/s on one PCIe 4.0 slot of 16 lanes.
+//!
+//! Three things have changed since the paper. PCIe has a pair of wires for each direction, so that
+//! a payload to the host and one from the host do not share: avoiding the second crossing frees the
+//! way from the host, but not the way to it. A transfer is cut into small transaction layer packets
+//! (TLPs), each with a header, and a read costs requests the other way. And the host is fast enough
+//! to leave the bus as the bottleneck. So three schemes are modelled:
+//!
+//! - **off**: the packet goes to the host and back;
+//! - **on**: the paper's, the packet goes to the host, its payload stays in the NIC as well and
+//!   does not come back;
+//! - **headers**: the payload stays in the NIC only, and the header goes to the host and back.
+//!
+//! The last is what today's NICs offer as header and data split into their own memory (Pismenny et
+//! al., *The Benefits of General-Purpose On-NIC Memory*, ASPLOS 2022, measured up to 19 % more
+//! throughput and 23 % less latency of network functions; Sarma et al., *NFSlicer*, arXiv
+//! 2203.02585).
+//!
+//! Constants of PCIe are those of the PCI Express base specification 5.0 as collected and checked
+//! against hardware by Neugebauer et al., *Understanding PCIe Performance for End Host Networking*,
+//! SIGCOMM 2018, with their model `pcie-bench/pcie-model`. Not modelled: the host's memory and
+//! caches, the IOMMU, and doorbells and write-backs that drivers batch. All of them are further
+//! costs of crossings, so that the gains here are lower bounds where PCIe is the bottleneck.
+
+use crate::hardware::{UnknownName, named};
+use crate::network::{ModelError, Network, Station};
+use serde::Serialize;
+use std::fmt;
+use std::str::FromStr;
+
+/// Sizes of frames that are modelled, in bytes without FCS.
+pub const FRAME_BYTES: std::ops::RangeInclusive<u64> = 64..=9_216;
+/// Preamble, FCS and gap of a frame, in bytes: IEEE 802.3, clause 4.
+pub const WIRE_OVERHEAD_BYTES: u64 = 24;
+/// Lanes of the slot.
+const LANES: f64 = 16.0;
+/// Rate of a lane, in Gb/s: 16 GT/s, 128 of 130 bits data (PCIe 4.0).
+const LANE_GB_S: f64 = 16.0 * 128.0 / 130.0;
+/// Share of the wire that acknowledgements, flow control and clock compensation take in each
+/// direction: 8 bytes each for 168 bytes of TLPs (the specification's tables for 16 lanes and a
+/// payload of 256 bytes), and 4 bytes in 1,538.
+const LINK_LAYER_SHARE: f64 = 8.0 / 168.0 + 8.0 / 168.0 + 4.0 / 1_538.0;
+/// Largest payload of a TLP, in bytes: the usual setting of servers.
+const PAYLOAD_MAX: u64 = 256;
+/// Largest read request, in bytes: the usual setting.
+const READ_MAX: u64 = 512;
+/// Bytes of a TLP beside its data, framing and link layer included: a write and a read request with
+/// 64-bit addresses.
+const WRITE_HEADER: u64 = 24;
+/// The same, of a read request.
+const READ_HEADER: u64 = 24;
+/// The same, of a completion.
+const COMPLETION_HEADER: u64 = 20;
+/// Bytes of a descriptor: Intel 82599 data sheet §7.1.6 and §7.2.3; NICs of 100 Gb/s have 16 to 64.
+const DESCRIPTOR: u64 = 16;
+/// Bytes of a header that goes to the host where payloads stay: two cache lines, enough for
+/// Ethernet, VLAN, IPv6 and TCP with options.
+pub const HEADER_BYTES: u64 = 128;
+/// Round trip of a DMA over PCIe, in microseconds: Neugebauer et al., abstract and §2: about 900 ns
+/// of a NIC's latency are PCIe.
+pub const PCIE_ROUND_TRIP_US: f64 = 0.9;
+/// Packets per second that one core handles: 24 million (Høiland-Jørgensen et al., *The eXpress
+/// Data Path*, CoNEXT 2018, abstract). A forwarder that does more needs more cores.
+pub const CORE_PPS: f64 = 24e6;
+/// Cores of the forwarder; **chosen**, so that the host is not the bottleneck at frames of 256
+/// bytes or more.
+pub const CORES: f64 = 8.0;
+
+/// Names of the stations: the ports in and out, PCIe in both directions, the host's cores.
+pub const STATIONS: [&str; 5] = ["link in", "link out", "PCIe to host", "PCIe from host", "host"];
+
+/// The ports of a NIC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Ethernet {
+    /// Ports in one slot.
+    pub ports: u32,
+    /// Rate of a port, in Gb/s.
+    pub gb_s: u32,
+}
+
+impl Ethernet {
+    /// What is modelled.
+    pub const ALL: [Ethernet; 5] = [
+        Ethernet { ports: 1, gb_s: 100 },
+        Ethernet { ports: 2, gb_s: 100 },
+        Ethernet { ports: 1, gb_s: 200 },
+        Ethernet { ports: 4, gb_s: 100 },
+        Ethernet { ports: 1, gb_s: 400 },
+    ];
+}
+
+impl fmt::Display for Ethernet {
+    /// `100g`, `2x100g`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ports {
+            1 => write!(f, "{}g", self.gb_s),
+            ports => write!(f, "{ports}x{}g", self.gb_s),
+        }
+    }
+}
+
+impl FromStr for Ethernet {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Ethernet, UnknownName> {
+        named("NIC", text, &Ethernet::ALL)
+    }
+}
+
+/// What crosses PCIe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scheme {
+    /// The packet, to the host and back.
+    Off,
+    /// The packet to the host, and its header back.
+    On,
+    /// The header, to the host and back.
+    Headers,
+}
+
+impl Scheme {
+    /// All of them.
+    pub const ALL: [Scheme; 3] = [Scheme::Off, Scheme::On, Scheme::Headers];
+
+    /// Bytes of a frame that go to the host, and that come back.
+    fn crossing(self, bytes: u64) -> (u64, u64) {
+        let header = bytes.min(HEADER_BYTES);
+        match self {
+            Scheme::Off => (bytes, bytes),
+            Scheme::On => (bytes, header),
+            Scheme::Headers => (header, header),
+        }
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Scheme::Off => "off",
+            Scheme::On => "on",
+            Scheme::Headers => "headers",
+        })
+    }
+}
+
+/// Rate of TLPs in each direction, in Gb/s: 227.4.
+pub fn tlp_gb_s() -> f64 {
+    LANES * LANE_GB_S * (1.0 - LINK_LAYER_SHARE)
+}
+
+/// Bytes of TLPs for one frame: to the host, and from it.
+pub fn tlp_bytes(scheme: Scheme, bytes: u64) -> (u64, u64) {
+    let (up, down) = scheme.crossing(bytes);
+    let write = |bytes: u64| bytes + bytes.div_ceil(PAYLOAD_MAX) * WRITE_HEADER;
+    let requests = |bytes: u64| bytes.div_ceil(READ_MAX) * READ_HEADER;
+    let completions = |bytes: u64| bytes + bytes.div_ceil(PAYLOAD_MAX) * COMPLETION_HEADER;
+    // Received: fetch a descriptor, write the data, write the descriptor back. Sent: fetch a
+    // descriptor, fetch the data.
+    let to_host = requests(DESCRIPTOR) + write(up) + write(DESCRIPTOR);
+    let to_host = to_host + requests(DESCRIPTOR) + requests(down);
+    (to_host, 2 * completions(DESCRIPTOR) + completions(down))
+}
+
+/// The queueing network of a forwarder for frames of `bytes`, without FCS.
+///
+/// # Errors
+/// The size is outside [`FRAME_BYTES`].
+pub fn network(nic: Ethernet, scheme: Scheme, bytes: u64) -> Result<Network, ModelError> {
+    if !FRAME_BYTES.contains(&bytes) {
+        let (least, most) = (*FRAME_BYTES.start(), *FRAME_BYTES.end());
+        return Err(ModelError::PacketSize { found: bytes, least, most });
+    }
+    // A Gb/s is a bit in a nanosecond.
+    let us = |bytes: u64, gb_s: f64| 8.0 * bytes as f64 / gb_s / 1e3;
+    let link = us(bytes + WIRE_OVERHEAD_BYTES, f64::from(nic.ports * nic.gb_s));
+    let (up, down) = tlp_bytes(scheme, bytes);
+    let [up, down] = [up, down].map(|bytes| us(bytes, tlp_gb_s()));
+    let host = 1e6 / (CORE_PPS * CORES);
+    let stations = STATIONS.iter().zip([link, link, up, down, host]);
+    let stations = stations.map(|(name, service)| Station::new(name, 1.0, service)).collect();
+    Network::new(stations, bytes)?.with_delay(2.0 * PCIE_ROUND_TRIP_US)
+}
+
+/// Bandwidth forwarded at saturation, in Gb/s of frames without FCS, preamble and gap.
+pub fn saturation_gb_s(network: &Network) -> f64 {
+    network.saturation_mb_s() * 8.0 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn saturation(name: &str, scheme: Scheme, bytes: u64) -> f64 {
+        saturation_gb_s(&network(name.parse().unwrap(), scheme, bytes).unwrap())
+    }
+
+    #[test]
+    fn the_slot_carries_what_the_specification_leaves_of_252_gb_s() {
+        assert!((tlp_gb_s() - 227.4).abs() < 0.1, "{}", tlp_gb_s());
+        // 16 writes of 256 bytes, 8 read requests, two descriptors fetched and one written.
+        assert_eq!(tlp_bytes(Scheme::Off, 4_096).0, 16 * 280 + 8 * 24 + 2 * 24 + 40);
+        assert_eq!(tlp_bytes(Scheme::Off, 4_096).1, 16 * 276 + 2 * 36);
+        assert_eq!(tlp_bytes(Scheme::Headers, 4_096).1, 148 + 2 * 36);
+    }
+
+    #[test]
+    fn one_port_of_100_gb_s_gains_nothing() {
+        for bytes in [256, 1_514, 4_096, 9_000] {
+            let all = Scheme::ALL.map(|scheme| saturation("100g", scheme, bytes));
+            assert!(all.iter().all(|gb_s| *gb_s == all[0]), "{bytes}: {all:?}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_slot_the_paper_s_scheme_gains_a_few_per_cent_and_headers_only_all() {
+        let [off, on, headers] = Scheme::ALL.map(|scheme| saturation("400g", scheme, 1_514));
+        assert!(on > off && on < 1.1 * off, "{off} {on}");
+        assert!(headers > 1.8 * off, "{off} {headers}");
+        let link = 400.0 * 1_514.0 / 1_538.0;
+        assert!((headers - link).abs() < 0.01, "{headers}");
+    }
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        for nic in Ethernet::ALL {
+            assert_eq!(nic.to_string().parse(), Ok(nic));
+        }
+        let error = "3x100g".parse::<Ethernet>().unwrap_err().to_string();
+        assert!(error.ends_with("expected 100g, 2x100g, 200g, 4x100g, 400g"), "{error}");
+    }
+
+    #[test]
+    fn frames_out_of_range_are_refused() {
+        for bytes in [63, 9_217] {
+            assert!(network(Ethernet::ALL[0], Scheme::Off, bytes).is_err());
+        }
+    }
+}
