@@ -138,7 +138,7 @@ impl Linux {
             let bytes = frame.len().max(frames::SHORTEST) as u64 + AROUND_FRAME_BYTES;
             let start = wire.free_at.max(now - BEHIND_MAX);
             wire.free_at = start + self.options.rate.time_for(Bytes(bytes));
-            wire.port.transmit(&[FrameBuf::new(&frame)])?;
+            wire.port.send(&[FrameBuf::new(&frame)])?;
             self.seen.push(Seen { at: now, port, way: Way::Sent, frame });
         }
         Ok(())

@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, PortPolicies, RouterKind,
-    Switch, Timers, Wire,
+    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, OnFull, PortPolicies,
+    RouterKind, Switch, Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;
@@ -40,12 +40,8 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_wire("links", &default_wire)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
     let (controller_end, controller_key) = controller_end(file, &plan)?;
-    let numbered = number_ports(&mut plan, controller_end, controller_key)?;
-    let beside = dcb::Beside {
-        network: network(file),
-        on_full,
-        frame_bytes_max: u64::from(file.mtu) + (ETHERNET_BYTES + TAG_BYTES) as u64,
-    };
+    let agent_ends = crate::agents::ends(&file.agents, &plan)?;
+    let numbered = number_ports(&mut plan, (controller_end, controller_key), &agent_ends)?;
     let mut fabric = Fabric {
         name: file.name.clone(),
         seed: file.seed,
@@ -74,10 +70,11 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         on_full,
         nack_queue,
         port_policies: PortPolicies::default(),
-        dcb: dcb::resolve(file, &beside)?,
+        dcb: dcb::resolve(file, &beside(file, on_full))?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),
         traffic: Vec::new(),
+        agents: Vec::new(),
     };
     fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
     set_router(&mut fabric, file)?;
@@ -90,6 +87,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
+    crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
@@ -98,6 +96,12 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+/// What `dcb` has to suit.
+fn beside(file: &File, on_full: OnFull) -> dcb::Beside {
+    let frame_bytes_max = u64::from(file.mtu) + (ETHERNET_BYTES + TAG_BYTES) as u64;
+    dcb::Beside { network: network(file), on_full, frame_bytes_max }
 }
 
 /// Adds the links between switches.
@@ -212,11 +216,16 @@ struct Ports {
     hosts: Vec<PortNo>,
     links: Vec<[End; 2]>,
     controller: End,
+    agents: Vec<End>,
 }
 
 /// Numbers the ports of every switch: named ones first, then the lowest free number for each
-/// host in order, for each link in order, and for the controller last.
-fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports, Problem> {
+/// host in order, for each link in order, for the controller, and for each agent in order.
+fn number_ports(
+    plan: &mut Plan,
+    (controller, key): (PlanEnd, &str),
+    agents: &[PlanEnd],
+) -> Result<Ports, Problem> {
     let mut taken = vec![BTreeSet::new(); plan.switches.len()];
     let mut claim = |end: PlanEnd, key: &str| -> Result<(), Problem> {
         let Some(port) = end.port else { return Ok(()) };
@@ -240,6 +249,9 @@ fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports
         claim(b, &link.key)?;
     }
     claim(controller, key)?;
+    for (index, &end) in agents.iter().enumerate() {
+        claim(end, &format!("agents[{index}].at"))?;
+    }
 
     let mut next = vec![0; plan.switches.len()];
     let mut number = |end: PlanEnd| -> PortNo {
@@ -256,7 +268,8 @@ fn number_ports(plan: &mut Plan, controller: PlanEnd, key: &str) -> Result<Ports
     let mut full = |end: PlanEnd| End { switch: end.switch, port: number(end) };
     let links = plan.links.iter().map(|link| link.ends.map(&mut full)).collect();
     let controller = full(controller);
-    Ok(Ports { taken, hosts, links, controller })
+    let agents = agents.iter().map(|&end| full(end)).collect();
+    Ok(Ports { taken, hosts, links, controller, agents })
 }
 
 impl Ports {

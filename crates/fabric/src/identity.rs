@@ -25,6 +25,12 @@ pub const fn host_mac(index: usize) -> MacAddr {
     mac(b'h', index)
 }
 
+/// The MAC of an agent by index, if it has one and the file gives it no other: `02:61:` and its
+/// number.
+pub const fn agent_mac(index: usize) -> MacAddr {
+    mac(b'a', index)
+}
+
 /// The identity of a switch by index.
 pub const fn switch_id(index: usize) -> NodeId {
     NodeId(index as u64 + 1)

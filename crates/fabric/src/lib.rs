@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod addresses;
+pub mod agents;
 pub mod assemble;
 mod build;
 pub mod capture;

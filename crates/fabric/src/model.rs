@@ -2,10 +2,12 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+pub use crate::agents::kind::AgentKind;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
+use axon_agents::AgentPortConfig;
 pub use axon_control::config::Timers;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
@@ -13,6 +15,7 @@ use axon_pipeline::Sizes;
 pub use axon_plane::OnFull;
 use axon_programs::ProgramKind;
 pub use axon_programs::Shape;
+use axon_programs::agents::Selection;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
@@ -76,6 +79,8 @@ pub struct Fabric {
     pub faults_after_start: Vec<Fault>,
     /// What the hosts send, in the order of the file.
     pub traffic: Vec<Traffic>,
+    /// Agents beside switches, in the order of the file.
+    pub agents: Vec<AgentSetup>,
 }
 
 /// The data planes of a fabric's switches, where they have real ports.
@@ -200,6 +205,23 @@ pub struct Host {
     pub port: PortNo,
     /// Its link.
     pub wire: Wire,
+}
+
+/// An agent of a fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentSetup {
+    /// `a1`.
+    pub name: String,
+    /// The switch port that it is attached to.
+    pub at: End,
+    /// The way between switch and agent, in the simulator.
+    pub wire: Wire,
+    /// What it is.
+    pub kind: AgentKind,
+    /// Payload buffers, and what it gets of a frame. The seed is the runtime's to set.
+    pub port: AgentPortConfig,
+    /// Which frames go to it, besides those for its own address.
+    pub selections: Vec<Selection>,
 }
 
 /// A link between two switches.

@@ -5,9 +5,9 @@ use crate::file::{File, Network as FileNetwork, ProgramFile, ShortOr, TableSizes
 use crate::identity;
 use crate::model::{Fabric, Network, ProgramSetup, ProgramSource};
 use axon_node::{Input, Node};
-use axon_pipeline::{PipelineConfig, ProgramNode, Sizes};
+use axon_pipeline::{PipelineConfig, Program, ProgramNode, Sizes};
 use axon_programs::site::PlanPort;
-use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape, Site};
+use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape, Site, WithAgents};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{FrameBuf, Time};
@@ -53,8 +53,9 @@ fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Pro
         let config = pipeline_config(fabric, index, 0);
         let mut node: ProgramNode<FrameBuf> = ProgramNode::new(config, kind.program(site));
         node.handle(Time::ZERO, Input::Timeout, &mut Vec::new());
-        if let Some(failure) = node.program().failure() {
-            let what = format!("{}: {failure}", fabric.switches[index].name);
+        let program = node.program();
+        if let Some(why) = program.refusal().or_else(|| program.failure()) {
+            let what = format!("{}: {why}", fabric.switches[index].name);
             return Err(Problem::new("program.tables", what, "larger tables"));
         }
     }
@@ -96,11 +97,11 @@ fn sizes(asked: TableSizes) -> Result<Sizes, Problem> {
         mac: pick("mac", asked.mac, ours.mac, ENTRIES_MAX)?,
         ipv4: pick("ipv4", asked.ipv4, ours.ipv4, ENTRIES_MAX)?,
         mpls: pick("mpls", asked.mpls, ours.mpls, ENTRIES_MAX)?,
-        prefixes: pick("prefixes", asked.prefixes, ours.prefixes, ENTRIES_MAX)?,
+        prefix: pick("prefix", asked.prefix, ours.prefix, ENTRIES_MAX)?,
         tcam: pick("tcam", asked.tcam, ours.tcam, NUMBERS)?,
-        interfaces: pick("interfaces", asked.interfaces, ours.interfaces, NUMBERS)?,
-        groups: pick("groups", asked.groups, ours.groups, NUMBERS)?,
-        tunnels: pick("tunnels", asked.tunnels, ours.tunnels, NUMBERS)?,
+        interface: pick("interface", asked.interface, ours.interface, NUMBERS)?,
+        group: pick("group", asked.group, ours.group, NUMBERS)?,
+        tunnel: pick("tunnel", asked.tunnel, ours.tunnel, NUMBERS)?,
     })
 }
 
@@ -131,6 +132,10 @@ pub fn plan(fabric: &Fabric) -> Plan {
                 PlanPort { neighbour, rate: link.wire.rate };
         }
     }
+    for agent in fabric.agents.iter().filter(|agent| !agent.selections.is_empty()) {
+        let port = PlanPort { neighbour: Neighbour::Agent, rate: agent.wire.rate };
+        nodes[agent.at.switch].ports[agent.at.port.index()] = port;
+    }
     let mut hosts = Vec::new();
     for host in &fabric.hosts {
         let Some(ip) = host.ip else { continue };
@@ -159,8 +164,10 @@ pub fn pipeline_config(fabric: &Fabric, index: usize, seed: u64) -> PipelineConf
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, mac)));
     let tag = if dcb.is_some() { TAG_BYTES } else { 0 };
     let frame = (usize::from(fabric.mtu) + ETHERNET_BYTES + tag).max(FRAME_BYTES);
+    // The entries of agents are above those of the program.
+    let more = crate::agents::agents_at(fabric, index).entries();
     PipelineConfig {
-        sizes: setup.sizes,
+        sizes: Sizes { tcam: setup.sizes.tcam + more, ..setup.sizes },
         hop_width: fabric.hop_width,
         frame_bytes_max: frame + setup.overhead_bytes(),
         queue_bytes_max: fabric.controller.wire.queue,
@@ -169,6 +176,15 @@ pub fn pipeline_config(fabric: &Fabric, index: usize, seed: u64) -> PipelineConf
         control_priority,
         ..PipelineConfig::with_ports(fabric.switches[index].ports, mac)
     }
+}
+
+/// The program of a switch, by its index, with the entries of the switch's agents.
+///
+/// # Panics
+/// If there is no such switch.
+pub fn with_agents(fabric: &Fabric, index: usize, program: Box<dyn Program>) -> Box<dyn Program> {
+    let agents = crate::agents::agents_at(fabric, index);
+    if agents.agents.is_empty() { program } else { Box::new(WithAgents::new(program, agents)) }
 }
 
 /// Gives every host a fixed address, in a network without address service: its reservation, or the

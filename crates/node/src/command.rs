@@ -40,8 +40,8 @@ pub enum Request {
     /// Seal and open control messages with these keys from now on; no link and no route is lost. A
     /// switch or a controller does.
     Rekey(Box<Keys>),
-    /// Show or change the tables of a programmable switch, in an encoding of its data plane. A
-    /// programmable switch does.
+    /// Show or change the tables of a programmable switch, in an encoding of its data plane, which
+    /// begins with a version. A programmable switch does.
     Tables(#[serde(with = "bytes")] Vec<u8>),
 }
 

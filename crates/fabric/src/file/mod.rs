@@ -1,5 +1,6 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
+mod agents;
 mod congestion;
 mod dataplane;
 mod dcb;
@@ -12,6 +13,10 @@ mod program;
 mod text;
 mod topology;
 
+pub use agents::{
+    Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Forwarder, IdAt, Payload, Route,
+    Select, Transport, WhenAgentFull,
+};
 pub use congestion::{
     Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
     Rounding, TargetPart,
@@ -106,6 +111,9 @@ pub struct File {
     pub ports: Ports,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
+    /// Agents: programs beside switches that look at packets.
+    #[serde(default)]
+    pub agents: Vec<Agent>,
     /// What breaks and comes back, and when.
     #[serde(default)]
     pub faults: Vec<Fault>,
@@ -153,6 +161,7 @@ impl File {
             key_file: None,
             ports: Ports::default(),
             dcb: None,
+            agents: Vec::new(),
             faults: Vec::new(),
             traffic: Vec::new(),
         }

@@ -45,13 +45,13 @@ pub struct TableSizes {
     /// Exact match on the MPLS label; 4096 by default.
     pub mpls: Option<u32>,
     /// Longest prefix match on the IPv4 destination; 6144 by default.
-    pub prefixes: Option<u32>,
+    pub prefix: Option<u32>,
     /// The TCAM; 2048 by default, 65536 at most.
     pub tcam: Option<u32>,
     /// Interfaces; 4096 by default, 65536 at most.
-    pub interfaces: Option<u32>,
+    pub interface: Option<u32>,
     /// Groups; 1024 by default, 65536 at most.
-    pub groups: Option<u32>,
+    pub group: Option<u32>,
     /// Tunnels; 1024 by default, 65536 at most.
-    pub tunnels: Option<u32>,
+    pub tunnel: Option<u32>,
 }

@@ -132,8 +132,11 @@ pub struct ProgrammableTelemetry {
     pub program: String,
     /// Whether the switch carries what hosts send, as far as the program can tell.
     pub ready: bool,
-    /// Why the program takes no packets any more; null as long as it does.
+    /// Why the program has ended and takes no packets any more; null as long as it runs.
     pub failure: Option<String>,
+    /// Why the tables have refused entries of the program, which runs on and tries again; null as
+    /// long as they lack none.
+    pub refusal: Option<String>,
     /// How full each table of the switch is.
     pub tables: Vec<TableCount>,
     /// The counters of the data plane.

@@ -104,7 +104,7 @@ impl CnConfig {
 }
 
 /// The name of a congestion point: MAC of the switch, port, class. Unique up to 8192 ports.
-pub(crate) fn cpid(switch: MacAddr, port: PortNo, class: TrafficClass) -> u64 {
+pub fn cpid(switch: MacAddr, port: PortNo, class: TrafficClass) -> u64 {
     let mut bytes = [0; 8];
     bytes[2..].copy_from_slice(&switch.0);
     let number = port.0 << 3 | u16::from(class.value());

@@ -158,6 +158,7 @@ fn held(node: &StationNode) -> u64 {
         StationNode::Stopped(stopped) => held(&stopped.node) + stopped.frames(),
         StationNode::Host(host) => host.accounts().2,
         StationNode::ArpHost(host) => host.accounts().2,
+        StationNode::Agent(node) => node.accounts().2,
         StationNode::Switch(node) => {
             queued(node.plane()) + node.plane().held_frames() + node.waiting_frames()
         }
@@ -175,6 +176,7 @@ fn check_station(station: &Station) -> Result<(), String> {
     match &station.node {
         StationNode::Host(host) => check_host(station, host.accounts(), host.received()),
         StationNode::ArpHost(host) => check_host(station, host.accounts(), host.received()),
+        StationNode::Agent(node) => check_agent(station, node.accounts()),
         StationNode::Switch(node) => check_plane(station, node.plane(), node.waiting_frames()),
         StationNode::Controller(node) => check_plane(station, node.plane(), 0),
         StationNode::Headless(left) => check_plane(station, &left.plane, 0),
@@ -196,6 +198,16 @@ fn check_host(
         return Ok(());
     }
     Err(format!("made {made}, unsent {unsent}, waiting {waiting}, took {received}: {accounts:?}"))
+}
+
+/// An agent holds a frame, sends it on, or it ends there; and it makes frames of its own.
+fn check_agent(station: &Station, (received, own, here): (u64, u64, u64)) -> Result<(), String> {
+    let accounts = &station.adapter.accounts;
+    let dropped: u64 = accounts.dropped.iter().sum();
+    if received == accounts.received && received + own == accounts.sent + dropped + here {
+        return Ok(());
+    }
+    Err(format!("took {received}, made {own}, has {here}, dropped {dropped}: {accounts:?}"))
 }
 
 fn check_plane(

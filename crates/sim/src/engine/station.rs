@@ -8,6 +8,7 @@ use crate::engine::headless::Headless;
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
+use axon_agents::{Agent, AgentNode};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
 use axon_wire::{FrameBuf, Time};
@@ -26,6 +27,8 @@ pub enum StationNode {
     ArpHost(Box<ArpHost>),
     /// A switch of another network, or PortLand's fabric manager.
     Baseline(Box<Baseline>),
+    /// An agent at its port.
+    Agent(Box<AgentNode<dyn Agent + Send>>),
     /// The data plane of a switch whose node has crashed.
     Headless(Box<Headless>),
     /// A node that is suspended, whatever it is.
@@ -50,6 +53,7 @@ impl StationNode {
             StationNode::Host(node) => &mut **node,
             StationNode::ArpHost(node) => &mut **node,
             StationNode::Baseline(node) => &mut **node,
+            StationNode::Agent(node) => &mut **node,
             StationNode::Headless(node) => &mut **node,
             StationNode::Stopped(node) => &mut **node,
             StationNode::Other(node) => &mut **node,
@@ -67,6 +71,7 @@ impl StationNode {
             StationNode::Off
             | StationNode::Host(_)
             | StationNode::ArpHost(_)
+            | StationNode::Agent(_)
             | StationNode::Other(_) => None,
         }
     }

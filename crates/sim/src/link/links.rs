@@ -8,7 +8,8 @@ use axon_fabric::model::Wire;
 use axon_wire::PortNo;
 
 /// Names a link of a world: first the fabric's links between switches in their order, then
-/// the hosts' links in the order of hosts, then the controller's, then links added later.
+/// the hosts' links in the order of hosts, then the controller's, then those of agents in their
+/// order, then links added later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub usize);
 

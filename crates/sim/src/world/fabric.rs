@@ -1,9 +1,9 @@
 //! A fabric that runs: switches, controller and hosts on an [`Engine`].
 //!
-//! Stations are the switches in order, then the controller, then the hosts in order; links
-//! are those of [`LinkId`]. Everything starts at time zero. The seed decides the noise of
-//! links and the random numbers of hosts; those of switches and the controller follow from
-//! it, their number and their incarnation.
+//! Stations are the switches in order, then the controller, then the hosts and then the agents,
+//! each in order; links are those of [`LinkId`]. Everything starts at time zero. The seed decides
+//! the noise of links and the random numbers of hosts; those of switches and the controller follow
+//! from it, their number and their incarnation.
 
 use crate::engine::dataplane::{DataplaneKind, SwitchPlane};
 use crate::engine::station::StationNode;
@@ -108,7 +108,8 @@ impl World {
         };
         let names = fabric.switches.iter().map(|switch| &switch.name);
         let names = names.chain([&fabric.controller.name]);
-        for name in names.chain(fabric.hosts.iter().map(|host| &host.name)) {
+        let names = names.chain(fabric.hosts.iter().map(|host| &host.name));
+        for name in names.chain(fabric.agents.iter().map(|agent| &agent.name)) {
             world.engine.add_station(name);
         }
         world.engine.set_hop_width(fabric.hop_width);
@@ -125,6 +126,7 @@ impl World {
         }
         let near = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
         world.engine.connect(near, end(fabric.controller.at), fabric.controller.wire);
+        world.connect_agents(fabric);
         for fault in &fabric.faults {
             world.engine.plan(Time::ZERO + fault.at, fault.what);
         }
@@ -138,6 +140,9 @@ impl World {
         self.start_controller();
         for host in 0..self.fabric.hosts.len() {
             self.start_host(host);
+        }
+        for agent in 0..self.fabric.agents.len() {
+            self.start_agent(agent);
         }
     }
 

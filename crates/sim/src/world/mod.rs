@@ -1,6 +1,7 @@
 //! A whole fabric in simulated time: its switches, controller and hosts, what runs on them,
 //! and what is seen of it.
 
+pub mod agents;
 mod arp_hosts;
 pub mod bare;
 pub mod baselines;

@@ -99,12 +99,14 @@ impl World {
         Some(format!("the program of {} is not ready", self.fabric.switches[switch].name))
     }
 
-    /// The control programs that have ended, and why.
+    /// The control programs that have ended or lack entries, and why.
     pub(crate) fn program_warnings(&self) -> impl Iterator<Item = String> {
         let switches = self.fabric.switches.iter().enumerate();
         switches.filter_map(|(index, switch)| {
-            let why = self.program_node(index)?.program().failure()?;
-            Some(format!("the program of {} has ended: {why}", switch.name))
+            let program = self.program_node(index)?.program();
+            let ended = |why| format!("the program of {} has ended: {why}", switch.name);
+            let refused = |why| format!("the tables of {} refuse its program: {why}", switch.name);
+            program.failure().map(ended).or_else(|| program.refusal().map(refused))
         })
     }
 

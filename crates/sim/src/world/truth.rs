@@ -140,6 +140,12 @@ impl World {
         match self.engine.station(station).map(|here| (&here.node, here.name())) {
             Some((StationNode::Host(host), _)) => Ok(host.mac()),
             Some((StationNode::ArpHost(host), _)) => Ok(host.mac()),
+            Some((StationNode::Agent(_), name)) => {
+                let agents = &self.fabric.agents;
+                let setup = agents.get(station.wrapping_sub(self.agent_station(0)));
+                let address = setup.and_then(|setup| setup.kind.address());
+                address.map(|(mac, _)| mac).ok_or_else(|| name.to_owned())
+            }
             there => Err(there.map_or_else(String::new, |(_, name)| name.to_owned())),
         }
     }

@@ -2,6 +2,7 @@
 //! each would hold the whole simulator.
 
 mod addresses;
+mod agents;
 mod baselines;
 mod cable;
 mod campaign;

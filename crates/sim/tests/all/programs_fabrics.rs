@@ -51,8 +51,9 @@ fn assert_whole(world: &mut World, tries: u16, context: &str) {
     assert!(silent.is_empty(), "{context}: no answer: {silent:?}");
     world.engine().check_conservation().unwrap_or_else(|fault| panic!("{context}: {fault}"));
     for switch in 0..world.fabric().switches.len() {
-        let failure = world.program_node(switch).and_then(|node| node.program().failure());
-        assert_eq!(failure, None, "{context}: s{}", switch + 1);
+        let program = world.program_node(switch).map(|node| node.program());
+        let why = program.and_then(|program| program.failure().or_else(|| program.refusal()));
+        assert_eq!(why, None, "{context}: s{}", switch + 1);
     }
 }
 
@@ -302,7 +303,7 @@ fn portland_as_a_program_has_the_ways_of_the_native_one() {
 fn portland_as_a_program_delivers_what_the_native_one_does_when_any_link_fails() {
     let mut native = boot("network: portland", TREE, 3, PORTLAND_BOOT);
     let mut program = boot("program: portland", TREE, 3, BOOT);
-    for link in (0..32).step_by(3) {
+    for link in 0..32 {
         for world in [&mut native, &mut program] {
             world.inject(FaultKind::LinkDown(link));
             world.run_for(Span::from_millis(300));

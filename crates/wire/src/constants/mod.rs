@@ -30,6 +30,8 @@ pub mod ethertype {
     pub const ARP: u16 = 0x0806;
     /// IPv6 (RFC 2464).
     pub const IPV6: u16 = 0x86dd;
+    /// MPLS, unicast (RFC 3032 section 5).
+    pub const MPLS: u16 = 0x8847;
     /// The tag protocol identifier of a customer VLAN tag (IEEE 802.1Q table 9-1).
     pub const CUSTOMER_TAG: u16 = 0x8100;
     /// The tag protocol identifier of a service VLAN tag (IEEE 802.1Q table 9-1).

@@ -99,6 +99,7 @@ impl Plans {
                         start(path, site)
                     }
                 };
+                let program = program::with_agents(fabric, index, program);
                 let config = program::pipeline_config(fabric, index, seed);
                 Baseline::Program(Box::new(ProgramNode::new(config, program)))
             }

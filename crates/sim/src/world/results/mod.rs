@@ -14,6 +14,7 @@ pub(crate) use pings::{Pings, all_pairs};
 
 use crate::link::links::{LinkId, Loss};
 use crate::world::World;
+use crate::world::agents::AgentReport;
 use crate::world::deadlock::Deadlock;
 use axon_node::Drop;
 use axon_wire::Time;
@@ -40,6 +41,9 @@ pub struct Report {
     pub flows: Vec<FlowReport>,
     /// The times of its entries, over all of their flows.
     pub entries: Vec<EntryTimes>,
+    /// What the agents of the fabric have counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<AgentReport>,
     /// Frames that nodes dropped, by reason.
     pub drops: BTreeMap<&'static str, u64>,
     /// Frames that ended inside nodes in normal operation, which are no drops, by reason.
@@ -167,6 +171,7 @@ impl Report {
         let mut warnings = world.in_flight_warnings(&flows);
         warnings.extend(cut_off);
         warnings.extend(world.program_warnings());
+        warnings.extend(world.agent_warnings());
         let (ended_at, dropped_at) = end_counts(world).into_iter().partition(|end| end.is_ordinary);
         Report {
             fabric: world.fabric().name.clone(),
@@ -177,6 +182,7 @@ impl Report {
             rounds: Vec::new(),
             flows,
             entries: world.traffic_times(),
+            agents: world.agent_reports(),
             drops: named(drops),
             ended: named(ended),
             losses,

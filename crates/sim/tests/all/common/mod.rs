@@ -102,6 +102,7 @@ impl Builder {
                 dataplanes: Dataplanes::default(),
                 rate_key: None,
                 traffic: Vec::new(),
+                agents: Vec::new(),
                 faults_after_start: Vec::new(),
                 controller: Controller {
                     name: "c1".to_owned(),

@@ -1,0 +1,38 @@
+//! Keys of agents in the file, and numbers and spans in their ranges.
+
+use crate::error::Problem;
+use crate::units::{SpanText, span_text};
+use axon_wire::Span;
+
+/// A day.
+pub(super) const DAY: Span = Span::from_secs(86_400);
+
+/// A span in its range, or ours.
+pub(super) fn span(
+    key: String,
+    asked: Option<SpanText>,
+    ours: Span,
+    (least, most): (Span, Span),
+) -> Result<Span, Problem> {
+    match asked {
+        None => Ok(ours),
+        Some(SpanText(span)) if (least..=most).contains(&span) => Ok(span),
+        Some(SpanText(span)) => {
+            let expected = format!("{} to {}", span_text(least), span_text(most));
+            Err(Problem::new(key, format!("{} is out of range", span_text(span)), expected))
+        }
+    }
+}
+
+/// A number in its range.
+pub(super) fn number(key: String, asked: u64, least: u64, most: u64) -> Result<u64, Problem> {
+    if (least..=most).contains(&asked) {
+        return Ok(asked);
+    }
+    Err(Problem::new(key, format!("{asked} is out of range"), format!("{least} to {most}")))
+}
+
+/// The key of an agent in the file.
+pub(super) fn key(index: usize, rest: &str) -> String {
+    format!("agents[{index}].{rest}")
+}

@@ -1,0 +1,100 @@
+//! The agents of a world: each is a station behind a link to its switch's agent port.
+
+use crate::engine::station::StationNode;
+use crate::link::links::{LinkId, WireEnd};
+use crate::world::World;
+use axon_agents::node::PORT;
+use axon_agents::{Agent, AgentNode};
+use axon_cache::CacheCounters;
+use axon_fabric::model::Fabric;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// What an agent has counted.
+#[derive(Clone, Debug, Serialize)]
+pub struct AgentReport {
+    /// Its name in the fabric file.
+    pub agent: String,
+    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    pub kind: &'static str,
+    /// What the agent has counted itself, by name: see its file in `crates/agents`.
+    pub counters: BTreeMap<&'static str, u64>,
+    /// What the payload buffers of its port have counted.
+    pub payload: CacheCounters,
+    /// Handles that it answered and that named no packet which it held.
+    pub refused: u64,
+}
+
+impl World {
+    /// The station of an agent, by its index in the fabric.
+    pub fn agent_station(&self, agent: usize) -> usize {
+        self.host_station(self.fabric().hosts.len()) + agent
+    }
+
+    /// The link between an agent and its switch.
+    pub fn agent_link(&self, agent: usize) -> LinkId {
+        LinkId(self.controller_link().0 + 1 + agent)
+    }
+
+    /// An agent at its port, if it runs.
+    pub fn agent(&self, agent: usize) -> Option<&AgentNode<dyn Agent + Send>> {
+        match &self.engine().station(self.agent_station(agent))?.node {
+            StationNode::Agent(node) => Some(node),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn connect_agents(&mut self, fabric: &Fabric) {
+        for (index, agent) in fabric.agents.iter().enumerate() {
+            let near = WireEnd { station: self.agent_station(index), port: PORT };
+            self.engine.set_host(near.station);
+            let far = WireEnd { station: agent.at.switch, port: agent.at.port };
+            self.engine.connect(near, far, agent.wire);
+        }
+    }
+
+    /// (Re)starts an agent that ships with nothing in memory; one of the user's own runs on Linux
+    /// only.
+    pub fn start_agent(&mut self, index: usize) {
+        let station = self.agent_station(index);
+        let setup = &self.fabric().agents[index];
+        let Some(agent) = setup.kind.build() else { return };
+        let mut config = setup.port;
+        config.cache.seed = self.node_seed(station);
+        // The fabric's settings were checked where they were read.
+        if let Ok(node) = AgentNode::new(config, agent) {
+            self.engine.power_on(station, StationNode::Agent(Box::new(node)));
+        }
+    }
+
+    /// Ends an agent: its port loses carrier, and what it held is lost.
+    pub fn stop_agent(&mut self, index: usize) {
+        let station = self.agent_station(index);
+        self.engine.power_off(station);
+    }
+
+    /// Agents that cannot run here.
+    pub(crate) fn agent_warnings(&self) -> Vec<String> {
+        let own = self.fabric().agents.iter().filter(|agent| agent.kind.build().is_none());
+        own.map(|agent| {
+            format!("agent {} is a program of its own: it runs on Linux only", agent.name)
+        })
+        .collect()
+    }
+
+    /// What all agents that run have counted so far.
+    pub fn agent_reports(&self) -> Vec<AgentReport> {
+        let all = self.fabric().agents.iter().enumerate();
+        let report = |(index, setup): (usize, &axon_fabric::model::AgentSetup)| {
+            let node = self.agent(index)?;
+            Some(AgentReport {
+                agent: setup.name.clone(),
+                kind: setup.kind.name(),
+                counters: node.agent().counters(),
+                payload: *node.cache_counters(),
+                refused: node.refused(),
+            })
+        };
+        all.filter_map(report).collect()
+    }
+}
