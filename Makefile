@@ -7,7 +7,8 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless reproduce lint bench bench-ns3 fuzz docs
+.PHONY: help setup build python test demo demo-lossless bcube-paths reproduce lint bench bench-ns3 \
+    fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -40,6 +41,9 @@ demo: setup ## table 1 of the Axon paper with real Linux hosts; results in resul
 
 demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided; on Linux too
 	tools/demo-lossless
+
+bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
+	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths
 
 # ROWS are ids of experiments, AXON a program that is built already, OUT the folder of the results.
 reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS; in results/reproduce

@@ -255,7 +255,7 @@ fn bounds(samples: &Samples) -> Vec<Bound> {
     use Quantity as Q;
     let kernel: &'static [Subject] = &[Subject::Tc];
     let rated: &'static [Subject] = &[Subject::Full, Subject::Tc];
-    let all: &'static [Subject] = &[Subject::Full, Subject::Tc, Subject::Xdp];
+    let all: &'static [Subject] = &[Subject::Full, Subject::Tc, Subject::Xdp, Subject::Program];
     let least = |least| (Some(least), None);
     let (equal, intact) = ((Some(0.98), Some(1.02)), least(1.0));
     let table: [Row; 8] = [
@@ -352,7 +352,6 @@ pub(crate) mod tests {
 
     /// Bridges, and tc that is a little slower and shares evenly.
     pub(crate) fn sample() -> Report {
-        let settings = Settings::new(3, 1, &[1, 3, 5], &[]).unwrap();
         let samples = samples(&[
             (Subject::Bridges, 3, Quantity::TcpOneStream, &[10.0, 11.0, 12.0]),
             (Subject::Tc, 3, Quantity::TcpOneStream, &[11.0, 10.0, 10.45]),
@@ -367,6 +366,11 @@ pub(crate) mod tests {
             (Subject::Full, 0, Quantity::TotalOneGbps, &[480.0]),
             (Subject::Full, 3, Quantity::IntactUdpGso, &[1.0]),
         ]);
+        report_of(samples)
+    }
+
+    fn report_of(samples: Samples) -> Report {
+        let settings = Settings::new(3, 1, &[1, 3, 5], &[]).unwrap();
         let skipped =
             vec![Skipped { what: "ovs".into(), reason: "ovs-vswitchd is missing".into() }];
         let found = Found { samples, skipped, ..Found::default() };
@@ -384,18 +388,33 @@ pub(crate) mod tests {
         assert_eq!(ratio(Quantity::TcpOneStream), Some(0.95));
         assert_eq!(ratio(Quantity::PacketsPerHop), Some(0.8));
         assert_eq!(ratio(Quantity::OverloadDelivered), None);
-        let held: Vec<(Quantity, bool)> =
-            report.bounds.iter().map(|bound| (bound.quantity, bound.held)).collect();
+        let held = report.bounds.iter().map(|bound| (bound.subject, bound.quantity, bound.held));
+        let held: Vec<(Subject, Quantity, bool)> = held.collect();
         let expected = [
-            (Quantity::TcpOneStream, true),
-            (Quantity::PingMean, false),
-            (Quantity::OverloadDelivered, false),
-            (Quantity::IntactUdpGso, true),
-            (Quantity::SharesTwoHundredMbps, true),
+            (Subject::Tc, Quantity::TcpOneStream, true),
+            (Subject::Tc, Quantity::PingMean, false),
+            (Subject::Full, Quantity::OverloadDelivered, false),
+            (Subject::Full, Quantity::IntactUdpGso, true),
+            (Subject::Tc, Quantity::SharesTwoHundredMbps, true),
         ];
         assert_eq!(held, expected);
         let figure = report.figure(Subject::Bridges, 3, Quantity::TcpOneStream).unwrap();
         assert_eq!((figure.min, figure.median, figure.max), (10.0, 11.0, 12.0));
+    }
+
+    #[test]
+    fn programmable_switches_have_the_bounds_of_every_plane() {
+        let report = report_of(samples(&[
+            (Subject::Program, 3, Quantity::OverloadDelivered, &[0.9]),
+            (Subject::Program, 3, Quantity::IntactUdpGso, &[0.99]),
+        ]));
+        let held = report.bounds.iter().map(|bound| (bound.subject, bound.quantity, bound.held));
+        let held: Vec<(Subject, Quantity, bool)> = held.collect();
+        let expected = [
+            (Subject::Program, Quantity::OverloadDelivered, true),
+            (Subject::Program, Quantity::IntactUdpGso, false),
+        ];
+        assert_eq!(held, expected);
     }
 
     #[test]

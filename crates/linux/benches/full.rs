@@ -214,7 +214,7 @@ fn bare(ports: [String; 2], end: &AtomicBool) {
         let mut count = 0;
         for (from, to) in [(0, 1), (1, 0)] {
             ports[from].receive(&mut pool, &mut frames).expect("a device that is up");
-            ports[to].transmit(&frames).expect("a device that is up");
+            ports[to].send(&frames).expect("a device that is up");
             count += frames.len();
             frames.drain(..).for_each(|frame| pool.recycle(frame));
         }
@@ -268,7 +268,7 @@ fn load<'a>(scope: &'a Scope<'a, '_>, rate: u64) -> (f64, f64) {
         if count == 0 {
             sleep(Duration::from_micros(50));
         }
-        port.transmit(&frames[..count as usize]).expect("a device that is up");
+        port.send(&frames[..count as usize]).expect("a device that is up");
         sent += count;
     }
     let took = began.elapsed();
@@ -292,13 +292,13 @@ fn round_trip() -> Duration {
         scope.spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 for _ in 0..arrived(&mut far) {
-                    far.transmit(std::slice::from_ref(&back)).expect("a device that is up");
+                    far.send(std::slice::from_ref(&back)).expect("a device that is up");
                 }
             }
         });
         for _ in 0..TRIPS {
             let began = Instant::now();
-            near.transmit(std::slice::from_ref(&there)).expect("a device that is up");
+            near.send(std::slice::from_ref(&there)).expect("a device that is up");
             if arrived(&mut near) > 0 {
                 sum += began.elapsed();
                 trips += 1;

@@ -3,6 +3,7 @@
 pub use crate::process::DaemonOptions;
 
 use crate::agent::{self, AgentOptions};
+use crate::agent_port::AgentPortSetup;
 use crate::choice::{Carrier, DataplaneChoice, choose};
 use crate::clock::Clock;
 use crate::dataplane;
@@ -11,9 +12,10 @@ use crate::kernel::ports::{KernelPorts, lock};
 use crate::kernel::{Kernel, KernelSettings, Plane};
 use crate::machine::{self, Machine};
 use crate::port::link_mtu;
-use crate::process::{run, seed};
+use crate::process::run;
 use crate::programmable::{self, Programmable};
 use crate::record::{Identity, Setup, digest};
+use crate::seed::seed;
 use crate::slot::{Medium, PortSetup};
 use crate::store::Store;
 use anyhow::{Context, Result, bail};
@@ -23,19 +25,23 @@ use axon_fabric::assemble::{
     SwitchSetup, controller_config, port_name, switch_config, switch_id, switch_index,
 };
 use axon_fabric::dcb::FlowControl;
-use axon_fabric::model::{End, Fabric, Network};
+use axon_fabric::model::{AgentSetup, End, Fabric, Network};
 use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, Incarnation, PortNo};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Why the kernel carries no frames of a switch, although it could.
 pub(crate) const RECORDED: &str =
     "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
+
+const AGENTS: &str = "the far ends of agent ports are in the process, so it carries the frames";
+/// Where the sockets of agents are on a machine without a lab, in a folder for each fabric.
+const AGENT_SOCKETS: &str = "/run/axon";
 
 /// Switches that an error lists.
 const NAMES_MAX: usize = 8;
@@ -48,13 +54,16 @@ const NODE_FRAMES_PER_MS: u16 = 20;
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
 pub fn check_switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
-    let (index, _) = checked_switch(fabric, name, &options.taps)?;
-    choose(fabric, index, &allowed(options))?;
+    let (index, _) = checked_switch(fabric, name, options)?;
+    choose(fabric, index, &allowed(fabric, index, options))?;
     programmable::check(fabric)
 }
 
 /// What this machine allows a switch with these options: some need every frame in the process.
-fn allowed(options: &DaemonOptions) -> Machine {
+fn allowed(fabric: &Fabric, switch: usize, options: &DaemonOptions) -> Machine {
+    if agents_at(fabric, switch).next().is_some() {
+        return Machine::without(AGENTS);
+    }
     match options {
         DaemonOptions { record: Some(_), .. } => Machine::without(RECORDED),
         DaemonOptions { taps, .. } if !taps.is_empty() => Machine::without(TAPPED),
@@ -67,7 +76,11 @@ fn allowed(options: &DaemonOptions) -> Machine {
 ///
 /// # Errors
 /// No such switch, keys of another one, a fabric that the data plane refuses, or no such port.
-fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize, Vec<PortSetup>)> {
+fn checked_switch(
+    fabric: &Fabric,
+    name: &str,
+    options: &DaemonOptions,
+) -> Result<(usize, Vec<PortSetup>)> {
     let index = switch_index(fabric, name).with_context(|| {
         let all: Vec<&str> = fabric.switches.iter().map(|one| one.name.as_str()).collect();
         let first = all[..all.len().min(NAMES_MAX)].join(" ");
@@ -83,9 +96,19 @@ fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize
     })?;
     dataplane::check(fabric).with_context(|| format!("fabric {}", fabric.name))?;
     let mut ports = switch_ports(fabric, index);
-    for tap in taps {
+    for agent in agents_at(fabric, index) {
+        let setup = AgentPortSetup::of(&agent_socket(fabric, &agent.name, options), &agent.port);
+        setup.check().with_context(|| format!("agent {} of {name}", agent.name))?;
+        if let Some(port) = ports.get_mut(agent.at.port.index()) {
+            (port.medium, port.rate, port.host_mtu) = (Medium::Agent(setup), None, None);
+        }
+    }
+    for tap in &options.taps {
         let port = ports.iter_mut().find(|port| port.device == *tap);
         let port = port.with_context(|| format!("{name} has no port {tap} to be a TAP device"))?;
+        if let Medium::Agent(_) = port.medium {
+            bail!("{tap} is the port of an agent; expected a free one, or that of a link");
+        }
         port.medium = Medium::Tap;
     }
     Ok((index, ports))
@@ -99,8 +122,14 @@ fn checked_switch(fabric: &Fabric, name: &str, taps: &[String]) -> Result<(usize
 /// ports has the name of a TAP port, no right to open packet sockets, no capture file, or a state
 /// file that another process uses or that cannot be read or written.
 pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()> {
-    let (index, ports) = checked_switch(fabric, name, &options.taps)?;
-    let choice = choose(fabric, index, &allowed(options))?;
+    let (index, ports) = checked_switch(fabric, name, options)?;
+    let choice = choose(fabric, index, &allowed(fabric, index, options))?;
+    for agent in agents_at(fabric, index) {
+        let socket = agent_socket(fabric, &agent.name, options);
+        let folder = socket.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("agent {}: cannot make {}", agent.name, folder.display()))?;
+    }
     if fabric.network == Network::Program {
         return program(fabric, (name, index), ports, choice, options);
     }
@@ -131,6 +160,19 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     }
     let node = config.on_software();
     run(node, clock, name, (ports, None), Some((choice, None)), options)
+}
+
+/// The agents that are attached to a switch.
+fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
+    fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
+}
+
+/// Where agent `name` of a fabric is attached: `NAME.sock` beside the status socket of its switch,
+/// or `/run/axon/FABRIC/NAME.sock` if that has none.
+pub fn agent_socket(fabric: &Fabric, name: &str, options: &DaemonOptions) -> PathBuf {
+    let beside = options.status_socket.as_deref().and_then(Path::parent);
+    let usual = || Path::new(AGENT_SOCKETS).join(&fabric.name);
+    beside.map_or_else(usual, Path::to_owned).join(format!("{name}.sock"))
 }
 
 /// Runs a programmable switch. It seals no messages, so it keeps no incarnation.
@@ -378,5 +420,28 @@ mod tests {
         assert_eq!((one.pfc.bits(), other.pfc.bits()), (0x18, 0x08));
         assert_eq!((one.tie, other.tie), (TieRule::HigherKeeps, TieRule::LowerKeeps));
         assert!(one.dcbx.is_some() && one.rules.ordered().is_empty(), "the switch advertises them");
+    }
+
+    #[test]
+    fn the_port_of_an_agent_is_its_socket_and_no_tap_device_and_the_process_carries_the_frames() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\n\
+            agents: [{name: lb, at: s2, buffers: 9, run: [lb]}]\n";
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+        let options = DaemonOptions { machine: Machine::ABLE, ..DaemonOptions::default() };
+        let at = fabric.agents[0].at;
+        let (index, ports) = checked_switch(&fabric, "s2", &options).unwrap();
+        let port = &ports[at.port.index()];
+        let Medium::Agent(setup) = &port.medium else { panic!("{port:?}") };
+        assert_eq!(setup.socket, Path::new("/run/axon/a/lb.sock"));
+        assert_eq!((setup.buffers, port.rate), (9, None));
+        assert_eq!(ports.iter().filter(|port| port.medium != Medium::Packet).count(), 1);
+        assert_eq!(allowed(&fabric, index, &options), Machine::without(AGENTS));
+        assert_eq!(allowed(&fabric, 0, &options), Machine::ABLE);
+        let status_socket = Some(PathBuf::from("/run/lab/s2.sock"));
+        let beside = DaemonOptions { status_socket, ..options.clone() };
+        assert_eq!(agent_socket(&fabric, "lb", &beside), Path::new("/run/lab/lb.sock"));
+        let taps = vec![port.device.clone()];
+        let error = check_switch(&fabric, "s2", &DaemonOptions { taps, ..options }).unwrap_err();
+        assert!(error.to_string().contains("is the port of an agent"), "{error}");
     }
 }

@@ -1,8 +1,9 @@
 //! The same nodes among real Linux hosts: ports, the run loop, the daemons and the lab.
 //!
-//! Everything unsafe in Axon is in [`sys`] and [`ring`].
+//! Everything unsafe here is in [`sys`], [`ring`] and the memory of [`agent_port`].
 
 pub mod agent;
+pub mod agent_port;
 pub mod chain;
 pub mod choice;
 pub mod clock;
@@ -24,6 +25,7 @@ mod notes;
 pub mod offload;
 pub mod pacer;
 pub mod packet;
+mod pauses;
 pub mod port;
 mod port_capture;
 pub mod probe;
@@ -36,6 +38,7 @@ pub mod replay;
 pub mod request;
 pub mod ring;
 pub mod run;
+mod seed;
 pub mod send_port;
 pub mod slot;
 pub mod sniffer;

@@ -68,6 +68,14 @@ impl PacketPort {
         Ok(PacketPort { ring, rx, tx, frame_bytes_max, burst, counters })
     }
 
+    /// Sends all of `frames`, in order; what the kernel refuses is counted and lost.
+    ///
+    /// # Errors
+    /// The device is down or gone; the port is of no more use.
+    pub fn send(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
+        send_all(self.tx.as_fd(), frames, &mut self.counters)
+    }
+
     /// Takes the error that a socket holds, which is how a device that went down shows.
     fn pending_error(&self) -> io::Result<()> {
         match nix::sys::socket::getsockopt(&self.rx, nix::sys::socket::sockopt::SocketError)? {
@@ -126,8 +134,8 @@ impl Port for PacketPort {
         Ok(true)
     }
 
-    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
-        send_all(self.tx.as_fd(), frames, &mut self.counters)
+    fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
+        self.send(frames)
     }
 
     fn set_kind(&mut self, kind: PortKind) {

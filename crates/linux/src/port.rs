@@ -1,5 +1,6 @@
 //! What a real port is to the run loop, and the memory that frames live in.
 
+use crate::agent_port::AgentStatus;
 use crate::offload::append_with_tag;
 use crate::sys;
 use axon_dcbx::agent::Rules;
@@ -93,11 +94,28 @@ pub trait Port {
     /// The device is down or gone; the port is of no more use.
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool>;
 
-    /// Sends all of `frames`, in order; what the kernel refuses is counted and lost.
+    /// Sends all of `frames`, in order; what is refused is counted and lost. A port takes out those
+    /// that it keeps; the memory of the others is the caller's again.
     ///
     /// # Errors
     /// The device is down or gone; the port is of no more use.
-    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()>;
+    fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()>;
+
+    /// How many frames [`transmit`](Port::transmit) takes now. While it takes none, the wire of the
+    /// port is busy.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    /// Whether the far end is there; `None` where the kernel knows it of the device.
+    fn carrier(&self) -> Option<bool> {
+        None
+    }
+
+    /// Prepares for a wait on [`fd`](Port::fd); returns whether there is a reason not to wait.
+    fn before_wait(&mut self) -> bool {
+        false
+    }
 
     /// Sets what is plugged into the port, by the node.
     fn set_kind(&mut self, _kind: PortKind) {}
@@ -112,6 +130,11 @@ pub trait Port {
 
     /// What it has carried.
     fn counters(&mut self) -> PortCounters;
+
+    /// What a port with an agent at its far end reports of that; `None` of every other port.
+    fn agent_status(&self) -> Option<AgentStatus> {
+        None
+    }
 }
 
 /// Frames waiting to be used again, so that a frame in flight costs no allocation.
@@ -130,6 +153,16 @@ impl Pool {
         store.clear();
         store.resize(FrameBuf::HEADROOM, 0);
         append_with_tag(&mut store, bytes, tag);
+        FrameBuf::from_vec(store, FrameBuf::HEADROOM)
+    }
+
+    /// A frame of `bytes` bytes that `fill` writes, all of them: at first they are of any value.
+    pub fn filled(&mut self, bytes: usize, fill: impl FnOnce(&mut [u8])) -> FrameBuf {
+        let mut store = self.free.pop().unwrap_or_default();
+        // What was there is overwritten, so it is not cleared first.
+        store.resize(FrameBuf::HEADROOM + bytes, 0);
+        store[..FrameBuf::HEADROOM].fill(0);
+        fill(&mut store[FrameBuf::HEADROOM..]);
         FrameBuf::from_vec(store, FrameBuf::HEADROOM)
     }
 

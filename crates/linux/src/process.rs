@@ -12,8 +12,6 @@ use crate::store::Store;
 use anyhow::{Context, Result, bail};
 use axon_capture::pcap::CaptureOptions;
 use axon_wire::Time;
-use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 
 /// Options of a daemon beside its fabric and its name.
@@ -80,13 +78,4 @@ pub(crate) fn run<N: Inspect>(
     dataplane.into_iter().for_each(|choice| runtime.report(choice));
     tracing::info!(node = name, "running");
     runtime.run().with_context(|| format!("{name} ended"))
-}
-
-/// Unpredictable bits. The device blocks at boot until the kernel has some.
-pub(crate) fn seed() -> Result<u64> {
-    let mut bytes = [0; 8];
-    File::open("/dev/random")
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .context("cannot read /dev/random")?;
-    Ok(u64::from_ne_bytes(bytes))
 }

@@ -1,6 +1,7 @@
 //! A programmable switch among real ports: its pipeline, and the control program that fills it.
 
 use crate::inspect::Inspect;
+use crate::log;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, ProgramSource};
 use axon_fabric::program;
@@ -49,7 +50,8 @@ impl Programmable {
             Some(ProgramSource::Ships(kind)) => (kind.program(site), kind.name().to_owned()),
             Some(ProgramSource::Python(path)) => {
                 let name = path.display().to_string();
-                let started = axon_external::start(path, &site);
+                let sink = |line: &str| log::line(format_args!("{line}"));
+                let started = axon_external::start(path, &site, Arc::new(sink));
                 (started.with_context(|| format!("program {name}"))?, name)
             }
             None => bail!("fabric {} has no program", fabric.name),

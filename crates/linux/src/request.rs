@@ -172,10 +172,23 @@ fn send(mut stream: UnixStream, reply: &Reply) {
     }
 }
 
+/// A command was sent whole, and no reply to it came: a node that is busy or stopped carries it out
+/// later.
+#[derive(Debug, thiserror::Error)]
+#[error("no reply: {0}; the command was sent, and may be carried out")]
+pub struct NoReply(String);
+
+impl NoReply {
+    /// No reply came, for this reason.
+    pub fn new(why: impl Into<String>) -> NoReply {
+        NoReply(why.into())
+    }
+}
+
 /// Asks the daemon whose status socket is `status`.
 ///
 /// # Errors
-/// Nobody listens there, no reply within two seconds, or a [`CommandError`]: why not.
+/// Nobody listens there, [`NoReply`] within two seconds, or a [`CommandError`]: why not.
 pub fn ask(status: &Path, request: Request) -> Result<Done> {
     let command = Command { id: RequestId(std::process::id().into()), request };
     let mut line = serde_json::to_vec(&command)?;
@@ -189,8 +202,14 @@ pub fn ask(status: &Path, request: Request) -> Result<Done> {
     stream.set_read_timeout(Some(REPLY_TIMEOUT))?;
     stream.write_all(&line)?;
     let mut text = String::new();
-    BufReader::new(stream).read_line(&mut text).context("no reply")?;
-    let reply: Reply = serde_json::from_str(&text).context("no reply: the node has ended")?;
+    if let Err(error) = BufReader::new(stream).read_line(&mut text) {
+        let is_late = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut);
+        let seconds = REPLY_TIMEOUT.as_secs();
+        let late = format!("none within {seconds} s");
+        bail!(NoReply::new(if is_late { late } else { error.to_string() }));
+    }
+    let reply: Reply =
+        serde_json::from_str(&text).map_err(|_| NoReply::new("the node has ended"))?;
     Ok(reply.result?)
 }
 
@@ -238,6 +257,14 @@ mod tests {
 
     /// Serves one command as a node would that replies `result`.
     fn serve(server: &mut RequestServer, result: &Result<Done, CommandError>) -> Command {
+        let asked = next(server);
+        let command = asked.command.clone();
+        asked.answer(&Reply { id: command.id, result: result.clone() });
+        command
+    }
+
+    /// Waits for a command.
+    fn next(server: &mut RequestServer) -> Asked {
         loop {
             let mut fds: Vec<_> = server
                 .fds()
@@ -245,9 +272,7 @@ mod tests {
                 .collect();
             nix::poll::poll(&mut fds, nix::poll::PollTimeout::from(10_000u16)).unwrap();
             if let Some(asked) = server.take().pop() {
-                let command = asked.command.clone();
-                asked.answer(&Reply { id: command.id, result: result.clone() });
-                return command;
+                return asked;
             }
         }
     }
@@ -264,6 +289,19 @@ mod tests {
             let outcome = asker.join().unwrap().map_err(|error| error.downcast().unwrap());
             assert_eq!(outcome, result);
         }
+    }
+
+    #[test]
+    fn a_command_that_was_taken_and_not_answered_may_be_carried_out() {
+        let place = Place::new("ended");
+        let nobody = ask(&place.0, Request::Probe(plan())).unwrap_err();
+        assert!(!nobody.is::<NoReply>(), "nothing was sent: {nobody:#}");
+        let mut server = RequestServer::open(&place.0).unwrap();
+        let path = place.0.clone();
+        let asker = std::thread::spawn(move || ask(&path, Request::Probe(plan())));
+        drop(next(&mut server));
+        let error = asker.join().unwrap().unwrap_err();
+        assert!(error.is::<NoReply>(), "{error:#}");
     }
 
     #[test]

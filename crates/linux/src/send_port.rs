@@ -70,7 +70,7 @@ impl Port for SendPort {
         }
     }
 
-    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
+    fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
         let same = |a: &FrameBuf, b: &FrameBuf| self.is_data(a.bytes()) == self.is_data(b.bytes());
         let mut counters = self.counters;
         let sent = frames.chunk_by(same).try_for_each(|run| {

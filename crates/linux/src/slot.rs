@@ -2,7 +2,9 @@
 //! and the frames to be sent at the end of this round.
 
 use crate::agent::{HostPort, HostQueues};
+use crate::agent_port::{AgentPort, AgentPortSetup, AgentStatus};
 use crate::kernel::ports::KernelPorts;
+use crate::link_watch::is_up;
 use crate::pacer::Pacer;
 use crate::packet::PacketPort;
 use crate::port::{Pool, Port, PortCounters, fabric_mtu};
@@ -29,10 +31,12 @@ pub enum Medium {
     Tap,
     /// The same, with queues that hold the programs of a host back while a priority is paused.
     Host(HostQueues),
+    /// Shared memory, with an agent at the far end; there is no device.
+    Agent(AgentPortSetup),
 }
 
 impl Medium {
-    /// Opens a TAP device; `None` for a device that others make.
+    /// Opens a TAP device or an agent port; `None` for a device that others make.
     fn open_tap(&self, device: &str) -> Option<anyhow::Result<Box<dyn Port>>> {
         match self {
             Medium::Packet => None,
@@ -41,6 +45,9 @@ impl Medium {
             }
             Medium::Host(queues) => {
                 Some(HostPort::open(device, queues).map(|port| Box::new(port) as _))
+            }
+            Medium::Agent(setup) => {
+                Some(AgentPort::open(device, setup).map(|port| Box::new(port) as _))
             }
         }
     }
@@ -124,13 +131,30 @@ impl Slot {
         }
     }
 
-    /// Makes the interface of a host's programs, without which its node has nothing to do. Once it
-    /// was there, [`open_tap`](Slot::open_tap) makes it again.
-    pub(crate) fn open_host(&mut self) -> anyhow::Result<()> {
-        if let Medium::Host(queues) = &self.setup.medium {
-            self.port = Some(Box::new(HostPort::open(&self.setup.device, queues)?));
+    /// Makes the interface of a host's programs, without which its node has nothing to do, and the
+    /// socket of an agent, which nobody else makes. Once they were there,
+    /// [`open_tap`](Slot::open_tap) makes them again.
+    pub(crate) fn open_own(&mut self) -> anyhow::Result<()> {
+        if let Medium::Host(_) | Medium::Agent(_) = &self.setup.medium {
+            self.port = self.setup.medium.open_tap(&self.setup.device).transpose()?;
         }
         Ok(())
+    }
+
+    /// Whether there is carrier: of the device, or at an agent port an agent.
+    pub(crate) fn carrier(&self) -> bool {
+        let own = self.port.as_ref().and_then(|port| port.carrier());
+        own.unwrap_or_else(|| is_up(&self.setup.device))
+    }
+
+    /// Whether the kernel does not know the carrier.
+    pub(crate) fn has_own_carrier(&self) -> bool {
+        matches!(self.setup.medium, Medium::Agent(_))
+    }
+
+    /// Whether the far end takes no more frames than wait for the end of the round.
+    pub(crate) fn is_full(&self) -> bool {
+        self.port.as_ref().is_some_and(|port| port.room() <= self.batch.len())
     }
 
     /// Makes a TAP port's device if it is not there. A packet port waits for its own.
@@ -147,7 +171,7 @@ impl Slot {
             Some(Err(_)) if self.failed => {}
             Some(Err(error)) => {
                 self.failed = true;
-                tracing::warn!(port = self.setup.device, "no TAP device: {error:#}");
+                tracing::warn!(port = self.setup.device, "cannot be made: {error:#}");
             }
         }
     }
@@ -328,7 +352,7 @@ impl Slot {
             return Ok(());
         }
         let result = match &mut self.port {
-            Some(port) if self.up => port.transmit(&self.batch),
+            Some(port) if self.up => port.transmit(&mut self.batch),
             _ => {
                 self.before.tx_refused += self.batch.len() as u64;
                 Ok(())
@@ -336,6 +360,11 @@ impl Slot {
         };
         self.batch.drain(..).for_each(|frame| pool.recycle(frame));
         result
+    }
+
+    /// What an agent port reports.
+    pub(crate) fn agent_status(&self) -> Option<AgentStatus> {
+        self.port.as_ref().and_then(|port| port.agent_status())
     }
 
     /// A capture has missed frames of this port.
@@ -406,7 +435,7 @@ mod tests {
         fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
             Ok(false)
         }
-        fn transmit(&mut self, _: &[FrameBuf]) -> io::Result<()> {
+        fn transmit(&mut self, _: &mut Vec<FrameBuf>) -> io::Result<()> {
             Ok(())
         }
         fn set_rules(&mut self, _: &Rules) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! The status of a daemon, and the socket that it is read from.
 
+use crate::agent_port::AgentStatus;
 use crate::choice::DataplaneChoice;
 use crate::port::PortCounters;
 use crate::socket;
@@ -57,6 +58,9 @@ pub struct PortStatus {
     pub mtu_needed_bytes: Option<u64>,
     /// What it has carried.
     pub counters: PortCounters,
+    /// The agent at its far end, where the port is for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentStatus>,
 }
 
 /// How a run loop fares.

@@ -14,7 +14,7 @@ use std::path::Path;
 pub fn ask(socket: &Path, asked: &TablesRequest) -> Result<TablesAnswer> {
     let done = request::ask(socket, Request::Tables(asked.to_bytes()))?;
     let Done::Tables(answer) = done else { bail!("{done:?} is no answer to this") };
-    TablesAnswer::from_bytes(&answer).context("the answer is from another version of axon")
+    TablesAnswer::from_bytes(&answer).context("the answer of the switch")
 }
 
 /// All entries of a table, asked for page by page: what changes meanwhile may be there twice, or be

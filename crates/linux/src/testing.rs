@@ -63,6 +63,7 @@ pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
         mtu_bytes: None,
         mtu_needed_bytes: None,
         counters: Default::default(),
+        agent: None,
     };
     let status = Status {
         name: name.into(),

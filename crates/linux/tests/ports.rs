@@ -119,7 +119,7 @@ fn a_tag_that_the_kernel_took_out_comes_back() {
         let mut bytes: Vec<u8> = (16..116).collect();
         bytes[12..14].copy_from_slice(&tpid);
         bytes[14..16].copy_from_slice(&[0xe1, 0x23]);
-        a.transmit(&[frame(&bytes)]).unwrap();
+        a.send(&[frame(&bytes)]).unwrap();
         assert_eq!(next(&mut b, |frame| frame[0] == 16), bytes);
     }
     assert_eq!(b.counters().rx_tags_restored, 2);
@@ -184,10 +184,10 @@ fn what_this_machine_sends_is_not_heard_again() {
     let (mut a, mut b) =
         (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
     let many: Vec<FrameBuf> = (0..200).map(|n| frame(&[n as u8; 60])).collect();
-    a.transmit(&many).unwrap();
+    a.send(&many).unwrap();
     next(&mut b, |frame| frame[0] == 199);
     assert_eq!((a.counters().tx_frames, b.counters().rx_frames), (200, 200));
-    b.transmit(&[frame(&[7; 60])]).unwrap();
+    b.send(&[frame(&[7; 60])]).unwrap();
     assert_eq!(next(&mut a, |_| true), [7; 60]);
     assert_eq!(a.counters().rx_frames, 1);
 }
@@ -197,7 +197,7 @@ fn a_frame_shows_without_a_system_call() {
     let (mut a, mut b) =
         (PacketPort::open("va", false).unwrap(), PacketPort::open("vb", false).unwrap());
     assert_eq!(b.has_frame(), Some(false));
-    a.transmit(&[frame(&[1; 60]), frame(&[2; 60])]).unwrap();
+    a.send(&[frame(&[1; 60]), frame(&[2; 60])]).unwrap();
     wait(b.fd());
     assert_eq!(b.has_frame(), Some(true));
     next(&mut b, |frame| frame[0] == 2);
@@ -277,7 +277,7 @@ fn a_device_that_is_replaced() {
     }
     assert_eq!(runtime.node().links, [true, false, true]);
     let mut b = PacketPort::open("vb", false).unwrap();
-    b.transmit(&[frame(&[9; 60])]).unwrap();
+    b.send(&[frame(&[9; 60])]).unwrap();
     while runtime.node().received < 1 && clock.now() < limit {
         runtime.round(limit).unwrap();
     }
@@ -353,10 +353,10 @@ fn an_mtu_that_is_too_small() {
         ip(&format!("link set {device} mtu {}", fabric_mtu(1500)));
     }
     let mut b = PacketPort::open("vb", false).unwrap();
-    b.transmit(&[frame(&[9; 2000])]).unwrap();
+    b.send(&[frame(&[9; 2000])]).unwrap();
     // The news of the MTU may come after the frame.
     let (_, mtu, _, first) = shown();
-    b.transmit(&[frame(&[9; 2000])]).unwrap();
+    b.send(&[frame(&[9; 2000])]).unwrap();
     let (up, _, _, then) = shown();
     assert_eq!((up, mtu), (true, needed));
     assert_eq!(then.rx_frames, first.rx_frames + 1, "{first:?} {then:?}");
@@ -469,7 +469,7 @@ fn frames_never_cease() {
     let asker = std::thread::spawn(move || status::ask(&socket));
     let limit = clock.now() + Span::from_secs(10);
     while !asker.is_finished() && clock.now() < limit {
-        peer.transmit(&frames).unwrap();
+        peer.send(&frames).unwrap();
         runtime.round(limit).unwrap();
     }
     let status = asker.join().unwrap().expect("an answer");
@@ -550,7 +550,7 @@ fn an_xon_behind_a_busy_wire() {
     data[..6].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
     data[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
     let frames = [&data; 2].map(|data| frame(data));
-    peer.transmit(&frames).unwrap();
+    peer.send(&frames).unwrap();
     let counts =
         |runtime: &Runtime<Mirror>| runtime.node().ports.pfc_counts(PortNo(0), Priority::ALL[3]).0;
     // Two frames take 16 ms of this wire; a loop that does not wake sleeps until the end.
@@ -585,7 +585,7 @@ fn a_tap_port_carries_whole_frames() {
     socket.send_to(b"out", "10.0.1.2:5001").unwrap();
     assert_eq!(next(&mut tap, is_udp).len(), 14 + 20 + 8 + 3);
     let mut device = PacketPort::open("t0", false).unwrap();
-    tap.transmit(&[frame(&[5; 60])]).unwrap();
+    tap.send(&[frame(&[5; 60])]).unwrap();
     assert_eq!(next(&mut device, |frame| frame[0] == 5), [5; 60]);
 }
 

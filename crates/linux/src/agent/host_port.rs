@@ -7,13 +7,14 @@
 use super::queues::HostQueues;
 use super::shaper::{NUDGE, Shapers};
 use crate::iproute;
+use crate::pauses;
 use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use anyhow::{Context, Result, anyhow};
 use axon_dcbx::agent::Rules;
-use axon_wire::mac_control::{self, MacControl, Quanta};
+use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, MacAddr};
+use axon_wire::{Frame, FrameBuf};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -52,20 +53,10 @@ impl HostPort {
 
     /// Acts on a flow control frame.
     fn act_on(&mut self, frame: &[u8]) {
-        match MacControl::parse(frame, MacAddr::default()) {
-            Ok(MacControl::Pfc(pfc)) => {
-                for priority in pfc.enabled.iter() {
-                    match pfc.times[priority.index()] {
-                        Quanta::ZERO => self.paused.remove(priority),
-                        _ => self.paused.insert(priority),
-                    }
-                }
-            }
-            Ok(MacControl::Pause(Quanta::ZERO)) => self.paused = PrioritySet::EMPTY,
-            Ok(MacControl::Pause(_)) => self.paused = PrioritySet::ALL,
-            Err(_) => return,
+        if let Some(paused) = pauses::after(self.paused, frame) {
+            self.paused = paused;
+            self.shapers.pause(paused);
         }
-        self.shapers.pause(self.paused);
     }
 }
 
@@ -114,12 +105,12 @@ impl Port for HostPort {
         more
     }
 
-    fn transmit(&mut self, frames: &[FrameBuf]) -> io::Result<()> {
-        for frame in frames {
+    fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
+        for frame in frames.iter() {
             if mac_control::is_mac_control(frame.bytes()) {
                 self.act_on(frame.bytes());
             } else {
-                self.tap.transmit(std::slice::from_ref(frame))?;
+                self.tap.send(std::slice::from_ref(frame))?;
             }
         }
         Ok(())

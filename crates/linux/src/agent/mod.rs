@@ -19,6 +19,7 @@ pub use queues::HostQueues;
 use crate::clock::Clock;
 use crate::process::{self, DaemonOptions};
 use crate::record::{AgentSource, Identity, Setup, digest};
+use crate::seed::seed;
 use crate::slot::{Medium, PortSetup};
 use crate::sys;
 use anyhow::{Context, Error, Result};
@@ -78,7 +79,7 @@ pub fn run(agent: &AgentOptions, options: &DaemonOptions) -> Result<()> {
     let mtu = sys::device_mtu(port)
         .with_context(|| format!("there is no interface {port}; see `ip link`"))?;
     let mac = MacAddr(sys::device_mac(port)?);
-    let seed = process::seed()?;
+    let seed = seed()?;
     let config = config(agent, seed, mac, mtu);
     let source = options.record.as_ref().map(|record| match &record.fabric {
         Some(fabric) => AgentSource::Fabric(fabric.clone()),

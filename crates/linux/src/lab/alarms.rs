@@ -98,6 +98,14 @@ fn program(text: &mut String, name: &str, switch: &ProgrammableTelemetry) {
             switch.program
         );
     }
+    if let Some(refusal) = &switch.refusal {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: its tables refuse entries of its program {}, which runs on with those \
+             of before and tries again: {refusal}",
+            switch.program
+        );
+    }
 }
 
 /// The MTU of a port and the one that it needs, if that is more.
@@ -127,6 +135,30 @@ mod tests {
         assert_eq!(lines.len(), 3, "{text}");
         assert!(lines[0].contains("s1-p2, port kind, 4 times: the device is not av"), "{text}");
         assert!(lines[1].contains("3 routes") && lines[2].contains("slow path"), "{text}");
+    }
+
+    #[test]
+    fn an_operator_sees_whether_a_program_has_ended_or_lacks_entries() {
+        let program = ProgrammableTelemetry {
+            program: "bridge".into(),
+            ready: true,
+            failure: None,
+            refusal: Some("change 3 (tcam 7): the table is full".into()),
+            tables: Vec::new(),
+            plane: testing::switch(0).plane,
+        };
+        let alarm = |of: &ProgrammableTelemetry| {
+            let mut status = testing::status("s1", testing::switch(0));
+            let Answer::Status(inner) = &mut status.answer else { unreachable!() };
+            inner.node = NodeTelemetry::Programmable(Box::new(of.clone()));
+            alarms(&[status])
+        };
+        let refused = alarm(&program);
+        assert!(refused.contains("tcam 7") && refused.contains("runs on"), "{refused}");
+        assert!(!refused.contains("takes no packets"), "{refused}");
+        let failure = Some("it has raised".into());
+        let ended = alarm(&ProgrammableTelemetry { refusal: None, failure, ..program });
+        assert!(ended.contains("takes no packets any more: it has raised"), "{ended}");
     }
 
     #[test]

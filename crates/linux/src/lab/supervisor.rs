@@ -326,7 +326,8 @@ fn is_connected(socket: &Path) -> bool {
         NodeTelemetry::Programmable(switch) => {
             // Ports that have a device: all others have no cable.
             let down = status.ports.iter().any(|port| !port.up && port.rate_bps.is_some());
-            !down && switch.ready && switch.failure.is_none()
+            let lacks = switch.failure.is_some() || switch.refusal.is_some();
+            !down && switch.ready && !lacks
         }
         NodeTelemetry::Controller(_) | NodeTelemetry::Agent(_) => false,
     }

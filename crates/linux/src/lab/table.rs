@@ -41,10 +41,11 @@ fn programs(status: &[NodeStatus]) -> String {
         let full: Vec<String> =
             full.map(|one| format!("{} {} of {}", one.table, one.entries, one.size)).collect();
         let tables = if full.is_empty() { "empty tables".into() } else { full.join(", ") };
-        let state = match (&switch.failure, switch.ready) {
-            (Some(_), _) => " (failed)",
-            (None, true) => "",
-            (None, false) => " (not ready)",
+        let state = match (&switch.failure, &switch.refusal, switch.ready) {
+            (Some(_), ..) => " (ended)",
+            (None, Some(_), _) => " (lacks entries)",
+            (None, None, true) => "",
+            (None, None, false) => " (not ready)",
         };
         text += &format!("program {}{state} at {}: {tables}\n", switch.program, one.name());
     }

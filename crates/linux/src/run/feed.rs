@@ -17,12 +17,13 @@ impl<N: Inspect> Runtime<N> {
         self.free_wires(now);
     }
 
-    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send.
+    /// Feeds `TxDone` for every wire that is free, until all are busy or have nothing to send. That
+    /// of a port whose far end takes nothing now is busy.
     pub(super) fn free_wires(&mut self, now: Time) {
         let mut at = 0;
         while let Some(&index) = self.busy.get(at) {
             let slot = &mut self.slots[index];
-            if slot.busy_until.is_some_and(|time| time > now) {
+            if slot.busy_until.is_some_and(|time| time > now || slot.is_full()) {
                 at += 1;
                 continue;
             }

@@ -9,14 +9,15 @@
 //! All inputs enter the node, and all its actions leave it, in `Runtime::feed`.
 
 mod feed;
+mod links;
 mod wait;
 
 use crate::choice::DataplaneChoice;
 use crate::clock::Clock;
 use crate::inspect::Inspect;
+use crate::kernel::NodeQueue;
 use crate::kernel::ports::KernelPorts;
-use crate::kernel::{NodeQueue, NodeQueues};
-use crate::link_watch::{LinkEvent, LinkWatch, is_up};
+use crate::link_watch::LinkWatch;
 use crate::moderation::Moderation;
 use crate::notes::NoteLog;
 use crate::port::Pool;
@@ -123,7 +124,7 @@ impl<N: Inspect> Runtime<N> {
         let slots = (0..).zip(options.ports);
         let mut slots: Vec<Slot> =
             slots.map(|(number, setup)| Slot::new(setup, of_kernel(number))).collect();
-        slots.iter_mut().try_for_each(Slot::open_host)?;
+        slots.iter_mut().try_for_each(Slot::open_own)?;
         let mut mask = SigSet::empty();
         mask.add(Signal::SIGTERM);
         mask.add(Signal::SIGINT);
@@ -216,6 +217,7 @@ impl<N: Inspect> Runtime<N> {
         self.retry_ports();
         self.free_wires(self.clock.now());
         self.receive(ready.ports)?;
+        self.follow_agents();
         if ready.requests {
             self.serve_requests();
         }
@@ -260,68 +262,6 @@ impl<N: Inspect> Runtime<N> {
             if let Some(reply) = reply {
                 asked.answer(&reply);
             }
-        }
-    }
-
-    fn follow_links(&mut self) {
-        let mut events = Vec::new();
-        let complete = self.watch.read(&mut events);
-        for LinkEvent { device, up } in events {
-            match self.slots.iter().position(|slot| slot.setup.device == device) {
-                Some(index) => self.set_link(index, up),
-                None if up => {}
-                None => self.raise_queues(),
-            }
-        }
-        if !complete {
-            self.look_at_all_links();
-        }
-    }
-
-    /// Opens ports that have carrier and could not be opened when it came.
-    fn retry_ports(&mut self) {
-        let now = self.clock.now();
-        if now.since(self.retried) < RETRY {
-            return;
-        }
-        self.retried = now;
-        for index in 0..self.slots.len() {
-            if !self.slots[index].failed {
-                continue;
-            }
-            self.slots[index].open_tap();
-            // rtnetlink reports if carrier has gone meanwhile.
-            if is_up(&self.slots[index].setup.device) {
-                self.set_link(index, true);
-            }
-        }
-    }
-
-    fn look_at_all_links(&mut self) {
-        for index in 0..self.slots.len() {
-            // A TAP device is not there before its port is.
-            self.slots[index].open_tap();
-            let up = is_up(&self.slots[index].setup.device);
-            self.set_link(index, up);
-        }
-        self.raise_queues();
-    }
-
-    /// Sets those of the node's queues up again that somebody has set down.
-    fn raise_queues(&self) {
-        let kernel = self.kernel.as_ref().map(|kernel| kernel.borrow());
-        kernel.iter().filter_map(|kernel| kernel.queues()).for_each(NodeQueues::raise);
-    }
-
-    fn set_link(&mut self, index: usize, up: bool) {
-        let slot = &mut self.slots[index];
-        if slot.set_up(up) {
-            let up = slot.up;
-            let port = PortNo(index as u16);
-            let named = (port, slot.setup.device.as_str());
-            let now = self.clock.now();
-            self.notes.carrier(now, &self.name, named, up);
-            self.feed(now, Input::Link { port, up });
         }
     }
 
@@ -431,6 +371,7 @@ impl<N: Inspect> Runtime<N> {
             mtu_bytes: slot.mtu().map(|bytes| bytes as u64),
             mtu_needed_bytes: slot.mtu_needed().map(|bytes| bytes as u64),
             counters: slot.counters(),
+            agent: slot.agent_status(),
         });
         Status {
             name: self.name.clone(),

@@ -28,7 +28,8 @@ impl<N: Inspect> Runtime<N> {
     /// When to wake up although nothing arrives. A wire that is not awaited
     /// ([`Node::awaited`](axon_node::Node::awaited)) may become free unnoticed until then.
     fn wake_at(&self) -> Option<Time> {
-        let wires = self.slots.iter().filter(|slot| slot.awaited);
+        // One whose far end is full is looked at when that end has spoken.
+        let wires = self.slots.iter().filter(|slot| slot.awaited && !slot.is_full());
         let wires = wires.filter_map(|slot| slot.busy_until).min();
         let grid = PACING_GRID.ticks();
         let wires = wires.map(|time| Time::from_ticks(time.ticks().next_multiple_of(grid)));
@@ -60,7 +61,7 @@ impl<N: Inspect> Runtime<N> {
                 Ready { ports, ..Ready::default() }
             }
             _ => {
-                let at_once = self.more || pause > Span::ZERO;
+                let at_once = self.more || pause > Span::ZERO || self.before_wait();
                 let ready = self.poll(if at_once { now } else { wake_at })?;
                 self.look_at = self.clock.now() + LOOK;
                 ready
@@ -75,6 +76,15 @@ impl<N: Inspect> Runtime<N> {
             self.counters.latest_us = self.counters.latest_us.max(late_us);
         }
         Ok(ready)
+    }
+
+    /// Prepares all ports for a wait; returns whether one has a reason not to wait.
+    fn before_wait(&mut self) -> bool {
+        let mut at_once = false;
+        for port in self.slots.iter_mut().filter_map(|slot| slot.port.as_mut()) {
+            at_once |= port.before_wait();
+        }
+        at_once
     }
 
     /// The ports that have frames; `None` if it takes a system call to know.
@@ -131,12 +141,18 @@ impl<N: Inspect> Runtime<N> {
         let now = self.clock.now();
         let due = self.more || self.node.deadline().is_some_and(|deadline| deadline <= now);
         let ports = of_port.iter().zip(&fds[fixed..]);
+        let has_frame = |index: usize| {
+            self.slots[index].port.as_ref().is_some_and(|port| port.has_frame() == Some(true))
+        };
         Ok(Ready {
             stop: woken(&fds[0]),
             links: woken(&fds[1]),
             status: requests > 2 && woken(&fds[2]),
             requests: fds[answering].iter().any(woken),
-            ports: ports.filter(|(_, fd)| due || woken(fd)).map(|(index, _)| *index).collect(),
+            ports: ports
+                .filter(|(index, fd)| due || woken(fd) || has_frame(**index))
+                .map(|(index, _)| *index)
+                .collect(),
         })
     }
 }

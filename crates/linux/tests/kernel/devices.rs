@@ -6,7 +6,6 @@ use crate::step::hex;
 use crate::{bpf, kernel, settings};
 use axon_linux::kernel::{Attachment, Kernel, KernelSettings, NodeQueue, Plane, Verdict};
 use axon_linux::packet::PacketPort;
-use axon_linux::port::Port;
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
@@ -85,7 +84,7 @@ pub fn node() {
     }
     let cases = cases();
     let send = |outside: &mut [PacketPort], port: PortNo, frame: &[u8]| {
-        outside[port.index() - 1].transmit(&[FrameBuf::new(frame)]).unwrap();
+        outside[port.index() - 1].send(&[FrameBuf::new(frame)]).unwrap();
     };
     send(&mut outside, HOSTS, &cases[0].2);
     let lost = || kernel.traffic(HOSTS).unwrap().lost_packets;
@@ -227,14 +226,14 @@ pub fn xdp() {
     let [mut host, mut axon] =
         ["out1", "out2"].map(|device| PacketPort::open(device, false).unwrap());
     let miss = frame(HOST, &[0x88, 0xb7]);
-    host.transmit(&[FrameBuf::new(&miss)]).unwrap();
+    host.send(&[FrameBuf::new(&miss)]).unwrap();
     assert_eq!(hex(&next(&mut inside, || "a miss".into())), hex(&miss));
     kernel.set_route(HOSTS, MacAddr(HOST), &Route::from([2, 7])).unwrap();
-    host.transmit(&[FrameBuf::new(&miss)]).unwrap();
+    host.send(&[FrameBuf::new(&miss)]).unwrap();
     let pushed = [&[0x10, 0, 0x80, 1, 0, 0x10, 7, 1], &miss[..]].concat();
     assert_eq!(hex(&next(&mut axon, || "pushed".into())), hex(&pushed));
     let back = [&[0x10, 0, 0x80, 1, 0, 0x10, 1, 7], &miss[..]].concat();
-    axon.transmit(&[FrameBuf::new(&back)]).unwrap();
+    axon.send(&[FrameBuf::new(&back)]).unwrap();
     assert_eq!(hex(&next(&mut host, || "stripped".into())), hex(&miss));
     // A bridge is a device whose driver has no XDP.
     ip("link add name slow type bridge");

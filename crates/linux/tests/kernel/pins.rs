@@ -5,7 +5,6 @@ use crate::step::hex;
 use crate::{BPF, alone, bpf, kernel, settings};
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
 use axon_linux::packet::PacketPort;
-use axon_linux::port::Port;
 use axon_node::{PortKind, RouteError};
 use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route};
 use aya::maps::{MapInfo, loaded_maps};
@@ -119,7 +118,7 @@ impl Outside {
 
     /// A frame of the host comes to the link, with `last` as the hop that is left.
     fn passes(&mut self, last: u8) {
-        self.host.transmit(&[FrameBuf::new(&frame())]).unwrap();
+        self.host.send(&[FrameBuf::new(&frame())]).unwrap();
         let came = next(&mut self.link, || "the switch does not forward".into());
         assert_eq!(hex(&came), hex(&pushed(last)));
     }
@@ -152,7 +151,7 @@ pub fn adopted() {
         for _ in 0..20 {
             outside.passes(7);
             let frames: Vec<FrameBuf> = (0..9).map(|_| FrameBuf::new(&frame())).collect();
-            outside.host.transmit(&frames).unwrap();
+            outside.host.send(&frames).unwrap();
             assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::Tc);
             receive(&mut outside.link, 9, || "a frame was lost".into());
         }
@@ -183,7 +182,7 @@ pub fn filtered() {
         // Replaced while frames pass.
         for _ in 0..20 {
             let frames: Vec<FrameBuf> = (0..9).map(|_| FrameBuf::new(&frame())).collect();
-            outside.host.transmit(&frames).unwrap();
+            outside.host.send(&frames).unwrap();
             assert_eq!(kernel.attach(HOSTS, "in1").unwrap(), Attachment::TcFilter);
             receive(&mut outside.link, 9, || "a frame was lost".into());
         }
@@ -358,7 +357,7 @@ pub fn gone() {
     own.vanish();
     assert!(!folder.exists());
     let mut inside = PacketPort::open("in1", false).unwrap();
-    outside.host.transmit(&[FrameBuf::new(&frame())]).unwrap();
+    outside.host.send(&[FrameBuf::new(&frame())]).unwrap();
     assert_eq!(next(&mut inside, || "to the stack".into()), frame());
 
     // A mount ends like a folder.

@@ -1,0 +1,375 @@
+//! The agent's side of an agent port.
+//!
+//! Heads and the agent's own buffers are slices of the shared memory: nothing is copied but what
+//! the agent itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)).
+
+use super::handshake::{self, Shared};
+use super::layout::{
+    AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADER_WORDS_END, HEADROOM, Kind,
+    Layout, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
+};
+use super::memory::Memory;
+use super::ring::{BadCursor, Bell, Receiver, Sender};
+use axon_agents::node::HEAD_ROOM_BYTES;
+use axon_agents::{Full, Outbox, Packet};
+use axon_cache::Handle;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// A packet that the agent holds.
+#[derive(Clone, Copy)]
+struct Held {
+    handle: Handle,
+    chunk: u32,
+    /// Where in the chunk the head begins, in bytes.
+    offset: u32,
+    head_bytes: u32,
+    /// Bytes of the payload that follow the head in the chunk.
+    payload_bytes: u32,
+    frame_bytes: u32,
+}
+
+const NONE: Held = Held {
+    handle: Handle::NONE,
+    chunk: 0,
+    offset: 0,
+    head_bytes: 0,
+    payload_bytes: 0,
+    frame_bytes: 0,
+};
+
+/// What the switch has for the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// A packet, which the agent holds from now on.
+    Packet(Packet),
+    /// A part of a payload that it has fetched; see [`Client::fetched`].
+    Payload(Fetched),
+}
+
+/// A part of a payload, in the shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The packet.
+    pub handle: Handle,
+    /// Where the part begins in the frame as it came in, in bytes.
+    pub offset: usize,
+    at: usize,
+    bytes: usize,
+    /// To be given back to the free ones afterwards.
+    buffer: Option<u32>,
+}
+
+/// An attached agent.
+pub struct Client {
+    memory: Memory,
+    layout: Layout,
+    from_switch: Receiver,
+    to_switch: Sender,
+    agent_bell: Bell,
+    switch_bell: Bell,
+    stream: UnixStream,
+    /// By number of the payload buffer, which is the low half of a handle.
+    held: Vec<Held>,
+    free_buffers: Vec<u32>,
+    /// What is to be fetched when there is a buffer for it.
+    to_fetch: VecDeque<Descriptor>,
+    /// Parts of payloads that need not be fetched.
+    here: VecDeque<Fetched>,
+    /// The switch has done what it never does.
+    broken: bool,
+}
+
+impl Client {
+    /// Attaches an agent of this name, at most 48 bytes, at the socket of an agent port.
+    ///
+    /// # Errors
+    /// What `connect(2)` answers, or why the switch refuses the agent.
+    pub fn connect(socket: &Path, name: &str) -> io::Result<Client> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.write_all(&handshake::hello(name))?;
+        let Shared { memory_bytes, memory, agent_bell, switch_bell } =
+            handshake::parse_answer(&stream)?;
+        let memory = Memory::open(memory.as_fd(), memory_bytes)?;
+        let invalid = |why: String| io::Error::new(ErrorKind::InvalidData, why);
+        let mut header = [0; HEADER_WORDS_END];
+        if memory_bytes < super::layout::HEADER_BYTES {
+            return Err(invalid(format!("a memory of {memory_bytes} bytes")));
+        }
+        memory.read(0, &mut header);
+        let layout = Layout::parse(&header, memory_bytes).map_err(invalid)?;
+        let slots = layout.ring_slots;
+        let (to, from) = (layout.to_agent(), layout.from_agent());
+        Ok(Client {
+            from_switch: Receiver::new(to, TO_AGENT_TAIL, TO_AGENT_HEAD, slots),
+            to_switch: Sender::new(from, FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
+            agent_bell: Bell::of(agent_bell, AGENT_SLEEPS),
+            switch_bell: Bell::of(switch_bell, SWITCH_SLEEPS),
+            stream,
+            held: vec![NONE; layout.payloads],
+            free_buffers: (0..layout.buffers as u32).rev().collect(),
+            to_fetch: VecDeque::new(),
+            here: VecDeque::new(),
+            broken: false,
+            memory,
+            layout,
+        })
+    }
+
+    /// The sizes of the shared memory.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The next packet or payload, if there is one.
+    ///
+    /// # Errors
+    /// The switch has broken the protocol: this attachment is of no more use.
+    pub fn next_given(&mut self) -> io::Result<Option<Given>> {
+        if let Some(fetched) = self.here.pop_front() {
+            return Ok(Some(Given::Payload(fetched)));
+        }
+        loop {
+            let words = self.from_switch.pop(&self.memory).map_err(bad_cursor)?;
+            let Some(words) = words.filter(|_| !self.broken) else {
+                return if self.broken { Err(protocol("a full ring")) } else { Ok(None) };
+            };
+            let Ok(descriptor) = Descriptor::from_words(words) else {
+                return Err(protocol("an unknown descriptor"));
+            };
+            let Descriptor { handle, offset, buffer, bytes, .. } = descriptor;
+            match descriptor.kind {
+                Kind::Packet => return self.hold(&descriptor).map(|p| Some(Given::Packet(p))),
+                Kind::Payload if (buffer as usize) < self.layout.buffers => {
+                    let at = self.layout.buffer_at(buffer as usize);
+                    let (offset, bytes) = (offset as usize, bytes as usize);
+                    let buffer = Some(buffer);
+                    return Ok(Some(Given::Payload(Fetched { handle, offset, at, bytes, buffer })));
+                }
+                Kind::Returned if (buffer as usize) < self.layout.buffers => {
+                    self.free_buffer(buffer);
+                }
+                _ => return Err(protocol("a descriptor that is not for an agent")),
+            }
+        }
+    }
+
+    /// The bytes of a part of a payload. Once this was called, its buffer is used again.
+    pub fn fetched(&mut self, fetched: Fetched) -> &mut [u8] {
+        if let Some(buffer) = fetched.buffer {
+            self.free_buffers.push(buffer);
+        }
+        self.memory.slice(fetched.at, fetched.bytes)
+    }
+
+    /// Holds a packet. One that had its payload buffer before was taken away, for the agent had
+    /// held it for too long: its chunk goes back.
+    fn hold(&mut self, descriptor: &Descriptor) -> io::Result<Packet> {
+        let Descriptor { handle, chunk, offset, head_bytes: copied, bytes, .. } = *descriptor;
+        let index = number(handle);
+        let Some(place) = self.held.get_mut(index).filter(|_| {
+            (chunk as usize) < self.layout.chunks
+                && u64::from(offset) + u64::from(copied) <= self.layout.chunk_bytes as u64
+        }) else {
+            return Err(protocol("a packet without a place"));
+        };
+        let head_bytes = copied.min(self.layout.head_bytes as u32);
+        let payload_bytes = copied - head_bytes;
+        let held = Held { handle, chunk, offset, head_bytes, payload_bytes, frame_bytes: bytes };
+        let old = std::mem::replace(place, held);
+        if old.handle != Handle::NONE {
+            self.push(Descriptor { chunk: old.chunk, ..Descriptor::new(Kind::Drop, old.handle) });
+        }
+        Ok(Packet { handle, head_bytes: head_bytes as usize, frame_bytes: bytes as usize })
+    }
+
+    fn held(&self, handle: Handle) -> Option<Held> {
+        self.held.get(number(handle)).copied().filter(|held| held.handle == handle)
+    }
+
+    /// Takes a packet out of the held ones.
+    fn take(&mut self, handle: Handle) -> Option<Held> {
+        let place = self.held.get_mut(number(handle)).filter(|held| held.handle == handle)?;
+        let taken = std::mem::replace(place, NONE);
+        // What was asked for lies in a chunk that goes back.
+        self.here.retain(|fetched| fetched.handle != handle);
+        Some(taken)
+    }
+
+    /// Uses a buffer again: for what waits to be fetched, or it is free.
+    fn free_buffer(&mut self, buffer: u32) {
+        match self.to_fetch.pop_front() {
+            Some(fetch) => self.push(Descriptor { buffer, ..fetch }),
+            None => self.free_buffers.push(buffer),
+        }
+    }
+
+    fn push(&mut self, descriptor: Descriptor) {
+        // There is room for one answer to everything that the switch has given.
+        self.broken |= !matches!(self.to_switch.push(&self.memory, &descriptor), Ok(true));
+    }
+
+    /// An answer to a packet with its head as it is now.
+    fn answer(&mut self, kind: Kind, handle: Handle) -> Descriptor {
+        let mut answer = Descriptor::new(kind, handle);
+        // The switch refuses and counts a handle of no held packet.
+        if let Some(held) = self.take(handle) {
+            (answer.chunk, answer.offset) = (held.chunk, held.offset);
+            answer.head_bytes = held.head_bytes + held.payload_bytes;
+        }
+        answer
+    }
+
+    /// Shows the switch all answers so far, and that what was read is read.
+    pub fn flush(&mut self) {
+        while let Some(buffer) = self.free_buffers.pop_if(|_| !self.to_fetch.is_empty()) {
+            self.free_buffer(buffer);
+        }
+        self.from_switch.publish(&self.memory);
+        self.to_switch.publish(&self.memory);
+        self.switch_bell.ring(&self.memory);
+    }
+
+    /// Waits until the switch has something, at most for `timeout`.
+    ///
+    /// # Errors
+    /// `ConnectionAborted` when the switch has ended the attachment.
+    pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        self.agent_bell.sleep(&self.memory);
+        if !self.from_switch.is_empty(&self.memory) {
+            self.agent_bell.awake(&self.memory);
+            return Ok(());
+        }
+        let mut fds = [
+            PollFd::new(self.agent_bell.fd(), PollFlags::POLLIN),
+            PollFd::new(self.stream.as_fd(), PollFlags::POLLIN),
+        ];
+        match ppoll(&mut fds, Some(TimeSpec::from_duration(timeout)), None) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let woken = fds.map(|fd| fd.revents().is_some_and(|events| !events.is_empty()));
+        self.agent_bell.awake(&self.memory);
+        if woken[0] {
+            self.agent_bell.clear();
+        }
+        if woken[1] && self.from_switch.is_empty(&self.memory) {
+            let why = "the switch has ended the attachment";
+            return Err(io::Error::new(ErrorKind::ConnectionAborted, why));
+        }
+        Ok(())
+    }
+}
+
+/// The number of a payload buffer: the low 16 bits of a handle.
+#[inline]
+fn number(handle: Handle) -> usize {
+    handle.raw() as usize & 0xffff
+}
+
+fn protocol(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("the switch has broken the protocol: {what}"))
+}
+
+fn bad_cursor(cursor: BadCursor) -> io::Error {
+    protocol(&format!("{} descriptors in a ring", cursor.0))
+}
+
+impl Outbox for Client {
+    fn head(&mut self, handle: Handle) -> Option<&mut [u8]> {
+        let held = self.held(handle)?;
+        let at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
+        Some(self.memory.slice(at, held.head_bytes as usize))
+    }
+
+    fn payload(&mut self, handle: Handle) -> Option<&mut [u8]> {
+        let held = self.held(handle)?;
+        let head_at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
+        let (at, bytes) = (head_at + held.head_bytes as usize, held.payload_bytes as usize);
+        Some(self.memory.slice(at, bytes))
+    }
+
+    fn resize_head(&mut self, handle: Handle, bytes: usize) -> bool {
+        let Some(held) = self.held(handle) else { return false };
+        let Some(offset) = (held.offset as usize + held.head_bytes as usize).checked_sub(bytes)
+        else {
+            return false;
+        };
+        if offset < HEADROOM - HEAD_ROOM_BYTES {
+            return false;
+        }
+        if let Some(place) = self.held.get_mut(number(handle)) {
+            (place.offset, place.head_bytes) = (offset as u32, bytes as u32);
+        }
+        true
+    }
+
+    fn forward(&mut self, handle: Handle) {
+        let answer = self.answer(Kind::Forward, handle);
+        self.push(answer);
+    }
+
+    fn drop(&mut self, handle: Handle) {
+        let answer = self.answer(Kind::Drop, handle);
+        self.push(answer);
+    }
+
+    fn fetch(&mut self, handle: Handle, offset: usize, bytes: usize) {
+        let Some(held) = self.held(handle) else {
+            return self.push(Descriptor::new(Kind::Drop, handle));
+        };
+        let end = offset.saturating_add(bytes).min(held.frame_bytes as usize);
+        let offset = offset.min(end);
+        let bytes = end - offset;
+        if !self.layout.stays {
+            let at = self.layout.chunk_at(held.chunk as usize) + HEADROOM + offset;
+            self.here.push_back(Fetched { handle, offset, at, bytes, buffer: None });
+            return;
+        }
+        let fetch = Descriptor {
+            chunk: held.chunk,
+            offset: offset as u32,
+            bytes: bytes as u32,
+            ..Descriptor::new(Kind::Fetch, handle)
+        };
+        match self.free_buffers.pop() {
+            Some(buffer) => self.push(Descriptor { buffer, ..fetch }),
+            None => self.to_fetch.push_back(fetch),
+        }
+    }
+
+    fn replace(&mut self, handle: Handle, payload: &[u8]) -> Result<(), Full> {
+        let Some(held) = self.held(handle) else {
+            self.push(Descriptor::new(Kind::Drop, handle));
+            return Ok(());
+        };
+        if held.head_bytes as usize + payload.len() > self.layout.buffer_bytes {
+            return Err(Full);
+        }
+        let buffer = self.free_buffers.pop().ok_or(Full)?;
+        let at = self.layout.buffer_at(buffer as usize);
+        self.memory.write(at, payload);
+        let answer = self.answer(Kind::Replace, handle);
+        let (head_bytes, bytes) = (held.head_bytes, payload.len() as u32);
+        self.push(Descriptor { head_bytes, buffer, bytes, ..answer });
+        Ok(())
+    }
+
+    fn send(&mut self, frame: &[u8]) -> Result<(), Full> {
+        if frame.is_empty() || frame.len() > self.layout.buffer_bytes {
+            return Err(Full);
+        }
+        let buffer = self.free_buffers.pop().ok_or(Full)?;
+        self.memory.write(self.layout.buffer_at(buffer as usize), frame);
+        let bytes = frame.len() as u32;
+        self.push(Descriptor { buffer, bytes, ..Descriptor::new(Kind::Send, Handle::NONE) });
+        Ok(())
+    }
+}

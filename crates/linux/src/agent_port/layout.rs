@@ -1,0 +1,352 @@
+//! The shared memory of an agent port, version [`VERSION`]: where everything lies, and what a
+//! descriptor says. Both sides use this file, and a client in another language follows it.
+//!
+//! All numbers are little-endian. From the start of the memory:
+//!
+//! ```text
+//! header       4,096 bytes: the sizes below, then the cursors and the sleep flags
+//! ring         to the agent: `ring_slots` descriptors of 32 bytes
+//! ring         from the agent: the same
+//! head chunks  `chunks` pieces of `chunk_bytes`: `headroom` free bytes, then the head of a frame;
+//!              behind it the payload, where that does not stay in the switch
+//! buffers      `buffers` pieces of `buffer_bytes`, which belong to the agent at the start
+//! ```
+//!
+//! A ring has one producer and one consumer. Cursors count descriptors since the start, modulo
+//! 2^32, and the slot of a descriptor is its cursor modulo `ring_slots`, a power of two. A producer
+//! writes slots and then its cursor (`tail`) with release order; a consumer reads that with acquire
+//! order, reads the slots, and then writes its own (`head`) with release order. So each slot is
+//! written by one side at a time.
+//!
+//! A ring holds one descriptor for each chunk and buffer, so an agent that reads before it answers
+//! never finds its ring full, nor does the switch.
+
+use axon_agents::node::HEAD_ROOM_BYTES;
+use axon_cache::Handle;
+
+/// The first eight bytes of the memory and of both messages of the handshake.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
+/// The version of this layout and of its descriptors. Both sides must have the same.
+pub const VERSION: u32 = 1;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 4096;
+/// Bytes of a descriptor.
+pub const DESCRIPTOR_BYTES: usize = 32;
+/// Chunks, buffers and cursors begin at multiples of this, a cache line of the CPUs in use.
+const LINE: usize = 64;
+/// Free bytes before the head in its chunk, for an agent that makes the head longer: whole lines.
+pub const HEADROOM: usize = HEAD_ROOM_BYTES.next_multiple_of(LINE);
+/// Areas begin at multiples of this.
+const PAGE: usize = 4096;
+
+/// Where in the header the number of descriptors that the switch has written for the agent is.
+pub const TO_AGENT_TAIL: usize = 1024;
+/// How many of them the agent has read.
+pub const TO_AGENT_HEAD: usize = 1152;
+/// How many descriptors the agent has written.
+pub const FROM_AGENT_TAIL: usize = 1280;
+/// How many of them the switch has read.
+pub const FROM_AGENT_HEAD: usize = 1408;
+/// Not 0 while the agent sleeps and wants to be woken.
+pub const AGENT_SLEEPS: usize = 1536;
+/// The same of the switch.
+pub const SWITCH_SLEEPS: usize = 1664;
+
+/// The sizes of one agent's memory. Each is below 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Descriptors that a ring holds, a power of two.
+    pub ring_slots: usize,
+    /// Head chunks.
+    pub chunks: usize,
+    /// Bytes of a chunk.
+    pub chunk_bytes: usize,
+    /// The most bytes of a frame that are its head.
+    pub head_bytes: usize,
+    /// Buffers of the agent.
+    pub buffers: usize,
+    /// Bytes of a buffer: the longest frame, without FCS.
+    pub buffer_bytes: usize,
+    /// Payload buffers of the switch: handles name buffers 0 up to this.
+    pub payloads: usize,
+    /// Whether payloads stay in the switch. Otherwise a chunk has the whole frame.
+    pub stays: bool,
+}
+
+impl Layout {
+    /// The layout for so many payload buffers and buffers of the agent, heads and frames of so many
+    /// bytes.
+    pub fn new(
+        (payloads, buffers): (usize, usize),
+        head_bytes: usize,
+        frame_bytes_max: usize,
+        stays: bool,
+    ) -> Layout {
+        let head_bytes = head_bytes.min(frame_bytes_max);
+        let copied_bytes = if stays { head_bytes } else { frame_bytes_max };
+        // Half of the chunks may be with packets that the agent has held for too long.
+        let chunks = 2 * payloads;
+        Layout {
+            ring_slots: (chunks + buffers).next_power_of_two(),
+            chunks,
+            chunk_bytes: (HEADROOM + copied_bytes).next_multiple_of(LINE),
+            head_bytes,
+            buffers,
+            buffer_bytes: frame_bytes_max.next_multiple_of(LINE),
+            payloads,
+            stays,
+        }
+    }
+
+    /// How many bytes of a frame of `frame_bytes` the switch puts into a chunk.
+    #[inline]
+    pub fn copied_bytes(&self, frame_bytes: usize) -> usize {
+        frame_bytes.min(if self.stays { self.head_bytes } else { self.buffer_bytes })
+    }
+
+    /// Where the ring to the agent begins.
+    pub const fn to_agent(&self) -> usize {
+        HEADER_BYTES
+    }
+
+    /// Where the ring from the agent begins.
+    pub fn from_agent(&self) -> usize {
+        (self.to_agent() + self.ring_slots * DESCRIPTOR_BYTES).next_multiple_of(PAGE)
+    }
+
+    /// Where chunk `number` begins.
+    pub fn chunk_at(&self, number: usize) -> usize {
+        let first = self.from_agent() + self.ring_slots * DESCRIPTOR_BYTES;
+        first.next_multiple_of(PAGE) + number * self.chunk_bytes
+    }
+
+    /// Where buffer `number` begins.
+    pub fn buffer_at(&self, number: usize) -> usize {
+        self.chunk_at(self.chunks).next_multiple_of(PAGE) + number * self.buffer_bytes
+    }
+
+    /// Bytes of the whole memory.
+    pub fn memory_bytes(&self) -> usize {
+        self.buffer_at(self.buffers).next_multiple_of(PAGE)
+    }
+
+    /// The header as it begins: magic, version, sizes, places; see [`Layout::parse`].
+    pub fn emit(&self) -> [u8; HEADER_WORDS_END] {
+        let mut header = [0; HEADER_WORDS_END];
+        header[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        let words = [
+            VERSION as usize,
+            self.ring_slots,
+            self.chunks,
+            self.chunk_bytes,
+            HEADROOM,
+            self.head_bytes,
+            self.buffers,
+            self.buffer_bytes,
+            self.payloads,
+            usize::from(self.stays),
+            self.to_agent(),
+            self.from_agent(),
+            self.chunk_at(0),
+            self.buffer_at(0),
+            self.memory_bytes(),
+        ];
+        for (place, word) in header[8..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&(word as u32).to_le_bytes());
+        }
+        header
+    }
+
+    /// Reads the header of a memory of `memory_bytes`, for the agent.
+    ///
+    /// # Errors
+    /// What was found and what was expected.
+    pub fn parse(header: &[u8; HEADER_WORDS_END], memory_bytes: usize) -> Result<Layout, String> {
+        let word = |index: usize| {
+            let at = 8 + 4 * index;
+            header.get(at..at + 4).map_or(0, |bytes| {
+                u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize
+            })
+        };
+        if header[..8] != MAGIC.to_le_bytes() {
+            return Err("this is not the memory of an agent port".to_owned());
+        }
+        if word(0) != VERSION as usize {
+            return Err(format!("memory of version {}, expected version {VERSION}", word(0)));
+        }
+        let layout = Layout {
+            ring_slots: word(1),
+            chunks: word(2),
+            chunk_bytes: word(3),
+            head_bytes: word(5),
+            buffers: word(6),
+            buffer_bytes: word(7),
+            payloads: word(8),
+            stays: word(9) != 0,
+        };
+        let fits = HEADROOM + layout.copied_bytes(layout.buffer_bytes) <= layout.chunk_bytes
+            && layout.chunks == 2 * layout.payloads;
+        if !fits || layout.emit() != *header || layout.memory_bytes() != memory_bytes {
+            return Err(format!("the header says {layout:?}, which {memory_bytes} bytes are not"));
+        }
+        Ok(layout)
+    }
+}
+
+/// Where the sizes in the header end.
+pub const HEADER_WORDS_END: usize = 8 + 15 * 4;
+
+/// What a descriptor asks or says. The numbers are those in the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// To the agent: a packet. `chunk` has its first `head_bytes` bytes from `offset` on, all where
+    /// payloads do not stay; `bytes` is the length of the whole frame.
+    Packet = 1,
+    /// To the agent: `bytes` bytes of the frame from `offset` on are in `buffer`, as it asked, or
+    /// as there are; none if the handle was refused. The buffer is the agent's again.
+    Payload = 2,
+    /// To the agent: `buffer` is the agent's again.
+    Returned = 3,
+    /// From the agent: send the packet. What its `chunk` had of it is now `head_bytes` bytes from
+    /// `offset` on; the rest is as it came.
+    Forward = 16,
+    /// From the agent: drop the packet.
+    Drop = 17,
+    /// From the agent: copy `bytes` bytes of the frame in `chunk`, as it came in, from `offset` on
+    /// to `buffer`. Where payloads do not stay the agent has them.
+    Fetch = 18,
+    /// From the agent: send `head_bytes` bytes of `chunk` from `offset` on, and behind them the
+    /// first `bytes` bytes in `buffer`, in place of the packet.
+    Replace = 19,
+    /// From the agent: send the first `bytes` bytes in `buffer`, a frame of the agent's own.
+    Send = 20,
+}
+
+impl Kind {
+    fn from_number(number: u32) -> Option<Kind> {
+        use Kind::*;
+        let all = [Packet, Payload, Returned, Forward, Drop, Fetch, Replace, Send];
+        all.into_iter().find(|kind| *kind as u32 == number)
+    }
+}
+
+/// One entry of a ring. What a kind does not use is 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Descriptor {
+    /// What it asks or says.
+    pub kind: Kind,
+    /// The packet.
+    pub handle: Handle,
+    /// A head chunk, by number.
+    pub chunk: u32,
+    /// In bytes, from the start of the chunk or of the frame.
+    pub offset: u32,
+    /// In bytes.
+    pub head_bytes: u32,
+    /// A buffer of the agent, by number.
+    pub buffer: u32,
+    /// In bytes.
+    pub bytes: u32,
+}
+
+impl Descriptor {
+    /// One that names a packet and no more.
+    pub fn new(kind: Kind, handle: Handle) -> Descriptor {
+        Descriptor { kind, handle, chunk: 0, offset: 0, head_bytes: 0, buffer: 0, bytes: 0 }
+    }
+
+    /// The four words in the memory: kind and chunk, handle, offset and `head_bytes`, buffer and
+    /// `bytes`; the first of each pair is in the low half.
+    pub fn words(&self) -> [u64; 4] {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        [
+            pair(self.kind as u32, self.chunk),
+            self.handle.raw(),
+            pair(self.offset, self.head_bytes),
+            pair(self.buffer, self.bytes),
+        ]
+    }
+
+    /// The descriptor in four words.
+    ///
+    /// # Errors
+    /// There is no kind of this number.
+    pub fn from_words(words: [u64; 4]) -> Result<Descriptor, u32> {
+        let pair = |word: u64| (word as u32, (word >> 32) as u32);
+        let [(number, chunk), (offset, head_bytes), (buffer, bytes)] =
+            [pair(words[0]), pair(words[2]), pair(words[3])];
+        let kind = Kind::from_number(number).ok_or(number)?;
+        let handle = Handle::from_raw(words[1]);
+        Ok(Descriptor { kind, handle, chunk, offset, head_bytes, buffer, bytes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn areas_follow_each_other_and_do_not_overlap() {
+        for (payloads, head, stays) in [(1, 0, true), (384, 128, true), (1000, 128, false)] {
+            let layout = Layout::new((payloads, 64), head, 9018, stays);
+            assert!(layout.ring_slots.is_power_of_two());
+            assert!(layout.ring_slots >= layout.chunks + layout.buffers);
+            let ring = layout.ring_slots * DESCRIPTOR_BYTES;
+            assert!(layout.from_agent() >= layout.to_agent() + ring);
+            assert!(layout.chunk_at(0) >= layout.from_agent() + ring);
+            assert!(layout.buffer_at(0) >= layout.chunk_at(layout.chunks));
+            assert!(layout.memory_bytes() >= layout.buffer_at(layout.buffers));
+            assert!(layout.chunk_bytes >= HEADROOM + layout.copied_bytes(9018));
+            assert_eq!(layout.chunk_at(1) % LINE + layout.buffer_at(1) % LINE, 0);
+            assert_eq!(layout.copied_bytes(9018), if stays { head } else { 9018 });
+        }
+    }
+
+    #[test]
+    fn a_header_is_read_as_it_was_written_and_another_version_is_refused() {
+        let layout = Layout::new((384, 64), 128, 1518, true);
+        let header = layout.emit();
+        assert_eq!(Layout::parse(&header, layout.memory_bytes()), Ok(layout));
+        assert!(Layout::parse(&header, layout.memory_bytes() - 1).is_err());
+        for at in 0..HEADER_WORDS_END {
+            let mut damaged = header;
+            damaged[at] ^= 0x40;
+            assert!(Layout::parse(&damaged, layout.memory_bytes()).is_err(), "byte {at}");
+        }
+        let mut newer = header;
+        newer[8] = 2;
+        let error = Layout::parse(&newer, layout.memory_bytes()).unwrap_err();
+        assert_eq!(error, "memory of version 2, expected version 1");
+    }
+
+    #[test]
+    fn a_descriptor_is_read_as_it_was_written_and_an_unknown_kind_is_refused() {
+        let handle = Handle::from_raw(0x0123_4567_89ab_cdef);
+        for number in 0..64 {
+            let Some(kind) = Kind::from_number(number) else {
+                assert_eq!(Descriptor::from_words([u64::from(number), 0, 0, 0]), Err(number));
+                continue;
+            };
+            let (chunk, offset, head_bytes, buffer, bytes) = (1, 2, 3, 4, u32::MAX);
+            let whole = Descriptor { kind, handle, chunk, offset, head_bytes, buffer, bytes };
+            assert_eq!(Descriptor::from_words(whole.words()), Ok(whole));
+        }
+        let words = Descriptor { chunk: 1, bytes: 5, ..Descriptor::new(Kind::Forward, handle) };
+        assert_eq!(words.words(), [1 << 32 | 16, handle.raw(), 0, 5 << 32]);
+    }
+
+    #[test]
+    fn no_two_cursors_share_a_cache_line_pair() {
+        let all = [
+            TO_AGENT_TAIL,
+            TO_AGENT_HEAD,
+            FROM_AGENT_TAIL,
+            FROM_AGENT_HEAD,
+            AGENT_SLEEPS,
+            SWITCH_SLEEPS,
+        ];
+        assert!(all.windows(2).all(|pair| pair[1] - pair[0] >= 128));
+        assert!(all[0] >= HEADER_WORDS_END && all[5] < HEADER_BYTES);
+    }
+}

@@ -1,0 +1,171 @@
+//! Memory that a switch and one agent share, and the only unsafe code of agent ports.
+//!
+//! The other process may write anywhere at any time. So the switch makes no reference to bytes of
+//! it: it copies in and out by raw pointers, and what it decides on it reads once, as an atomic.
+//! The agent trusts the switch, and has its chunks and buffers as slices.
+
+use nix::fcntl::{FcntlArg, SealFlag, fcntl};
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// A mapped memfd. Offsets are bytes from its start; those beyond its end panic, so callers check
+/// what the other side says first.
+pub struct Memory {
+    base: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone and may be used from any one thread.
+unsafe impl Send for Memory {}
+
+impl Memory {
+    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so that an
+    /// access within it never faults.
+    ///
+    /// # Errors
+    /// What the kernel answers: ENOMEM, EMFILE.
+    pub fn create(bytes: usize) -> io::Result<(OwnedFd, Memory)> {
+        let flags = MFdFlags::MFD_CLOEXEC | MFdFlags::MFD_ALLOW_SEALING;
+        let fd = memfd_create(c"axon-agent-port", flags)?;
+        nix::unistd::ftruncate(&fd, bytes as i64)?;
+        let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
+        fcntl(&fd, FcntlArg::F_ADD_SEALS(seals))?;
+        let memory = Memory::map(fd.as_fd(), bytes)?;
+        Ok((fd, memory))
+    }
+
+    /// Maps the memory that the other side has made.
+    ///
+    /// # Errors
+    /// It can still change its length, or has another one than `bytes`; or as
+    /// [`create`](Memory::create).
+    pub fn open(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Memory> {
+        let seals = SealFlag::from_bits_truncate(fcntl(fd, FcntlArg::F_GET_SEALS)?);
+        let length = nix::sys::stat::fstat(fd)?.st_size;
+        if !seals.contains(SealFlag::F_SEAL_SHRINK) || length != bytes as i64 {
+            let why = format!("memory of {length} bytes, expected {bytes} bytes sealed");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+        Memory::map(fd, bytes)
+    }
+
+    fn map(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Memory> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        // SAFETY: a new mapping at an address of the kernel's choice; it aliases nothing here.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Memory { base, bytes })
+    }
+
+    /// The place of `count` bytes at `offset`, all of which are mapped, aligned to `align`.
+    #[inline]
+    fn place(&self, offset: usize, count: usize, align: usize) -> NonNull<u8> {
+        let inside = offset.checked_add(count).is_some_and(|end| end <= self.bytes);
+        assert!(
+            inside && offset.is_multiple_of(align),
+            "{count} bytes at {offset} of shared memory"
+        );
+        // SAFETY: the offset lies within the mapping, as was just checked.
+        unsafe { self.base.add(offset) }
+    }
+
+    /// A cursor or a flag.
+    #[inline]
+    pub fn word(&self, offset: usize) -> &AtomicU32 {
+        let place = self.place(offset, 4, 4);
+        // SAFETY: mapped for as long as `self`, aligned (a mapping begins at a page), and both
+        // sides use it atomically only.
+        unsafe { AtomicU32::from_ptr(place.cast().as_ptr()) }
+    }
+
+    /// A word of a descriptor.
+    #[inline]
+    pub fn long(&self, offset: usize) -> &AtomicU64 {
+        let place = self.place(offset, 8, 8);
+        // SAFETY: as in `word`.
+        unsafe { AtomicU64::from_ptr(place.cast().as_ptr()) }
+    }
+
+    /// Copies `bytes` to `offset`.
+    #[inline]
+    pub fn write(&self, offset: usize, bytes: &[u8]) {
+        let place = self.place(offset, bytes.len(), 1);
+        // SAFETY: all of it is mapped, and nothing of this process is there, so they do not
+        // overlap. The other process may write at the same time: then the bytes are any mixture,
+        // which is what it gets for that.
+        unsafe { place.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) }
+    }
+
+    /// Copies what is at `offset` to `to`. The other process may change it meanwhile: the copy may
+    /// be any bytes, and is what counts from then on.
+    #[inline]
+    pub fn read(&self, offset: usize, to: &mut [u8]) {
+        let place = self.place(offset, to.len(), 1);
+        // SAFETY: as in `write`; every value of a byte is valid.
+        unsafe { place.copy_to_nonoverlapping(NonNull::from(&mut *to).cast(), to.len()) }
+    }
+
+    /// The bytes at `offset`, for the side that they belong to by the descriptors. Only the agent
+    /// uses this: the switch does not write to what it has handed over until that is handed back.
+    #[inline]
+    pub(super) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
+        let place = self.place(offset, count, 1);
+        // SAFETY: mapped and initialised (a memfd begins as zeros); `&mut self` makes it the only
+        // slice of this process, and by the protocol the other process leaves it alone.
+        unsafe { std::slice::from_raw_parts_mut(place.as_ptr(), count) }
+    }
+}
+
+impl std::ops::Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: exactly the mapping that `map` made; nothing borrows from it any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::Ordering;
+
+    #[test]
+    fn both_sides_see_what_either_has_written() {
+        let (fd, switch) = Memory::create(8192).unwrap();
+        let mut agent = Memory::open(fd.as_fd(), 8192).unwrap();
+        switch.write(100, b"head");
+        assert_eq!(agent.slice(100, 4), b"head");
+        agent.slice(100, 4).copy_from_slice(b"HEAD");
+        let mut copy = [0; 4];
+        switch.read(100, &mut copy);
+        assert_eq!(&copy, b"HEAD");
+        switch.word(4096).store(7, Ordering::Release);
+        assert_eq!(agent.long(4096).load(Ordering::Acquire), 7);
+    }
+
+    #[test]
+    fn nobody_can_change_the_length_of_a_memory_and_one_of_another_length_is_refused() {
+        let (fd, _memory) = Memory::create(8192).unwrap();
+        assert!(nix::unistd::ftruncate(&fd, 4096).is_err());
+        assert!(nix::unistd::ftruncate(&fd, 16384).is_err());
+        assert!(Memory::open(fd.as_fd(), 4096).is_err());
+        let open = memfd_create(c"unsealed", MFdFlags::MFD_ALLOW_SEALING).unwrap();
+        nix::unistd::ftruncate(&open, 8192).unwrap();
+        assert!(Memory::open(open.as_fd(), 8192).is_err());
+    }
+
+    #[test]
+    #[should_panic(expected = "of shared memory")]
+    fn what_lies_beyond_the_memory_is_never_touched() {
+        let (_fd, memory) = Memory::create(4096).unwrap();
+        memory.read(4090, &mut [0; 7]);
+    }
+}

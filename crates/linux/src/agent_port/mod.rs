@@ -1,0 +1,30 @@
+//! Agent ports: shared memory between a switch and a program that looks at packets.
+//!
+//! An [`AgentPort`] is a port like every other, whose far end is an agent: what the plane sends by
+//! it goes to the agent, and what the agent forwards or sends comes in by it. The agent gets the
+//! head of a packet and a handle; the payload stays with the switch ([`axon_cache`]) until the
+//! agent has decided. While the agent has no room, the wire of the port is busy, so that packets
+//! wait in the queues of the plane. The port has carrier while an agent is attached.
+//!
+//! One file is both sides' own: [`layout`]. [`session`](self) is the switch's side of the rings,
+//! [`client`] the agent's, and [`runner`] runs an [`axon_agents::Agent`] on that.
+
+mod broken;
+pub mod client;
+mod counters;
+pub mod handshake;
+pub mod layout;
+pub mod live;
+pub mod memory;
+mod port;
+pub mod ring;
+pub mod runner;
+mod session;
+mod setup;
+
+pub use broken::Broken;
+pub use counters::{AgentCounters, AgentStatus};
+pub use port::AgentPort;
+pub use setup::{AgentPortSetup, SetupError};
+
+pub use axon_agents::node::{PayloadMode, WhenFull};

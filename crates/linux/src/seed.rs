@@ -1,0 +1,14 @@
+//! Seeds of nodes and of what they keep.
+
+use anyhow::{Context, Result};
+use std::fs::File;
+use std::io::Read;
+
+/// Unpredictable bits. The device blocks at boot until the kernel has some.
+pub(crate) fn seed() -> Result<u64> {
+    let mut bytes = [0; 8];
+    File::open("/dev/random")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .context("cannot read /dev/random")?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,335 @@
+//! Agents that break the shared memory, forge, die or stall: they lose their own packets and
+//! nothing else.
+
+use crate::support::{LIMIT, Switch, bytes, numbered, packet};
+use axon_agents::Outbox;
+use axon_cache::Handle;
+use axon_linux::agent_port::handshake::{self, Shared};
+use axon_linux::agent_port::layout::{
+    DESCRIPTOR_BYTES, Descriptor, FROM_AGENT_TAIL, HEADROOM, Kind, Layout, TO_AGENT_HEAD,
+    TO_AGENT_TAIL,
+};
+use axon_linux::agent_port::memory::Memory;
+use axon_linux::agent_port::{AgentPortSetup, PayloadMode};
+use axon_linux::port::Port;
+use axon_wire::{Frame, Span};
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+/// An agent without manners: it writes to the memory what it likes.
+struct Rogue {
+    memory: Memory,
+    layout: Layout,
+    stream: UnixStream,
+    tail: u32,
+}
+
+impl Rogue {
+    fn connect(path: &Path) -> Rogue {
+        let mut stream = UnixStream::connect(path).unwrap();
+        stream.write_all(&handshake::hello("rogue")).unwrap();
+        let Shared { memory, memory_bytes, .. } = handshake::parse_answer(&stream).unwrap();
+        let memory = Memory::open(memory.as_fd(), memory_bytes).unwrap();
+        let mut header = [0; axon_linux::agent_port::layout::HEADER_WORDS_END];
+        memory.read(0, &mut header);
+        let layout = Layout::parse(&header, memory_bytes).unwrap();
+        Rogue { memory, layout, stream, tail: 0 }
+    }
+
+    fn attach(switch: &mut Switch) -> Rogue {
+        let path = switch.setup.socket.clone();
+        switch.attach(move || Rogue::connect(&path))
+    }
+
+    /// Writes four words as the next answer, and shows them.
+    fn words(&mut self, words: [u64; 4]) {
+        let slot = self.tail as usize % self.layout.ring_slots;
+        let at = self.layout.from_agent() + slot * DESCRIPTOR_BYTES;
+        for (index, word) in words.into_iter().enumerate() {
+            self.memory.long(at + 8 * index).store(word, Ordering::Relaxed);
+        }
+        self.tail = self.tail.wrapping_add(1);
+        self.memory.word(FROM_AGENT_TAIL).store(self.tail, Ordering::Release);
+    }
+
+    fn answer(&mut self, answer: Descriptor) {
+        self.words(answer.words());
+    }
+
+    /// What the switch has written in slot `slot`.
+    fn given(&self, slot: usize) -> Descriptor {
+        let at = self.layout.to_agent() + slot * DESCRIPTOR_BYTES;
+        let words = [0, 1, 2, 3].map(|i| self.memory.long(at + 8 * i).load(Ordering::Relaxed));
+        Descriptor::from_words(words).unwrap()
+    }
+
+    fn read_all(&self) {
+        let tail = self.memory.word(TO_AGENT_TAIL).load(Ordering::Acquire);
+        self.memory.word(TO_AGENT_HEAD).store(tail, Ordering::Release);
+    }
+}
+
+/// After an agent was detached all buffers are back, and the next agent works.
+fn is_whole_again(switch: &mut Switch, what: &str) {
+    assert_eq!(switch.port.carrier(), Some(false), "{what}");
+    let mut agent = switch.client();
+    assert_eq!(switch.port.room(), switch.setup.buffers, "{what}");
+    for number in 0..20 {
+        switch.give(&numbered(number, 700));
+        let handle = packet(&mut agent).handle;
+        agent.forward(handle);
+        agent.flush();
+        assert_eq!(bytes(&switch.take()), [numbered(number, 700)], "{what}");
+    }
+    drop(agent);
+    switch.until(|port| port.carrier() == Some(false));
+}
+
+#[test]
+fn what_no_agent_writes_detaches_it_and_the_next_one_works() {
+    let handle = Handle::from_raw(7);
+    let new = |kind| Descriptor::new(kind, handle);
+    let mut switch = Switch::with(|setup| setup.buffers = 16);
+    let layout = *switch.port.layout();
+    let (chunks, buffers) = (layout.chunks as u32, layout.buffers as u32);
+    let (chunk, buffer) = (layout.chunk_bytes as u32, layout.buffer_bytes as u32);
+    let bad = [
+        new(Kind::Packet),
+        new(Kind::Payload),
+        new(Kind::Returned),
+        Descriptor { chunk: chunks, ..new(Kind::Forward) },
+        Descriptor { chunk: u32::MAX, ..new(Kind::Drop) },
+        Descriptor { offset: chunk + 1, ..new(Kind::Forward) },
+        Descriptor { offset: 1, head_bytes: chunk, ..new(Kind::Forward) },
+        Descriptor { offset: u32::MAX, head_bytes: u32::MAX, ..new(Kind::Replace) },
+        Descriptor { buffer: buffers, ..new(Kind::Send) },
+        Descriptor { buffer: u32::MAX, ..new(Kind::Fetch) },
+        Descriptor { bytes: buffer + 1, ..new(Kind::Send) },
+        Descriptor { bytes: u32::MAX, ..new(Kind::Replace) },
+        Descriptor { bytes: buffer + 1, ..new(Kind::Fetch) },
+    ];
+    for (broken, bad) in (1..).zip(bad) {
+        let mut rogue = Rogue::attach(&mut switch);
+        (0..10).for_each(|number| drop(switch.give(&numbered(number, 500))));
+        rogue.answer(bad);
+        assert!(switch.take().is_empty());
+        let counters = switch.port.agent_status().counters;
+        assert_eq!((counters.broken, counters.lost), (broken, 10 * broken), "{bad:?}");
+        is_whole_again(&mut switch, &format!("{bad:?}"));
+    }
+}
+
+#[test]
+fn an_unknown_kind_and_cursors_that_cannot_be_detach() {
+    let mut switch = Switch::with(|setup| setup.buffers = 16);
+    for kind in [0, 4, 15, 21, u32::MAX] {
+        let mut rogue = Rogue::attach(&mut switch);
+        rogue.words([u64::from(kind), 0, 0, 0]);
+        switch.take();
+        is_whole_again(&mut switch, "kind");
+    }
+    let slots = switch.port.layout().ring_slots as u32;
+    for cursor in [slots + 1, u32::MAX, 0x8000_0000] {
+        let rogue = Rogue::attach(&mut switch);
+        rogue.memory.word(FROM_AGENT_TAIL).store(cursor, Ordering::Release);
+        switch.take();
+        is_whole_again(&mut switch, "its own cursor");
+    }
+    let mut rogue = Rogue::attach(&mut switch);
+    rogue.stream.write_all(b"x").unwrap();
+    switch.until(|port| port.carrier() == Some(false));
+    is_whole_again(&mut switch, "the socket");
+    // The switch looks at this cursor when its ring may be full, and when packets expire.
+    for cursor in [u32::MAX, 0x8000_0000, slots] {
+        let mut switch = Switch::with(impatient);
+        let rogue = Rogue::attach(&mut switch);
+        rogue.memory.word(TO_AGENT_HEAD).store(cursor, Ordering::Release);
+        switch.give(&numbered(1, 64));
+        switch.until(|port| port.carrier() == Some(false));
+        assert_eq!(switch.port.agent_status().counters.broken, 1);
+        is_whole_again(&mut switch, "the cursor of what it has read");
+    }
+}
+
+#[test]
+fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() {
+    for payload in [PayloadMode::Cached, PayloadMode::Copied] {
+        let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (16, payload));
+        let mut rogue = Rogue::attach(&mut switch);
+        (0..4).for_each(|number| drop(switch.give(&numbered(number, 500))));
+        let given: Vec<Descriptor> = (0..4).map(|slot| rogue.given(slot)).collect();
+        rogue.read_all();
+        let forward = |of: &Descriptor| Descriptor {
+            offset: HEADROOM as u32,
+            chunk: of.chunk,
+            head_bytes: of.head_bytes,
+            ..Descriptor::new(Kind::Forward, of.handle)
+        };
+        let raw = given[0].handle.raw();
+        let forged = [raw ^ 1 << 16, raw + (1 << 16), raw - (1 << 16), raw ^ 1, 0, u64::MAX];
+        for (count, raw) in (1..).zip(forged) {
+            rogue.answer(Descriptor { handle: Handle::from_raw(raw), ..forward(&given[0]) });
+            assert!(switch.take().is_empty(), "{raw:#x}");
+            assert_eq!(switch.port.agent_status().counters.answers_refused, count);
+        }
+        // Of another packet of its own, with the wrong chunk.
+        rogue.answer(Descriptor { chunk: given[1].chunk, ..forward(&given[0]) });
+        assert!(switch.take().is_empty());
+        // Twice at once, and again later.
+        rogue.answer(forward(&given[2]));
+        rogue.answer(forward(&given[2]));
+        assert_eq!(bytes(&switch.take()), [numbered(2, 500)]);
+        (10..14).for_each(|number| drop(switch.give(&numbered(number, 500))));
+        rogue.answer(forward(&given[2]));
+        rogue.answer(Descriptor { kind: Kind::Drop, ..forward(&given[2]) });
+        assert!(switch.take().is_empty());
+        assert_eq!(switch.port.carrier(), Some(true), "it is only refused");
+        for slot in [0, 1, 3, 4, 5, 6, 7] {
+            let given = rogue.given(slot);
+            rogue.answer(forward(&given));
+        }
+        let sent = bytes(&switch.take());
+        assert_eq!(sent, [0, 1, 3, 10, 11, 12, 13].map(|number| numbered(number, 500)));
+        assert_eq!(switch.port.agent_status().counters.answers_refused, 10);
+    }
+}
+
+/// Random words in both rings and cursors, under load: no panic, and nothing leaves the switch but
+/// what came in, with heads that the agent wrote.
+#[test]
+fn random_memory_ends_in_a_detached_agent_or_in_packets_of_its_own() {
+    let seed = std::env::var("AXON_SEED").map_or(41, |seed| seed.parse().unwrap());
+    let mut random = oorandom::Rand64::new(seed);
+    let mut word = move || random.rand_u64();
+    let (mut detached, mut sent) = (0, 0);
+    let mut switch = Switch::with(|setup| (setup.buffers, setup.head_bytes) = (8, 16));
+    for round in 0..300 {
+        let mut rogue = Rogue::attach(&mut switch);
+        for step in 0..200 {
+            if word() % 2 == 0 {
+                switch.give(&numbered(step as u8, 200));
+            }
+            let slot = word() as usize % rogue.layout.ring_slots;
+            let at = rogue.layout.to_agent() + slot * DESCRIPTOR_BYTES;
+            let given = [0, 1, 2, 3].map(|i| rogue.memory.long(at + 8 * i).load(Ordering::Relaxed));
+            let kinds = [16, 17, 18, 19, 20, 16, 16, 1];
+            let kind = kinds[word() as usize % if word() % 64 == 0 { 8 } else { 7 }];
+            let mut words = given;
+            words[0] = given[0] >> 32 << 32 | kind;
+            words[2] &= 0x0000_00ff_0000_007f;
+            words[3] = word() & 0x0000_00ff_0000_0007;
+            if word() % 256 == 0 {
+                words[word() as usize % 4] = word();
+            }
+            rogue.words(words);
+            if word() % 1024 == 0 {
+                rogue.memory.word(FROM_AGENT_TAIL).store(word() as u32, Ordering::Release);
+            }
+            if word() % 3 == 0 {
+                rogue.read_all();
+            }
+            for frame in switch.take() {
+                assert!(frame.bytes().len() <= rogue.layout.buffer_bytes, "seed {seed}");
+                sent += 1;
+            }
+            if switch.port.carrier() == Some(false) {
+                detached += 1;
+                break;
+            }
+        }
+        drop(rogue);
+        switch.until(|port| port.carrier() == Some(false));
+        if round % 10 == 0 {
+            is_whole_again(&mut switch, &format!("round {round} of seed {seed}"));
+        }
+    }
+    assert!(detached > 10 && sent > 1000, "{detached} detached, {sent} sent");
+}
+
+#[test]
+fn an_agent_that_dies_loses_what_it_held_and_what_it_had_answered_is_sent() {
+    let mut switch = Switch::with(|setup| setup.buffers = 64);
+    let mut agent = switch.client();
+    (0..64).for_each(|number| drop(switch.give(&numbered(number, 300))));
+    assert_eq!(switch.port.room(), 0);
+    for _ in 0..10 {
+        let handle = packet(&mut agent).handle;
+        agent.forward(handle);
+    }
+    agent.flush();
+    drop(agent);
+    let frames = switch.until(|port| port.carrier() == Some(false));
+    let answered: Vec<Vec<u8>> = (0..10).map(|number| numbered(number, 300)).collect();
+    assert_eq!(bytes(&frames), answered);
+    assert_eq!(switch.port.agent_status().counters.lost, 54);
+    is_whole_again(&mut switch, "it died");
+}
+
+fn impatient(setup: &mut AgentPortSetup) {
+    (setup.buffers, setup.hold_max) = (4, Some(Span::from_millis(30)));
+}
+
+#[test]
+fn an_agent_that_does_not_read_is_detached_and_its_buffers_come_back() {
+    let mut switch = Switch::with(impatient);
+    let _agent = switch.client();
+    (0..4).for_each(|number| drop(switch.give(&numbered(number, 300))));
+    assert_eq!(switch.port.room(), 0);
+    switch.until(|port| port.carrier() == Some(false));
+    let status = switch.port.agent_status();
+    assert_eq!((status.counters.broken, status.agent), (1, None));
+    assert_eq!(status.cache.expired + status.counters.lost, 4);
+    is_whole_again(&mut switch, "it stalled");
+}
+
+#[test]
+fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused() {
+    let mut switch = Switch::with(impatient);
+    let mut agent = switch.client();
+    switch.give(&numbered(1, 300));
+    let late = packet(&mut agent).handle;
+    agent.flush();
+    let began = Instant::now();
+    switch.until(|port| port.agent_status().cache.expired == 1);
+    assert!(began.elapsed() < LIMIT);
+    for number in 2..12 {
+        switch.give(&numbered(number, 300));
+        let handle = packet(&mut agent).handle;
+        // The head of the late packet is not that of another one.
+        if let Some(head) = agent.head(late) {
+            head.fill(0xdd);
+        }
+        agent.forward(handle);
+        agent.flush();
+        assert_eq!(bytes(&switch.take()), [numbered(number, 300)]);
+    }
+    agent.forward(late);
+    agent.flush();
+    assert!(switch.take().is_empty());
+    assert!(switch.port.agent_status().counters.answers_refused > 0);
+    assert_eq!(switch.port.carrier(), Some(true), "it reads, so it is only slow");
+}
+
+#[test]
+fn an_agent_that_reads_and_never_answers_is_detached_when_it_has_all_there_is() {
+    let mut switch = Switch::with(impatient);
+    let rogue = Rogue::attach(&mut switch);
+    let began = Instant::now();
+    while switch.port.carrier() == Some(true) {
+        assert!(began.elapsed() < LIMIT);
+        if switch.port.room() > 0 {
+            switch.give(&numbered(1, 300));
+        }
+        rogue.read_all();
+        switch.take();
+        std::thread::yield_now();
+    }
+    // Two for each buffer: those that it may have, and those that have expired.
+    assert_eq!(switch.port.agent_status().cache.expired, 8);
+    assert_eq!(switch.port.agent_status().counters.broken, 1);
+    is_whole_again(&mut switch, "it kept all");
+}

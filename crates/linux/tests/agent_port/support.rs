@@ -1,0 +1,94 @@
+//! A port, its agent, and time to attach it.
+
+use axon_linux::agent_port::client::{Client, Given};
+use axon_linux::agent_port::{AgentPort, AgentPortSetup};
+use axon_linux::port::{Pool, Port};
+use axon_wire::{Frame, FrameBuf};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything is waited for that comes at once.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// A path for a socket that no other test has.
+pub fn socket() -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    std::env::temp_dir().join(format!("axon-agent-{}-{number}.sock", std::process::id()))
+}
+
+/// A port of the switch.
+pub struct Switch {
+    pub port: AgentPort,
+    pub pool: Pool,
+    pub setup: AgentPortSetup,
+}
+
+impl Switch {
+    /// One with these settings, at a socket of its own.
+    pub fn with(change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
+        let mut setup = AgentPortSetup::at(&socket());
+        change(&mut setup);
+        let port = AgentPort::open("s1-p1", &setup).expect("a port");
+        Switch { port, pool: Pool::default(), setup }
+    }
+
+    /// Runs the port until `done`; returns the frames that came.
+    pub fn until(&mut self, mut done: impl FnMut(&mut AgentPort) -> bool) -> Vec<FrameBuf> {
+        let (began, mut frames) = (Instant::now(), Vec::new());
+        while !done(&mut self.port) {
+            assert!(began.elapsed() < LIMIT, "{:?}", self.port.agent_status());
+            self.port.receive(&mut self.pool, &mut frames).expect("it never fails");
+            std::thread::yield_now();
+        }
+        frames
+    }
+
+    /// Attaches what `connect` connects, which waits for the port.
+    pub fn attach<T: Send>(&mut self, connect: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let connecting = scope.spawn(connect);
+            self.until(|_| connecting.is_finished());
+            connecting.join().expect("no panic")
+        })
+    }
+
+    /// Attaches an agent.
+    pub fn client(&mut self) -> Client {
+        let path = self.setup.socket.clone();
+        self.attach(move || Client::connect(&path, "test").expect("attached"))
+    }
+
+    /// Sends one frame to the agent, and returns what the port did not keep.
+    pub fn give(&mut self, bytes: &[u8]) -> Vec<FrameBuf> {
+        let mut frames = vec![FrameBuf::new(bytes)];
+        self.port.transmit(&mut frames).expect("it never fails");
+        frames
+    }
+
+    /// What came from the agent so far.
+    pub fn take(&mut self) -> Vec<FrameBuf> {
+        let mut frames = Vec::new();
+        self.port.receive(&mut self.pool, &mut frames).expect("it never fails");
+        frames
+    }
+}
+
+/// A frame whose bytes tell its number and their places.
+pub fn numbered(number: u8, bytes: usize) -> Vec<u8> {
+    (0..bytes).map(|at| if at == 0 { number } else { at as u8 }).collect()
+}
+
+/// The next packet that an agent gets.
+pub fn packet(client: &mut Client) -> axon_agents::Packet {
+    match client.next_given().expect("a working switch") {
+        Some(Given::Packet(packet)) => packet,
+        other => panic!("{other:?}, expected a packet"),
+    }
+}
+
+/// The bytes of frames.
+pub fn bytes(frames: &[FrameBuf]) -> Vec<Vec<u8>> {
+    frames.iter().map(|frame| frame.bytes().to_vec()).collect()
+}
