@@ -7,5 +7,6 @@
 
 pub mod axon;
 pub mod hagen;
+pub mod payload;
 pub mod reproduce;
 pub mod serverswitch;

@@ -26,7 +26,7 @@ pub use plot::{Axis, Plot, Series};
 pub use verdict::{Kind, Verdict};
 
 use crate::axon::{self, live::process::Stop};
-use crate::{hagen, serverswitch};
+use crate::{hagen, payload, serverswitch};
 use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use store::Kept;
@@ -67,7 +67,11 @@ pub const ALL: &[&Experiment] = &[
     &hagen::table7_1::EXPERIMENT,
     &hagen::fig7_11::EXPERIMENT,
     &hagen::conformance::EXPERIMENT,
+    &payload::table2::EXPERIMENT,
+    &payload::fig4::EXPERIMENT,
+    &payload::fig6_7::EXPERIMENT,
     &serverswitch::fig9::EXPERIMENT,
+    &serverswitch::fig10::EXPERIMENT,
     &serverswitch::bcube::EXPERIMENT,
     &serverswitch::fig11::EXPERIMENT,
     &serverswitch::api::EXPERIMENT,
@@ -217,7 +221,11 @@ mod tests {
             let said = [experiment.title, experiment.source, experiment.setup];
             assert!(said.iter().all(|text| !text.is_empty()), "{}", experiment.id);
             let paper = experiment.id.split('/').next().unwrap();
-            assert!(["axon", "hagen", "serverswitch"].contains(&paper), "{}", experiment.id);
+            assert!(
+                ["axon", "hagen", "payload", "serverswitch"].contains(&paper),
+                "{}",
+                experiment.id
+            );
         }
     }
 
@@ -254,8 +262,8 @@ mod tests {
         let all = [&GOOD, &BAD];
         let list = show::list_of(&all, &out).unwrap();
         assert!(list.contains("held") && list.contains("not run"), "{list}");
-        assert_eq!(list.lines().filter(|line| line.contains("  missing  ")).count(), 6, "{list}");
-        let total = "8 tables and figures: 1 held, 6 missing, 1 not run\n";
+        assert_eq!(list.lines().filter(|line| line.contains("  missing  ")).count(), 2, "{list}");
+        let total = "4 tables and figures: 1 held, 2 missing, 1 not run\n";
         assert!(list.ends_with(total), "{list}");
         let side = show::side_by_side(&GOOD, &kept);
         for part in ["99.5", "96", ">= 96", "no RTL yet", "larger buffers"] {

@@ -1,5 +1,7 @@
 //! One host that honours congestion notification, a switch, and a link whose rate changes.
 
+use super::marks::{MARK_AT, Marks};
+use super::seen::Seen;
 use axon_fabric::model::Wire;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
@@ -21,39 +23,13 @@ const FRAME_BYTES: usize = 1_500;
 /// Preamble, FCS and gap.
 const OVERHEAD: u64 = 24;
 const LATENCY: Span = Span::from_micros(1);
-const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
-const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
-const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+pub(super) const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 1, 1]);
+pub(super) const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 2]);
+pub(super) const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 /// The port of the switch to the source, and that to the sink.
-const PORTS: [PortNo; 2] = [PortNo(0), PortNo(1)];
+pub(super) const PORTS: [PortNo; 2] = [PortNo(0), PortNo(1)];
 /// The priority under congestion notification.
 const CNPV: Priority = Priority::from_low_bits(3);
-
-/// What has happened at the bottleneck since somebody looked.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// Byte ticks in its queue.
-    area: u128,
-    /// The longest queue, in bytes.
-    pub longest: u64,
-    /// The shortest queue, in bytes; none if nothing has happened there.
-    pub shortest: Option<u64>,
-    /// Frames sampled, those that made no CNM included.
-    pub samples: u64,
-    /// CNMs sent.
-    pub cnms: u64,
-    /// Frames lost.
-    pub lost: u64,
-    /// What came out of the link, preamble, FCS and gap included.
-    pub wire_bytes: u64,
-}
-
-impl Seen {
-    /// The mean length of the queue over `span`, in bytes.
-    pub fn queue_mean(&self, span: Span) -> f64 {
-        self.area as f64 / span.ticks() as f64
-    }
-}
 
 /// The world.
 pub struct Bottleneck {
@@ -73,25 +49,40 @@ impl Bottleneck {
         (set_point, pool): (Bytes, Bytes),
         seed: u64,
     ) -> Result<Bottleneck, RpError> {
+        let (mut world, seen) = Bottleneck::wired(rp.max_rate, seed);
+        let plane = plane(rp.max_rate, set_point, pool);
+        let switch = Switch { plane, last: Time::ZERO, cnms: 0, samples: 0, seen };
+        let source = Source::new(RateLimiter::new(rp, Bytes(0), seed)?);
+        world.start(Box::new(switch), Box::new(source));
+        Ok(world)
+    }
+
+    /// The links, and the sink.
+    pub(super) fn wired(rate: Rate, seed: u64) -> (Bottleneck, Arc<Mutex<Seen>>) {
         let mut engine = Engine::new(seed, None);
         ["switch", "source", "sink"].iter().for_each(|name| _ = engine.add_station(name));
         let mut connect = |port: PortNo, station| {
             let ends = [(0, port), (station, PortNo(0))];
             let [a, b] = ends.map(|(station, port)| WireEnd { station, port });
             let (loss_ppm, bit_errors_per_1e15, queue) = (0, 0, Bytes(1 << 40));
-            let (rate, latency) = (rp.max_rate, LATENCY);
+            let latency = LATENCY;
             engine.connect(a, b, Wire { rate, latency, loss_ppm, bit_errors_per_1e15, queue })
         };
         connect(PORTS[0], 1);
         let link = connect(PORTS[1], 2);
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let plane = plane(rp.max_rate, set_point, pool);
-        let switch = Switch { plane, last: Time::ZERO, cnms: 0, samples: 0, seen: seen.clone() };
-        engine.power_on(0, StationNode::Other(Box::new(switch)));
         engine.power_on(2, StationNode::Other(Box::new(Sink(seen.clone()))));
-        let source = Source::new(RateLimiter::new(rp, Bytes(0), seed)?);
-        engine.power_on(1, StationNode::Other(Box::new(source)));
-        Ok(Bottleneck { engine, link, seen })
+        (Bottleneck { engine, link, seen: seen.clone() }, seen)
+    }
+
+    /// Powers the switch on, and then the source.
+    pub(super) fn start(
+        &mut self,
+        switch: Box<dyn Node<FrameBuf> + Send>,
+        source: Box<dyn Node<FrameBuf> + Send>,
+    ) {
+        self.engine.power_on(0, StationNode::Other(switch));
+        self.engine.power_on(1, StationNode::Other(source));
     }
 
     /// Changes the rate of the link behind the queue.
@@ -107,13 +98,18 @@ impl Bottleneck {
     }
 }
 
+/// The buffers of the switch: a queue may have `pool` for itself.
+pub(super) fn buffers(rate: Rate, pool: Bytes) -> DcbConfig {
+    let mut dcb = DcbConfig::lossy(vec![rate; PORTS.len()], SWITCH);
+    // A queue may take half of what is there, and that shall be the pool.
+    dcb.memory.lossy_pool = Bytes(2 * pool.0);
+    dcb
+}
+
 fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
     let mut cn = CnConfig::new(PORTS.len() as u16, PrioritySet::only(CNPV));
     cn.points.iter_mut().for_each(|point| point.set_point = set_point);
-    let lossy = DcbConfig::lossy(vec![rate; PORTS.len()], SWITCH);
-    let mut dcb = DcbConfig { cn: Some(cn), ..lossy };
-    // A queue may take half of what is there, and that shall be the pool.
-    dcb.memory.lossy_pool = Bytes(2 * pool.0);
+    let dcb = DcbConfig { cn: Some(cn), ..buffers(rate, pool) };
     let mut config = PlaneConfig::with_ports(PORTS.len() as u16, SWITCH);
     config.dcb = Some(Box::new(dcb));
     let mut plane = Plane::new(config);
@@ -124,7 +120,9 @@ fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
 }
 
 /// Always has something to send, and honours CNMs.
-struct Source {
+pub(super) struct Source {
+    /// Which frames it marks, where it does.
+    pub(super) marks: Option<Marks>,
     limiter: RateLimiter,
     frame: Vec<u8>,
     up: bool,
@@ -133,13 +131,13 @@ struct Source {
 }
 
 impl Source {
-    fn new(limiter: RateLimiter) -> Source {
+    pub(super) fn new(limiter: RateLimiter) -> Source {
         let mut frame = [SINK.0, SOURCE.0].concat();
         frame.extend_from_slice(&VlanTag::of_priority(CNPV).emit());
         frame.extend_from_slice(&CnTag { flow: 1 }.emit());
         frame.extend_from_slice(&ethertype::PROBE.to_be_bytes());
         frame.resize(FRAME_BYTES, 0);
-        Source { limiter, frame, up: false, busy: false, ready: Time::ZERO }
+        Source { marks: None, limiter, frame, up: false, busy: false, ready: Time::ZERO }
     }
 }
 
@@ -149,6 +147,7 @@ impl Node<FrameBuf> for Source {
             Input::Frame { frame, .. } => {
                 if let Ok(frame) = CnmFrame::parse(frame.bytes(), &CnmFormat::default()) {
                     self.limiter.notified(now, frame.cnm.feedback);
+                    self.marks.iter_mut().for_each(|marks| marks.notified(frame.cnm.feedback));
                 }
             }
             Input::TxDone { .. } => self.busy = false,
@@ -161,6 +160,8 @@ impl Node<FrameBuf> for Source {
         }
         self.busy = true;
         self.limiter.sent(now, Bytes(FRAME_BYTES as u64));
+        self.frame[MARK_AT] =
+            self.marks.as_mut().is_some_and(|marks| marks.next(FRAME_BYTES)).into();
         let (port, frame) = (PortNo(0), FrameBuf::new(&self.frame));
         out.push(Action::Transmit { port, frame, complete_at: now, intact: true });
     }
@@ -187,8 +188,7 @@ struct Switch {
 impl Node<FrameBuf> for Switch {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let queued = self.plane.queued_bytes(PORTS[1]).0;
-        let area = u128::from(queued) * u128::from(now.since(self.last).ticks());
-        self.last = now;
+        let span = now.since(std::mem::replace(&mut self.last, now));
         let start = out.len();
         self.plane.handle(now, input, out);
         let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
@@ -196,9 +196,7 @@ impl Node<FrameBuf> for Switch {
         let samples = self.plane.congestion_samples(PORTS[1]);
         let left = self.plane.queued_bytes(PORTS[1]).0;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.area += area;
-        seen.longest = seen.longest.max(left);
-        seen.shortest = Some(seen.shortest.map_or(left, |shortest| shortest.min(left)));
+        seen.queue(queued, span, left);
         seen.lost += out[start..].iter().filter(lost).count() as u64;
         seen.cnms += cnms - std::mem::replace(&mut self.cnms, cnms);
         seen.samples += samples - std::mem::replace(&mut self.samples, samples);

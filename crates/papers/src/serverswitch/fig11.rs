@@ -1,6 +1,7 @@
 //! Figure 11 (004 §6.3): a source follows a link whose rate changes, and the queue stays.
 
-use super::bottleneck::{Bottleneck, Seen};
+use super::bottleneck::Bottleneck;
+use super::seen::Seen;
 use crate::reproduce::rates::{Counted, spread};
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
@@ -16,7 +17,9 @@ pub const EXPERIMENT: Experiment = Experiment {
             Gb/s. After 20 s the link behind the queue has 200 Mb/s, and 200 Mb/s more every 20 s. \
             Q_EQ is 50 KB, then 25, 100 and 200; the queue may hold 1 MiB. The reaction point has \
             the MIB's variables brought from 10 Gb/s to 1 Gb/s (timer 150 ms, increases of 0.5 and \
-            5 Mb/s), and once more as they are, for 50 KB.",
+            5 Mb/s), and once more as they are, for 50 KB. The last run is as in the paper: the \
+            source marks frames, the switch mirrors them to its CPU port, and an agent there reads \
+            the queue and answers after 23 us.",
     run,
 };
 
@@ -40,6 +43,9 @@ const FLUCTUATION: (f64, f64) = (1.0, 200.0);
 /// Queries a second in the paper, at most and in the mean, and how far ours may be, in per cent.
 const PAPER_QUERIES: [f64; 2] = [801.0, 173.0];
 const QUERIES_PERCENT: f64 = 10.0;
+
+/// What a run is called whose congestion point is the agent's.
+const SOFTWARE: &str = "responder in software";
 
 /// One run.
 struct Run {
@@ -69,8 +75,7 @@ impl Run {
     }
 }
 
-fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
-    let mut world = Bottleneck::new(rp, (set_point, POOL), seed)?;
+fn follow(mut world: Bottleneck, set_point: Bytes) -> Run {
     let mut run = Run {
         steady: Vec::new(),
         fluctuation: (f64::INFINITY, 0.0),
@@ -122,7 +127,7 @@ fn follow(rp: RpConfig, set_point: Bytes, seed: u64) -> Result<Run> {
         throughput.map(|(bytes, &(at, _))| (at, bytes * 8.0 / seconds / 1e6)).collect();
     run.samples = most_and_mean(&samples);
     run.cnms = most_and_mean(&cnms);
-    Ok(run)
+    run
 }
 
 /// The most in a second, which is two bins, and the mean per second from the first step on, of
@@ -185,13 +190,20 @@ fn run(context: &mut Context) -> Result<Outcome> {
     let mut table = Table::new("steps", &columns);
     let scaled = KILOBYTES.map(|kilobytes| (kilobytes, "1 Gb/s", RpConfig::scaled_for_port(LINK)));
     let unscaled = (PAPER_KILOBYTES, "10 Gb/s", RpConfig::for_port(LINK));
-    for (kilobytes, variables, rp) in scaled.into_iter().chain([unscaled]) {
+    let software = (PAPER_KILOBYTES, SOFTWARE, RpConfig::scaled_for_port(LINK));
+    for (kilobytes, variables, rp) in scaled.into_iter().chain([unscaled, software]) {
         let name = match variables {
             "1 Gb/s" => format!("{kilobytes} KB"),
+            SOFTWARE => format!("{kilobytes} KB, {SOFTWARE}"),
             _ => format!("{kilobytes} KB, variables of {variables}"),
         };
         context.step(&name)?;
-        let run = follow(rp, Bytes(1_000 * kilobytes), context.seed)?;
+        let set_point = Bytes(1_000 * kilobytes);
+        let world = match variables {
+            SOFTWARE => Bottleneck::with_responder(rp, (set_point, POOL), context.seed)?,
+            _ => Bottleneck::new(rp, (set_point, POOL), context.seed)?,
+        };
+        let run = follow(world, set_point);
         for (rate, &(queue, used)) in STEPS_MBPS.iter().zip(&run.steady) {
             let step = [variables.into(), (*rate).into(), queue.into(), used.into()];
             table.push([kilobytes.into()].into_iter().chain(step).collect());
@@ -210,7 +222,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     Ok(outcome)
 }
 
-const NOTES: [&str; 2] = [
+const NOTES: [&str; 3] = [
     "The mean, the shortest and the longest queue are over the second half of each step with a \
      queue, the latter two at every frame. Where the queue never falls to Q_EQ it does not \
      fluctuate around it, and the row is not reproduced. The paper says \"the QCN baseline \
@@ -223,6 +235,10 @@ const NOTES: [&str; 2] = [
      be the source's marks at the rate of its link, before there was a queue. At 600 Mb/s, the \
      mean of the five rates, that would be 500 a second and not 173: so its source marks less \
      often then, by a rule that is not given.",
+    "With the responder in software, the frames sampled are those that the source marks, whether \
+     there is a queue or not: one for every 150 KB without feedback, and more of them the worse it \
+     is, as the standard's congestion point would sample. The variables are those brought to 1 \
+     Gb/s.",
 ];
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub const EXPERIMENT: Experiment = Experiment {
 const PAPER_US: [(usize, f64); 2] = [(64, 4.3), (1514, 15.6)];
 /// ns a byte.
 const PAPER_SLOPE: f64 = 7.7;
-/// Packets a second of the paper's software on four cores.
+/// Packets a second of the paper's software on four cores; its chip drops nothing at line rate.
 const PAPER_SOFTWARE_MPPS: f64 = 1.73;
 /// How far a latency may be from the paper's, per cent.
 const PERCENT: f64 = 5.0;
@@ -59,7 +59,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
     outcome.rows.push(row);
     outcome.by_construction(
         "the profile's one stage is set from both latencies; storing a frame at 1 Gb/s gives the \
-         slope.",
+         slope. None of these three could have come out otherwise.",
     );
     let mut table = Table::new("packets", &["bytes", "pipeline, Mpps", "array in software, Mpps"]);
     let (mut pipeline, mut software) = (Vec::new(), Vec::new());
@@ -73,17 +73,28 @@ fn run(context: &mut Context) -> Result<Outcome> {
     }
     let (tables, array) = (pipeline[0].1, software[0].1);
     let name = "packets a second on one core, 64 B, pipeline";
-    let theirs = PAPER_SOFTWARE_MPPS;
-    outcome.rows.push(Row::at_least(name, theirs, tables, "Mpps", theirs));
-    outcome.remark("the same, array in software", theirs, array, "Mpps");
-    outcome.remark("pipeline over array", "", tables / array, "x");
+    outcome.rows.push(Row::at_least(
+        name,
+        PAPER_SOFTWARE_MPPS,
+        tables,
+        "Mpps",
+        PAPER_SOFTWARE_MPPS,
+    ));
+    outcome.remark("the same, array in software", PAPER_SOFTWARE_MPPS, array, "Mpps");
+    let (name, paper) = ("pipeline over array", "chip far ahead of software");
+    outcome.rows.push(Row::at_least(name, paper, tables / array, "x", 1.0).effect());
     outcome.tables.push(table);
     outcome.plots.push(plot(&latencies, &pipeline));
     outcome.note(
+        "The paper's effect is that the tables of a chip are far ahead of software. It does not \
+         show here and cannot: our tables are software too, and do more for each packet than the \
+         bare array beside them, so they are far behind it. Only hardware could show it.",
+    );
+    outcome.note(
         "The paper's 1.73 Mpps are of its software on a quad core of 2.8 GHz with four NICs; ours \
-         are in memory on one core, without NICs: what the tables cost, not what a machine \
-         forwards. The bound asks that a core with our pipeline has no less than the software that \
-         the paper compares with. Losses are not compared: its chip forwards at line rate.",
+         are in memory on one core of today, without NICs, by this build of the program on the \
+         machine as it was: what the tables cost, not what a machine forwards. Losses are not \
+         compared: the chip forwards at line rate.",
     );
     Ok(outcome)
 }

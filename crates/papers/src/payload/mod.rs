@@ -1,0 +1,6 @@
+//! Fast forwarding on Myrinet (Yocum and Chase, Duke: "003"): payload caching.
+
+pub mod fig4;
+pub mod fig6_7;
+mod machine;
+pub mod table2;
