@@ -18,6 +18,7 @@ mod init;
 mod key;
 mod link;
 mod man;
+mod model;
 mod ping;
 mod probe;
 mod prove;
@@ -70,6 +71,7 @@ enum Verb {
     Reproduce(reproduce::Arguments),
     Bench(bench::Arguments),
     Cam(cam::Arguments),
+    Model(model::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
     Key(key::Arguments),
@@ -85,8 +87,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Cam, Check, Conformance, Down, Link, Ping, Probe, Prove, Replay, Schema, Status, Table,
-            Trace, TracePacket,
+            Cam, Check, Conformance, Down, Link, Model, Ping, Probe, Prove, Replay, Schema, Status,
+            Table, Trace, TracePacket,
         };
         matches!(
             self,
@@ -100,6 +102,7 @@ impl Verb {
                 | Replay(_)
                 | Probe(_)
                 | Cam(_)
+                | Model(_)
                 | Check(_)
                 | Table(_)
                 | TracePacket(_)
@@ -152,6 +155,7 @@ fn main() -> ExitCode {
         Verb::Reproduce(arguments) => reproduce::run(&arguments),
         Verb::Bench(arguments) => bench::run(&arguments),
         Verb::Cam(arguments) => cam::run(&arguments),
+        Verb::Model(arguments) => model::run(&arguments),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Key(arguments) => key::run(&arguments),

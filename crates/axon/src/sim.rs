@@ -51,8 +51,10 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let mut pcaps = Pcaps::create(&fabric, asked)?;
     let seed = arguments.seed.unwrap_or(fabric.seed);
     let python = python(&fabric)?;
+    let overtime = python.as_ref().map(|python| python.overtime().clone());
+    let python = python.map(loader);
     let options = Options { threads, python, ..options(arguments, &fabric, seed, &pcaps)? };
-    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, &mut pcaps)?;
+    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, overtime, &mut pcaps)?;
     let report = run_watched(&fabric, options, &mut watcher);
     let wall = watcher.finish();
     if report.threads < threads {
@@ -83,15 +85,20 @@ fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
     needs::check(fabric, Runtime::Simulator, &has, &others).with_context(file)
 }
 
-/// What starts the control programs of a fabric that has them in Python.
-fn python(fabric: &Fabric) -> Result<Option<PythonLoader>> {
+/// The interpreter of a fabric that has control programs in Python.
+fn python(fabric: &Fabric) -> Result<Option<Interpreter>> {
     let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|program| &program.source)
     else {
         return Ok(None);
     };
     let python = Interpreter::find().with_context(|| format!("program {}", file.display()))?;
     std::fs::File::open(file).with_context(|| format!("program {}", file.display()))?;
-    Ok(Some(Arc::new(move |file, site| python.start_waiting(file, &site))))
+    Ok(Some(python))
+}
+
+/// What starts such programs.
+fn loader(python: Interpreter) -> PythonLoader {
+    Arc::new(move |file, site| python.start_waiting(file, &site))
 }
 
 fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> Result<Options> {

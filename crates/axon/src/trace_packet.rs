@@ -11,6 +11,7 @@ use axon_wire::PortNo;
 use serde::Serialize;
 use std::fmt::Write;
 use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -54,8 +55,11 @@ struct PacketWay {
     number: u64,
     /// The port that it comes in by.
     port: String,
-    /// Bytes of the frame, without FCS.
+    /// Bytes of the frame that the capture has, without FCS.
     bytes: usize,
+    /// Bytes of the frame on the wire; more than `bytes` where the capture has cut it short: then
+    /// lengths are those of what is left, and what is missing reads as zero.
+    wire_bytes: usize,
     /// What the frame meets, in order.
     stages: Vec<StageJson>,
     /// Frames that would leave the switch.
@@ -67,7 +71,7 @@ struct PacketWay {
 /// A stage of the pipeline.
 #[derive(Serialize)]
 struct StageJson {
-    /// The stage: parser, key, learn, lookup, modify or out.
+    /// The stage: parser, learn, key, lookup, mirror, modify or out.
     stage: String,
     /// What the frame meets there.
     text: String,
@@ -93,30 +97,48 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let input = File::open(file).map_err(|error| file::unread(file, &error, WANTED))?;
     let socket = arguments.lab.open()?.tables_of(switch)?;
     let named = arguments.port.as_deref().map(|name| port_of(switch, name)).transpose()?;
-    let mut reader = Reader::new(input).with_context(|| file.display().to_string())?;
     let mut frames = Vec::new();
+    let mut explain = |port, frame| ask(&socket, &TablesRequest::Explain(port, frame));
+    let passed = ways(input, arguments, named, &mut explain, &mut frames);
+    let output = Output { switch, frames };
+    let text = if arguments.json { output::json(&output)? } else { output.text() };
+    // What was found before an error is printed too.
+    say::print(&text)?;
+    let passed = passed?;
+    if passed > 0 {
+        say::note!("{passed} frames that did not come in by a port of {switch} are passed over");
+    }
+    Ok(say::answer(true))
+}
+
+/// Asks for the ways of the frames of a capture; answers how many it passes over.
+///
+/// # Errors
+/// As [`run`]; `found` has what comes before.
+fn ways(
+    input: impl Read,
+    arguments: &Arguments,
+    named: Option<PortNo>,
+    explain: &mut dyn FnMut(PortNo, Vec<u8>) -> Result<TablesAnswer>,
+    found: &mut Vec<PacketWay>,
+) -> Result<u64> {
+    let Arguments { switch, file, .. } = arguments;
+    let mut reader = Reader::new(input).with_context(|| file.display().to_string())?;
     let mut passed = 0;
-    while (frames.len() as u64) < arguments.count {
+    while (found.len() as u64) < arguments.count {
         let frame = reader.next_frame().with_context(|| file.display().to_string())?;
         let Some(frame) = frame else { break };
         let Some(port) = ingress(switch, named, &frame)? else {
             passed += 1;
             continue;
         };
-        let bytes = frame.bytes.to_vec();
-        match ask(&socket, &TablesRequest::Explain(port, bytes))? {
-            TablesAnswer::Explained(way) => frames.push(PacketWay::of(switch, port, &frame, way)),
+        match explain(port, frame.bytes.to_vec())? {
+            TablesAnswer::Explained(way) => found.push(PacketWay::of(switch, port, &frame, way)),
             TablesAnswer::NoSuchPort(port) => bail!("{switch} has no port {port}"),
             other => bail!("{other:?} is no answer to this"),
         }
     }
-    let output = Output { switch, frames };
-    let text = if arguments.json { output::json(&output)? } else { output.text() };
-    say::print(&text)?;
-    if passed > 0 {
-        say::note!("{passed} frames that did not come in by a port of {switch} are passed over");
-    }
-    Ok(say::answer(true))
+    Ok(passed)
 }
 
 /// The port of this name: `s1-p0` or `p0`.
@@ -165,6 +187,7 @@ impl PacketWay {
             number: frame.number,
             port: port_name(switch, port),
             bytes: frame.bytes.len(),
+            wire_bytes: frame.wire_bytes,
             sent: sent.collect(),
             stages: way.stages.into_iter().map(StageJson::of).collect(),
             to_cpu: way.to_cpu,
@@ -177,7 +200,11 @@ impl Output<'_> {
         let mut text = String::new();
         for way in &self.frames {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "frame {}, {} B, in by {}", way.number, way.bytes, way.port);
+            let _ = write!(text, "frame {}, {} B", way.number, way.bytes);
+            if way.wire_bytes > way.bytes {
+                let _ = write!(text, " of {}: cut short by the capture", way.wire_bytes);
+            }
+            let _ = writeln!(text, ", in by {}", way.port);
             for StageJson { stage, text: what } in &way.stages {
                 let _ = writeln!(text, "  {stage:<6}  {what}");
             }
@@ -190,5 +217,57 @@ impl Output<'_> {
             }
         }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pcap file of Ethernet frames with these lengths, kept and on the wire, and `rest` behind.
+    fn capture(frames: &[(u32, u32)], rest: &[u8]) -> Vec<u8> {
+        let mut file = Vec::new();
+        for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+            file.extend(word.to_le_bytes());
+        }
+        for &(kept, wire) in frames {
+            for word in [0, 0, kept, wire] {
+                file.extend(word.to_le_bytes());
+            }
+            file.extend(vec![0; kept as usize]);
+        }
+        file.extend(rest);
+        file
+    }
+
+    fn found(capture: &[u8]) -> (Vec<PacketWay>, Result<u64>) {
+        let arguments = Arguments {
+            lab: Choice::default(),
+            switch: "s1".into(),
+            file: "a.pcap".into(),
+            port: None,
+            count: 100,
+            json: false,
+        };
+        let way = Explanation { stages: Vec::new(), sent: Vec::new(), to_cpu: false };
+        let mut explain = |_, _| Ok(TablesAnswer::Explained(way.clone()));
+        let mut found = Vec::new();
+        let result = ways(capture, &arguments, Some(PortNo(0)), &mut explain, &mut found);
+        (found, result)
+    }
+
+    #[test]
+    fn a_frame_that_the_capture_has_cut_short_is_marked() {
+        let (frames, passed) = found(&capture(&[(60, 60), (96, 1514)], &[]));
+        assert_eq!(passed.unwrap(), 0);
+        let text = Output { switch: "s1", frames }.text();
+        assert!(text.starts_with("frame 1, 60 B, in by s1-p0\n"), "{text}");
+        assert!(text.contains("frame 2, 96 B of 1514: cut short by the capture, in by"), "{text}");
+    }
+
+    #[test]
+    fn what_comes_before_an_error_is_found() {
+        let (frames, passed) = found(&capture(&[(60, 60), (60, 60)], &[1; 7]));
+        assert_eq!((frames.len(), passed.is_err()), (2, true));
     }
 }

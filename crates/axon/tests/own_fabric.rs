@@ -118,6 +118,19 @@ fn a_program_that_ends_is_named_and_its_packets_are_counted() {
 }
 
 #[test]
+fn a_program_that_is_late_ends_the_run_without_an_answer() {
+    let Some(user) = User::new("late") else { return };
+    let program = user.folder.read("line.py");
+    let late = program.replace("        answer =", "        while True: pass\n        answer =");
+    user.folder.file("line.py", late);
+    let output = user.run("axon sim line.yaml");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let errors = text(&output.stderr);
+    assert!(errors.contains("line stopped: the program of s"), "{errors}");
+    assert!(errors.contains("it did not answer within 10s"), "{errors}");
+}
+
+#[test]
 fn the_commands_with_real_hosts_work() {
     if !needs::lab() {
         return;

@@ -120,8 +120,8 @@ fn wrong_ids_and_missing_ones_differ() {
     let output = axon(&["reproduce", "axon/table42"]);
     let text = bad(&output, 2);
     assert!(text.contains("axon/table42") && text.contains(ID), "{text}");
-    let output = axon(&["reproduce", "payload/fig4"]);
-    let said = "payload/fig4 is missing: it has no experiment yet, and needs payload caching";
+    let output = axon(&["reproduce", "payload/live"]);
+    let said = "payload/live is missing: it has no experiment yet, and needs commands that";
     assert!(bad(&output, 2).contains(said));
     bad(&axon(&["reproduce"]), 2);
 }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use axon_linux::lab::Lab;
 
 /// The choice of a lab.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub struct Choice {
     /// Name of the lab; needed if more than one is up
     #[arg(long, value_name = "NAME")]

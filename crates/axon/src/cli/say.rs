@@ -13,6 +13,8 @@ pub const NO: u8 = 1;
 /// The exit status where the answer is not known: it could not be tried or not be written, or the
 /// usage was wrong.
 pub const UNTRIED: u8 = 2;
+/// The exit status where a change was asked for, and no reply says whether it was made.
+pub const UNANSWERED: u8 = 3;
 /// The exit status of what was interrupted: that of a shell for SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
@@ -22,6 +24,7 @@ Exit status, of every command:
     0  done, and the answer is yes
     1  the answer is no: the run failed, the fabric is not proved, a case or bound is missed, ...
     2  it could not be tried, or a result could not be written; wrong usage
+    3  a change was asked for, and no reply came: it may have been made (`table`)
   130  interrupted
 `axon exec` ends as its command does. `switch`, `controller` and `agent` run until SIGTERM or
 SIGINT, and end with 0 then.";

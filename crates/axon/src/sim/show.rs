@@ -33,6 +33,9 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         flows(out, report);
     }
     ports(out, report);
+    for agent in &report.agents {
+        line!(out, "agent {} ({}): {}", agent.agent, agent.kind, listed(&agent.counters));
+    }
     line!(out, "drops: {}", listed(&report.drops));
     line!(out, "losses on links: {}", listed(&report.losses));
     if !report.ended.is_empty() {

@@ -4,6 +4,7 @@ use super::pcap::Pcaps;
 use super::wall::Wall;
 use crate::cli::say::INTERRUPTED;
 use anyhow::{Context, Result};
+use axon_external::Overtime;
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};
 use axon_wire::{Bytes, Span, Time};
@@ -30,6 +31,8 @@ pub struct Watcher<'a> {
     /// What the process took at the first look, and when that was.
     memory_first: Option<(Time, u64)>,
     stop: Arc<AtomicBool>,
+    /// Of control programs in Python.
+    overtime: Option<Overtime>,
     pcaps: &'a mut Pcaps,
 }
 
@@ -43,7 +46,12 @@ struct Seen {
 
 impl<'a> Watcher<'a> {
     /// Takes SIGINT and SIGTERM: the first ends the run in order, the second at once.
-    pub fn new(name: &str, memory_max: Option<Bytes>, pcaps: &'a mut Pcaps) -> Result<Watcher<'a>> {
+    pub fn new(
+        name: &str,
+        memory_max: Option<Bytes>,
+        overtime: Option<Overtime>,
+        pcaps: &'a mut Pcaps,
+    ) -> Result<Watcher<'a>> {
         let stop = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {
             let code = i32::from(INTERRUPTED);
@@ -55,7 +63,8 @@ impl<'a> Watcher<'a> {
         let style = ProgressStyle::with_template("{spinner} {prefix} [{bar:24}] {msg}");
         bar.set_style(style.context("the bar's template")?.progress_chars("=> "));
         let (name, began) = (name.to_owned(), Instant::now());
-        Ok(Watcher { name, bar, began, seen: None, memory_max, memory_first: None, stop, pcaps })
+        let (seen, memory_first) = (None, None);
+        Ok(Watcher { name, bar, began, seen, memory_max, memory_first, stop, overtime, pcaps })
     }
 
     /// Takes the bar away; says what the run took.
@@ -137,6 +146,11 @@ impl Watch for Watcher<'_> {
     fn progress(&mut self, progress: &Progress) -> ControlFlow<String> {
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(format!("interrupted at {}", progress.now));
+        }
+        if let Some(late) = self.overtime.as_ref().and_then(Overtime::first) {
+            return ControlFlow::Break(format!(
+                "{late}; what follows depends on how busy this machine is"
+            ));
         }
         let at = Instant::now();
         if self.seen.is_some_and(|seen| at.duration_since(seen.at) < LOOK) {

@@ -7,6 +7,7 @@ mod write;
 use crate::cli::lab::Choice;
 use crate::cli::{output, say};
 use anyhow::{Context, Result, bail, ensure};
+use axon_linux::request::NoReply;
 use axon_linux::tables::{ask, entries, rest};
 use axon_pipeline::{Change, EntryCount, Shown, TableName, TablesAnswer, TablesRequest};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 /// Show or change the tables of a programmable switch of a running lab
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
-    changed; 2 it could not be tried, or wrong usage")]
+    changed; 2 it could not be tried, or wrong usage; 3 no reply: the change may have been made")]
 pub struct Arguments {
     #[command(subcommand)]
     what: What,
@@ -49,7 +50,7 @@ struct ShowArguments {
 /// Set entries, all of them or none
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 1 the switch refuses a change, and nothing has \
-    changed; 2 it could not be tried, or wrong usage")]
+    changed; 2 it could not be tried, or wrong usage; 3 no reply: the change may have been made")]
 struct SetArguments {
     #[command(flatten)]
     lab: Choice,
@@ -68,7 +69,7 @@ struct SetArguments {
 /// Remove entries, all of them or none
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 done; 1 the switch refuses it, and nothing has changed; \
-    2 it could not be tried, or wrong usage")]
+    2 it could not be tried, or wrong usage; 3 no reply: the change may have been made")]
 struct ClearArguments {
     #[command(flatten)]
     lab: Choice,
@@ -135,17 +136,29 @@ fn of_file(file: &Path) -> Result<Vec<Change>> {
 /// Asks for changes, and answers whether they are made.
 fn commit(lab: &Choice, switch: &str, request: &TablesRequest) -> Result<ExitCode> {
     let socket = lab.open()?.tables_of(switch)?;
-    match ask(&socket, request)? {
-        TablesAnswer::Committed(count) => {
+    Ok(outcome(switch, ask(&socket, request))?.into())
+}
+
+/// Says what came of changes, and answers the exit status.
+fn outcome(switch: &str, answer: Result<TablesAnswer>) -> Result<u8> {
+    match answer {
+        Ok(TablesAnswer::Committed(count)) => {
             let noun = if count == 1 { "change" } else { "changes" };
             say::print(&format!("{switch}: {count} {noun}\n"))?;
-            Ok(say::answer(true))
+            Ok(0)
         }
-        TablesAnswer::Refused(error) => {
+        Ok(TablesAnswer::Refused(error)) => {
             say::note!("{switch}: refused, and nothing has changed: {error}");
-            Ok(say::answer(false))
+            Ok(say::NO)
         }
-        other => bail!("{other:?} is no answer to this"),
+        Ok(other) => bail!("{other:?} is no answer to this"),
+        Err(error) if error.is::<NoReply>() => {
+            say::note!(
+                "{switch}: {error}; `axon table show {switch}` shows whether the change was made"
+            );
+            Ok(say::UNANSWERED)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -253,5 +266,19 @@ fn lines(text: &mut String, entries: &[EntryJson]) {
             ),
             false => writeln!(text, "  {}", entry.entry),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_status_says_whether_the_tables_have_changed() {
+        assert_eq!(outcome("s1", Ok(TablesAnswer::Committed(1))).unwrap(), 0);
+        let lost = NoReply::new("none within 2 s");
+        assert_eq!(outcome("s1", Err(lost.into())).unwrap(), 3, "they may have");
+        let untried = anyhow::anyhow!("no node takes commands");
+        assert!(outcome("s1", Err(untried)).is_err());
     }
 }

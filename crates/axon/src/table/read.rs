@@ -11,7 +11,7 @@
 //! mpls 100 ACTION
 //! prefix 10.0.0.0/24 ACTION
 //! miss ACTION
-//! port 0 bridge 1 routed no learn yes
+//! port 0 bridge 1 routed no learn yes axon no
 //!
 //! ACTION: where it goes (drop, cpu, port N, interface N, group N or spread N), then changes in
 //! their order (decrement-ttl, dscp N, push LABEL, swap LABEL, pop, tunnel N, untunnel BYTES,
@@ -178,7 +178,8 @@ fn port_options(words: &mut Words<'_>) -> Result<PortOptions> {
             "bridge" => options.bridge = words.parsed(NUMBER)?,
             "routed" => options.routed = yes(words)?,
             "learn" => options.learn = yes(words)?,
-            _ => bail!("{}: found {word}; expected bridge, routed or learn", words.text()),
+            "axon" => options.axon = yes(words)?,
+            _ => bail!("{}: found {word}; expected bridge, routed, learn or axon", words.text()),
         }
     }
     Ok(options)

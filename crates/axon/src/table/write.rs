@@ -1,10 +1,9 @@
 //! Entries of tables in the words that [`read`](super::read) reads.
 
 use axon_pipeline::{
-    Action, Change, EntryName, Field, Group, Interface, MacKey, Mirror, Modify, PortOptions,
-    Target, TcamEntry, Tunnel, Udlk,
+    Action, Change, EntryName, Field, Group, Interface, MacKey, PortOptions, TcamEntry, Tunnel,
+    Udlk,
 };
-use axon_wire::{PortNo, Route};
 use std::fmt::Write;
 
 /// The change that makes an entry, in words; one that removes it is its name.
@@ -82,56 +81,14 @@ fn tcam(entry: &TcamEntry) -> String {
 
 fn port_options(options: &PortOptions) -> String {
     let yes = |is: bool| if is { "yes" } else { "no" };
-    let PortOptions { bridge, routed, learn } = *options;
-    format!(" bridge {bridge} routed {} learn {}", yes(routed), yes(learn))
+    let PortOptions { bridge, routed, learn, axon } = *options;
+    let (routed, learn, axon) = (yes(routed), yes(learn), yes(axon));
+    format!(" bridge {bridge} routed {routed} learn {learn} axon {axon}")
 }
 
+/// An action in its own words, behind a space.
 fn action(action: &Action) -> String {
-    let mut text = match action.target {
-        Target::Drop => " drop".into(),
-        Target::Cpu => " cpu".into(),
-        Target::Port(port) => format!(" port {}", port.0),
-        Target::Interface(number) => format!(" interface {number}"),
-        Target::Group(number) => format!(" group {number}"),
-        Target::Spread(number) => format!(" spread {number}"),
-    };
-    for change in &action.modify {
-        let _ = match change {
-            Modify::DecrementTtl => write!(text, " decrement-ttl"),
-            Modify::SetDscp(dscp) => write!(text, " dscp {dscp}"),
-            Modify::MplsPush(label) => write!(text, " push {}", label.0),
-            Modify::MplsSwap(label) => write!(text, " swap {}", label.0),
-            Modify::MplsPop => write!(text, " pop"),
-            Modify::TunnelPush(number) => write!(text, " tunnel {number}"),
-            Modify::TunnelPop { shim_bytes } => write!(text, " untunnel {shim_bytes}"),
-            Modify::SetDestination(mac) => write!(text, " destination {mac}"),
-            Modify::SetSource(mac) => write!(text, " source {mac}"),
-            Modify::AxonPush(route) => write!(text, " axon-push {}", hops(route)),
-            Modify::AxonHop => write!(text, " axon-hop"),
-            Modify::AxonError => write!(text, " axon-error"),
-            Modify::AxonStrip => write!(text, " axon-strip"),
-        };
-    }
-    match action.mirror {
-        Some(Mirror::Cpu) => text += " mirror cpu",
-        Some(Mirror::Port(port)) => {
-            let _ = write!(text, " mirror port {}", port.0);
-        }
-        None => {}
-    }
-    text
-}
-
-fn hops(route: &Route) -> String {
-    let hop = |hop: &PortNo| match *hop {
-        PortNo::CONTROL => "cpu".to_owned(),
-        PortNo(number) => number.to_string(),
-    };
-    let hops: Vec<String> = route.hops.iter().map(hop).collect();
-    match route.layer.index() {
-        0 => hops.join("."),
-        layer => format!("{}/{layer}", hops.join(".")),
-    }
+    format!(" {action}")
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -169,7 +126,8 @@ mod tests {
             "prefix 0.0.0.0/0 cpu pop tunnel 3 untunnel 8",
             "miss drop destination 02:00:00:00:00:09 source 02:00:00:00:00:08",
             "miss port 1 axon-push 1.2.cpu/3 axon-hop axon-error axon-strip",
-            "port 0 bridge 3 routed no learn yes",
+            "port 0 bridge 3 routed no learn yes axon no",
+            "port 1 bridge 0 routed yes learn no axon yes",
         ] {
             let [change] = &read(line)[..] else { panic!("{line}: one change") };
             assert_eq!(text(change), line);

@@ -63,7 +63,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 18] = [
+const SECTIONS: [Section; 19] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -88,6 +88,7 @@ const SECTIONS: [Section; 18] = [
          addresses, the entries, and the two hit rates, 0 to 1.",
         ("ReportJson", "axon/cam/mod.rs"),
     ),
+    section("`axon model forwarder --json`", FORMAT, ("Output", "axon/src/model.rs")),
     section("`axon ping --json`", FORMAT, ("Output", "axon/src/ping.rs")),
     section(
         "`axon status --json`",
@@ -391,6 +392,8 @@ fn runs_with_one_seed_differ_in_the_machine_alone_and_have_the_keys_of_the_page(
         ("`axon conformance --json`", &conformance),
         ("`axon reproduce --json`", &["reproduce", "axon/table4.2", "--out", &out, "--json", "-"]),
         ("`axon cam --json`", &["cam", &capture, "--json", "-"]),
+        ("`axon model forwarder --json`", &["model", "forwarder", "--json"]),
+        ("`axon model forwarder --json`", &["model", "forwarder", "--rate", "80MB/s", "--json"]),
     ] {
         checked(title, twice(arguments));
     }

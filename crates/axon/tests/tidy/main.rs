@@ -20,12 +20,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
     ("axon-node", &["axon-wire"]),
     ("axon-capture", &["axon-node", "axon-wire"]),
+    ("axon-cache", &["axon-node", "axon-wire"]),
     ("axon-plane", &["axon-node", "axon-wire"]),
     ("axon-pipeline", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-programs", &PROGRAMS),
     ("axon-external", &EXTERNAL),
     ("axon-py", &PY),
+    ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-prove", &["axon-node", "axon-wire"]),
+    ("axon-model", &[]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-control", &["axon-dcbx", "axon-node", "axon-wire"]),
@@ -42,7 +45,9 @@ const PROGRAMS: [&str; 5] =
     ["axon-baselines", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"];
 const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
 const PY: [&str; 5] = with(EXTERNAL, ["axon-external"]);
-const FABRIC: [&str; 9] = [
+const FABRIC: [&str; 11] = [
+    "axon-agents",
+    "axon-cache",
     "axon-capture",
     "axon-control",
     "axon-dcbx",
@@ -53,13 +58,13 @@ const FABRIC: [&str; 9] = [
     "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 11] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
-const LINUX: [&str; 11] = with(FABRIC, ["axon-external", "axon-fabric"]);
-const DEMO: [&str; 12] = with(LINUX, ["axon-linux"]);
-const CONFORMANCE: [&str; 13] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 15] = with(CONFORMANCE, ["axon-conformance", "axon-demo"]);
-const BENCH: [&str; 16] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 18] = with(BENCH, ["axon-bench", "axon-external"]);
+const SIM: [&str; 13] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
+const LINUX: [&str; 13] = with(FABRIC, ["axon-external", "axon-fabric"]);
+const DEMO: [&str; 14] = with(LINUX, ["axon-linux"]);
+const CONFORMANCE: [&str; 15] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 18] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
+const BENCH: [&str; 19] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 21] = with(BENCH, ["axon-bench", "axon-external"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] =
     &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];
