@@ -115,7 +115,10 @@ impl Verb {
 /// something that could not be tried.
 fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab, or of the demo on one of its hosts.
-    if let Some(code) = axon_linux::lab::part().or_else(axon_demo::part) {
+    if let Some(code) = axon_linux::lab::part()
+        .or_else(axon_demo::part)
+        .or_else(axon_linux::agent_port::live::process::part)
+    {
         return code;
     }
     let cli = match Cli::try_parse() {

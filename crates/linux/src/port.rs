@@ -101,6 +101,12 @@ pub trait Port {
     /// The device is down or gone; the port is of no more use.
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()>;
 
+    /// Shows the far end, where it wants to know, what waits in the queues of all ports of the
+    /// node, from port 0 on: bytes, `None` where that is not known.
+    fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
+        let _ = queued;
+    }
+
     /// How many frames [`transmit`](Port::transmit) takes now. While it takes none, the wire of the
     /// port is busy.
     fn room(&self) -> usize {

@@ -346,6 +346,16 @@ impl Slot {
         }
     }
 
+    /// Whether its far end is to know the queues of the node before it gets what waits here.
+    pub(crate) fn shows_queues(&self) -> bool {
+        self.has_own_carrier() && !self.batch.is_empty()
+    }
+
+    /// Shows the far end the queues of the node; see [`Port::show_queues`].
+    pub(crate) fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
+        self.port.iter_mut().for_each(|port| port.show_queues(queued));
+    }
+
     /// Sends the batch.
     pub(crate) fn flush(&mut self, pool: &mut Pool) -> io::Result<()> {
         if self.batch.is_empty() {

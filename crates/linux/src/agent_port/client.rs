@@ -6,13 +6,14 @@
 use super::handshake::{self, Shared};
 use super::layout::{
     AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADER_WORDS_END, HEADROOM, Kind,
-    Layout, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
+    Layout, QUEUES, QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
 use super::memory::Memory;
 use super::ring::{BadCursor, Bell, Receiver, Sender};
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_agents::{Full, Outbox, Packet};
 use axon_cache::Handle;
+use axon_wire::PortNo;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -21,6 +22,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// A packet that the agent holds.
@@ -360,6 +362,11 @@ impl Outbox for Client {
         let (head_bytes, bytes) = (held.head_bytes, payload.len() as u32);
         self.push(Descriptor { head_bytes, buffer, bytes, ..answer });
         Ok(())
+    }
+
+    fn queue_bytes(&mut self, port: PortNo) -> Option<u64> {
+        let at = (port.index() < QUEUES_MAX).then_some(QUEUES + 4 * port.index())?;
+        self.memory.word(at).load(Ordering::Relaxed).checked_sub(1).map(u64::from)
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<(), Full> {

@@ -51,6 +51,11 @@ pub const FROM_AGENT_HEAD: usize = 1408;
 pub const AGENT_SLEEPS: usize = 1536;
 /// The same of the switch.
 pub const SWITCH_SLEEPS: usize = 1664;
+/// The queues of the switch's ports, 4 bytes for each port from 0 on: the bytes that wait there and
+/// one more, or 0 where that is not known. They are as they were when the switch last gave packets.
+pub const QUEUES: usize = 2048;
+/// Ports whose queues are shown.
+pub const QUEUES_MAX: usize = (HEADER_BYTES - QUEUES) / 4;
 
 /// The sizes of one agent's memory. Each is below 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -401,6 +401,12 @@ impl Port for AgentPort {
         Ok(())
     }
 
+    fn show_queues(&mut self, queued: &mut dyn Iterator<Item = Option<u64>>) {
+        if let Some(agent) = &self.agent {
+            agent.session.show_queues(queued);
+        }
+    }
+
     fn room(&self) -> usize {
         match (&self.agent, self.setup.when_full) {
             (Some(agent), WhenFull::Wait) => agent.session.room(&self.payloads),

@@ -8,8 +8,8 @@
 use super::broken::Broken;
 use super::counters::AgentCounters;
 use super::layout::{
-    AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADROOM, Kind, Layout,
-    SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
+    AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADROOM, Kind, Layout, QUEUES,
+    QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
 use super::memory::Memory;
 use super::ring::{Bell, Receiver, Sender};
@@ -18,6 +18,7 @@ use axon_cache::{Handle, PayloadCache, State};
 use axon_wire::{Frame, FrameBuf, Time};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::Ordering;
 
 /// What outlives an agent: the payload buffers of a port and its counters.
 pub(super) struct Payloads {
@@ -83,6 +84,14 @@ impl Session {
     /// How many more packets the agent gets now.
     pub(super) fn room(&self, payloads: &Payloads) -> usize {
         payloads.cache.room().min(self.free_chunks.len())
+    }
+
+    /// Shows the agent what waits in the queues of the ports, from port 0 on, in bytes.
+    pub(super) fn show_queues(&self, queued: impl Iterator<Item = Option<u64>>) {
+        for (place, bytes) in queued.take(QUEUES_MAX).enumerate() {
+            let known = bytes.map_or(0, |bytes| bytes.min(u64::from(u32::MAX) - 1) as u32 + 1);
+            self.memory.word(QUEUES + 4 * place).store(known, Ordering::Relaxed);
+        }
     }
 
     /// Gives the agent a packet, which it sees after [`publish`](Session::publish). The frame is

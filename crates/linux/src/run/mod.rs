@@ -312,12 +312,18 @@ impl<N: Inspect> Runtime<N> {
     }
 
     fn flush(&mut self) {
-        for index in 0..self.slots.len() {
+        let slots = self.slots.len();
+        for index in 0..slots {
             let number = PortNo(index as u16);
             let slot = &mut self.slots[index];
             slot.set_kind(self.node.port_kind(number));
             if let Some(rules) = self.node.rules(number) {
                 slot.set_rules(self.clock.now(), rules);
+            }
+            if slot.shows_queues() {
+                let ports = 0..slots;
+                let node = &self.node;
+                slot.show_queues(&mut ports.map(|port| node.queue_bytes(PortNo(port as u16))));
             }
             if slot.flush(&mut self.pool).is_err() {
                 self.set_link(index, false);

@@ -2,5 +2,6 @@
 
 pub mod fig4;
 pub mod fig6_7;
+pub mod live;
 mod machine;
 pub mod table2;

@@ -6,7 +6,6 @@
 pub mod context;
 mod experiment;
 mod figure;
-mod missing;
 pub mod outcome;
 pub mod page;
 pub mod plot;
@@ -20,7 +19,6 @@ mod verdict;
 pub use context::Context;
 pub use experiment::Experiment;
 pub use figure::Figure;
-pub use missing::{MISSING, Missing};
 pub use outcome::{Outcome, Row, Table};
 pub use plot::{Axis, Plot, Series};
 pub use verdict::{Kind, Verdict};
@@ -70,10 +68,12 @@ pub const ALL: &[&Experiment] = &[
     &payload::table2::EXPERIMENT,
     &payload::fig4::EXPERIMENT,
     &payload::fig6_7::EXPERIMENT,
+    &payload::live::EXPERIMENT,
     &serverswitch::fig9::EXPERIMENT,
     &serverswitch::fig10::EXPERIMENT,
     &serverswitch::bcube::EXPERIMENT,
     &serverswitch::fig11::EXPERIMENT,
+    &serverswitch::qcn_delay::EXPERIMENT,
     &serverswitch::api::EXPERIMENT,
 ];
 
@@ -103,9 +103,6 @@ fn select_of<'a>(all: &[&'a Experiment], patterns: &[String]) -> Result<Vec<&'a 
     let parsed: Vec<WildMatch> = patterns.iter().map(|pattern| WildMatch::new(pattern)).collect();
     for (text, pattern) in patterns.iter().zip(&parsed) {
         if !all.iter().any(|experiment| pattern.matches(experiment.id)) {
-            if let Some(row) = MISSING.iter().find(|row| pattern.matches(row.id)) {
-                bail!("{} is missing: it has no experiment yet, and needs {}", row.id, row.needs);
-            }
             let ids: Vec<&str> = all.iter().map(|experiment| experiment.id).collect();
             bail!("no experiment is named {text}; there are: {}", ids.join(", "));
         }
@@ -215,8 +212,7 @@ mod tests {
     #[test]
     fn ids_are_one_of_a_kind_and_every_experiment_says_what_it_is() {
         let ids = ALL.iter().map(|experiment| experiment.id);
-        let ids: BTreeSet<&str> = ids.chain(MISSING.iter().map(|row| row.id)).collect();
-        assert_eq!(ids.len(), ALL.len() + MISSING.len());
+        assert_eq!(ids.collect::<BTreeSet<&str>>().len(), ALL.len());
         for experiment in ALL {
             let said = [experiment.title, experiment.source, experiment.setup];
             assert!(said.iter().all(|text| !text.is_empty()), "{}", experiment.id);
@@ -262,8 +258,7 @@ mod tests {
         let all = [&GOOD, &BAD];
         let list = show::list_of(&all, &out).unwrap();
         assert!(list.contains("held") && list.contains("not run"), "{list}");
-        assert_eq!(list.lines().filter(|line| line.contains("  missing  ")).count(), 2, "{list}");
-        let total = "4 tables and figures: 1 held, 2 missing, 1 not run\n";
+        let total = "2 tables and figures: 1 held, 1 not run\n";
         assert!(list.ends_with(total), "{list}");
         let side = show::side_by_side(&GOOD, &kept);
         for part in ["99.5", "96", ">= 96", "no RTL yet", "larger buffers"] {

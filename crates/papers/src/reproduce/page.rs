@@ -3,7 +3,7 @@
 use super::provenance::{Age, Provenance};
 use super::show::{in_short, total_of, wrapped};
 use super::store::{self, Kept};
-use super::{ALL, Experiment, MISSING, Verdict};
+use super::{ALL, Experiment};
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::Path;
@@ -20,8 +20,7 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
     not and say so.\n\n\
     **held**: the effect shows and every bound holds. **missed**: measured, a bound does not\n\
     hold. **not reproduced**: the paper's effect does not show. **by construction**: the figure\n\
-    follows from what was set from the paper, and is not counted as held. **missing**: no\n\
-    experiment yet.\n";
+    follows from what was set from the paper, and is not counted as held.\n";
 
 /// Writes the page, and the plots that it shows into a folder of its name beside it.
 ///
@@ -67,11 +66,6 @@ pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>)
         let link = anchor(id);
         text.push_str(&format!("| [{id}](#{link}) | {title} | {source} | {state} | {run} |\n"));
         parts.push_str(&part(experiment, kept.as_ref(), plots));
-    }
-    for row in MISSING {
-        let (id, title, source, state) = (row.id, row.title, row.source, Verdict::Missing);
-        let needs = format!("needs {}", row.needs);
-        text.push_str(&format!("| {id} | {title} | {source} | **{state}** | {needs} |\n"));
     }
     Ok(text + &parts)
 }

@@ -1,7 +1,7 @@
 //! Outcomes as text for a terminal: theirs and ours side by side, the list of all, the count.
 
 use super::store::{self, Kept};
-use super::{ALL, Experiment, MISSING, Verdict};
+use super::{ALL, Experiment, Verdict};
 use anyhow::Result;
 use std::path::Path;
 
@@ -91,7 +91,7 @@ pub fn list(out: &Path) -> Result<String> {
 }
 
 pub(super) fn list_of(all: &[&Experiment], out: &Path) -> Result<String> {
-    let ids = all.iter().map(|experiment| experiment.id).chain(MISSING.iter().map(|row| row.id));
+    let ids = all.iter().map(|experiment| experiment.id);
     let width = ids.map(str::len).max().unwrap_or(0);
     let mut text = String::new();
     for experiment in all {
@@ -100,10 +100,6 @@ pub(super) fn list_of(all: &[&Experiment], out: &Path) -> Result<String> {
             Some(kept) => in_short(&kept),
         };
         text.push_str(&format!("{:<width$}  {state:<22}  {}\n", experiment.id, experiment.title));
-    }
-    for row in MISSING {
-        let state = Verdict::Missing.to_string();
-        text.push_str(&format!("{:<width$}  {state:<22}  {}\n", row.id, row.title));
     }
     Ok(text + &total_of(all, out)? + "\n")
 }
@@ -127,11 +123,11 @@ pub fn total(out: &Path) -> Result<String> {
 }
 
 pub(super) fn total_of(all: &[&Experiment], out: &Path) -> Result<String> {
-    let mut verdicts = vec![Verdict::Missing; MISSING.len()];
+    let mut verdicts = Vec::new();
     for experiment in all {
         verdicts.extend(store::last(out, experiment.id)?.map(|kept| kept.verdict));
     }
-    let total = all.len() + MISSING.len();
+    let total = all.len();
     let count = |verdict: Verdict| verdicts.iter().filter(|one| **one == verdict).count();
     let counts = Verdict::ALL.map(|verdict| (count(verdict), verdict.to_string()));
     let not_run = (total - verdicts.len(), "not run".to_owned());

@@ -29,19 +29,12 @@ pub enum Verdict {
     Missed,
     /// The effect of the paper does not show.
     NotReproduced,
-    /// There is no experiment yet.
-    Missing,
 }
 
 impl Verdict {
     /// All of them, in the order of a summary.
-    pub const ALL: [Verdict; 5] = [
-        Verdict::Held,
-        Verdict::ByConstruction,
-        Verdict::Missed,
-        Verdict::NotReproduced,
-        Verdict::Missing,
-    ];
+    pub const ALL: [Verdict; 4] =
+        [Verdict::Held, Verdict::ByConstruction, Verdict::Missed, Verdict::NotReproduced];
 
     /// Of a row of this kind whose bound holds or does not.
     pub fn of_row(kind: Kind, pass: bool) -> Verdict {
@@ -77,7 +70,6 @@ impl fmt::Display for Verdict {
             Verdict::ByConstruction => "by construction",
             Verdict::Missed => "missed",
             Verdict::NotReproduced => "not reproduced",
-            Verdict::Missing => "missing",
         })
     }
 }

@@ -7,6 +7,7 @@ pub mod fig10;
 pub mod fig11;
 pub mod fig9;
 pub mod marks;
+pub mod qcn_delay;
 pub mod requests;
 pub mod responder;
 pub mod routing;

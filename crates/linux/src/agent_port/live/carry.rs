@@ -1,4 +1,4 @@
-//! Measures what an agent port carries with payloads that stay and with payloads that are copied.
+//! What an agent port carries with payloads that stay and with payloads that are copied.
 //!
 //! A switch (a software plane of three ports) gets frames from memory by its first port. Their
 //! route leads to the agent port, and from there out by the third, where they are taken away. They
@@ -6,9 +6,11 @@
 //! them: so the payload of one that comes in is in no cache of its CPU. The agent rewrites a field
 //! of every head. Everything between is what `axon switch` runs: the plane, its queues, the port.
 
-use super::counters::AgentCounters;
-use super::port::AgentPort;
-use super::setup::AgentPortSetup;
+use super::super::counters::AgentCounters;
+use super::super::port::AgentPort;
+use super::super::setup::AgentPortSetup;
+use super::process::{Process, Which};
+use super::{ATTACH_MAX, wait_for_agent};
 use crate::clock::Clock;
 use crate::port::{Pool, Port};
 use anyhow::{Context, Result, ensure};
@@ -33,8 +35,6 @@ const BUFFERS: usize = 2048;
 const FIELD_AT: usize = 40;
 /// One frame in so many is compared byte by byte when it leaves.
 const COMPARED: u64 = 1009;
-/// How long an agent is waited for.
-const ATTACH_MAX: Span = Span::from_secs(10);
 
 /// The agent that is measured with: it counts up a byte of each head and forwards it.
 #[derive(Default)]
@@ -88,6 +88,63 @@ impl Turn {
     pub fn copied_per_packet(&self) -> f64 {
         self.copied_bytes as f64 / self.copied_packets.max(1) as f64
     }
+}
+
+/// The turns of both kinds of payload, which alternated.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    /// Payloads stayed in the switch.
+    pub cached: Vec<Turn>,
+    /// They were copied.
+    pub copied: Vec<Turn>,
+}
+
+impl Turns {
+    /// How many times the bits a second of copying payload caching carries: the least ratio of two
+    /// neighbouring turns, the median, and the most.
+    pub fn ratio(&self) -> (f64, f64, f64) {
+        let ratios = || self.cached.iter().zip(&self.copied).map(|(a, b)| a.gbps() / b.gbps());
+        let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
+        (least, median(ratios()), most)
+    }
+}
+
+/// The middle one of some values; NaN if there is none.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Measures frames of one length: `turns` turns of `span` for each kind of payload, one after the
+/// other, and one before that warms up. The agents are processes, see [`process`](super::process).
+///
+/// # Errors
+/// No agent, or frames that are not as they should be.
+pub fn in_turns(frame_bytes: usize, turns: usize, span: Span) -> Result<Turns> {
+    let start = |kind: PayloadMode| {
+        let name = format!("axon-agents-{kind:?}-{}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let mut bench = Bench::new(&socket, kind, frame_bytes)?;
+        let process = Process::start(Which::Rewriter, Span::from_millis(1), &socket)?;
+        bench.wait()?;
+        anyhow::Ok((bench, process))
+    };
+    let mut cached = start(PayloadMode::Cached)?;
+    let mut copied = start(PayloadMode::Copied)?;
+    let mut found = Turns::default();
+    cached.0.turn(span)?;
+    copied.0.turn(span)?;
+    for _ in 0..turns {
+        found.cached.push(cached.0.turn(span)?);
+        found.copied.push(copied.0.turn(span)?);
+    }
+    for (bench, process) in [cached, copied] {
+        // The end of its attachment is the end of an agent.
+        drop(bench);
+        process.join()?;
+    }
+    Ok(found)
 }
 
 /// A switch with an agent, through which frames of one length go.
@@ -158,13 +215,7 @@ impl Bench {
     /// # Errors
     /// It does not come within 10 s.
     pub fn wait(&mut self) -> Result<()> {
-        let until = self.clock.now() + ATTACH_MAX;
-        while self.port.carrier() != Some(true) {
-            ensure!(self.clock.now() < until, "no agent has attached");
-            self.port.receive(&mut self.pool, &mut self.received)?;
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
+        wait_for_agent(&mut self.port, &self.clock)
     }
 
     /// Carries frames for as long as `span`, as fast as it goes.

@@ -1,0 +1,114 @@
+//! The agents of measurements, each in a process of its own.
+
+use super::super::client::Client;
+use super::super::runner::{self, RunOptions};
+use super::carry::Rewriter;
+use super::delay;
+use crate::chain::bind_to;
+use crate::sys;
+use anyhow::{Context, Result, bail, ensure};
+use axon_agents::Agent;
+use axon_wire::Span;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::{Child, Command, ExitCode};
+use std::sync::atomic::AtomicBool;
+
+/// The first argument of such a process.
+const PART: &str = "agent-port-part";
+
+/// An agent of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// [`Rewriter`].
+    Rewriter,
+    /// The congestion responder that [`delay`] asks.
+    Responder,
+}
+
+impl Which {
+    fn name(self) -> &'static str {
+        match self {
+            Which::Rewriter => "rewriter",
+            Which::Responder => "responder",
+        }
+    }
+
+    fn agent(self) -> Result<Box<dyn Agent>> {
+        Ok(match self {
+            Which::Rewriter => Box::new(Rewriter::default()),
+            Which::Responder => Box::new(delay::responder()?),
+        })
+    }
+}
+
+/// Does what a measurement has started this process for, if it has; to be called first in `main`.
+pub fn part() -> Option<ExitCode> {
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let [PART, rest @ ..] = &words[..] else { return None };
+    Some(match run(rest) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            crate::log::line(format_args!("axon: {error:#}"));
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    let [name, spin_us, socket] = words else { bail!("{PART} is for measurements of agents") };
+    let all = [Which::Rewriter, Which::Responder];
+    let which = all.into_iter().find(|which| which.name() == *name).context("no such agent")?;
+    take_cpu(1);
+    let spin = Span::from_micros(spin_us.parse().context("no number of microseconds")?);
+    let mut client = Client::connect(Path::new(socket), name)?;
+    let mut agent = which.agent()?;
+    let options = RunOptions { spin };
+    match runner::run(&mut client, &mut *agent, options, &AtomicBool::new(false)) {
+        Err(error) if error.kind() == ErrorKind::ConnectionAborted => Ok(()),
+        ended => ended.context("the agent"),
+    }
+}
+
+/// Puts the calling thread on this CPU, before other programs, as a daemon is. Where there is no
+/// such CPU, or no right to it, it goes without: switch and agent then wait for each other.
+pub fn take_cpu(number: usize) {
+    let _ = sys::prefer_this_process();
+    let _ = bind_to(number);
+}
+
+/// A running agent.
+pub struct Process(Child);
+
+impl Process {
+    /// Starts one that looks for packets for `spin` before it sleeps, and attaches at `socket`. The
+    /// program that calls this must begin with [`part`].
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub fn start(which: Which, spin: Span, socket: &Path) -> Result<Process> {
+        let spin_us = (spin.as_nanos() / 1_000).to_string();
+        let mut command = Command::new(std::env::current_exe()?);
+        let child = command.args([PART, which.name(), &spin_us]).arg(socket).spawn();
+        Ok(Process(child.context("the agent cannot be started")?))
+    }
+
+    /// Waits for its end, which is that of its attachment.
+    ///
+    /// # Errors
+    /// It has failed.
+    pub fn join(mut self) -> Result<()> {
+        let ended = self.0.wait()?;
+        ensure!(ended.success(), "the agent has ended with {ended}");
+        Ok(())
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
