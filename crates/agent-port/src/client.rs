@@ -3,13 +3,13 @@
 //! Heads and the agent's own buffers are slices of the shared memory: nothing is copied but what
 //! the agent itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)).
 
-use super::handshake::{self, Shared};
-use super::layout::{
+use crate::handshake::{self, Shared};
+use crate::layout::{
     AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADER_WORDS_END, HEADROOM, Kind,
     Layout, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
-use super::memory::Memory;
-use super::ring::{BadCursor, Bell, Receiver, Sender};
+use crate::memory::Memory;
+use crate::ring::{BadCursor, Bell, Receiver, Sender};
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_agents::{Full, Outbox, Packet};
 use axon_cache::Handle;
@@ -100,7 +100,7 @@ impl Client {
         let memory = Memory::open(memory.as_fd(), memory_bytes)?;
         let invalid = |why: String| io::Error::new(ErrorKind::InvalidData, why);
         let mut header = [0; HEADER_WORDS_END];
-        if memory_bytes < super::layout::HEADER_BYTES {
+        if memory_bytes < crate::layout::HEADER_BYTES {
             return Err(invalid(format!("a memory of {memory_bytes} bytes")));
         }
         memory.read(0, &mut header);

@@ -117,7 +117,7 @@ impl Memory {
     /// The bytes at `offset`, for the side that they belong to by the descriptors. Only the agent
     /// uses this: the switch does not write to what it has handed over until that is handed back.
     #[inline]
-    pub(super) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
+    pub(crate) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
         let place = self.place(offset, count, 1);
         // SAFETY: mapped and initialised (a memfd begins as zeros); `&mut self` makes it the only
         // slice of this process, and by the protocol the other process leaves it alone.
