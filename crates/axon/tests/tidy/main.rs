@@ -45,7 +45,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 const PROGRAMS: [&str; 5] =
     ["axon-baselines", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"];
 const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
-const PY: [&str; 5] = with(EXTERNAL, ["axon-external"]);
+const PY: [&str; 8] =
+    with(EXTERNAL, ["axon-agent-port", "axon-agents", "axon-cache", "axon-external"]);
 const FABRIC: [&str; 11] = [
     "axon-agents",
     "axon-cache",
