@@ -22,8 +22,8 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so an access
-    /// within it never ends the process (SIGBUS).
+    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so an
+    /// access within it never ends the process (SIGBUS).
     ///
     /// An agent can give pages of it back to the system (`fallocate(2)`, `madvise(2)`). Such a hole
     /// is read as zeros and costs whoever touches it first a page fault, in which the kernel finds

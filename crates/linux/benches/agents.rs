@@ -5,8 +5,8 @@
 //! of both kinds alternate, and medians count; the spread is that of the ratios of neighbouring
 //! turns. `copied` is what both have copied between switch and agent, counted at each copy.
 //!
-//! Then the same agent in Python (`crates/py/examples/rewriter.py`) beside that in Rust, if there is
-//! a Python with the module: that in `AXON_PYTHON`, or `target/python/bin/python`.
+//! Then the same agent in Python (`crates/py/examples/rewriter.py`) beside that in Rust, if there
+//! is a Python with the module: that in `AXON_PYTHON`, or `target/python/bin/python`.
 //!
 //! `-- TURNS MILLISECONDS`: other numbers of turns and other lengths of one.
 
