@@ -5,19 +5,27 @@
 //! of both kinds alternate, and medians count; the spread is that of the ratios of neighbouring
 //! turns. `copied` is what both have copied between switch and agent, counted at each copy.
 //!
+//! Then the same agent in Python (`crates/py/examples/rewriter.py`) beside that in Rust, if there
+//! is a Python with the module: that in `AXON_PYTHON`, or `target/python/bin/python`.
+//!
 //! `-- TURNS MILLISECONDS`: other numbers of turns and other lengths of one.
 
 use anyhow::Result;
-use axon_linux::agent_port::live::carry::{Turn, in_turns, median};
-use axon_linux::agent_port::live::process;
+use axon_external::Interpreter;
+use axon_linux::agent_port::PayloadMode;
+use axon_linux::agent_port::live::carry::{Running, Turn, alternate, in_turns, median};
+use axon_linux::agent_port::live::process::{self, Process};
 use axon_wire::Span;
-use std::process::ExitCode;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
 
 const SIZES: [usize; 2] = [1_500, 9_000];
 const TURNS: usize = 9;
 const MILLIS: u64 = 300;
 /// The bar: what payload caching is to carry at least, in times of what copying does.
 const BAR: f64 = 1.5;
+/// What an agent in Python is to carry at least, in packets a second.
+const PYTHON_BAR: f64 = 100_000.0;
 
 fn main() -> Result<ExitCode> {
     if let Some(code) = process::part() {
@@ -34,6 +42,12 @@ fn main() -> Result<ExitCode> {
     println!("frame    payload  Gb/s   packets/s  copied/packet  ns/packet");
     for frame_bytes in SIZES {
         measure(frame_bytes, turns, Span::from_millis(millis))?;
+    }
+    let python = std::env::var_os("AXON_PYTHON").map(PathBuf::from);
+    let python = python.unwrap_or_else(|| root().join("target/python/bin/python"));
+    match Interpreter::at(python) {
+        Ok(python) => measure_python(&python, turns, Span::from_millis(millis))?,
+        Err(error) => println!("no agent in Python: {error}"),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -54,6 +68,34 @@ fn measure(frame_bytes: usize, rounds: usize, span: Span) -> Result<()> {
     println!(
         "{frame_bytes:>5} B  cached is {ratio:.2} times copied, {least:.2} to {most:.2} of \
          {rounds} turns; bar {BAR} {held}"
+    );
+    Ok(())
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The same agent in Python and in Rust, turn by turn.
+fn measure_python(python: &Interpreter, rounds: usize, span: Span) -> Result<()> {
+    let program = root().join("crates/py/examples/rewriter.py");
+    let python = Running::start("python", (PayloadMode::Cached, SIZES[0]), |socket| {
+        let mut command = Command::new(python.path());
+        Process::of(command.arg(program).arg(socket).stdout(Stdio::null()))
+    })?;
+    let rust = Running::rewriter(PayloadMode::Cached, SIZES[0])?;
+    let [python, rust] = alternate([python, rust], rounds, span)?
+        .map(|turns| turns.iter().map(Turn::packets_per_second).collect::<Vec<f64>>());
+    let ratios = || python.iter().zip(&rust).map(|(python, rust)| python / rust);
+    let (least, most) = (ratios().fold(f64::MAX, f64::min), ratios().fold(0.0, f64::max));
+    let rate = median(python.iter().copied());
+    let held = if rate >= PYTHON_BAR { "held" } else { "MISSED" };
+    println!(
+        "{:>5} B  an agent in Python: {rate:.0} packets/s, {:.3} times that in Rust ({:.0}), \
+         {least:.3} to {most:.3} of {rounds} turns; bar {PYTHON_BAR} {held}",
+        SIZES[0],
+        median(ratios()),
+        median(rust.iter().copied()),
     );
     Ok(())
 }

@@ -1,14 +1,12 @@
 //! System calls that no kept crate wraps: device ioctls, packet-socket options, `sendmmsg`.
 //!
-//! With [`crate::ring`] and the memory of [`crate::agent_port`] this is all the unsafe code of this
-//! crate. Every function here is safe to call: it owns its buffers and returns the kernel's answer
-//! as [`io::Result`].
+//! With [`crate::ring`] this is all the unsafe code of this crate. Every function here is safe to
+//! call: it owns its buffers and returns the kernel's answer as [`io::Result`].
 
-use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use std::ffi::{c_int, c_void};
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -313,27 +311,6 @@ pub fn send_many(fd: BorrowedFd<'_>, frames: &[&[u8]]) -> io::Result<usize> {
         )
     })?;
     Ok(sent as usize)
-}
-
-/// Receives bytes of a Unix stream socket and the descriptors that come with them, at most three;
-/// waits for them. Returns how many bytes came: 0 at the end of the stream.
-///
-/// # Errors
-/// What `recvmsg(2)` answers.
-pub fn receive_with_fds(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
-    let mut parts = [io::IoSliceMut::new(to)];
-    let mut space = nix::cmsg_space!([RawFd; 3]);
-    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
-    let received = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
-    let mut all = Vec::new();
-    for message in received.cmsgs()? {
-        if let ControlMessageOwned::ScmRights(fds) = message {
-            // SAFETY: the kernel has just made these descriptors for this call; nobody else owns
-            // them.
-            all.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
-        }
-    }
-    Ok((received.bytes, all))
 }
 
 #[cfg(test)]

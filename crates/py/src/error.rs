@@ -3,7 +3,7 @@
 use crate::name::PyEntryName;
 use axon_external::ChannelError;
 use axon_pipeline::Register;
-use pyo3::exceptions::{PyConnectionError, PyException};
+use pyo3::exceptions::{PyConnectionError, PyException, PyValueError};
 use pyo3::prelude::*;
 
 pyo3::create_exception!(
@@ -12,7 +12,37 @@ pyo3::create_exception!(
     PyException,
     "A transaction that was refused; the tables are as before."
 );
-pyo3::create_exception!(axon, SwitchGone, PyConnectionError, "The switch of a program is gone.");
+pyo3::create_exception!(
+    axon,
+    SwitchGone,
+    PyConnectionError,
+    "The switch of a program or of an agent is gone."
+);
+pyo3::create_exception!(
+    axon,
+    NoSwitchError,
+    PyConnectionError,
+    "No switch has an agent port at this socket."
+);
+pyo3::create_exception!(axon, RefusedError, PyConnectionError, "The switch refuses this agent.");
+pyo3::create_exception!(
+    axon,
+    ProtocolError,
+    PyConnectionError,
+    "The other side of a socket or of shared memory is no switch that works."
+);
+pyo3::create_exception!(
+    axon,
+    NotHeldError,
+    PyValueError,
+    "The agent does not hold this packet: it has decided on it before."
+);
+pyo3::create_exception!(
+    axon,
+    FullError,
+    PyException,
+    "The agent has no free buffer for what it sends; nothing was sent."
+);
 pyo3::create_exception!(axon, RegisterError, PyException, "A register was not read or written.");
 
 /// The Python error of a refused transaction: `position`, `entry` and `reason` are its fields.

@@ -1,8 +1,10 @@
 //! The native half of the Python module `axon`: the switch in memory, and the program's end of a
-//! switch that runs elsewhere. What users see is in `python/axon`.
+//! switch that runs elsewhere, and an agent's end of an agent port. What users see is in
+//! `python/axon`.
 #![deny(unsafe_code)]
 
 mod action;
+mod agent;
 mod arguments;
 mod change;
 mod entry;
@@ -22,11 +24,16 @@ mod native {
     #[pymodule_export]
     use crate::action::PyAction;
     #[pymodule_export]
+    use crate::agent::{PyClient, PyPacket, PyPayload};
+    #[pymodule_export]
     use crate::change::PyChange;
     #[pymodule_export]
     use crate::entry::{PyEntry, PyExplanation};
     #[pymodule_export]
-    use crate::error::{ChangeError, RegisterError, SwitchGone};
+    use crate::error::{
+        ChangeError, FullError, NoSwitchError, NotHeldError, ProtocolError, RefusedError,
+        RegisterError, SwitchGone,
+    };
     #[pymodule_export]
     use crate::memory::Memory;
     #[pymodule_export]

@@ -14,7 +14,7 @@ const FILE_LINES_MAX: usize = 500;
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Where `unsafe` may stand.
-const UNSAFE_CRATES: &[&str] = &["crates/linux/"];
+const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/linux/"];
 /// What each crate may depend on of ours: arrows go down only.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
@@ -27,6 +27,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-external", &EXTERNAL),
     ("axon-py", &PY),
     ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
+    ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-model", &[]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
@@ -44,7 +45,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 const PROGRAMS: [&str; 5] =
     ["axon-baselines", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"];
 const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
-const PY: [&str; 5] = with(EXTERNAL, ["axon-external"]);
+const PY: [&str; 8] =
+    with(EXTERNAL, ["axon-agent-port", "axon-agents", "axon-cache", "axon-external"]);
 const FABRIC: [&str; 11] = [
     "axon-agents",
     "axon-cache",
@@ -59,8 +61,8 @@ const FABRIC: [&str; 11] = [
     "axon-wire",
 ];
 const SIM: [&str; 13] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
-const LINUX: [&str; 13] = with(FABRIC, ["axon-external", "axon-fabric"]);
-const DEMO: [&str; 14] = with(LINUX, ["axon-linux"]);
+const LINUX: [&str; 14] = with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric"]);
+const DEMO: [&str; 15] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 15] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 18] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
 const BENCH: [&str; 19] = with(PAPERS, ["axon-papers"]);

@@ -6,22 +6,17 @@
 //! agent has decided. While the agent has no room, the wire of the port is busy, so that packets
 //! wait in the queues of the plane. The port has carrier while an agent is attached.
 //!
-//! One file is both sides' own: [`layout`]. [`session`](self) is the switch's side of the rings,
-//! [`client`] the agent's, and [`runner`] runs an [`axon_agents::Agent`] on that.
+//! [`session`](self) is the switch's side of the rings. The agent's side and what both share are a
+//! crate of their own, [`axon_agent_port`], so that an agent needs nothing of a switch.
 
 mod broken;
-pub mod client;
 mod counters;
-pub mod handshake;
-pub mod layout;
 pub mod live;
-pub mod memory;
 mod port;
-pub mod ring;
-pub mod runner;
 mod session;
 mod setup;
 
+pub use axon_agent_port::{client, handshake, layout, memory, ring, runner};
 pub use broken::Broken;
 pub use counters::{AgentCounters, AgentStatus};
 pub use port::AgentPort;

@@ -2,5 +2,8 @@
 
 mod carries;
 mod hostile;
+#[path = "../../../wire/tests/needs/mod.rs"]
+mod needs;
+mod python;
 mod support;
 mod switch;

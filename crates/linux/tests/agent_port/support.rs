@@ -1,7 +1,7 @@
 //! A port, its agent, and time to attach it.
 
 use axon_linux::agent_port::client::{Client, Given};
-use axon_linux::agent_port::{AgentPort, AgentPortSetup};
+use axon_linux::agent_port::{AgentCounters, AgentPort, AgentPortSetup};
 use axon_linux::port::{Pool, Port};
 use axon_wire::{Frame, FrameBuf};
 use std::path::PathBuf;
@@ -43,6 +43,12 @@ impl Switch {
             std::thread::yield_now();
         }
         frames
+    }
+
+    /// Runs the port until it has counted so much; what comes is thrown away.
+    pub fn until_counted(&mut self, done: impl Fn(&AgentCounters) -> bool) -> AgentCounters {
+        self.until(|port| done(&port.agent_status().counters));
+        self.port.agent_status().counters
     }
 
     /// Attaches what `connect` connects, which waits for the port.

@@ -116,35 +116,72 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Measures frames of one length: `turns` turns of `span` for each kind of payload, one after the
-/// other, and one before that warms up. The agents are processes, see [`process`](super::process).
+/// A switch with its agent, which is a process of its own; see [`process`](super::process).
+pub struct Running {
+    bench: Bench,
+    process: Process,
+}
+
+impl Running {
+    /// Starts an agent, named `name` among those of this process, by `start` with its socket.
+    ///
+    /// # Errors
+    /// The agent cannot be started, or is not attached within 10 s.
+    pub fn start(
+        name: &str,
+        (payload, frame_bytes): (PayloadMode, usize),
+        start: impl FnOnce(&Path) -> Result<Process>,
+    ) -> Result<Running> {
+        let socket = format!("axon-agents-{name}-{}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(socket);
+        let mut bench = Bench::new(&socket, payload, frame_bytes)?;
+        let process = start(&socket)?;
+        bench.wait()?;
+        Ok(Running { bench, process })
+    }
+
+    /// The same with a [`Rewriter`].
+    ///
+    /// # Errors
+    /// As [`Running::start`].
+    pub fn rewriter(payload: PayloadMode, frame_bytes: usize) -> Result<Running> {
+        Running::start(&format!("{payload:?}"), (payload, frame_bytes), |socket| {
+            Process::start(Which::Rewriter, Span::from_millis(1), socket)
+        })
+    }
+}
+
+/// Measures two in turns of `span`, and before that one of each that warms up.
 ///
 /// # Errors
-/// No agent, or frames that are not as they should be.
-pub fn in_turns(frame_bytes: usize, turns: usize, span: Span) -> Result<Turns> {
-    let start = |kind: PayloadMode| {
-        let name = format!("axon-agents-{kind:?}-{}.sock", std::process::id());
-        let socket = std::env::temp_dir().join(name);
-        let mut bench = Bench::new(&socket, kind, frame_bytes)?;
-        let process = Process::start(Which::Rewriter, Span::from_millis(1), &socket)?;
-        bench.wait()?;
-        anyhow::Ok((bench, process))
-    };
-    let mut cached = start(PayloadMode::Cached)?;
-    let mut copied = start(PayloadMode::Copied)?;
-    let mut found = Turns::default();
-    cached.0.turn(span)?;
-    copied.0.turn(span)?;
-    for _ in 0..turns {
-        found.cached.push(cached.0.turn(span)?);
-        found.copied.push(copied.0.turn(span)?);
+/// An agent has gone or failed, or frames are not as they should be.
+pub fn alternate(mut pair: [Running; 2], turns: usize, span: Span) -> Result<[Vec<Turn>; 2]> {
+    let mut found = [Vec::new(), Vec::new()];
+    for number in 0..=turns {
+        for (running, found) in pair.iter_mut().zip(&mut found) {
+            let turn = running.bench.turn(span)?;
+            if number > 0 {
+                found.push(turn);
+            }
+        }
     }
-    for (bench, process) in [cached, copied] {
+    for Running { bench, process } in pair {
         // The end of its attachment is the end of an agent.
         drop(bench);
         process.join()?;
     }
     Ok(found)
+}
+
+/// Measures frames of one length, payloads cached and copied, in turns of `span`.
+///
+/// # Errors
+/// As [`Running::start`] and [`alternate`].
+pub fn in_turns(frame_bytes: usize, turns: usize, span: Span) -> Result<Turns> {
+    let cached = Running::rewriter(PayloadMode::Cached, frame_bytes)?;
+    let copied = Running::rewriter(PayloadMode::Copied, frame_bytes)?;
+    let [cached, copied] = alternate([cached, copied], turns, span)?;
+    Ok(Turns { cached, copied })
 }
 
 /// A switch with an agent, through which frames of one length go.

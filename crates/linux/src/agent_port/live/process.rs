@@ -9,6 +9,8 @@ use crate::sys;
 use anyhow::{Context, Result, bail, ensure};
 use axon_agents::Agent;
 use axon_wire::Span;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode};
@@ -16,6 +18,8 @@ use std::sync::atomic::AtomicBool;
 
 /// The first argument of such a process.
 const PART: &str = "agent-port-part";
+/// Where agents run, so that they do not wait for the switch, which is on CPU 0.
+const AGENT_CPU: usize = 1;
 
 /// An agent of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +65,7 @@ fn run(words: &[&str]) -> Result<()> {
     let [name, spin_us, socket] = words else { bail!("{PART} is for measurements of agents") };
     let all = [Which::Rewriter, Which::Responder];
     let which = all.into_iter().find(|which| which.name() == *name).context("no such agent")?;
-    take_cpu(1);
+    take_cpu(AGENT_CPU);
     let spin = Span::from_micros(spin_us.parse().context("no number of microseconds")?);
     let mut client = Client::connect(Path::new(socket), name)?;
     let mut agent = which.agent()?;
@@ -91,8 +95,19 @@ impl Process {
     pub fn start(which: Which, spin: Span, socket: &Path) -> Result<Process> {
         let spin_us = (spin.as_nanos() / 1_000).to_string();
         let mut command = Command::new(std::env::current_exe()?);
-        let child = command.args([PART, which.name(), &spin_us]).arg(socket).spawn();
-        Ok(Process(child.context("the agent cannot be started")?))
+        Process::of(command.args([PART, which.name(), &spin_us]).arg(socket))
+    }
+
+    /// Starts a program that is an agent, on the CPU of agents if there is one.
+    ///
+    /// # Errors
+    /// The process cannot be started.
+    pub fn of(command: &mut Command) -> Result<Process> {
+        let child = command.spawn().context("the agent cannot be started")?;
+        let mut cpu = CpuSet::new();
+        cpu.set(AGENT_CPU)?;
+        let _ = sched_setaffinity(Pid::from_raw(child.id() as i32), &cpu);
+        Ok(Process(child))
     }
 
     /// Waits for its end, which is that of its attachment.

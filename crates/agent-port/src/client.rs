@@ -3,13 +3,13 @@
 //! Heads and the agent's own buffers are slices of the shared memory: nothing is copied but what
 //! the agent itself brings ([`replace`](Outbox::replace), [`send`](Outbox::send)).
 
-use super::handshake::{self, Shared};
-use super::layout::{
+use crate::handshake::{self, Shared};
+use crate::layout::{
     AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADER_WORDS_END, HEADROOM, Kind,
     Layout, QUEUES, QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
-use super::memory::Memory;
-use super::ring::{BadCursor, Bell, Receiver, Sender};
+use crate::memory::Memory;
+use crate::ring::{BadCursor, Bell, Receiver, Sender};
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_agents::{Full, Outbox, Packet};
 use axon_cache::Handle;
@@ -19,7 +19,8 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
-use std::os::fd::AsFd;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -72,6 +73,7 @@ pub struct Fetched {
 /// An attached agent.
 pub struct Client {
     memory: Memory,
+    memory_fd: OwnedFd,
     layout: Layout,
     from_switch: Receiver,
     to_switch: Sender,
@@ -97,12 +99,12 @@ impl Client {
     pub fn connect(socket: &Path, name: &str) -> io::Result<Client> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(&handshake::hello(name))?;
-        let Shared { memory_bytes, memory, agent_bell, switch_bell } =
+        let Shared { memory_bytes, memory: memory_fd, agent_bell, switch_bell } =
             handshake::parse_answer(&stream)?;
-        let memory = Memory::open(memory.as_fd(), memory_bytes)?;
+        let memory = Memory::open(memory_fd.as_fd(), memory_bytes)?;
         let invalid = |why: String| io::Error::new(ErrorKind::InvalidData, why);
         let mut header = [0; HEADER_WORDS_END];
-        if memory_bytes < super::layout::HEADER_BYTES {
+        if memory_bytes < crate::layout::HEADER_BYTES {
             return Err(invalid(format!("a memory of {memory_bytes} bytes")));
         }
         memory.read(0, &mut header);
@@ -121,6 +123,7 @@ impl Client {
             here: VecDeque::new(),
             broken: false,
             memory,
+            memory_fd,
             layout,
         })
     }
@@ -128,6 +131,43 @@ impl Client {
     /// The sizes of the shared memory.
     pub fn layout(&self) -> &Layout {
         &self.layout
+    }
+
+    /// The shared memory, for an agent that maps it by itself; see
+    /// [`head_place`](Client::head_place).
+    pub fn memory_fd(&self) -> BorrowedFd<'_> {
+        self.memory_fd.as_fd()
+    }
+
+    /// Where in the shared memory the head of a held packet is; `None` if it is not held.
+    pub fn head_place(&self, handle: Handle) -> Option<Range<usize>> {
+        let held = self.held(handle)?;
+        let at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
+        Some(at..at + held.head_bytes as usize)
+    }
+
+    /// The same of what stands behind the head, as [`Outbox::payload`] has it.
+    pub fn payload_place(&self, handle: Handle) -> Option<Range<usize>> {
+        let head = self.head_place(handle)?;
+        let bytes = self.held(handle)?.payload_bytes as usize;
+        Some(head.end..head.end + bytes)
+    }
+
+    /// The longest head that [`Outbox::resize_head`] can make of that of a held packet, in bytes.
+    pub fn head_bytes_max(&self, handle: Handle) -> Option<usize> {
+        let held = self.held(handle)?;
+        let end = held.offset as usize + held.head_bytes as usize;
+        Some(end.saturating_sub(HEADROOM - HEAD_ROOM_BYTES))
+    }
+
+    /// Bytes of the whole frame of a held packet, as it came in.
+    pub fn frame_bytes(&self, handle: Handle) -> Option<usize> {
+        Some(self.held(handle)?.frame_bytes as usize)
+    }
+
+    /// Whether the switch has something, or has broken the protocol.
+    pub fn has_given(&self) -> bool {
+        !self.here.is_empty() || !self.from_switch.is_empty(&self.memory)
     }
 
     /// The next packet or payload, if there is one.
@@ -149,7 +189,10 @@ impl Client {
             let Descriptor { handle, offset, buffer, bytes, .. } = descriptor;
             match descriptor.kind {
                 Kind::Packet => return self.hold(&descriptor).map(|p| Some(Given::Packet(p))),
-                Kind::Payload if (buffer as usize) < self.layout.buffers => {
+                Kind::Payload
+                    if (buffer as usize) < self.layout.buffers
+                        && bytes as usize <= self.layout.buffer_bytes =>
+                {
                     let at = self.layout.buffer_at(buffer as usize);
                     let (offset, bytes) = (offset as usize, bytes as usize);
                     let buffer = Some(buffer);
@@ -177,8 +220,11 @@ impl Client {
         let Descriptor { handle, chunk, offset, head_bytes: copied, bytes, .. } = *descriptor;
         let index = number(handle);
         let Some(place) = self.held.get_mut(index).filter(|_| {
-            (chunk as usize) < self.layout.chunks
-                && u64::from(offset) + u64::from(copied) <= self.layout.chunk_bytes as u64
+            let Layout { chunks, chunk_bytes, buffer_bytes, stays, .. } = self.layout;
+            (chunk as usize) < chunks
+                && u64::from(offset) + u64::from(copied) <= chunk_bytes as u64
+                && bytes as usize <= buffer_bytes
+                && if stays { copied <= bytes } else { copied == bytes }
         }) else {
             return Err(protocol("a packet without a place"));
         };
@@ -286,27 +332,21 @@ fn bad_cursor(cursor: BadCursor) -> io::Error {
 
 impl Outbox for Client {
     fn head(&mut self, handle: Handle) -> Option<&mut [u8]> {
-        let held = self.held(handle)?;
-        let at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
-        Some(self.memory.slice(at, held.head_bytes as usize))
+        let place = self.head_place(handle)?;
+        Some(self.memory.slice(place.start, place.len()))
     }
 
     fn payload(&mut self, handle: Handle) -> Option<&mut [u8]> {
-        let held = self.held(handle)?;
-        let head_at = self.layout.chunk_at(held.chunk as usize) + held.offset as usize;
-        let (at, bytes) = (head_at + held.head_bytes as usize, held.payload_bytes as usize);
-        Some(self.memory.slice(at, bytes))
+        let place = self.payload_place(handle)?;
+        Some(self.memory.slice(place.start, place.len()))
     }
 
     fn resize_head(&mut self, handle: Handle, bytes: usize) -> bool {
         let Some(held) = self.held(handle) else { return false };
-        let Some(offset) = (held.offset as usize + held.head_bytes as usize).checked_sub(bytes)
-        else {
-            return false;
-        };
-        if offset < HEADROOM - HEAD_ROOM_BYTES {
+        if self.head_bytes_max(handle).is_none_or(|most| bytes > most) {
             return false;
         }
+        let offset = held.offset as usize + held.head_bytes as usize - bytes;
         if let Some(place) = self.held.get_mut(number(handle)) {
             (place.offset, place.head_bytes) = (offset as u32, bytes as u32);
         }

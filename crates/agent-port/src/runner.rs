@@ -1,12 +1,11 @@
 //! Runs an agent on an agent port: batches, and busy polling for a while before it sleeps.
 
-use super::client::{Client, Given};
-use crate::clock::Clock;
+use crate::client::{Client, Given};
 use axon_agents::{Agent, Event};
 use axon_wire::{Span, Time};
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Events that are handled before the switch sees the answers.
 const BATCH: usize = 64;
@@ -38,11 +37,12 @@ pub fn run(
     options: RunOptions,
     stop: &AtomicBool,
 ) -> io::Result<()> {
-    let clock = Clock::start();
-    let mut busy_at = clock.now();
+    let start = Instant::now();
+    let clock = || Time::from_nanos(start.elapsed().as_nanos() as u64);
+    let mut busy_at = clock();
     let mut part = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        let now = clock.now();
+        let now = clock();
         let mut count = batch(client, agent, now, &mut part)?;
         if agent.deadline().is_some_and(|deadline| deadline <= now) {
             agent.handle(now, Event::Timeout, client);
@@ -57,7 +57,7 @@ pub fn run(
             let due = agent.deadline().map(|deadline| deadline.since(now).as_nanos());
             let sleep = due.map_or(SLEEP_MAX, |nanos| Duration::from_nanos(nanos).min(SLEEP_MAX));
             client.wait(sleep)?;
-            busy_at = clock.now();
+            busy_at = clock();
         }
     }
     client.flush();

@@ -22,8 +22,13 @@ pub struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so that an
-    /// access within it never faults.
+    /// Makes a memory of `bytes` bytes, all 0. Nobody can change its length afterwards, so an
+    /// access within it never ends the process (SIGBUS).
+    ///
+    /// An agent can give pages of it back to the system (`fallocate(2)`, `madvise(2)`). Such a hole
+    /// is read as zeros and costs whoever touches it first a page fault, in which the kernel finds
+    /// a page. No seal forbids just that: those against holes, `F_SEAL_WRITE` and
+    /// `F_SEAL_FUTURE_WRITE`, forbid the agent to map the memory for writing.
     ///
     /// # Errors
     /// What the kernel answers: ENOMEM, EMFILE.
@@ -117,7 +122,7 @@ impl Memory {
     /// The bytes at `offset`, for the side that they belong to by the descriptors. Only the agent
     /// uses this: the switch does not write to what it has handed over until that is handed back.
     #[inline]
-    pub(super) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
+    pub(crate) fn slice(&mut self, offset: usize, count: usize) -> &mut [u8] {
         let place = self.place(offset, count, 1);
         // SAFETY: mapped and initialised (a memfd begins as zeros); `&mut self` makes it the only
         // slice of this process, and by the protocol the other process leaves it alone.
@@ -135,6 +140,7 @@ impl std::ops::Drop for Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::fcntl::{FallocateFlags, fallocate};
     use std::sync::atomic::Ordering;
 
     #[test]
@@ -160,6 +166,20 @@ mod tests {
         let open = memfd_create(c"unsealed", MFdFlags::MFD_ALLOW_SEALING).unwrap();
         nix::unistd::ftruncate(&open, 8192).unwrap();
         assert!(Memory::open(open.as_fd(), 8192).is_err());
+    }
+
+    #[test]
+    fn a_hole_that_an_agent_makes_is_read_as_zeros_and_written_again() {
+        let (fd, switch) = Memory::create(8192).unwrap();
+        switch.write(4096, b"head");
+        let hole = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
+        fallocate(&fd, hole, 0, 8192).unwrap();
+        let mut copy = [1; 4];
+        switch.read(4096, &mut copy);
+        assert_eq!(copy, [0; 4]);
+        switch.write(4096, b"HEAD");
+        switch.read(4096, &mut copy);
+        assert_eq!(&copy, b"HEAD");
     }
 
     #[test]

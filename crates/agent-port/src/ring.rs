@@ -1,6 +1,6 @@
 //! The two ends of a ring of descriptors in shared memory, and the bell that wakes the other side.
 //!
-//! **Rings.** See [`layout`](super::layout). Each end keeps its own cursor in its own memory and
+//! **Rings.** See [`layout`](crate::layout). Each end keeps its own cursor in its own memory and
 //! only publishes it; what the other side's cursor says is checked every time it is read. So the
 //! other side can hide descriptors or repeat old ones, but can make nobody read or write outside a
 //! ring.
@@ -15,8 +15,8 @@
 //! rings by a pipe of which the agent has the reading end only: whether a write waits is up to
 //! whoever has the same open file, so with an eventfd an agent could make the switch wait for ever.
 
-use super::layout::{DESCRIPTOR_BYTES, Descriptor};
-use super::memory::Memory;
+use crate::layout::{DESCRIPTOR_BYTES, Descriptor};
+use crate::memory::Memory;
 use nix::fcntl::OFlag;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::unistd;
@@ -219,8 +219,8 @@ impl Bell {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Kind, Layout, TO_AGENT_HEAD, TO_AGENT_TAIL};
     use super::*;
+    use crate::layout::{Kind, Layout, TO_AGENT_HEAD, TO_AGENT_TAIL};
     use axon_cache::Handle;
 
     fn ends() -> (Memory, Memory, Sender, Receiver) {
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_bell_is_rung_for_a_sleeper_only() {
         let (switch, agent, ..) = ends();
-        let bell = Bell::new(super::super::layout::AGENT_SLEEPS).unwrap();
+        let bell = Bell::new(crate::layout::AGENT_SLEEPS).unwrap();
         bell.ring(&switch);
         assert!(bell.take().is_err(), "nobody sleeps");
         bell.sleep(&agent);
@@ -291,10 +291,10 @@ mod tests {
     #[test]
     fn an_agent_cannot_make_the_switch_wait_when_it_rings() {
         let (switch, agent, ..) = ends();
-        let (bell, ear) = Bell::by_pipe(super::super::layout::AGENT_SLEEPS).unwrap();
+        let (bell, ear) = Bell::by_pipe(crate::layout::AGENT_SLEEPS).unwrap();
         // All that an agent has is the other open file.
         nix::fcntl::fcntl(&ear, nix::fcntl::FcntlArg::F_SETFL(OFlag::empty())).unwrap();
-        let ear = Bell::of(ear, super::super::layout::AGENT_SLEEPS);
+        let ear = Bell::of(ear, crate::layout::AGENT_SLEEPS);
         // More than a pipe holds.
         for _ in 0..10_000 {
             ear.sleep(&agent);

@@ -13,8 +13,8 @@
 //!
 //! Numbers are little-endian. The start of both messages is the same in every version.
 
-use super::layout::{MAGIC, VERSION};
-use crate::sys;
+use crate::descriptors;
+use crate::layout::{MAGIC, VERSION};
 use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg};
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -125,7 +125,7 @@ pub struct Shared {
 /// The reason of the switch as `ConnectionRefused`; `InvalidData` if this is no answer.
 pub fn parse_answer(stream: &UnixStream) -> io::Result<Shared> {
     let mut bytes = [0; ANSWER_BYTES];
-    let (count, shared) = sys::receive_with_fds(stream.as_fd(), &mut bytes)?;
+    let (count, shared) = descriptors::receive(stream.as_fd(), &mut bytes)?;
     let invalid = |why: String| io::Error::new(ErrorKind::InvalidData, why);
     if count == 0 {
         return Err(io::Error::new(ErrorKind::ConnectionReset, "the switch has closed the socket"));

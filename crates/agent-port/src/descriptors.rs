@@ -1,0 +1,26 @@
+//! Descriptors that come over a Unix socket.
+
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+/// Receives bytes of a Unix stream socket and the descriptors that come with them, at most three;
+/// waits for them. Returns how many bytes came: 0 at the end of the stream.
+///
+/// # Errors
+/// What `recvmsg(2)` answers.
+pub(crate) fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut parts = [io::IoSliceMut::new(to)];
+    let mut space = nix::cmsg_space!([RawFd; 3]);
+    let flags = MsgFlags::MSG_CMSG_CLOEXEC;
+    let received = recvmsg::<()>(fd.as_raw_fd(), &mut parts, Some(&mut space), flags)?;
+    let mut all = Vec::new();
+    for message in received.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(fds) = message {
+            // SAFETY: the kernel has just made these descriptors for this call; nobody else owns
+            // them.
+            all.extend(fds.into_iter().map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }));
+        }
+    }
+    Ok((received.bytes, all))
+}

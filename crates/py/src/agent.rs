@@ -1,0 +1,393 @@
+//! The agent's end of an agent port: packets of a switch, by shared memory.
+//!
+//! Heads are never slices of Rust here. Python maps the memory by itself (`mmap.mmap`) and lends
+//! out views of that mapping, which stays for as long as one of them does. The memory can neither
+//! shrink nor go. So a view that is kept for too long shows other bytes, and no more.
+
+use crate::error::{
+    FullError, NoSwitchError, NotHeldError, ProtocolError, RefusedError, SwitchGone,
+};
+use axon_agent_port::client::{Client, Given};
+use axon_agents::{Full, Outbox};
+use axon_cache::Handle;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyMemoryView, PySlice};
+use std::io::{self, ErrorKind};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The longest wait. Longer ones end early, as any wait may.
+const WAIT_MAX: Duration = Duration::from_secs(3600);
+
+/// An agent that is attached to a switch.
+#[pyclass(name = "AgentClient", module = "axon")]
+pub(crate) struct PyClient {
+    /// Never locked: only so that it may be shared. Who uses it is decided by Python's borrow.
+    client: Mutex<Option<Client>>,
+    /// All of the shared memory.
+    memory: Py<PyMemoryView>,
+}
+
+impl PyClient {
+    fn open(&mut self) -> PyResult<&mut Client> {
+        let client = self.client.get_mut().unwrap_or_else(PoisonError::into_inner);
+        client.as_mut().ok_or_else(closed)
+    }
+}
+
+#[pymethods]
+impl PyClient {
+    /// Attaches an agent of this name at the socket of an agent port; waits for the switch.
+    #[new]
+    #[pyo3(signature = (socket, name))]
+    fn new(py: Python<'_>, socket: PathBuf, name: &str) -> PyResult<PyClient> {
+        let connected = py.detach(|| Client::connect(&socket, name));
+        let client = connected.map_err(|error| {
+            // A signal may have ended the wait: then its exception.
+            py.check_signals().err().unwrap_or_else(|| not_attached(&socket, error))
+        })?;
+        let (fd, bytes) = (client.memory_fd().as_raw_fd(), client.layout().memory_bytes());
+        let mapped = py.import("mmap")?.call_method1("mmap", (fd, bytes))?;
+        let memory = PyMemoryView::from(&mapped)?.unbind();
+        Ok(PyClient { client: Mutex::new(Some(client)), memory })
+    }
+
+    /// The most bytes of a frame that its head has.
+    #[getter]
+    fn head_bytes(&mut self) -> PyResult<usize> {
+        Ok(self.open()?.layout().head_bytes)
+    }
+
+    /// The longest frame that can be sent, in bytes without FCS.
+    #[getter]
+    fn frame_bytes_max(&mut self) -> PyResult<usize> {
+        Ok(self.open()?.layout().buffer_bytes)
+    }
+
+    /// Whether payloads stay with the switch.
+    #[getter]
+    fn payload_stays(&mut self) -> PyResult<bool> {
+        Ok(self.open()?.layout().stays)
+    }
+
+    /// The packets and the fetched parts of payloads that the switch has for the agent, at most
+    /// `max` together; both may be empty.
+    #[pyo3(signature = (max = 64))]
+    fn receive<'py>(
+        slf: &Bound<'py, PyClient>,
+        max: usize,
+    ) -> PyResult<(Bound<'py, PyList>, Bound<'py, PyList>)> {
+        let (mut packets, mut payloads) = (Vec::new(), Vec::new());
+        let mut borrowed = slf.try_borrow_mut().map_err(|_| shared())?;
+        let client = borrowed.open()?;
+        for _ in 0..max {
+            match client.next_given().map_err(lost)? {
+                None => break,
+                Some(Given::Packet(packet)) => packets.push(PyPacket {
+                    client: slf.clone().unbind(),
+                    handle: packet.handle,
+                    frame_bytes: packet.frame_bytes,
+                }),
+                Some(Given::Payload(fetched)) => {
+                    let (handle, offset) = (fetched.handle, fetched.offset);
+                    let frame_bytes = client.frame_bytes(handle).unwrap_or(0);
+                    let data = PyBytes::new(slf.py(), client.fetched(fetched)).unbind();
+                    let packet = PyPacket { client: slf.clone().unbind(), handle, frame_bytes };
+                    payloads.push(PyPayload { packet: Py::new(slf.py(), packet)?, offset, data });
+                }
+            }
+        }
+        Ok((PyList::new(slf.py(), packets)?, PyList::new(slf.py(), payloads)?))
+    }
+
+    /// Sends a frame of the agent's own, without FCS, by the agent port into the switch.
+    fn send(&mut self, py: Python<'_>, frame: &Bound<'_, PyAny>) -> PyResult<()> {
+        let client = self.open()?;
+        with_bytes(py, frame, |frame| {
+            check_length(client, frame.len())?;
+            client.send(frame).map_err(|Full| full(client))
+        })
+    }
+
+    /// Shows the switch everything that was decided since the last time.
+    fn flush(&mut self) -> PyResult<()> {
+        self.open()?.flush();
+        Ok(())
+    }
+
+    /// Flushes, and waits until the switch has something, at most for `timeout_s` seconds, or for
+    /// as long as it takes. Looks for `spin_us` microseconds before it sleeps. Returns whether
+    /// there is something; not always if a signal came.
+    #[pyo3(signature = (timeout_s = None, spin_us = 0))]
+    fn wait(&mut self, py: Python<'_>, timeout_s: Option<f64>, spin_us: u64) -> PyResult<bool> {
+        let timeout = timeout_s.map_or(Ok(WAIT_MAX), Duration::try_from_secs_f64);
+        let no_time = |error| PyValueError::new_err(format!("no time to wait for: {error}"));
+        let timeout = timeout.map_err(no_time)?.min(WAIT_MAX);
+        let spin = Duration::from_micros(spin_us).min(timeout);
+        let client = self.open()?;
+        let waited = py.detach(|| {
+            client.flush();
+            let began = Instant::now();
+            while !client.has_given() {
+                if began.elapsed() >= spin {
+                    return client.wait(timeout.saturating_sub(began.elapsed()));
+                }
+                std::hint::spin_loop();
+            }
+            Ok(())
+        });
+        py.check_signals()?;
+        waited.map_err(lost)?;
+        Ok(client.has_given())
+    }
+
+    /// Ends the attachment, after a flush; what the agent still holds is lost. Views of heads stay
+    /// valid. Closing once more does nothing.
+    fn close(&mut self) {
+        let client = self.client.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(mut client) = client.take() {
+            client.flush();
+        }
+    }
+
+    fn __enter__(slf: Bound<'_, PyClient>) -> Bound<'_, PyClient> {
+        slf
+    }
+
+    fn __exit__(
+        &mut self,
+        _kind: &Bound<'_, PyAny>,
+        _error: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) {
+        self.close();
+    }
+}
+
+/// A packet that the switch has handed over. It is held until it is forwarded, dropped or replaced.
+#[pyclass(name = "Packet", module = "axon", frozen)]
+pub(crate) struct PyPacket {
+    client: Py<PyClient>,
+    handle: Handle,
+    frame_bytes: usize,
+}
+
+impl PyPacket {
+    /// Does something with the client, if it holds the packet.
+    fn with<T>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut Client, &Py<PyMemoryView>) -> PyResult<T>,
+    ) -> PyResult<T> {
+        let mut borrowed = self.client.try_borrow_mut(py).map_err(|_| shared())?;
+        let PyClient { client, memory } = &mut *borrowed;
+        let client = client.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let client = client.as_mut().ok_or_else(closed)?;
+        if client.head_place(self.handle).is_none() {
+            return Err(NotHeldError::new_err(format!(
+                "packet {} is not held: it was forwarded, replaced or dropped before, or was held \
+                 for too long; decide once on each packet",
+                self.handle
+            )));
+        }
+        act(client, memory)
+    }
+
+    fn view<'py>(
+        &self,
+        py: Python<'py>,
+        place: impl FnOnce(&Client) -> Option<Range<usize>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.with(py, |client, memory| {
+            let place = place(client).unwrap_or(0..0);
+            let part = PySlice::new(py, place.start as isize, place.end as isize, 1);
+            memory.bind(py).get_item(part)
+        })
+    }
+}
+
+#[pymethods]
+impl PyPacket {
+    /// The number that the switch knows it by.
+    #[getter]
+    fn handle(&self) -> u64 {
+        self.handle.raw()
+    }
+
+    /// Its head: the first bytes of the frame in the shared memory, to read and to rewrite in
+    /// place.
+    #[getter]
+    fn head<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, |client| client.head_place(self.handle))
+    }
+
+    /// What stands behind the head, where payloads are copied to the agent; empty where they stay.
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.view(py, |client| client.payload_place(self.handle))
+    }
+
+    /// Bytes of its head now.
+    #[getter]
+    fn head_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with(py, |client, _| Ok(client.head_place(self.handle).unwrap_or(0..0).len()))
+    }
+
+    /// Bytes of the whole frame as it came in, without FCS.
+    #[getter]
+    fn frame_bytes(&self) -> usize {
+        self.frame_bytes
+    }
+
+    /// Whether the agent holds it.
+    #[getter]
+    fn is_held(&self, py: Python<'_>) -> PyResult<bool> {
+        let mut borrowed = self.client.try_borrow_mut(py).map_err(|_| shared())?;
+        let client = borrowed.client.get_mut().unwrap_or_else(PoisonError::into_inner);
+        Ok(client.as_ref().is_some_and(|client| client.head_place(self.handle).is_some()))
+    }
+
+    /// Sends it on: its head as it is now, its payload from the switch's buffer.
+    fn forward(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |client, _| {
+            client.forward(self.handle);
+            Ok(())
+        })
+    }
+
+    /// Drops it.
+    fn drop(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, |client, _| {
+            Outbox::drop(client, self.handle);
+            Ok(())
+        })
+    }
+
+    /// Makes its head `bytes` long, at its front. A longer one begins with bytes of any value, a
+    /// shorter one has lost its first bytes. Views from before are still of the old place.
+    fn resize_head(&self, py: Python<'_>, bytes: usize) -> PyResult<()> {
+        self.with(py, |client, _| {
+            let most = client.head_bytes_max(self.handle).unwrap_or(0);
+            let why = || format!("a head of {bytes} bytes: there is room for {most}");
+            let resized = client.resize_head(self.handle, bytes);
+            if resized { Ok(()) } else { Err(PyValueError::new_err(why())) }
+        })
+    }
+
+    /// Asks for `bytes` bytes of the frame as it came in, from byte `offset` on; they come as a
+    /// `Payload`, and cost a copy.
+    fn fetch(&self, py: Python<'_>, offset: usize, bytes: usize) -> PyResult<()> {
+        self.with(py, |client, _| {
+            client.fetch(self.handle, offset, bytes);
+            Ok(())
+        })
+    }
+
+    /// Sends it on with its head as it is now and `payload` in place of its own.
+    fn replace(&self, py: Python<'_>, payload: &Bound<'_, PyAny>) -> PyResult<()> {
+        with_bytes(py, payload, |payload| {
+            self.with(py, |client, _| {
+                let head_bytes = client.head_place(self.handle).unwrap_or(0..0).len();
+                check_length(client, head_bytes + payload.len())?;
+                client.replace(self.handle, payload).map_err(|Full| full(client))
+            })
+        })
+    }
+
+    fn __eq__(&self, other: &PyPacket) -> bool {
+        self.handle == other.handle && self.client.is(&other.client)
+    }
+
+    fn __hash__(&self) -> u64 {
+        self.handle.raw()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Packet {}: {} bytes>", self.handle, self.frame_bytes)
+    }
+}
+
+/// A part of a frame that was fetched.
+#[pyclass(name = "Payload", module = "axon", frozen, get_all)]
+pub(crate) struct PyPayload {
+    /// Whose it is.
+    packet: Py<PyPacket>,
+    /// Where it begins in the frame as it came in, in bytes.
+    offset: usize,
+    /// As much as was asked for, or as there is up to the end of the frame.
+    data: Py<PyBytes>,
+}
+
+fn closed() -> PyErr {
+    PyValueError::new_err("the client is closed; attach another one")
+}
+
+fn shared() -> PyErr {
+    PyRuntimeError::new_err("another thread uses this client; an agent has one thread")
+}
+
+/// Lends the bytes of anything that has some.
+fn with_bytes<T>(
+    py: Python<'_>,
+    object: &Bound<'_, PyAny>,
+    act: impl FnOnce(&[u8]) -> PyResult<T>,
+) -> PyResult<T> {
+    match object.cast::<PyBytes>() {
+        Ok(bytes) => act(bytes.as_bytes()),
+        Err(_) => act(&PyBuffer::<u8>::get(object)?.to_vec(py)?),
+    }
+}
+
+fn check_length(client: &Client, bytes: usize) -> PyResult<()> {
+    let most = client.layout().buffer_bytes;
+    let why = || format!("a frame of {bytes} bytes: expected 1 to {most}");
+    if (1..=most).contains(&bytes) { Ok(()) } else { Err(PyValueError::new_err(why())) }
+}
+
+fn full(client: &Client) -> PyErr {
+    let buffers = client.layout().buffers;
+    FullError::new_err(format!(
+        "all {buffers} buffers of the agent are in use: nothing was sent; call wait and receive, \
+         which take buffers back, and try again, or set more send_buffers"
+    ))
+}
+
+/// Why an agent is not attached.
+fn not_attached(socket: &Path, error: io::Error) -> PyErr {
+    let socket = socket.display();
+    let by_kernel = error.raw_os_error().is_some();
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::PermissionDenied => NoSwitchError::new_err(format!(
+            "no switch at {socket} ({error}); start it, or give the socket of an agent port of it, \
+             which root and the user of the switch may open"
+        )),
+        ErrorKind::ConnectionRefused if by_kernel => NoSwitchError::new_err(format!(
+            "no switch at {socket} ({error}): one that has ended has left its socket; start it"
+        )),
+        ErrorKind::ConnectionRefused => {
+            RefusedError::new_err(format!("the switch at {socket} refuses this agent: {error}"))
+        }
+        _ => lost(error),
+    }
+}
+
+/// Why an attachment is of no more use.
+fn lost(error: io::Error) -> PyErr {
+    match error.kind() {
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
+            SwitchGone::new_err(format!(
+                "{error}: it was stopped, or has detached this agent, and its log says why; what \
+                 the agent held is lost; attach again"
+            ))
+        }
+        ErrorKind::InvalidData => ProtocolError::new_err(format!(
+            "{error}; attach again, and use the module and the switch of the same release"
+        )),
+        _ => error.into(),
+    }
+}
