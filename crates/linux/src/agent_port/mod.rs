@@ -9,11 +9,14 @@
 //! One file is both sides' own: [`layout`]. [`session`](self) is the switch's side of the rings,
 //! [`client`] the agent's, and [`runner`] runs an [`axon_agents::Agent`] on that.
 
+mod backoff;
 mod broken;
+mod carry;
 pub mod client;
 mod counters;
 pub mod handshake;
 pub mod layout;
+mod listener;
 pub mod live;
 pub mod memory;
 mod port;
