@@ -26,9 +26,10 @@ pub struct Attached<P> {
 /// agent brings, so that these do not displace the others.
 ///
 /// A buffer in use is never given to another payload: one whose payload the agent has neither sent
-/// nor released, or with a pending transfer. The caller gets [`Full`] and waits, or drops the frame
-/// and counts that. Only a payload that was sent and kept
-/// ([`OnSent::Keep`](crate::OnSent::Keep)) makes room for another one by itself.
+/// nor released, or with a pending transfer. Allocation goes on round the ring past it. When all are
+/// in use the caller gets [`Full`] and waits, or drops the frame and counts that. Only a payload
+/// that was sent and kept ([`OnSent::Keep`](crate::OnSent::Keep)) makes room for another one by
+/// itself.
 ///
 /// **Whole operations** ([`receive`](PayloadCache::receive), [`send`](PayloadCache::send)) are for
 /// a runtime where a frame changes hands at once. Where transfers take time, as DMA does, there
@@ -105,8 +106,8 @@ impl<P: Frame> PayloadCache<P> {
     }
 
     /// Takes a payload that the agent has held for too long at `now`, to be called until there is
-    /// none: the oldest one of those that came in, then the oldest one of the send segment. A
-    /// payload behind one with a pending transfer has to wait for that.
+    /// none: the oldest one of those that came in, then the oldest one of the send segment. A held
+    /// payload with a pending transfer has to wait for that, and those held for less long with it.
     pub fn expire(&mut self, now: Time) -> Option<(Handle, P)> {
         let due = |side: &Side| self.expiry(*side).filter(|&(_, expiry)| expiry <= now);
         let side = [Side::Receive, Side::Send].into_iter().find(|side| due(side).is_some())?;
@@ -228,7 +229,7 @@ impl<P: Frame> PayloadCache<P> {
     #[inline]
     pub(crate) fn locate(&self, handle: Handle) -> Result<(Side, usize), HandleError> {
         let receive = self.receive.len();
-        let (side, at) = match handle.index() {
+        let (side, at) = match handle.number() {
             index if index < receive => (Side::Receive, index),
             index => (Side::Send, index - receive),
         };
@@ -269,7 +270,7 @@ impl<P: Frame> PayloadCache<P> {
         }
     }
 
-    /// The oldest buffer in use, if the agent holds its payload and nothing else does, and when
+    /// The buffer that the agent has held for longest, if no transfer of it is pending, and when
     /// that has been for too long.
     fn expiry(&self, side: Side) -> Option<(usize, Time)> {
         let at = self.segment(side).oldest()?;

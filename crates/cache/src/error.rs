@@ -54,11 +54,11 @@ impl fmt::Display for Side {
     }
 }
 
-/// The next buffer is still in use. The caller has to wait, or to drop and count.
+/// All buffers are in use. The caller has to wait, or to drop and count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error(
-    "no payload buffer: the next of {buffers} in the {side} segment is in use, \
-     by an agent that holds it or by a pending transfer"
+    "no payload buffer: all {buffers} of the {side} segment are in use, \
+     by an agent that holds them or by pending transfers"
 )]
 pub struct Full {
     /// The part of the cache that is full.

@@ -41,8 +41,9 @@ impl Handle {
         Handle(generation << INDEX_BITS | index as u64)
     }
 
-    /// The number of the buffer, which there may not be.
-    pub(crate) const fn index(self) -> usize {
+    /// The number of its payload buffer in the cache, which there may not be: the low 16 bits. Those
+    /// for frames that come in are before those of the send segment.
+    pub const fn number(self) -> usize {
         self.0 as usize & BUFFERS_MAX
     }
 
@@ -61,7 +62,7 @@ impl fmt::Debug for Handle {
 impl fmt::Display for Handle {
     /// Buffer and generation: `7@0x1f3a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}@{:#x}", self.index(), self.generation())
+        write!(f, "{}@{:#x}", self.number(), self.generation())
     }
 }
 
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn a_handle_is_a_number_and_back() {
         let handle = Handle::new(BUFFERS_MAX - 1, GENERATION_MASK);
-        assert_eq!((handle.index(), handle.generation()), (BUFFERS_MAX - 1, GENERATION_MASK));
+        assert_eq!((handle.number(), handle.generation()), (BUFFERS_MAX - 1, GENERATION_MASK));
         assert_eq!(Handle::from_raw(handle.raw()), handle);
         assert_ne!(handle, Handle::NONE);
         assert_eq!(alloc::format!("{}", Handle::new(7, 0x1f3a)), "7@0x1f3a");

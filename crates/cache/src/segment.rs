@@ -1,11 +1,13 @@
 //! A ring of buffers: circular allocation (paper 003, section 3.2).
 //!
-//! The next buffer is the one that was given away longest ago. If it is still in use, the caller
-//! has to wait, even if others are free: so payloads leave in the order in which they came, and
-//! one that is kept stays for as long as possible.
+//! The next buffer is the first one on the ring that is not in use. Where the agent decides on
+//! payloads in the order in which they came, that is the one that was given away longest ago, as in
+//! the paper, and one that is kept stays for as long as possible. A payload that is held for long is
+//! passed: it takes one buffer, and holds up nobody. The ring is full when all buffers are in use.
 
 use crate::buffer::{Buffer, State};
-use crate::in_use::InUse;
+use crate::free::Free;
+use crate::queue::Queue;
 use alloc::vec::Vec;
 use axon_wire::Time;
 
@@ -13,16 +15,19 @@ use axon_wire::Time;
 #[derive(Clone, Debug)]
 pub(crate) struct Segment<P> {
     buffers: Vec<Buffer<P>>,
-    /// The buffer to be allocated next.
+    /// Where on the ring the next buffer is looked for.
     next: usize,
-    in_use: InUse,
+    /// Those that are not in use; a kept payload may be in them.
+    free: Free,
+    /// Those that the agent holds.
+    held: Queue,
 }
 
 impl<P> Segment<P> {
     /// So many free buffers, 1 or more.
     pub fn new(buffers: usize) -> Segment<P> {
         let all = core::iter::repeat_with(Buffer::new).take(buffers).collect();
-        Segment { buffers: all, next: 0, in_use: InUse::new(buffers) }
+        Segment { buffers: all, next: 0, free: Free::all(buffers), held: Queue::new(buffers) }
     }
 
     pub fn len(&self) -> usize {
@@ -31,36 +36,29 @@ impl<P> Segment<P> {
 
     /// How many buffers are in use.
     pub fn in_use(&self) -> usize {
-        self.in_use.len()
+        self.buffers.len() - self.free.len()
     }
 
-    /// How many buffers can be allocated, one after the other, from now on.
+    /// How many buffers can be allocated now.
     #[inline]
     pub fn room(&self) -> usize {
-        match self.oldest() {
-            Some(oldest) if oldest >= self.next => oldest - self.next,
-            Some(oldest) => oldest + self.buffers.len() - self.next,
-            None => self.buffers.len(),
-        }
+        self.free.len()
     }
 
-    /// The buffer in use that was allocated longest ago.
+    /// The buffer that the agent has held for longest.
     #[inline]
     pub fn oldest(&self) -> Option<usize> {
-        self.in_use.next_from(self.next)
+        self.held.first()
     }
 
-    /// Allocates the next buffer, held and with no transfer pending, and gives back what was kept
-    /// there. `None` if it is in use.
+    /// Allocates the next buffer that is not in use, held and with no transfer pending, and gives
+    /// back what was kept there. `None` if all are in use.
     #[inline]
     pub fn attach(&mut self, now: Time) -> Option<(usize, Option<P>)> {
-        let at = self.next;
-        let buffer = &mut self.buffers[at];
-        if buffer.in_use() {
-            return None;
-        }
-        let evicted = buffer.attach(now);
-        self.in_use.set(at, true);
+        let at = self.free.next_from(self.next)?;
+        let evicted = self.buffers[at].attach(now);
+        self.free.set(at, false);
+        self.held.push(at);
         self.next = if at + 1 == self.buffers.len() { 0 } else { at + 1 };
         Some((at, evicted))
     }
@@ -77,18 +75,24 @@ impl<P> Segment<P> {
         &self.buffers[at]
     }
 
-    /// The same, to change what has nothing to do with whether it is in use.
+    /// The same, to change what has nothing to do with whether it is in use or held.
     #[inline]
     pub fn at_mut(&mut self, at: usize) -> &mut Buffer<P> {
         &mut self.buffers[at]
     }
 
-    /// Changes the buffer `at`, which there must be, and keeps account of whether it is in use.
+    /// Changes the buffer `at`, which there must be, and keeps account of whether it is in use and
+    /// held. Only [`attach`](Segment::attach) makes it held.
     #[inline]
     pub fn change<T>(&mut self, at: usize, change: impl FnOnce(&mut Buffer<P>) -> T) -> T {
         let buffer = &mut self.buffers[at];
+        let was_held = buffer.held;
         let result = change(buffer);
-        self.in_use.set(at, buffer.in_use());
+        let (in_use, is_held) = (buffer.in_use(), buffer.held);
+        self.free.set(at, !in_use);
+        if was_held && !is_held {
+            self.held.remove(at);
+        }
         result
     }
 

@@ -18,7 +18,7 @@ impl<P: Frame> PayloadCache<P> {
     /// them. The time that an agent may hold the payload counts from here.
     ///
     /// # Errors
-    /// The next buffer is in use.
+    /// All buffers are in use.
     pub fn begin_receive(&mut self, now: Time) -> Result<Attached<P>, Full> {
         let (at, evicted) = self.attach(Side::Receive, now)?;
         self.receive.change(at, |buffer| {
@@ -33,7 +33,7 @@ impl<P: Frame> PayloadCache<P> {
     /// [`end_send`](PayloadCache::end_send) end its two transfers.
     ///
     /// # Errors
-    /// The next buffer of the send segment is in use.
+    /// All buffers of the send segment are in use.
     pub fn begin_own(&mut self, now: Time, on_sent: OnSent) -> Result<Attached<P>, Full> {
         let (at, evicted) = self.attach(Side::Send, now)?;
         self.counters.own += 1;

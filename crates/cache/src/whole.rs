@@ -10,7 +10,7 @@ impl<P: Frame> PayloadCache<P> {
     /// Keeps a frame that came in, whose head is now given to the agent: the buffer is valid.
     ///
     /// # Errors
-    /// The next buffer is in use. The frame is given back.
+    /// All buffers are in use. The frame is given back.
     #[inline]
     pub fn receive(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let head = self.head_of(payload.bytes().len());
@@ -23,7 +23,7 @@ impl<P: Frame> PayloadCache<P> {
     /// It is held until the agent sends it.
     ///
     /// # Errors
-    /// The next buffer of the send segment is in use. The payload is given back.
+    /// All buffers of the send segment are in use. The payload is given back.
     pub fn bring(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
         let bytes = payload.bytes().len();
         let attached = self.keep(Side::Send, now, payload)?;
@@ -35,8 +35,8 @@ impl<P: Frame> PayloadCache<P> {
     /// invalidated. The new one is held in the send segment. Gives it there, and the old one back.
     ///
     /// # Errors
-    /// The handle is refused, a transfer of the old payload is pending, or the next buffer of the
-    /// send segment is in use. Then the old payload is as it was and the new one is given back.
+    /// The handle is refused, a transfer of the old payload is pending, or all buffers of the
+    /// send segment are in use. Then the old payload is as it was and the new one is given back.
     pub fn replace(
         &mut self,
         now: Time,

@@ -45,17 +45,34 @@ fn nothing_unread_is_evicted_and_buffers_are_given_in_a_ring() {
     assert_eq!(refused.error, Full { side: Side::Receive, buffers: 3 });
     assert_eq!(name(&refused.payload), 4, "the frame comes back");
 
-    assert_eq!(name(&cache.send(handles[1], 0).unwrap()), 2);
-    assert_eq!(cache.room(), 0, "the oldest is held, so the one behind it has to wait");
-    assert!(cache.receive(NOW, frame(4)).is_err());
+    let buffer = |handle: Handle| handle.raw() & 0xffff;
+    assert_eq!(handles.map(buffer), [0, 1, 2]);
+    assert_eq!(name(&cache.release(handles[2]).unwrap()), 3);
     assert_eq!(name(&cache.release(handles[0]).unwrap()), 1);
-    assert_eq!(cache.room(), 2, "up to the one that is held");
-    receive(&mut cache, 5);
-    receive(&mut cache, 6);
+    assert_eq!(cache.room(), 2, "the one between them is held");
+    let next = [5, 6].map(|name| receive(&mut cache, name));
+    assert_eq!(next.map(buffer), [0, 2], "round the ring, not the one that was freed first");
     assert!(cache.receive(NOW, frame(7)).is_err());
-    assert_eq!(name(&cache.send(handles[2], 0).unwrap()), 3);
+    assert_eq!(name(&cache.send(handles[1], 0).unwrap()), 2);
     let CacheCounters { received, hits, released, full, in_use_max, .. } = *cache.counters();
-    assert_eq!((received, hits, released, full, in_use_max), (5, 2, 1, 3, 3));
+    assert_eq!((received, hits, released, full, in_use_max), (5, 1, 2, 2, 3));
+}
+
+#[test]
+fn a_payload_that_is_held_for_long_holds_up_no_other_one() {
+    let mut cache = cache(4);
+    let held = receive(&mut cache, 1);
+    let own = cache.bring(NOW, frame(2)).unwrap().handle;
+    for round in 0..100 {
+        let handle = receive(&mut cache, round);
+        assert_eq!(name(&cache.send(handle, 0).unwrap()), round);
+        let handle = cache.bring(NOW, frame(round)).unwrap().handle;
+        assert_eq!(name(&cache.send(handle, 0).unwrap()), round);
+    }
+    assert_eq!((cache.room(), cache.send_room()), (3, 1));
+    assert_eq!((cache.counters().full, cache.counters().send_full), (0, 0));
+    assert_eq!(name(&cache.send(held, 0).unwrap()), 1);
+    assert_eq!(name(&cache.send(own, 0).unwrap()), 2);
 }
 
 #[test]
@@ -143,6 +160,35 @@ fn a_payload_that_is_held_for_too_long_comes_back_the_oldest_first() {
     assert_eq!(cache.expire(at(10_500)).map(|(handle, _)| handle), Some(third));
     assert_eq!((cache.expire(Time::MAX), cache.next_expiry()), (None, None));
     assert_eq!((cache.counters().expired, cache.room()), (3, 3));
+}
+
+#[test]
+fn payloads_expire_by_how_long_they_are_held_wherever_their_buffers_are() {
+    let hold_max = Some(Span::from_nanos(1000));
+    let mut cache: Cache = PayloadCache::new(CacheConfig { hold_max, ..config(4) }).unwrap();
+    let at = Time::from_nanos;
+    let mut handles = [0, 1, 2, 3].map(|nanos| cache.receive(at(nanos), frame(1)).unwrap().handle);
+    cache.send(handles[1], 0).unwrap();
+    // Past the first one, so that on the ring the third one is next.
+    let last = cache.receive(at(4), frame(2)).unwrap().handle;
+    assert_eq!(last.raw() & 0xffff, 1);
+    handles[1] = last;
+    let expired = std::iter::from_fn(|| cache.expire(at(2000)).map(|(handle, _)| handle));
+    assert_eq!(expired.collect::<Vec<_>>(), [0, 2, 3, 1].map(|at: usize| handles[at]));
+}
+
+#[test]
+fn a_payload_with_a_pending_transfer_expires_when_that_has_ended_and_is_not_passed() {
+    let hold_max = Some(Span::from_nanos(10));
+    let mut cache: Cache = PayloadCache::new(CacheConfig { hold_max, ..config(4) }).unwrap();
+    let coming = cache.begin_receive(NOW).unwrap().handle;
+    let held = receive(&mut cache, 2);
+    let late = Time::from_nanos(10);
+    assert_eq!((cache.next_expiry(), cache.expire(late)), (None, None));
+    cache.filled(coming, frame(1)).unwrap();
+    cache.delivered(coming).unwrap();
+    assert_eq!(cache.expire(late).map(|(handle, _)| handle), Some(coming));
+    assert_eq!(cache.expire(late).map(|(handle, _)| handle), Some(held));
 }
 
 #[test]

@@ -13,8 +13,8 @@
 use anyhow::Result;
 use axon_external::Interpreter;
 use axon_linux::agent_port::PayloadMode;
-use axon_linux::agent_port::live::carry::{Running, Turn, alternate, in_turns, median};
 use axon_linux::agent_port::live::process::{self, Process};
+use axon_linux::agent_port::live::throughput::{Running, Turn, alternate, in_turns, median};
 use axon_wire::Span;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};

@@ -40,6 +40,20 @@ enum Kind {
     AnswersOwed,
     OverBound,
     Carrier,
+    Agent(AgentEvent),
+}
+
+/// What becomes of the agent of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum AgentEvent {
+    /// It was attached.
+    Attached,
+    /// It has gone.
+    Detached,
+    /// It was detached, for it broke the protocol.
+    Broken,
+    /// It was not attached.
+    Refused,
 }
 
 /// Kind and port of a line; notes of the whole node have [`PortNo::CONTROL`].
@@ -96,6 +110,11 @@ impl NoteLog {
         if self.admit(now, (Kind::Carrier, number)) {
             tracing::info!(node, port, up, "carrier");
         }
+    }
+
+    /// Whether a line about an agent may be written, by the only port of which this log is.
+    pub(crate) fn agent(&mut self, now: Time, event: AgentEvent) -> bool {
+        self.admit(now, (Kind::Agent(event), PortNo::CONTROL))
     }
 
     /// To be called every round: says how many notes were left out in a window that is over.
@@ -191,6 +210,16 @@ mod tests {
         assert_eq!(left_out, [(Kind::HostUp, 1992), (Kind::Congested, 996)]);
         assert!(log.left_out(at(5000)).is_empty(), "counted once");
         assert_eq!(admitted(&mut log, at(5001), |number| host(1, number)), few);
+    }
+
+    #[test]
+    fn an_agent_that_attaches_over_and_over_has_a_few_lines_a_second() {
+        let mut log = NoteLog::default();
+        for event in [AgentEvent::Attached, AgentEvent::Broken, AgentEvent::Refused] {
+            let lines = (0..1000).filter(|_| log.agent(at(0), event)).count();
+            assert_eq!(lines, LINES_MAX as usize);
+        }
+        assert_eq!(log.left_out(at(1000))[&Kind::Agent(AgentEvent::Broken)], 996);
     }
 
     #[test]

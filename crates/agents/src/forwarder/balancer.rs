@@ -10,8 +10,10 @@
 //! hashing, D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). So when
 //! one goes down, only its own connections move.
 
-use super::connections::{CONNECTIONS_MAX, Client, Connections, Flags, Side};
+use super::connections::{CONNECTIONS_MAX, Connections, Refused};
 use super::rewrite::{self, Rewrite};
+use super::stage::{Flags, Side};
+use super::table::Client;
 use crate::agent::{Counters, Outbox};
 use crate::packet::{Ipv4, TCP};
 use alloc::vec::Vec;
@@ -42,7 +44,8 @@ pub struct BalancerConfig {
     /// How long a connection may be idle. RFC 4787 REQ-5 recommends five minutes for UDP; RFC 5382
     /// REQ-5 asks for two hours and four minutes for TCP.
     pub idle: Span,
-    /// Connections at most, 1 to 64,511.
+    /// Connections at most, 1 to 64,511. Of these a quarter may be half-open, and one client address
+    /// may have a sixteenth, but at least 16.
     pub connections_max: usize,
 }
 
@@ -61,10 +64,11 @@ struct Counts {
     to_backends: u64,
     to_clients: u64,
     opened: u64,
-    ended: u64,
+    moved: u64,
     no_backend: u64,
     no_connection: u64,
     full: u64,
+    client_full: u64,
 }
 
 /// The balancer.
@@ -88,7 +92,12 @@ impl Balancer {
     pub fn new(config: BalancerConfig) -> Balancer {
         Balancer {
             macs: alloc::vec![None; config.backends.len()],
-            connections: Connections::new(config.connections_max, config.idle, config.port),
+            connections: Connections::new(
+                config.protocol == TCP,
+                config.connections_max,
+                config.idle,
+                config.port,
+            ),
             counts: Counts::default(),
             config,
         }
@@ -165,23 +174,35 @@ impl Balancer {
         let known = self.connections.of_client(client);
         if let Some(gone) = known.filter(|known| self.macs[known.backend].is_none()) {
             self.connections.close(gone.port);
-            self.counts.ended += 1;
+            self.counts.moved += 1;
         }
         let known = known.filter(|known| self.macs[known.backend].is_some());
         let connection = match known {
             Some(connection) => connection,
+            // A reset of nothing begins nothing.
+            None if flags.rst => {
+                self.counts.no_connection += 1;
+                return None;
+            }
             None => {
                 let Some(backend) = self.choose(client) else {
                     self.counts.no_backend += 1;
                     return None;
                 };
-                let Some(connection) = self.connections.open(now, client, client_mac, backend)
-                else {
-                    self.counts.full += 1;
-                    return None;
-                };
-                self.counts.opened += 1;
-                connection
+                match self.connections.open(now, client, client_mac, backend) {
+                    Ok(connection) => {
+                        self.counts.opened += 1;
+                        connection
+                    }
+                    Err(Refused::Full) => {
+                        self.counts.full += 1;
+                        return None;
+                    }
+                    Err(Refused::ClientFull) => {
+                        self.counts.client_full += 1;
+                        return None;
+                    }
+                }
             }
         };
         self.connections.passed(now, connection.port, Side::Client, flags);
@@ -195,7 +216,7 @@ impl Balancer {
     }
 
     pub fn timeout(&mut self, now: Time) {
-        self.counts.ended += self.connections.timeout(now);
+        self.connections.timeout(now);
     }
 
     pub fn deadline(&self) -> Option<Time> {
@@ -205,12 +226,17 @@ impl Balancer {
     pub fn count(&self, counters: &mut Counters) {
         let counts = &self.counts;
         let up = self.macs.iter().flatten().count() as u64;
+        let ended = self.connections.ended;
         counters.extend([
             ("backends_up", up),
             ("connections", self.connections.len() as u64),
-            ("connections_ended", counts.ended),
+            ("client_full", counts.client_full),
+            ("connections_ended", counts.moved + ended.others),
+            ("connections_half_open", self.connections.half_open() as u64),
             ("connections_opened", counts.opened),
             ("full", counts.full),
+            ("half_open_ended", ended.half_open),
+            ("half_open_gave_way", ended.gave_way),
             ("no_backend", counts.no_backend),
             ("no_connection", counts.no_connection),
             ("to_backends", counts.to_backends),
@@ -226,7 +252,21 @@ fn weight((address, port): Client, backend: &Backend) -> u64 {
     Random::new(Random::new(client).next_u64() ^ backend).next_u64()
 }
 
+/// What the header of TCP says; nothing of another protocol or where it is not all here.
 fn flags(head: &[u8], ip: &Ipv4) -> Flags {
-    let bits = head.get(ip.payload_at + 13).copied().filter(|_| ip.protocol == TCP).unwrap_or(0);
-    Flags { fin: bits & 1 != 0, syn: bits & 2 != 0, rst: bits & 4 != 0 }
+    let header = head.get(ip.payload_at..).filter(|_| ip.protocol == TCP);
+    let Some(header) = header.and_then(|header| header.first_chunk::<14>()) else {
+        return Flags::default();
+    };
+    let number = |at: usize| {
+        u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let bits = header[13];
+    Flags {
+        fin: bits & 1 != 0,
+        syn: bits & 2 != 0,
+        rst: bits & 4 != 0,
+        sequence: number(4),
+        acknowledged: (bits & 16 != 0).then(|| number(8)),
+    }
 }

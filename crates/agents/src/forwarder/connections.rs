@@ -1,217 +1,374 @@
 //! The connections of a load balancer: which client and which backend each port of it stands for.
 //!
-//! Bounded: a new connection beyond the bound is refused, and no other one suffers for it. A
-//! connection that is idle for too long ends; one that both sides have closed, or one has reset,
-//! ends soon.
+//! **In plain English.** A connection is *half-open* until its client has shown that it is there.
+//! Anyone can begin one under any address, so half-open ones live for a short time, have a quarter
+//! of the table, and the oldest one gives way to a new one: a client that is there goes on long
+//! before. An *established* one ends when it is idle for as long as is configured, and gives way to
+//! none. One that a side has closed ends sooner, and one that both have, or that is reset, soon.
+//!
+//! - TCP: a client is there when it acknowledges the sequence number that the backend has chosen in
+//!   its SYN (RFC 9293 section 3.5), which nobody else knows. A half-open connection ends
+//!   [`HALF_OPEN`] after it was begun, whatever comes. RFC 5382 REQ-5 asks for four minutes there;
+//!   but what a SYN costs a balancer is what an attacker wants, and clients try for longer.
+//! - UDP has no handshake: a client is taken to be there when it sends again after an answer. Until
+//!   then a flow ends when it is idle for [`UDP_HALF_OPEN`], as in Linux.
+//!
+//! One client address has a sixteenth of the table, but at least 16 connections. At that bound its
+//! own oldest half-open one gives way, so that what others begin under its address keeps it from
+//! nothing.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use super::stage::{Flags, Side, Stage};
+pub use super::table::PORTS as CONNECTIONS_MAX;
+use super::table::{Client, Connection, Entry, Table};
 use axon_wire::{MacAddr, Span, Time};
-use core::net::Ipv4Addr;
 
-/// The first port that stands for a connection (RFC 6056 section 3.2: above the system ports).
-const FIRST_PORT: u16 = 1024;
-/// Connections at most, one for each port but that of the service.
-pub const CONNECTIONS_MAX: usize = (u16::MAX - FIRST_PORT) as usize;
+/// How long a half-open connection of TCP lives.
+const HALF_OPEN: Span = Span::from_secs(10);
+/// How long a flow of UDP may be idle before its client has sent again.
+const UDP_HALF_OPEN: Span = Span::from_secs(30);
+/// How long a connection may be idle that one side has closed: the least for one that is closing
+/// (RFC 5382 REQ-5).
+const CLOSING: Span = Span::from_secs(240);
 /// How long a closed connection is kept for what is repeated of its end (RFC 5382 REQ-5 leaves the
-/// time after a reset open; four minutes after FINs).
+/// time after a reset open).
 const CLOSED: Span = Span::from_secs(10);
+/// Connections that one client address may have in the smallest table.
+const CLIENT_MAX_MIN: usize = 16;
 
-/// A client's end.
-pub(super) type Client = (Ipv4Addr, u16);
-
-/// A connection.
+/// Why there is no new connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Connection {
-    pub client: Client,
-    /// Where what is for the client goes: the host or router that its packets come from.
-    pub mac: MacAddr,
-    /// The index of its backend.
-    pub backend: usize,
-    /// The port that the balancer has towards the backend.
-    pub port: u16,
-    /// The client, and the backend, have sent a FIN.
-    closed: [bool; 2],
-    ends_at: Time,
+pub(super) enum Refused {
+    /// All of the table is of connections that do not give way.
+    Full,
+    /// So is all that one client may have.
+    ClientFull,
 }
 
-/// Which side a packet is from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Client,
-    Backend,
-}
-
-/// What the flags of TCP say of the end of a connection.
+/// What has ended by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Flags {
-    pub fin: bool,
-    pub rst: bool,
-    pub syn: bool,
+pub(super) struct Ended {
+    /// Half-open connections that made room for others.
+    pub gave_way: u64,
+    /// Half-open connections whose client did not go on.
+    pub half_open: u64,
+    /// Others: they were idle, or had been closed.
+    pub others: u64,
 }
 
 /// All connections of one protocol to one service.
 #[derive(Debug)]
 pub(super) struct Connections {
-    by_port: BTreeMap<u16, Connection>,
-    by_client: BTreeMap<Client, u16>,
-    order: BTreeSet<(Time, u16)>,
-    next_port: u16,
+    table: Table,
+    is_tcp: bool,
     most: usize,
     idle: Span,
-    /// The port of the service, which stands for no connection.
-    reserved: u16,
+    pub ended: Ended,
 }
 
 impl Connections {
     /// None yet, `most` at most, each of which ends when it is idle for so long, at other ports
     /// than `reserved`.
-    pub fn new(most: usize, idle: Span, reserved: u16) -> Connections {
-        Connections {
-            by_port: BTreeMap::new(),
-            by_client: BTreeMap::new(),
-            order: BTreeSet::new(),
-            next_port: FIRST_PORT,
-            most: most.min(CONNECTIONS_MAX),
-            idle,
-            reserved,
-        }
+    pub fn new(is_tcp: bool, most: usize, idle: Span, reserved: u16) -> Connections {
+        let most = most.clamp(1, CONNECTIONS_MAX);
+        Connections { table: Table::new(reserved), is_tcp, most, idle, ended: Ended::default() }
     }
 
     pub fn len(&self) -> usize {
-        self.by_port.len()
+        self.table.len()
+    }
+
+    /// How many are half-open.
+    pub fn half_open(&self) -> usize {
+        self.table.half_open()
+    }
+
+    /// How many may be half-open: a quarter of all, 1 at least.
+    fn half_open_max(&self) -> usize {
+        (self.most / 4).max(1)
+    }
+
+    /// How many a client address may have.
+    fn client_max(&self) -> usize {
+        (self.most / 16).max(CLIENT_MAX_MIN)
     }
 
     pub fn of_client(&self, client: Client) -> Option<Connection> {
-        self.by_port.get(self.by_client.get(&client)?).copied()
+        self.table.of_client(client).map(|entry| entry.connection)
     }
 
     pub fn of_port(&self, port: u16) -> Option<Connection> {
-        self.by_port.get(&port).copied()
+        self.table.get(port).map(|entry| entry.connection)
     }
 
-    /// A new connection, if there is room.
+    /// A new connection, half-open. The oldest half-open one makes room for it, if there must be
+    /// room.
+    ///
+    /// # Errors
+    /// None gives way.
     pub fn open(
         &mut self,
         now: Time,
         client: Client,
         mac: MacAddr,
         backend: usize,
-    ) -> Option<Connection> {
-        if self.by_port.len() >= self.most {
-            return None;
+    ) -> Result<Connection, Refused> {
+        if self.table.of_address(client.0) >= self.client_max() {
+            let own = self.table.oldest_half_open_of(client.0).ok_or(Refused::ClientFull)?;
+            self.give_way(own);
         }
-        while self.by_port.contains_key(&self.next_port) || self.next_port == self.reserved {
-            self.next_port = after(self.next_port);
+        if self.table.len() >= self.most || self.table.half_open() >= self.half_open_max() {
+            let oldest = self.table.oldest_half_open().ok_or(Refused::Full)?;
+            self.give_way(oldest);
         }
-        let port = self.next_port;
-        self.next_port = after(port);
-        let ends_at = now + self.idle;
-        let closed = [false; 2];
-        let connection = Connection { client, mac, backend, port, closed, ends_at };
-        self.by_port.insert(port, connection);
-        self.by_client.insert(client, port);
-        self.order.insert((ends_at, port));
-        Some(connection)
+        let port = self.table.free_port();
+        let connection = Connection { client, mac, backend, port };
+        let ends_at = now + self.life(Stage::NEW);
+        self.table.insert(Entry { connection, stage: Stage::NEW, ends_at });
+        Ok(connection)
     }
 
-    /// A packet of a connection has passed.
+    fn give_way(&mut self, port: u16) {
+        self.table.remove(port);
+        self.ended.gave_way += 1;
+    }
+
+    /// How long a connection may be idle.
+    fn life(&self, stage: Stage) -> Span {
+        let life = match stage {
+            Stage::HalfOpen { .. } if self.is_tcp => HALF_OPEN,
+            Stage::HalfOpen { .. } => UDP_HALF_OPEN,
+            Stage::Established { closed: [false, false] } => self.idle,
+            Stage::Established { .. } => CLOSING,
+            Stage::Closed => CLOSED,
+        };
+        life.min(self.idle)
+    }
+
+    /// A packet of a connection passes.
     pub fn passed(&mut self, now: Time, port: u16, side: Side, flags: Flags) {
-        let Some(connection) = self.by_port.get_mut(&port) else { return };
-        if flags.syn && side == Side::Client {
-            // The client uses its port anew.
-            connection.closed = [false; 2];
+        let Some(entry) = self.table.get(port) else { return };
+        let before = entry.stage;
+        let stage = match self.is_tcp {
+            true => before.after(side, flags),
+            false => before.after_datagram(side),
+        };
+        let begins = stage.is_half_open() && !before.is_half_open();
+        if begins && self.table.half_open() >= self.half_open_max() {
+            let oldest = self.table.oldest_half_open();
+            oldest.into_iter().for_each(|oldest| self.give_way(oldest));
         }
-        connection.closed[side as usize] |= flags.fin;
-        if flags.rst {
-            connection.closed = [true; 2];
-        }
-        let is_closed = connection.closed == [true; 2];
-        self.order.remove(&(connection.ends_at, port));
-        connection.ends_at = now + if is_closed { CLOSED } else { self.idle };
-        self.order.insert((connection.ends_at, port));
+        let stays = self.is_tcp && stage.is_half_open() && !begins;
+        let ends_at = if stays { entry.ends_at } else { now + self.life(stage) };
+        self.table.update(port, stage, ends_at);
     }
 
     /// Ends a connection.
     pub fn close(&mut self, port: u16) {
-        if let Some(connection) = self.by_port.remove(&port) {
-            self.by_client.remove(&connection.client);
-            self.order.remove(&(connection.ends_at, port));
-        }
+        self.table.remove(port);
     }
 
-    /// Ends what is due; how many those were.
-    pub fn timeout(&mut self, now: Time) -> u64 {
-        let mut ended = 0;
-        while let Some(&(_, port)) = self.order.first().filter(|(at, _)| *at <= now) {
-            self.close(port);
-            ended += 1;
+    /// Ends what is due.
+    pub fn timeout(&mut self, now: Time) {
+        while let Some((_, port)) = self.table.first().filter(|(at, _)| *at <= now) {
+            match self.table.remove(port).is_some_and(|entry| entry.stage.is_half_open()) {
+                true => self.ended.half_open += 1,
+                false => self.ended.others += 1,
+            }
         }
-        ended
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        self.order.first().map(|&(at, _)| at)
+        self.table.first().map(|(at, _)| at)
     }
-}
-
-const fn after(port: u16) -> u16 {
-    if port == u16::MAX { FIRST_PORT } else { port + 1 }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forwarder::stage::ACKED_MAX;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use core::net::Ipv4Addr;
 
     const NOW: Time = Time::ZERO;
     const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const IDLE: Span = Span::from_secs(1000);
+    const ISN: u32 = u32::MAX;
 
     fn client(port: u16) -> Client {
         (Ipv4Addr::new(10, 0, 0, 1), port)
     }
 
+    /// One of many clients.
+    fn other(number: u32) -> Client {
+        (Ipv4Addr::from_bits(0x0b00_0000 + number), 7)
+    }
+
+    fn tcp(most: usize) -> Connections {
+        Connections::new(true, most, IDLE, 80)
+    }
+
+    fn syn() -> Flags {
+        Flags { syn: true, ..Flags::default() }
+    }
+
+    fn syn_ack() -> Flags {
+        Flags { sequence: ISN, acknowledged: Some(1), ..syn() }
+    }
+
+    fn ack(number: u32) -> Flags {
+        Flags { acknowledged: Some(number), ..Flags::default() }
+    }
+
+    fn open(all: &mut Connections, now: Time, client: Client) -> u16 {
+        all.open(now, client, MAC, 0).unwrap().port
+    }
+
+    fn establish(all: &mut Connections, now: Time, client: Client) -> u16 {
+        let port = open(all, now, client);
+        all.passed(now, port, Side::Client, syn());
+        all.passed(now, port, Side::Backend, syn_ack());
+        all.passed(now, port, Side::Client, ack(ISN.wrapping_add(1)));
+        port
+    }
+
+    fn stage(all: &Connections, port: u16) -> Stage {
+        all.table.get(port).unwrap().stage
+    }
+
+    fn life(all: &Connections, port: u16) -> Span {
+        all.table.get(port).unwrap().ends_at.since(NOW)
+    }
+
     #[test]
     fn a_connection_is_found_from_both_sides_until_it_is_idle() {
-        let mut all = Connections::new(10, Span::from_secs(100), 80);
-        let one = all.open(NOW, client(1), MAC, 3).unwrap();
-        assert_eq!((all.of_client(client(1)), all.of_port(one.port)), (Some(one), Some(one)));
-        let later = NOW + Span::from_secs(60);
-        all.passed(later, one.port, Side::Backend, Flags::default());
-        assert_eq!(all.timeout(NOW + Span::from_secs(100)), 0);
-        assert_eq!(all.deadline(), Some(later + Span::from_secs(100)));
-        assert_eq!(all.timeout(later + Span::from_secs(100)), 1);
+        let mut all = tcp(100);
+        let port = establish(&mut all, NOW, client(1));
+        let one = all.of_port(port);
+        assert_eq!((all.of_client(client(1)), one.unwrap().client), (one, client(1)));
+        let later = NOW + Span::from_secs(600);
+        all.passed(later, port, Side::Backend, ack(1));
+        all.timeout(NOW + IDLE);
+        assert_eq!((all.len(), all.deadline()), (1, Some(later + IDLE)));
+        all.timeout(later + IDLE);
         assert_eq!((all.of_client(client(1)), all.len()), (None, 0));
+        assert_eq!(all.ended, Ended { others: 1, ..Ended::default() });
+    }
+
+    #[test]
+    fn a_connection_is_half_open_until_its_client_acknowledges_what_the_backend_has_chosen() {
+        let mut all = tcp(100);
+        let port = open(&mut all, NOW, client(1));
+        let later = NOW + Span::from_secs(9);
+        // Nothing that a client can send blindly, nor what repeats, makes it live for longer.
+        all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
+        all.passed(later, port, Side::Client, syn());
+        all.passed(later, port, Side::Backend, syn_ack());
+        for acknowledged in [ISN, ISN.wrapping_add(2 + ACKED_MAX), 0x8000_0000] {
+            all.passed(later, port, Side::Client, ack(acknowledged));
+        }
+        all.passed(later, port, Side::Client, Flags::default());
+        all.passed(later, port, Side::Backend, ack(1));
+        assert_eq!((life(&all, port), all.half_open()), (HALF_OPEN, 1));
+        all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
+        assert_eq!((life(&all, port), all.half_open()), (Span::from_secs(9) + IDLE, 0));
+        let port = open(&mut all, NOW, client(2));
+        all.timeout(NOW + HALF_OPEN);
+        assert_eq!((all.of_port(port), all.ended.half_open), (None, 1));
+    }
+
+    #[test]
+    fn a_flow_of_udp_is_half_open_until_its_client_sends_after_an_answer() {
+        let mut all = Connections::new(false, 100, IDLE, 80);
+        let port = open(&mut all, NOW, client(1));
+        let later = NOW + Span::from_secs(5);
+        all.passed(later, port, Side::Client, Flags::default());
+        assert_eq!(life(&all, port), Span::from_secs(5) + UDP_HALF_OPEN, "it is not idle");
+        all.passed(NOW, port, Side::Backend, Flags::default());
+        assert_eq!((life(&all, port), all.half_open()), (UDP_HALF_OPEN, 1));
+        all.passed(NOW, port, Side::Client, Flags::default());
+        assert_eq!((life(&all, port), all.half_open()), (IDLE, 0));
     }
 
     #[test]
     fn what_is_closed_on_both_sides_or_reset_ends_soon() {
         let fin = Flags { fin: true, ..Flags::default() };
         let rst = Flags { rst: true, ..Flags::default() };
-        let mut all = Connections::new(10, Span::from_secs(100), 80);
+        let mut all = tcp(100);
         let ends = |all: &mut Connections, flags: &[(Side, Flags)]| {
-            let port = all.open(NOW, client(1), MAC, 0).unwrap().port;
+            let port = establish(all, NOW, client(1));
             flags.iter().for_each(|&(side, flags)| all.passed(NOW, port, side, flags));
-            let ends_at = all.of_port(port).unwrap().ends_at;
+            let after = (life(all, port), all.half_open());
             all.close(port);
-            ends_at.since(NOW)
+            after
         };
-        assert_eq!(ends(&mut all, &[(Side::Client, fin)]), Span::from_secs(100));
-        assert_eq!(ends(&mut all, &[(Side::Client, fin), (Side::Backend, fin)]), CLOSED);
-        assert_eq!(ends(&mut all, &[(Side::Backend, rst)]), CLOSED);
-        let syn = Flags { syn: true, ..Flags::default() };
-        let again = [(Side::Client, fin), (Side::Backend, fin), (Side::Client, syn)];
-        assert_eq!(ends(&mut all, &again), Span::from_secs(100));
+        assert_eq!(ends(&mut all, &[(Side::Client, fin)]), (CLOSING, 0));
+        assert_eq!(ends(&mut all, &[(Side::Client, fin), (Side::Backend, fin)]), (CLOSED, 0));
+        assert_eq!(ends(&mut all, &[(Side::Backend, rst)]), (CLOSED, 0));
+        // A SYN on an established one is none of ours; on a closed one it begins anew.
+        assert_eq!(ends(&mut all, &[(Side::Client, syn())]), (IDLE, 0));
+        let again = [(Side::Client, rst), (Side::Client, syn())];
+        assert_eq!(ends(&mut all, &again), (HALF_OPEN, 1));
+        let repeated = [(Side::Client, rst), (Side::Client, ack(0)), (Side::Backend, syn_ack())];
+        assert_eq!(ends(&mut all, &repeated), (CLOSED, 0));
+    }
+
+    #[test]
+    fn half_open_ones_have_a_quarter_and_the_oldest_gives_way_but_no_established_one() {
+        let mut all = tcp(160);
+        let first: Vec<u16> = (0..120).map(|n| establish(&mut all, NOW, other(n))).collect();
+        let flood: Vec<u16> = (0..1000).map(|n| open(&mut all, NOW, other(500 + n))).collect();
+        assert_eq!((all.len(), all.half_open(), all.ended.gave_way), (160, 40, 960));
+        assert!(first.iter().all(|&port| stage(&all, port) == ESTABLISHED));
+        assert!(flood[960..].iter().all(|&port| all.of_port(port).is_some()));
+        // One whose client is there stays; a closed one that begins anew is half-open, too.
+        let port = establish(&mut all, NOW, other(5000));
+        assert_eq!((stage(&all, port), all.half_open()), (ESTABLISHED, 39));
+        open(&mut all, NOW, other(5001));
+        all.passed(NOW, first[0], Side::Client, Flags { rst: true, ..Flags::default() });
+        all.passed(NOW, first[0], Side::Client, syn());
+        assert_eq!((stage(&all, first[0]), all.half_open()), (Stage::NEW, 40));
+        // The whole table may be established; then there is no room.
+        let mut all = tcp(160);
+        (0..160).for_each(|n| {
+            establish(&mut all, NOW, other(n));
+        });
+        assert_eq!(all.open(NOW, other(999), MAC, 0), Err(Refused::Full));
+        assert_eq!(all.ended, Ended::default());
+    }
+
+    const ESTABLISHED: Stage = Stage::Established { closed: [false; 2] };
+
+    #[test]
+    fn one_client_has_a_sixteenth_and_what_is_begun_under_its_address_keeps_it_from_nothing() {
+        let mut all = tcp(320);
+        (0..8).for_each(|port| {
+            establish(&mut all, NOW, client(port));
+        });
+        (100..900).for_each(|port| {
+            open(&mut all, NOW, client(port));
+        });
+        assert_eq!((all.len(), all.half_open(), all.ended.gave_way), (20, 12, 788));
+        (10..22).for_each(|port| {
+            establish(&mut all, NOW, client(port));
+        });
+        assert_eq!((all.len(), all.half_open()), (20, 0));
+        assert_eq!(all.open(NOW, client(23), MAC, 0), Err(Refused::ClientFull));
+        establish(&mut all, NOW, other(1));
+        all.timeout(NOW + IDLE);
+        assert_eq!(all.len(), 0);
+        establish(&mut all, NOW + IDLE, client(23));
     }
 
     #[test]
     fn there_are_no_more_than_may_be_and_every_port_is_used_once() {
-        let mut all = Connections::new(usize::MAX, Span::from_secs(1), 8080);
-        let ports: BTreeSet<u16> = (0..u16::MAX)
-            .filter_map(|port| Some(all.open(NOW, client(port), MAC, 0)?.port))
-            .collect();
-        assert_eq!((ports.len(), ports.first()), (CONNECTIONS_MAX, Some(&FIRST_PORT)));
+        let mut all = Connections::new(true, usize::MAX, IDLE, 8080);
+        let most = CONNECTIONS_MAX as u32;
+        let ports: BTreeSet<u16> = (0..most).map(|n| establish(&mut all, NOW, other(n))).collect();
+        assert_eq!((ports.len(), ports.first()), (CONNECTIONS_MAX, Some(&1024)));
         assert!(!ports.contains(&8080), "the service's own");
         all.close(5000);
-        assert_eq!(all.open(NOW, client(u16::MAX), MAC, 0).unwrap().port, 5000);
-        assert_eq!(all.open(NOW, (Ipv4Addr::LOCALHOST, 1), MAC, 0), None);
+        assert_eq!(establish(&mut all, NOW, other(most)), 5000);
+        assert_eq!(all.open(NOW, other(most + 1), MAC, 0), Err(Refused::Full));
     }
 }

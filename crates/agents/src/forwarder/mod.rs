@@ -8,6 +8,8 @@ mod connections;
 mod neighbours;
 mod rewrite;
 mod router;
+mod stage;
+mod table;
 
 use crate::agent::{Agent, Counters, Event, Outbox};
 use crate::packet::Ipv4;
@@ -147,7 +149,10 @@ impl Agent for Forwarder {
         let mut counters = Counters::from([("other", self.other)]);
         match &self.work {
             Work::Balancer(balancer) => balancer.count(&mut counters),
-            Work::Router(router) => router.count(&mut counters),
+            Work::Router(router) => {
+                router.count(&mut counters);
+                self.neighbours.count(&mut counters);
+            }
         }
         counters
     }

@@ -4,9 +4,13 @@
 //! needs? It asks, and again a second later, three times at most in a row. An answer holds for a
 //! minute. Addresses that are watched are asked for every second, so that one that no longer
 //! answers is known within some seconds.
+//!
+//! **Bounds.** Anyone can make a router ask for addresses that nobody has. Those that have not
+//! answered are few, and the oldest of them gives way to a new one: a neighbour that is there
+//! answers long before. So they never take the place of one that has answered.
 
-use crate::agent::Outbox;
-use alloc::collections::BTreeMap;
+use crate::agent::{Counters, Outbox};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::host_frame::{self, Arp, ArpOperation, Kind, classify};
 use axon_wire::{MacAddr, Span, Time};
@@ -23,8 +27,11 @@ const AGEING: Span = Span::from_secs(60);
 const ANNOUNCEMENTS: u32 = 5;
 /// Between two later ones: far less than a bridge keeps an address (300 s).
 const ANNOUNCE: Span = Span::from_secs(30);
-/// Addresses that are known or asked for, at most.
-const ADDRESSES_MAX: usize = 4096;
+/// Addresses that are known, at most, those that are watched not counted. One more takes the place
+/// of the one whose answer is the oldest.
+const KNOWN_MAX: usize = 4096;
+/// Addresses that have not answered, at most, those that are watched not counted.
+const ASKED_MAX: usize = 64;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
@@ -43,7 +50,7 @@ pub(super) enum Known {
     At(MacAddr),
     /// It is being asked for.
     Asked,
-    /// Nobody answers, or there is no room to ask.
+    /// Nobody answers.
     Absent,
 }
 
@@ -62,36 +69,63 @@ pub(super) struct Neighbours {
     mac: MacAddr,
     address: Ipv4Addr,
     entries: BTreeMap<Ipv4Addr, Entry>,
+    /// Each address at the time of its entry.
+    due: BTreeSet<(Time, Ipv4Addr)>,
+    /// Those that have not answered and are not watched, the oldest first.
+    asked: VecDeque<Ipv4Addr>,
+    /// Those that are watched.
+    watched: usize,
     /// When to announce the own address next (RFC 5227 section 2.3).
     announce_at: Time,
     announced: u32,
+    /// Addresses that made room for others: without an answer, and with one.
+    gave_way: [u64; 2],
 }
 
 impl Neighbours {
     pub fn new(mac: MacAddr, address: Ipv4Addr) -> Neighbours {
-        let announce_at = Time::ZERO;
-        Neighbours { mac, address, entries: BTreeMap::new(), announce_at, announced: 0 }
+        Neighbours {
+            mac,
+            address,
+            entries: BTreeMap::new(),
+            due: BTreeSet::new(),
+            asked: VecDeque::new(),
+            watched: 0,
+            announce_at: Time::ZERO,
+            announced: 0,
+            gave_way: [0; 2],
+        }
     }
 
-    /// Asks for an address every second from now on.
+    /// Asks for an address every second from now on; to be called before anything else.
     pub fn watch(&mut self, address: Ipv4Addr) {
-        self.entries.entry(address).or_default().is_watched = true;
+        let watched = Entry { is_watched: true, ..Entry::default() };
+        if self.entries.insert(address, watched).is_none() {
+            self.due.insert((watched.next_at, address));
+            self.watched += 1;
+        }
     }
 
-    /// The MAC of an address; asks for it if it is not known.
-    pub fn resolve(&mut self, now: Time, address: Ipv4Addr) -> Known {
+    /// The MAC of an address; asks for it if it is not known. The second one is an address that is
+    /// asked for no more, to make room.
+    pub fn resolve(&mut self, now: Time, address: Ipv4Addr) -> (Known, Option<Ipv4Addr>) {
         if let Some(entry) = self.entries.get(&address) {
-            return match entry.mac {
+            let known = match entry.mac {
                 Some(mac) => Known::At(mac),
                 None if entry.tries < TRIES_MAX || !entry.is_watched => Known::Asked,
                 None => Known::Absent,
             };
+            return (known, None);
         }
-        if self.entries.len() >= ADDRESSES_MAX {
-            return Known::Absent;
+        let oldest = self.asked.front().copied().filter(|_| self.asked.len() >= ASKED_MAX);
+        if let Some(oldest) = oldest {
+            self.forget(oldest);
+            self.gave_way[0] += 1;
         }
         self.entries.insert(address, Entry { next_at: now, ..Entry::default() });
-        Known::Asked
+        self.due.insert((now, address));
+        self.asked.push_back(address);
+        (Known::Asked, oldest)
     }
 
     /// Takes an ARP packet; an address that it settles.
@@ -102,10 +136,42 @@ impl Neighbours {
             let _ = out.send(&host_frame::reply(self.mac, self.address, sender_mac, sender_ip));
         }
         let entry = self.entries.get_mut(&sender_ip).filter(|_| sender_mac.is_unicast())?;
-        entry.mac = Some(sender_mac);
+        let before = entry.next_at;
+        let is_new = entry.mac.replace(sender_mac).is_none() && !entry.is_watched;
         entry.tries = 0;
         entry.next_at = now + if entry.is_watched { RETRY } else { AGEING };
+        self.due.remove(&(before, sender_ip));
+        self.due.insert((entry.next_at, sender_ip));
+        if is_new {
+            self.asked.retain(|asked| *asked != sender_ip);
+            self.make_room(sender_ip);
+        }
         Some(Settled::At(sender_ip, sender_mac))
+    }
+
+    /// Forgets the oldest answer, if there is one more than may be. The newest one is due last.
+    fn make_room(&mut self, newest: Ipv4Addr) {
+        if self.entries.len() - self.asked.len() - self.watched <= KNOWN_MAX {
+            return;
+        }
+        // Those before it are few: those that have not answered, and those that are watched.
+        let is_known = |address: &Ipv4Addr| {
+            let entry = self.entries.get(address);
+            entry.is_some_and(|entry| entry.mac.is_some() && !entry.is_watched)
+        };
+        let all = self.due.iter().map(|&(_, address)| address);
+        if let Some(oldest) = all.filter(|&address| address != newest).find(is_known) {
+            self.forget(oldest);
+            self.gave_way[1] += 1;
+        }
+    }
+
+    fn forget(&mut self, address: Ipv4Addr) {
+        let Some(entry) = self.entries.remove(&address) else { return };
+        self.due.remove(&(entry.next_at, address));
+        if entry.mac.is_none() {
+            self.asked.retain(|asked| *asked != address);
+        }
     }
 
     /// Asks what is due; the addresses for which nobody has answered.
@@ -117,26 +183,26 @@ impl Neighbours {
             self.announce_at = now + interval;
         }
         let mut settled = Vec::new();
-        let (mac, address) = (self.mac, self.address);
-        self.entries.retain(|&target, entry| {
-            if entry.next_at > now {
-                return true;
-            }
-            if entry.mac.is_some() && !entry.is_watched {
-                return false;
-            }
-            if entry.tries == TRIES_MAX && !entry.is_watched {
-                settled.push(Settled::Absent(target));
-                return false;
+        while let Some(&(_, target)) = self.due.first().filter(|(at, _)| *at <= now) {
+            let request = self.request(target);
+            let Some(entry) = self.entries.get_mut(&target) else { break };
+            let is_over = entry.mac.is_some() || entry.tries == TRIES_MAX;
+            if is_over && !entry.is_watched {
+                if entry.mac.is_none() {
+                    settled.push(Settled::Absent(target));
+                }
+                self.forget(target);
+                continue;
             }
             if entry.tries == TRIES_MAX && entry.mac.take().is_some() {
                 settled.push(Settled::Absent(target));
             }
             entry.tries = (entry.tries + 1).min(TRIES_MAX);
             entry.next_at = now + RETRY;
-            let _ = out.send(&host_frame::request(mac, address, MacAddr::BROADCAST, target));
-            true
-        });
+            let _ = out.send(&request);
+            self.due.pop_first();
+            self.due.insert((now + RETRY, target));
+        }
         settled
     }
 
@@ -145,8 +211,18 @@ impl Neighbours {
     }
 
     pub fn deadline(&self) -> Option<Time> {
-        let entries = self.entries.values().map(|entry| entry.next_at);
-        entries.chain([self.announce_at]).min()
+        let first = self.due.first().map(|&(at, _)| at);
+        [first, Some(self.announce_at)].into_iter().flatten().min()
+    }
+
+    pub fn count(&self, counters: &mut Counters) {
+        let known = self.entries.values().filter(|entry| entry.mac.is_some()).count();
+        counters.extend([
+            ("neighbours", known as u64),
+            ("neighbours_asked", self.asked.len() as u64),
+            ("neighbours_asked_gave_way", self.gave_way[0]),
+            ("neighbours_gave_way", self.gave_way[1]),
+        ]);
     }
 }
 
@@ -155,5 +231,114 @@ pub(super) fn arp(frame: &[u8]) -> Option<Arp> {
     match classify(frame) {
         Kind::Arp(arp) => Some(arp),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::Full;
+    use axon_cache::Handle;
+
+    const OWN: (MacAddr, Ipv4Addr) = (MacAddr([2, 0, 0, 0, 0, 9]), Ipv4Addr::new(10, 0, 255, 255));
+
+    /// Frames of the agent's own; it holds no packet.
+    #[derive(Default)]
+    struct Sent(Vec<Vec<u8>>);
+
+    impl Outbox for Sent {
+        fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
+            None
+        }
+        fn payload(&mut self, _: Handle) -> Option<&mut [u8]> {
+            None
+        }
+        fn resize_head(&mut self, _: Handle, _: usize) -> bool {
+            false
+        }
+        fn forward(&mut self, _: Handle) {}
+        fn drop(&mut self, _: Handle) {}
+        fn fetch(&mut self, _: Handle, _: usize, _: usize) {}
+        fn replace(&mut self, _: Handle, _: &[u8]) -> Result<(), Full> {
+            Err(Full)
+        }
+        fn send(&mut self, frame: &[u8]) -> Result<(), Full> {
+            self.0.push(frame.to_vec());
+            Ok(())
+        }
+    }
+
+    fn address(number: u32) -> Ipv4Addr {
+        Ipv4Addr::from_bits(0x0a00_0000 | number)
+    }
+
+    fn mac(number: u32) -> MacAddr {
+        let [a, b, c, d] = number.to_be_bytes();
+        MacAddr([2, 1, a, b, c, d])
+    }
+
+    fn answer(all: &mut Neighbours, now: Time, number: u32) -> Option<Settled> {
+        let reply = host_frame::reply(mac(number), address(number), OWN.0, OWN.1);
+        all.receive(now, &arp(&reply).unwrap(), &mut Sent::default())
+    }
+
+    fn agree(all: &Neighbours) {
+        let due: BTreeSet<_> = all.entries.iter().map(|(&at, entry)| (entry.next_at, at)).collect();
+        assert_eq!(all.due, due);
+        let asked = all.entries.iter().filter(|(_, entry)| entry.mac.is_none());
+        let asked: BTreeSet<_> =
+            asked.filter(|(_, entry)| !entry.is_watched).map(|(&address, _)| address).collect();
+        assert_eq!(all.asked.iter().copied().collect::<BTreeSet<_>>(), asked);
+        assert_eq!(all.asked.len(), asked.len());
+    }
+
+    #[test]
+    fn addresses_that_nobody_has_are_few_and_forgotten_and_take_no_place_of_a_neighbour() {
+        let mut all = Neighbours::new(OWN.0, OWN.1);
+        let mut now = Time::ZERO;
+        assert_eq!(all.resolve(now, address(1)), (Known::Asked, None));
+        assert_eq!(answer(&mut all, now, 1), Some(Settled::At(address(1), mac(1))));
+        for number in 0..5000 {
+            let probed = all.resolve(now, address(0x1_0000 + number));
+            let oldest = number.checked_sub(64).map(|number| address(0x1_0000 + number));
+            assert_eq!(probed, (Known::Asked, oldest));
+        }
+        assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
+        assert_eq!((all.entries.len(), all.gave_way), (65, [4936, 0]));
+        // A neighbour that is there is found between them.
+        assert_eq!(all.resolve(now, address(2)).0, Known::Asked);
+        assert_eq!(answer(&mut all, now, 2), Some(Settled::At(address(2), mac(2))));
+        assert_eq!(all.resolve(now, address(2)).0, Known::At(mac(2)));
+        agree(&all);
+        let mut sent = Sent::default();
+        for _ in 0..3 {
+            assert_eq!(all.timeout(now, &mut sent), []);
+            agree(&all);
+            now += RETRY;
+        }
+        assert_eq!(sent.0.len(), 3 * 63 + 3, "three requests each, and announcements");
+        assert_eq!(all.timeout(now, &mut sent).len(), 63);
+        assert_eq!(all.entries.len(), 2);
+        agree(&all);
+    }
+
+    #[test]
+    fn of_too_many_neighbours_the_one_with_the_oldest_answer_is_forgotten_and_no_watched_one() {
+        let mut all = Neighbours::new(OWN.0, OWN.1);
+        let watched = 0xffff;
+        all.watch(address(watched));
+        all.watch(address(watched));
+        assert!(answer(&mut all, Time::ZERO, watched).is_some());
+        for number in 0..KNOWN_MAX as u32 + 10 {
+            let now = Time::from_nanos(u64::from(number));
+            assert_eq!(all.resolve(now, address(number)), (Known::Asked, None));
+            assert!(answer(&mut all, now, number).is_some());
+        }
+        assert_eq!((all.entries.len(), all.gave_way), (KNOWN_MAX + 1, [0, 10]));
+        assert_eq!(all.resolve(Time::ZERO, address(watched)).0, Known::At(mac(watched)));
+        assert_eq!(all.resolve(Time::ZERO, address(10)).0, Known::At(mac(10)));
+        assert_eq!(all.resolve(Time::ZERO, address(9)).0, Known::Asked);
+        agree(&all);
+        assert_eq!(answer(&mut all, Time::ZERO, 9999), None, "nobody has asked for it");
     }
 }

@@ -1,21 +1,27 @@
 //! A plain IPv4 router on one port (RFC 1812): longest prefix, TTL, the MAC of the next hop.
 //!
 //! While the next hop is asked for, the agent holds the packet: its payload waits in the switch's
-//! buffer, not here.
+//! buffer, not here. So few packets may wait, for one next hop and in all; of more than may, the one
+//! that has waited for longest is dropped (RFC 1122 section 2.3.2.2 asks to save the latest).
 
 use super::neighbours::{Known, Neighbours};
 use super::rewrite;
 use crate::agent::{Counters, Outbox};
 use crate::packet::{Ends, IPV4_BYTES, Ipv4, ipv4, sum};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_cache::Handle;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// Packets that wait for one next hop, at most.
-const WAITING_MAX: usize = 16;
+/// Packets that wait for one next hop, at most: as many as Linux let wait before its version 3.3
+/// (`unres_qlen`).
+const WAITING_MAX: usize = 3;
+/// Packets that wait for any next hop, at most: a quarter of the 384 payload buffers that an agent
+/// port has by default. An agent does not know how many its port has, so one with fewer than twice
+/// as many as this has little room beside them.
+const ALL_WAITING_MAX: usize = 96;
 /// Between two ICMP messages, at least (RFC 1812 section 4.3.2.8).
 const ICMP_INTERVAL: Span = Span::from_millis(1);
 /// IP's number of ICMP.
@@ -77,6 +83,7 @@ struct Counts {
     no_route: u64,
     ttl_expired: u64,
     unresolved: u64,
+    gave_way: u64,
     icmp: u64,
 }
 
@@ -86,7 +93,8 @@ pub(super) struct Router {
     mac: MacAddr,
     address: Ipv4Addr,
     routes: Routes,
-    waiting: BTreeMap<Ipv4Addr, Vec<Handle>>,
+    /// Packets by their next hop, the one that has waited for longest first.
+    waiting: VecDeque<(Ipv4Addr, Handle)>,
     icmp_at: Time,
     counts: Counts,
 }
@@ -97,7 +105,7 @@ impl Router {
             mac,
             address,
             routes: Routes::new(routes),
-            waiting: BTreeMap::new(),
+            waiting: VecDeque::new(),
             icmp_at: Time::ZERO,
             counts: Counts::default(),
         }
@@ -120,21 +128,48 @@ impl Router {
             self.counts.no_route += 1;
             return self.refuse(now, handle, NET_UNREACHABLE, out);
         };
-        match neighbours.resolve(now, next_hop) {
+        let (known, asked_no_more) = neighbours.resolve(now, next_hop);
+        if let Some(address) = asked_no_more {
+            self.give_up(address, out);
+        }
+        match known {
             Known::At(mac) => self.forward(mac, handle, out),
-            Known::Asked => {
-                let waiting = self.waiting.entry(next_hop).or_default();
-                if waiting.len() < WAITING_MAX {
-                    waiting.push(handle);
-                } else {
-                    self.counts.unresolved += 1;
-                    out.drop(handle);
-                }
-            }
+            Known::Asked => self.wait(next_hop, handle, out),
             Known::Absent => {
                 self.counts.unresolved += 1;
                 self.refuse(now, handle, HOST_UNREACHABLE, out);
             }
+        }
+    }
+
+    /// Lets a packet wait for its next hop. The oldest one gives way.
+    fn wait(&mut self, next_hop: Ipv4Addr, handle: Handle, out: &mut dyn Outbox) {
+        let same = self.waiting.iter().filter(|(to, _)| *to == next_hop).count();
+        let oldest = if same >= WAITING_MAX {
+            self.waiting.iter().position(|(to, _)| *to == next_hop)
+        } else {
+            (self.waiting.len() >= ALL_WAITING_MAX).then_some(0)
+        };
+        if let Some((_, oldest)) = oldest.and_then(|at| self.waiting.remove(at)) {
+            self.counts.gave_way += 1;
+            out.drop(oldest);
+        }
+        self.waiting.push_back((next_hop, handle));
+    }
+
+    /// Takes out what waits for a next hop, in its order.
+    fn waiting_for(&mut self, next_hop: Ipv4Addr) -> Vec<Handle> {
+        let same = self.waiting.iter().filter(|(to, _)| *to == next_hop);
+        let handles = same.map(|(_, handle)| *handle).collect();
+        self.waiting.retain(|(to, _)| *to != next_hop);
+        handles
+    }
+
+    /// A next hop made room for another one: what waits for it ends.
+    fn give_up(&mut self, next_hop: Ipv4Addr, out: &mut dyn Outbox) {
+        for handle in self.waiting_for(next_hop) {
+            self.counts.gave_way += 1;
+            out.drop(handle);
         }
     }
 
@@ -146,7 +181,7 @@ impl Router {
         mac: Option<MacAddr>,
         out: &mut dyn Outbox,
     ) {
-        for handle in self.waiting.remove(&next_hop).unwrap_or_default() {
+        for handle in self.waiting_for(next_hop) {
             match mac {
                 Some(mac) => self.forward(mac, handle, out),
                 None => {
@@ -207,7 +242,8 @@ impl Router {
             ("no_route", counts.no_route),
             ("ttl_expired", counts.ttl_expired),
             ("unresolved", counts.unresolved),
-            ("waiting", self.waiting.values().map(Vec::len).sum::<usize>() as u64),
+            ("waiting", self.waiting.len() as u64),
+            ("waiting_gave_way", counts.gave_way),
         ]);
     }
 }

@@ -102,8 +102,10 @@ impl Held {
     /// Takes back what the agent has held for too long.
     pub fn expire(&mut self) {
         while let Some((handle, frame)) = self.cache.expire(self.now) {
-            self.heads.remove(&handle);
-            self.leaving.retain(|leaving| leaving.handle != handle);
+            // The agent has it, or it is on its way to the wire.
+            if self.heads.remove(&handle).is_none() {
+                self.leaving.retain(|leaving| leaving.handle != handle);
+            }
             self.ended.push((Drop::NoProgram, frame));
         }
     }

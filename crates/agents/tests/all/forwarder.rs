@@ -5,7 +5,7 @@ use axon_agents::AgentPortConfig;
 use axon_agents::forwarder::{
     Backend, BalancerConfig, Forwarder, ForwarderConfig, HEAD_BYTES, Role, RouteTo,
 };
-use axon_agents::packet::{Ends, Ipv4, UDP};
+use axon_agents::packet::{Ends, Ipv4, TCP, UDP, ipv4, pseudo};
 use axon_wire::host_frame::{self, ArpOperation, Kind, classify};
 use axon_wire::{MacAddr, Span};
 use std::collections::BTreeSet;
@@ -27,9 +27,13 @@ fn backend(number: u8) -> (MacAddr, Ipv4Addr) {
 }
 
 fn balancer(backends: u8) -> Port<Forwarder> {
+    port(Role::Balancer(balancer_of(UDP, backends)))
+}
+
+fn balancer_of(protocol: u8, backends: u8) -> BalancerConfig {
     let all = 1..=backends;
     let all = all.map(|number| Backend { address: backend(number).1, port: 8080 });
-    port(Role::Balancer(BalancerConfig::new(UDP, PORT, all.collect())))
+    BalancerConfig::new(protocol, PORT, all.collect())
 }
 
 /// Lets time pass while the hosts that are there answer ARP.
@@ -233,4 +237,134 @@ fn a_packet_that_cannot_go_on_is_answered_with_icmp_that_quotes_it() {
     }
     assert_eq!((kinds.len(), port.count("icmp_sent")), (3, 3));
     assert_eq!(port.node.accounts().2, 0, "nothing is held for ever");
+}
+
+#[test]
+fn a_silent_next_hop_takes_three_buffers_and_holds_up_no_other_packet() {
+    let mut port = router();
+    answer(&mut port, Span::from_secs(6), all_there);
+    port.give(&packet_to([10, 0, 5, 1], 9));
+    answer(&mut port, Span::from_millis(200), all_there);
+    let before = port.dropped.len();
+    for _ in 0..5 {
+        port.give(&packet_to([10, 0, 8, 8], 9));
+    }
+    assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (3, 2));
+    assert_eq!(port.dropped.len(), before + 2, "the oldest ones");
+    // More than the port has buffers.
+    for _ in 0..1000 {
+        assert_eq!(port.give(&packet_to([10, 0, 5, 1], 9)), [packet_to_by([10, 0, 5, 1], 8, 1)]);
+    }
+    answer(&mut port, Span::from_secs(4), all_there);
+    assert_eq!((port.count("waiting"), port.count("unresolved")), (0, 3));
+    assert_eq!(port.node.accounts().2, 0);
+}
+
+#[test]
+fn who_probes_every_address_fills_neither_the_buffers_nor_the_neighbours() {
+    let mut port = router();
+    answer(&mut port, Span::from_secs(6), all_there);
+    // Two for each address: more packets than may wait for so many addresses.
+    for number in 0..4096u16 {
+        let [high, low] = number.to_be_bytes();
+        (0..2).for_each(|_| drop(port.give(&packet_to([10, 0, 16 + high, low], 9))));
+        assert!(port.count("waiting") <= 96 && port.count("neighbours_asked") <= 64);
+    }
+    assert_eq!(port.count("waiting"), 96);
+    assert_eq!(port.count("waiting_gave_way"), 2 * 4096 - 96);
+    assert_eq!(port.count("neighbours_asked_gave_way"), 4096 - 64);
+    // Between them one that is there is found.
+    port.give(&packet_to([10, 0, 5, 2], 9));
+    let before = port.sent.len();
+    answer(&mut port, Span::from_millis(200), all_there);
+    assert!(port.sent[before..].contains(&packet_to_by([10, 0, 5, 2], 8, 2)));
+    assert_eq!(port.count("neighbours"), 1);
+    answer(&mut port, Span::from_secs(4), all_there);
+    assert_eq!((port.count("waiting"), port.count("neighbours_asked")), (0, 0));
+    assert_eq!(port.node.accounts().2, 0);
+}
+
+/// A TCP segment without data.
+fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
+    let mut segment = [0; 20];
+    segment[..2].copy_from_slice(&ends.ports.0.to_be_bytes());
+    segment[2..4].copy_from_slice(&ends.ports.1.to_be_bytes());
+    segment[4..8].copy_from_slice(&sequence.to_be_bytes());
+    segment[8..12].copy_from_slice(&acknowledged.to_be_bytes());
+    (segment[12], segment[13]) = (5 << 4, bits);
+    let sum = !pseudo(&segment, ends.addresses, TCP);
+    segment[16..18].copy_from_slice(&sum.to_be_bytes());
+    ipv4(ends, TCP, &[&segment])
+}
+
+const SYN: u8 = 2;
+const RST: u8 = 4;
+const ACK: u8 = 16;
+
+/// A client of the service, one of many.
+fn client(number: u32) -> Ends {
+    let mut ends = ends(5000, PORT);
+    (ends.macs.1, ends.addresses) = (OWN, (Ipv4Addr::from_bits(0x0b00_0000 + number), ADDRESS));
+    ends
+}
+
+/// Shakes hands with the backend; the backend's side of the connection.
+fn shake_hands(port: &mut Port<Forwarder>, client: &Ends) -> Ends {
+    let sent = port.give(&segment(client, SYN, 7, 0));
+    let backend = ends_of(&sent[0]).reversed();
+    let sent = port.give(&segment(&backend, SYN | ACK, 99, 8));
+    assert_eq!(ends_of(&sent[0]), client.reversed());
+    assert_eq!(port.give(&segment(client, ACK, 8, 100)).len(), 1);
+    backend
+}
+
+#[test]
+fn a_flood_of_syns_takes_no_connection_away_and_keeps_no_client_out() {
+    let mut config = balancer_of(TCP, 2);
+    config.connections_max = 400;
+    let mut port = port(Role::Balancer(config));
+    answer(&mut port, Span::from_millis(200), all_there);
+    let backend = shake_hands(&mut port, &client(1));
+    for number in 0..2000 {
+        assert_eq!(port.give(&segment(&client(100 + number), SYN, 7, 0)).len(), 1);
+    }
+    let half_open = (port.count("connections_half_open"), port.count("half_open_gave_way"));
+    assert_eq!((port.count("connections"), half_open), (101, (100, 1900)));
+    shake_hands(&mut port, &client(2));
+    // Under the address of a client: its own half-open ones give way.
+    for number in 0..2000 {
+        let mut ends = client(2);
+        ends.ports.0 = 6000 + number;
+        assert_eq!(port.give(&segment(&ends, SYN, 7, 0)).len(), 1);
+    }
+    let mut again = client(2);
+    again.ports.0 = 5001;
+    shake_hands(&mut port, &again);
+    assert_eq!((port.count("full"), port.count("client_full")), (0, 0));
+    answer(&mut port, Span::from_secs(11), all_there);
+    assert_eq!((port.count("connections"), port.count("connections_half_open")), (3, 0));
+    assert_eq!(port.give(&segment(&backend, ACK, 100, 8)).len(), 1, "the first one lives");
+    let ended = ["half_open_gave_way", "half_open_ended", "connections_ended", "connections"];
+    let ended: u64 = ended.iter().map(|name| port.count(name)).sum();
+    assert_eq!(ended, port.count("connections_opened"), "each one is accounted for");
+    // What a reset ends, and one that resets nothing.
+    port.give(&segment(&backend, RST, 100, 0));
+    assert!(port.give(&segment(&client(9), RST, 7, 0)).is_empty());
+    answer(&mut port, Span::from_secs(11), all_there);
+    assert_eq!((port.count("connections"), port.count("no_connection")), (2, 1));
+}
+
+#[test]
+fn one_client_has_no_more_than_its_share_of_the_table() {
+    let mut config = balancer_of(TCP, 2);
+    config.connections_max = 400;
+    let mut port = port(Role::Balancer(config));
+    answer(&mut port, Span::from_millis(200), all_there);
+    let greedy = |from: u16| Ends { ports: (from, PORT), ..client(1) };
+    (0..25).for_each(|from| {
+        shake_hands(&mut port, &greedy(from));
+    });
+    assert!(port.give(&segment(&greedy(25), SYN, 7, 0)).is_empty());
+    assert_eq!((port.count("connections"), port.count("client_full")), (25, 1));
+    shake_hands(&mut port, &client(2));
 }

@@ -41,16 +41,17 @@ fn run(seed: u64, sum: &mut [(&'static str, u64)]) {
         run.step = step;
         world.step();
     }
-    for counters in world.finish() {
-        for (total, (_, count)) in sum.iter_mut().zip(named(&counters)) {
+    for (counters, passed) in world.finish() {
+        for (total, (_, count)) in sum.iter_mut().zip(named(&counters, passed)) {
             total.1 += count;
         }
     }
 }
 
 /// The counters that count events.
-fn named(counters: &CacheCounters) -> [(&'static str, u64); 16] {
+fn named(counters: &CacheCounters, passed: u64) -> [(&'static str, u64); 17] {
     [
+        ("passed", passed),
         ("received", counters.received),
         ("brought", counters.brought),
         ("hits", counters.hits),
@@ -72,7 +73,7 @@ fn named(counters: &CacheCounters) -> [(&'static str, u64); 16] {
 
 #[test]
 fn no_payload_is_sent_stale_or_twice_or_to_another_agent_or_lost() {
-    let mut sum = named(&CacheCounters::default());
+    let mut sum = named(&CacheCounters::default(), 0);
     if let Some(seed) = std::env::var("AXON_CACHE_SEED").ok().and_then(|seed| seed.parse().ok()) {
         run(seed, &mut sum);
         return;

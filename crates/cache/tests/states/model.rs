@@ -1,5 +1,5 @@
 //! A plain, slow model of a cache, written from the documentation: lists that are searched, every
-//! fact on its own, no pending count, no generations and no ring.
+//! fact on its own, no pending count, no generations, no set of free buffers and no queue.
 
 use axon_cache::{CacheConfig, CacheCounters, HandleFault, OnSent, Side, State};
 use axon_wire::{Span, Time};
@@ -13,6 +13,8 @@ pub type Stored = (usize, usize);
 struct Entry {
     handle: Option<u64>,
     payload: Option<Stored>,
+    /// How many had been given away before it.
+    order: u64,
     since: Time,
     /// The payload is still to come in.
     comes: bool,
@@ -50,12 +52,15 @@ impl Entry {
 
 /// The model of one agent's cache.
 pub struct Model {
-    /// Buffers by when they were given away, the longest ago first: the next to be given.
+    /// Buffers in the order of their ring, from where the next one is looked for.
     receive: VecDeque<Entry>,
     send: VecDeque<Entry>,
     issued: HashSet<u64>,
     head_bytes: usize,
     hold_max: Option<Span>,
+    given: u64,
+    /// Buffers that were given although there were others in use before them on the ring.
+    pub passed: u64,
     pub counters: CacheCounters,
 }
 
@@ -67,6 +72,8 @@ impl Model {
             issued: HashSet::new(),
             head_bytes: config.head_bytes,
             hold_max: config.hold_max,
+            given: 0,
+            passed: 0,
             counters: CacheCounters::default(),
         }
     }
@@ -79,11 +86,11 @@ impl Model {
     }
 
     pub fn room(&self) -> usize {
-        self.receive.iter().take_while(|entry| !entry.in_use()).count()
+        self.receive.iter().filter(|entry| !entry.in_use()).count()
     }
 
     pub fn send_room(&self) -> usize {
-        self.send.iter().take_while(|entry| !entry.in_use()).count()
+        self.send.iter().filter(|entry| !entry.in_use()).count()
     }
 
     pub fn in_use(&self) -> usize {
@@ -154,16 +161,20 @@ impl Model {
     /// what was evicted; `None` if there is no room.
     fn attach(&mut self, side: Side, entry: Entry) -> Option<Option<Stored>> {
         let part = self.part(side);
-        let next = part.pop_front().unwrap_or_default();
-        if next.in_use() {
-            part.push_front(next);
+        let Some(at) = part.iter().position(|entry| !entry.in_use()) else {
             match side {
                 Side::Receive => self.counters.full += 1,
                 Side::Send => self.counters.send_full += 1,
             }
             return None;
-        }
-        part.push_back(entry);
+        };
+        // Those before it are passed: they are the last ones of the ring now.
+        part.rotate_left(at);
+        let next = part.pop_front().unwrap_or_default();
+        self.passed += u64::from(at > 0);
+        self.given += 1;
+        let order = self.given;
+        self.part(side).push_back(Entry { order, ..entry });
         match side {
             Side::Receive => self.counters.received += 1,
             Side::Send => self.counters.brought += 1,
@@ -347,10 +358,12 @@ impl Model {
         Ok(self.bring(now, stored).map(|evicted| (old, evicted)))
     }
 
-    /// The first entry in use, if nothing of it is pending, and when it has been held too long.
+    /// The entry that was given first of those without an answer, if nothing of it is pending, and
+    /// when it has been held too long.
     fn due(&self, side: Side) -> Option<(u64, Time)> {
         let part = if side == Side::Receive { &self.receive } else { &self.send };
-        let oldest = part.iter().find(|entry| entry.in_use()).filter(|entry| !entry.moves())?;
+        let held = part.iter().filter(|entry| entry.unanswered);
+        let oldest = held.min_by_key(|entry| entry.order).filter(|entry| !entry.moves())?;
         Some((oldest.handle?, oldest.since + self.hold_max?))
     }
 

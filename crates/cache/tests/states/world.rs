@@ -82,11 +82,13 @@ impl World {
         self.compare(at, handle);
     }
 
-    /// Takes everything out of all caches, and looks for what is lost. Returns all counters.
-    pub fn finish(mut self) -> Vec<CacheCounters> {
+    /// Takes everything out of all caches, and looks for what is lost. Returns all counters, and
+    /// how many buffers were given past others in use.
+    pub fn finish(mut self) -> Vec<(CacheCounters, u64)> {
         (0..self.seats.len()).for_each(|at| self.reset(at));
         self.fates.finish();
-        self.seats.iter().map(|seat| *seat.cache.counters()).collect()
+        let counted = |seat: &Seat| (*seat.cache.counters(), seat.model.passed);
+        self.seats.iter().map(counted).collect()
     }
 
     /// Everything that the cache shows of itself is what the model has.

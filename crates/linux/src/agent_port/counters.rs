@@ -12,6 +12,9 @@ pub struct AgentCounters {
     pub broken: u64,
     /// Agents that were refused: another version, another user, or one is attached already.
     pub refused: u64,
+    /// Times that the port left its socket alone for a while, since too many had connected or an
+    /// agent had broken the protocol.
+    pub waits: u64,
     /// Packets given to agents.
     pub packets: u64,
     /// Packets that agents forwarded, replaced ones included.

@@ -9,8 +9,11 @@
 //! [`session`](self) is the switch's side of the rings. The agent's side and what both share are a
 //! crate of their own, [`axon_agent_port`], so that an agent needs nothing of a switch.
 
+mod backoff;
 mod broken;
+mod carry;
 mod counters;
+mod listener;
 pub mod live;
 mod port;
 mod session;

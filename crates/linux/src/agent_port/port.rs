@@ -9,45 +9,36 @@
 
 use super::broken::Broken;
 use super::counters::{AgentCounters, AgentStatus};
-use super::handshake::{self, HELLO_BYTES};
+use super::handshake;
 use super::layout::Layout;
-use super::session::{Payloads, Session};
+use super::listener::{Listener, timer, token, wake_after};
+use super::session::{Payloads, Session, Taken};
 use super::setup::AgentPortSetup;
 use crate::clock::Clock;
+use crate::notes::{AgentEvent as Event, NoteLog};
 use crate::pauses;
 use crate::port::{Pool, Port, PortCounters};
 use crate::seed::seed;
-use crate::socket;
 use anyhow::Context;
 use axon_agents::node::WhenFull;
 use axon_cache::PayloadCache;
 use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::{Frame, FrameBuf, Span, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::socket::{getsockopt, sockopt};
-use nix::sys::time::TimeSpec;
-use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::sys::timerfd::TimerFd;
 use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Duration;
+use std::os::unix::net::UnixStream;
 
 /// Answers of the agent that are carried out in one go.
 const BURST: usize = 256;
 
-/// The shortest wait for an expiry, in nanoseconds.
-const TIMER_NANOS_MIN: u64 = 1_000_000;
+/// The shortest wait for an expiry.
+const TIMER_MIN: Span = Span::from_millis(1);
 
-/// What an event of the epoll descriptor is of.
-mod token {
-    pub(super) const LISTENER: u64 = 0;
-    pub(super) const HELLO: u64 = 1;
-    pub(super) const AGENT: u64 = 2;
-    pub(super) const BELL: u64 = 3;
-    pub(super) const TIMER: u64 = 4;
-}
+/// How long an agent that always has answers may keep the port from looking at anything else.
+const LOOK: Span = Span::from_millis(1);
 
 /// An agent that is attached.
 struct Attached {
@@ -64,17 +55,18 @@ pub struct AgentPort {
     layout: Layout,
     clock: Clock,
     epoll: Epoll,
-    listener: UnixListener,
+    listener: Listener,
     timer: TimerFd,
     timer_is_set: bool,
-    /// Connected, and has not said hello.
-    hello: Option<UnixStream>,
     agent: Option<Attached>,
     payloads: Payloads,
     /// It has asked to be woken.
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
+    /// When to look at all else than the ring.
+    look_at: Time,
+    notes: NoteLog,
     /// Kept for its memory.
     rest: Vec<FrameBuf>,
 }
@@ -89,15 +81,9 @@ impl AgentPort {
         let cache = setup.cache(seed()?);
         let cache = PayloadCache::new(cache).with_context(|| format!("agent port {name}"))?;
         let layout = setup.layout();
-        let listener = socket::listen(&setup.socket)?;
-        std::fs::set_permissions(&setup.socket, std::fs::Permissions::from_mode(0o600))?;
-        if let Some(uid) = setup.uid {
-            std::os::unix::fs::chown(&setup.socket, Some(uid), None)?;
-        }
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?;
-        epoll.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, token::LISTENER))?;
+        let listener = Listener::open(setup, &epoll)?;
+        let timer = timer()?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, token::TIMER))?;
         Ok(AgentPort {
             name: name.to_owned(),
@@ -108,12 +94,13 @@ impl AgentPort {
             listener,
             timer,
             timer_is_set: false,
-            hello: None,
             agent: None,
             payloads: Payloads { cache, counters: AgentCounters::default() },
             sleeps: false,
             paused: PrioritySet::EMPTY,
             counters: PortCounters::default(),
+            look_at: Time::ZERO,
+            notes: NoteLog::default(),
             rest: Vec::new(),
         })
     }
@@ -132,6 +119,7 @@ impl AgentPort {
             Err(error) => return Err(error.into()),
         };
         let has = |wanted| events[..count].iter().any(|event| event.data() == wanted);
+        self.notes.round(self.clock.now(), &self.name);
         if has(token::TIMER) {
             self.expire(pool, out);
         }
@@ -143,78 +131,56 @@ impl AgentPort {
             self.greet();
         }
         if has(token::LISTENER) {
-            self.accept();
+            self.listener.accept(self.clock.now(), &self.epoll);
+        }
+        if has(token::BACKOFF) {
+            self.listener.resume(&self.epoll);
         }
         Ok(())
     }
 
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            let event = EpollEvent::new(EpollFlags::EPOLLIN, token::HELLO);
-            let watched =
-                stream.set_nonblocking(true).is_ok() && self.epoll.add(&stream, event).is_ok();
-            // A newer one takes the place of one that says nothing.
-            self.hello = watched.then_some(stream);
-        }
-    }
-
     /// Attaches the agent that says hello, or refuses it.
     fn greet(&mut self) {
-        let Some(mut stream) = self.hello.take() else { return };
-        let mut bytes = [0; HELLO_BYTES];
-        let count = match stream.read(&mut bytes) {
-            Ok(0) => return,
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                self.hello = Some(stream);
-                return;
+        let Some((stream, greeted)) = self.listener.greet() else { return };
+        let greeted = greeted.and_then(|greeted| match &self.agent {
+            Some(Attached { name, pid, .. }) => {
+                Err(format!("agent {name:?} (process {pid}) is attached to this port already"))
             }
-            Err(_) => return,
-        };
-        let greeted = handshake::parse_hello(&bytes[..count]).and_then(|name| {
-            let pid = self.allowed(&stream)?;
-            match &self.agent {
-                Some(Attached { name, pid, .. }) => {
-                    Err(format!("agent {name:?} (process {pid}) is attached to this port already"))
-                }
-                None => Ok((name, pid)),
-            }
+            None => Ok(greeted),
         });
         match greeted {
             Ok((name, pid)) => self.attach(stream, name, pid),
             Err(why) => {
                 self.payloads.counters.refused += 1;
-                tracing::warn!(port = self.name, "agent refused: {why}");
+                if self.says(Event::Refused) {
+                    tracing::warn!(port = self.name, "agent refused: {why}");
+                }
                 handshake::refuse(&stream, &why);
             }
         }
     }
 
-    /// The process of an agent whose user may be attached.
-    fn allowed(&self, stream: &UnixStream) -> Result<i32, String> {
-        let peer = getsockopt(stream, sockopt::PeerCredentials)
-            .map_err(|error| format!("its user is not known: {error}"))?;
-        let own = nix::unistd::geteuid().as_raw();
-        let allowed = [Some(0), Some(own), self.setup.uid].contains(&Some(peer.uid()));
-        if allowed {
-            return Ok(peer.pid());
-        }
-        let (uid, expected) = (peer.uid(), self.setup.uid.unwrap_or(own));
-        Err(format!("user {uid} may not attach agents here; expected user {expected} or root"))
+    /// Whether a line of the log may be written: an agent can bring them about as fast as it likes.
+    fn says(&mut self, event: Event) -> bool {
+        self.notes.agent(self.clock.now(), event)
     }
 
     fn attach(&mut self, stream: UnixStream, name: String, pid: i32) {
+        let says = self.says(Event::Attached);
         let port = &self.name;
         match self.share(&stream) {
             Ok(session) => {
-                tracing::info!(port, agent = name, pid, "agent attached");
+                if says {
+                    tracing::info!(port, agent = name, pid, "agent attached");
+                }
                 self.payloads.counters.attached += 1;
                 self.agent = Some(Attached { session, stream, name, pid });
                 self.paused = PrioritySet::EMPTY;
             }
-            Err(error) => {
+            Err(error) if says => {
                 tracing::warn!(port, agent = name, pid, "agent cannot be attached: {error}");
             }
+            Err(_) => {}
         }
     }
 
@@ -243,9 +209,8 @@ impl AgentPort {
             Err(_) => Broken::Gone,
         };
         if why == Broken::Gone {
-            // As many as it can have written at all.
-            let (now, slots) = (self.clock.now(), self.layout.ring_slots);
-            let taken = agent.session.answers(now, slots, &mut self.payloads, (pool, out));
+            let now = self.clock.now();
+            let taken = agent.session.last_answers(now, &mut self.payloads, (pool, out));
             if let Err(broken) = taken {
                 return self.detach(broken, pool);
             }
@@ -265,12 +230,19 @@ impl AgentPort {
         self.payloads.counters.lost += lost;
         let _ = self.epoll.delete(&agent.stream);
         let _ = self.epoll.delete(agent.session.switch_bell.fd());
-        let (port, agent, pid) = (&self.name, agent.name, agent.pid);
-        if why == Broken::Gone {
-            tracing::info!(port, agent, pid, lost, "agent detached: it {why}");
-        } else {
+        let is_broken = why != Broken::Gone;
+        if is_broken {
             self.payloads.counters.broken += 1;
-            tracing::warn!(port, agent, pid, lost, "ALARM: agent detached: it {why}");
+            self.listener.broken(self.clock.now(), &self.epoll);
+        }
+        let says = self.says(if is_broken { Event::Broken } else { Event::Detached });
+        let (port, agent, pid) = (&self.name, agent.name, agent.pid);
+        match is_broken {
+            true if says => {
+                tracing::warn!(port, agent, pid, lost, "ALARM: agent detached: it {why}")
+            }
+            false if says => tracing::info!(port, agent, pid, lost, "agent detached: it {why}"),
+            _ => {}
         }
     }
 
@@ -278,12 +250,12 @@ impl AgentPort {
     fn expire(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
         let _ = self.timer.wait();
         self.timer_is_set = false;
-        let (now, slots) = (self.clock.now(), self.layout.ring_slots);
+        let now = self.clock.now();
         // While the port is paused its agent waits for the switch.
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
         {
-            let answers = agent.session.answers(now, slots, &mut self.payloads, (pool, out));
+            let answers = agent.session.answers(now, BURST, &mut self.payloads, (pool, out));
             let expired = answers.and_then(|_| agent.session.expire(now, &mut self.payloads, pool));
             if let Err(broken) = expired {
                 self.detach(broken, pool);
@@ -298,10 +270,8 @@ impl AgentPort {
             return;
         }
         let Some(expiry) = self.payloads.cache.next_expiry() else { return };
-        let wait = expiry.since(self.clock.now()).as_nanos().max(TIMER_NANOS_MIN);
-        let wait = Duration::from_nanos(wait);
-        let wait = Expiration::OneShot(TimeSpec::from_duration(wait));
-        self.timer_is_set = self.timer.set(wait, TimerSetTimeFlags::empty()).is_ok();
+        let wait = expiry.since(self.clock.now()).max(TIMER_MIN);
+        self.timer_is_set = wake_after(&self.timer, wait);
     }
 
     /// Gives the agent one frame; hands back what it does not keep.
@@ -331,7 +301,7 @@ impl AgentPort {
     pub fn agent_status(&self) -> AgentStatus {
         AgentStatus {
             agent: self.agent.as_ref().map(|agent| (agent.name.clone(), agent.pid)),
-            counters: self.payloads.counters,
+            counters: AgentCounters { waits: self.listener.waits, ..self.payloads.counters },
             cache: *self.payloads.cache.counters(),
         }
     }
@@ -348,14 +318,13 @@ impl Port for AgentPort {
     }
 
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
-        let before = out.len();
-        let (mut count, mut broken) = (0, None);
+        let (before, now) = (out.len(), self.clock.now());
+        let (mut taken, mut broken) = (Taken::default(), None);
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
         {
-            let now = self.clock.now();
             match agent.session.answers(now, BURST, &mut self.payloads, (pool, out)) {
-                Ok(answers) => count = answers,
+                Ok(answers) => taken = answers,
                 Err(error) => broken = Some(error),
             }
         }
@@ -363,7 +332,8 @@ impl Port for AgentPort {
             self.detach(broken, pool);
         }
         // A ring that has something needs no system call to be read.
-        if count == 0 || self.sleeps {
+        if taken.count == 0 || self.sleeps || now >= self.look_at {
+            self.look_at = now + LOOK;
             if let Some(agent) = self.agent.as_ref().filter(|_| self.sleeps) {
                 agent.session.awake();
             }
@@ -374,7 +344,7 @@ impl Port for AgentPort {
         self.counters.rx_frames += frames.len() as u64;
         self.counters.rx_bytes +=
             frames.iter().map(|frame| frame.bytes().len() as u64).sum::<u64>();
-        Ok(count == BURST)
+        Ok(taken.more)
     }
 
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {

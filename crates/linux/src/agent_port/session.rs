@@ -3,7 +3,7 @@
 //! Nothing that the agent writes is trusted. A descriptor is read once into memory of the switch
 //! and then checked: its kind, its chunk or buffer, its lengths, and its handle against what was
 //! given with that chunk. A handle that is refused costs the agent that answer; what no working
-//! agent writes is an error, and it is detached.
+//! agent writes is an error, and it is detached. What becomes of the bytes is in `carry`.
 
 use super::broken::Broken;
 use super::counters::AgentCounters;
@@ -20,20 +20,36 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
+/// Bytes that are copied for an agent in one go; what is beyond waits for the next one, in its
+/// order. One descriptor of an agent has a whole frame copied, so their number alone bounds little.
+const COPIED_BYTES_MAX: usize = 256 << 10;
+
 /// What outlives an agent: the payload buffers of a port and its counters.
 pub(super) struct Payloads {
     pub(super) cache: PayloadCache<FrameBuf>,
     pub(super) counters: AgentCounters,
 }
 
+impl Payloads {
+    /// Counts an answer that is refused; the cache knows whether its handle is old or forged.
+    #[cold]
+    pub(super) fn refuse(&mut self, handle: Handle) {
+        self.counters.answers_refused += 1;
+        // Never that of a packet which is held, with another chunk.
+        if !matches!(self.cache.state(handle), Ok(state) if state != State::Free) {
+            let _ = self.cache.release(handle);
+        }
+    }
+}
+
 /// A chunk that the agent has.
 #[derive(Clone, Copy)]
-struct Given {
-    handle: Handle,
+pub(super) struct Given {
+    pub(super) handle: Handle,
     /// Bytes of the frame that were copied into the chunk.
-    copied_bytes: u32,
+    pub(super) copied_bytes: u32,
     /// Bytes of the whole frame.
-    frame_bytes: u32,
+    pub(super) frame_bytes: u32,
     /// How many descriptors the ring had seen before this one.
     written: u32,
 }
@@ -42,7 +58,7 @@ const FREE: Given = Given { handle: Handle::NONE, copied_bytes: 0, frame_bytes: 
 
 /// The rings, chunks and buffers of one attached agent.
 pub(super) struct Session {
-    memory: Memory,
+    pub(super) memory: Memory,
     pub(super) layout: Layout,
     to_agent: Sender,
     from_agent: Receiver,
@@ -51,8 +67,27 @@ pub(super) struct Session {
     agent_ear: OwnedFd,
     pub(super) switch_bell: Bell,
     /// By number of the chunk.
-    given: Vec<Given>,
+    pub(super) given: Vec<Given>,
     free_chunks: Vec<u32>,
+    /// By number of the payload buffer: the chunk that its packet was given with.
+    chunk_of: Vec<u32>,
+    /// How many answers were read, modulo 2^32.
+    read: u32,
+    /// Up to where they have to be read before packets expire that are due.
+    expires_after: Option<u32>,
+    /// Bytes that were copied for the agent in this go.
+    pub(super) copied_bytes: usize,
+    /// It reads no more.
+    is_gone: bool,
+}
+
+/// What was taken from an agent in one go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    /// Its answers.
+    pub(super) count: usize,
+    /// There may be more: these were all that it may have in one go.
+    pub(super) more: bool,
 }
 
 impl Session {
@@ -70,6 +105,11 @@ impl Session {
             switch_bell: Bell::new(SWITCH_SLEEPS)?,
             given: vec![FREE; layout.chunks],
             free_chunks: (0..layout.chunks as u32).rev().collect(),
+            chunk_of: vec![0; layout.payloads],
+            read: 0,
+            expires_after: None,
+            copied_bytes: 0,
+            is_gone: false,
             memory,
             layout,
         };
@@ -127,6 +167,9 @@ impl Session {
             frame_bytes: frame_bytes as u32,
             written: self.to_agent.written(),
         };
+        if let Some(place) = self.chunk_of.get_mut(attached.handle.number()) {
+            *place = chunk;
+        }
         payloads.counters.packets += 1;
         payloads.counters.copied_to_agent_bytes += copied as u64;
         self.push(Descriptor {
@@ -139,7 +182,7 @@ impl Session {
         Ok((back, true))
     }
 
-    fn push(&mut self, descriptor: Descriptor) -> Result<(), Broken> {
+    pub(super) fn push(&mut self, descriptor: Descriptor) -> Result<(), Broken> {
         if self.to_agent.push(&self.memory, &descriptor)? { Ok(()) } else { Err(Broken::RingFull) }
     }
 
@@ -165,31 +208,58 @@ impl Session {
         self.switch_bell.awake(&self.memory);
     }
 
-    /// Carries out up to `answers_max` answers; frames that leave the agent go to `out`. Returns
-    /// how many there were.
+    /// Carries out the answers of an agent that has gone, as many as its ring has, and no more than
+    /// it can have brought in its memory. It reads nothing more.
+    pub(super) fn last_answers(
+        &mut self,
+        now: Time,
+        payloads: &mut Payloads,
+        (pool, out): (&mut Pool, &mut Vec<FrameBuf>),
+    ) -> Result<(), Broken> {
+        self.is_gone = true;
+        let (slots, memory_bytes) = (self.layout.ring_slots, self.layout.memory_bytes());
+        let (mut count, mut copied_bytes) = (0, 0);
+        while count < slots && copied_bytes < memory_bytes {
+            let taken = self.answers(now, slots - count, payloads, (pool, out))?;
+            if !taken.more {
+                break;
+            }
+            count += taken.count;
+            copied_bytes += self.copied_bytes;
+        }
+        Ok(())
+    }
+
+    /// Carries out up to `answers_max` answers, fewer if they copy much; frames that leave the agent
+    /// go to `out`.
     pub(super) fn answers(
         &mut self,
         now: Time,
         answers_max: usize,
         payloads: &mut Payloads,
         (pool, out): (&mut Pool, &mut Vec<FrameBuf>),
-    ) -> Result<usize, Broken> {
+    ) -> Result<Taken, Broken> {
         let before = self.to_agent.written();
-        let mut count = 0;
-        while count < answers_max
-            && let Some(words) = self.from_agent.pop(&self.memory)?
-        {
+        let mut taken = Taken::default();
+        self.copied_bytes = 0;
+        loop {
+            taken.more = taken.count >= answers_max || self.copied_bytes >= COPIED_BYTES_MAX;
+            if taken.more {
+                break;
+            }
+            let Some(words) = self.from_agent.pop(&self.memory)? else { break };
+            self.read = self.read.wrapping_add(1);
             let answer = Descriptor::from_words(words).map_err(Broken::UnknownKind)?;
             self.answer(now, answer, payloads, (pool, out))?;
-            count += 1;
+            taken.count += 1;
         }
-        if count > 0 {
+        if taken.count > 0 {
             self.from_agent.publish(&self.memory);
         }
         if self.to_agent.written() != before {
             self.publish();
         }
-        Ok(count)
+        Ok(taken)
     }
 
     fn answer(
@@ -219,7 +289,9 @@ impl Session {
                 // Its offset is in the frame.
                 self.check_chunk(&Descriptor { offset: 0, ..answer })?;
                 self.check_buffer(&answer)?;
-                self.fetch(&answer, payloads)?;
+                if !self.is_gone {
+                    self.fetch(&answer, payloads)?;
+                }
             }
             Kind::Replace => {
                 self.check_chunk(&answer)?;
@@ -259,7 +331,7 @@ impl Session {
     fn take_back(&mut self, answer: &Descriptor, payloads: &mut Payloads) -> Option<Given> {
         let given = self.given[answer.chunk as usize];
         if given.handle != answer.handle || given.handle == Handle::NONE {
-            refuse(answer.handle, payloads);
+            payloads.refuse(answer.handle);
             return None;
         }
         self.given[answer.chunk as usize] = FREE;
@@ -267,155 +339,13 @@ impl Session {
         Some(given)
     }
 
-    /// The frame of a packet that the agent forwards: only what was copied to it is copied back.
-    #[inline]
-    fn forward(
-        &mut self,
-        answer: &Descriptor,
-        given: Given,
-        payloads: &mut Payloads,
-        pool: &mut Pool,
-    ) -> Option<FrameBuf> {
-        let head_bytes = answer.head_bytes as usize;
-        let from = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;
-        let frame = match payloads.cache.send(answer.handle, head_bytes) {
-            Ok(frame) => frame,
-            Err(_) => {
-                // It was held for too long.
-                payloads.counters.answers_refused += 1;
-                return None;
-            }
-        };
-        payloads.counters.copied_from_agent_bytes += answer.head_bytes as u64;
-        let memory = &self.memory;
-        let frame = if self.layout.stays {
-            let copied_bytes = given.copied_bytes as usize;
-            let mut frame = match with_head_of(frame, copied_bytes, head_bytes) {
-                Ok(frame) => frame,
-                Err(frame) => {
-                    // There is no room before it: the payload has to move, once.
-                    let payload = &frame.bytes()[copied_bytes..];
-                    let moved = pool.filled(head_bytes + payload.len(), |bytes| {
-                        bytes[head_bytes..].copy_from_slice(payload);
-                    });
-                    pool.recycle(frame);
-                    moved
-                }
-            };
-            memory.read(from, &mut frame.bytes_mut()[..head_bytes]);
-            frame
-        } else {
-            pool.filled(head_bytes, |bytes| memory.read(from, bytes))
-        };
-        if frame.bytes().len() > self.layout.buffer_bytes {
-            payloads.counters.answers_refused += 1;
-            pool.recycle(frame);
-            return None;
-        }
-        payloads.counters.forwarded += 1;
-        Some(frame)
-    }
-
-    /// Copies a part of a payload to a buffer of the agent.
-    fn fetch(&mut self, answer: &Descriptor, payloads: &mut Payloads) -> Result<(), Broken> {
-        let given = self.given[answer.chunk as usize];
-        let mut bytes = 0;
-        if given.handle == answer.handle {
-            let end = answer.offset.saturating_add(answer.bytes).min(given.frame_bytes) as usize;
-            let start = (answer.offset as usize).min(end);
-            match payloads.cache.fetch(answer.handle, start..end) {
-                Ok(part) => {
-                    self.memory.write(self.layout.buffer_at(answer.buffer as usize), part);
-                    bytes = part.len();
-                    payloads.counters.fetched += 1;
-                    payloads.counters.copied_to_agent_bytes += bytes as u64;
-                }
-                Err(_) => payloads.counters.answers_refused += 1,
-            }
-        } else {
-            refuse(answer.handle, payloads);
-        }
-        self.push(Descriptor {
-            offset: answer.offset,
-            buffer: answer.buffer,
-            bytes: bytes as u32,
-            ..Descriptor::new(Kind::Payload, answer.handle)
-        })
-    }
-
-    /// The frame of a packet whose payload the agent has brought.
-    fn replace(
-        &mut self,
-        now: Time,
-        answer: &Descriptor,
-        payloads: &mut Payloads,
-        pool: &mut Pool,
-    ) -> Option<FrameBuf> {
-        let (head_bytes, bytes) = (answer.head_bytes as usize, answer.bytes as usize);
-        if head_bytes + bytes > self.layout.buffer_bytes {
-            refuse(answer.handle, payloads);
-            let _ = payloads.cache.release(answer.handle).map(|frame| self.recycle(pool, frame));
-            return None;
-        }
-        let head_at = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;
-        let payload_at = self.layout.buffer_at(answer.buffer as usize);
-        let frame = pool.filled(head_bytes + bytes, |to| {
-            let (head, payload) = to.split_at_mut(head_bytes);
-            self.memory.read(head_at, head);
-            self.memory.read(payload_at, payload);
-        });
-        let (attached, old) = match payloads.cache.replace(now, answer.handle, frame) {
-            Ok(replaced) => replaced,
-            Err(refused) => {
-                payloads.counters.answers_refused += 1;
-                pool.recycle(refused.payload);
-                return None;
-            }
-        };
-        self.recycle(pool, old);
-        let counters = &mut payloads.counters;
-        counters.copied_from_agent_bytes += (head_bytes + bytes) as u64;
-        counters.replaced += 1;
-        counters.forwarded += 1;
-        payloads.cache.send(attached.handle, 0).ok()
-    }
-
-    /// A frame of the agent's own. Its payload buffer is one of the send segment, and free at once.
-    fn own(
-        &mut self,
-        now: Time,
-        answer: &Descriptor,
-        payloads: &mut Payloads,
-        pool: &mut Pool,
-    ) -> Option<FrameBuf> {
-        let from = self.layout.buffer_at(answer.buffer as usize);
-        let frame = pool.filled(answer.bytes as usize, |bytes| self.memory.read(from, bytes));
-        let handle = match payloads.cache.bring(now, frame) {
-            Ok(attached) => attached.handle,
-            Err(refused) => {
-                payloads.counters.answers_refused += 1;
-                pool.recycle(refused.payload);
-                return None;
-            }
-        };
-        payloads.counters.copied_from_agent_bytes += u64::from(answer.bytes);
-        payloads.counters.sent += 1;
-        payloads.cache.send(handle, 0).ok()
-    }
-
     fn hand_back(&mut self, buffer: u32) -> Result<(), Broken> {
         self.push(Descriptor { buffer, ..Descriptor::new(Kind::Returned, Handle::NONE) })
     }
 
-    /// Recycles a frame whose payload stayed; elsewhere it is an empty stand-in.
-    fn recycle(&self, pool: &mut Pool, frame: FrameBuf) {
-        if self.layout.stays {
-            pool.recycle(frame);
-        }
-    }
-
     /// Takes packets back that the agent has held for too long. Their chunks stay with it until it
-    /// answers, so that it writes into no other packet.
+    /// answers, so that it writes into no other packet. What it had answered before they are due is
+    /// to be carried out first; until then this does nothing.
     ///
     /// # Errors
     /// It has not even read one of them, or has so many that it gets no more.
@@ -425,26 +355,30 @@ impl Session {
         payloads: &mut Payloads,
         pool: &mut Pool,
     ) -> Result<(), Broken> {
+        if payloads.cache.next_expiry().is_none_or(|due| due > now) {
+            self.expires_after = None;
+            return Ok(());
+        }
+        let written = || self.memory.word(FROM_AGENT_TAIL).load(Ordering::Acquire);
+        let after = *self.expires_after.get_or_insert_with(written);
+        let ahead = after.wrapping_sub(self.read);
+        // Where the agent has moved its cursor back, nothing is left to be carried out.
+        if (1..=self.layout.ring_slots as u32).contains(&ahead) && !self.is_silent() {
+            return Ok(());
+        }
+        self.expires_after = None;
         let mut unread = false;
         self.to_agent.room(&self.memory)?;
         while let Some((handle, frame)) = payloads.cache.expire(now) {
             self.recycle(pool, frame);
-            let given = self.given.iter().find(|given| given.handle == handle);
+            let chunk = self.chunk_of.get(handle.number());
+            let given = chunk.and_then(|&chunk| self.given.get(chunk as usize));
+            let given = given.filter(|given| given.handle == handle);
             let age = given.map(|given| self.to_agent.written().wrapping_sub(given.written));
             unread |= age.is_some_and(|age| age <= self.to_agent.unread());
         }
         let stuck = self.free_chunks.is_empty() && payloads.cache.in_use() == 0;
         if unread || stuck { Err(Broken::Stalled) } else { Ok(()) }
-    }
-}
-
-/// Counts an answer that is refused; the cache knows whether its handle is old or forged.
-#[cold]
-fn refuse(handle: Handle, payloads: &mut Payloads) {
-    payloads.counters.answers_refused += 1;
-    // Never that of a packet which is held, with another chunk.
-    if !matches!(payloads.cache.state(handle), Ok(state) if state != State::Free) {
-        let _ = payloads.cache.release(handle);
     }
 }
 
@@ -465,16 +399,37 @@ fn check_piece(
     Ok(())
 }
 
-/// Makes the head of a frame `after` bytes long where it was `before`; its bytes are then any.
-///
-/// # Errors
-/// There is no room before the frame, which is given back as it was.
-#[inline]
-fn with_head_of(mut frame: FrameBuf, before: usize, after: usize) -> Result<FrameBuf, FrameBuf> {
-    if after < before {
-        frame.pop_front(before - after);
-    } else if after > before && frame.push_front(after - before).is_err() {
-        return Err(frame);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent_port::layout::DESCRIPTOR_BYTES;
+    use axon_cache::CacheConfig;
+
+    #[test]
+    fn an_agent_that_has_gone_leaves_no_more_than_it_can_have_brought_and_gets_nothing() {
+        let layout = Layout::new((512, 2), 64, 60_000, true);
+        let (fd, mut session) = Session::create(layout).unwrap();
+        let agent = Memory::open(fd.as_fd(), layout.memory_bytes()).unwrap();
+        let config = CacheConfig { buffers: 512, send_buffers: 2, ..CacheConfig::default() };
+        let cache = PayloadCache::new(config).unwrap();
+        let mut payloads = Payloads { cache, counters: AgentCounters::default() };
+        let (mut pool, mut out) = (Pool::default(), Vec::new());
+        session.give(Time::ZERO, FrameBuf::new(&[7; 1000]), &mut payloads).unwrap();
+        let handle = session.given[0].handle;
+        for slot in 0..layout.ring_slots {
+            let kind = if slot == 0 { Kind::Fetch } else { Kind::Send };
+            let bytes = if slot == 0 { 1000 } else { 60_000 };
+            let answer = Descriptor { bytes, ..Descriptor::new(kind, handle) };
+            let at = layout.from_agent() + slot * DESCRIPTOR_BYTES;
+            for (index, word) in answer.words().into_iter().enumerate() {
+                agent.long(at + 8 * index).store(word, Ordering::Relaxed);
+            }
+        }
+        agent.word(FROM_AGENT_TAIL).store(layout.ring_slots as u32, Ordering::Release);
+        session.last_answers(Time::ZERO, &mut payloads, (&mut pool, &mut out)).unwrap();
+        let bytes: usize = out.iter().map(|frame| frame.bytes().len()).sum();
+        let most = layout.memory_bytes() + COPIED_BYTES_MAX + 60_000;
+        assert!((layout.memory_bytes()..most).contains(&bytes), "{bytes} of {most}");
+        assert_eq!(payloads.counters.fetched, 0);
     }
-    Ok(frame)
 }

@@ -15,6 +15,9 @@ const FRAME_BYTES_MAX: usize = 65_535;
 /// The largest memory, in bytes: places in it are numbers of 32 bits.
 const MEMORY_BYTES_MAX: usize = u32::MAX as usize;
 
+/// The longest wait before the next agent is attached, where nothing is said.
+const BACKOFF_MAX: Span = Span::from_secs(1);
+
 /// A setting of an agent port that is out of its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
@@ -50,6 +53,9 @@ pub struct AgentPortSetup {
     pub hold_max: Option<Span>,
     /// The user who may attach agents beside root and the user of the switch.
     pub uid: Option<u32>,
+    /// The longest wait before the next agent is attached, where too many have connected or agents
+    /// have broken the protocol; none if 0.
+    pub backoff_max: Span,
 }
 
 impl AgentPortSetup {
@@ -78,6 +84,7 @@ impl AgentPortSetup {
             when_full: config.when_full,
             hold_max,
             uid: None,
+            backoff_max: BACKOFF_MAX,
         }
     }
 

@@ -1,80 +1,22 @@
 //! Agents that break the shared memory, forge, die or stall: they lose their own packets and
 //! nothing else.
 
+use crate::rogue::Rogue;
 use crate::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::Outbox;
 use axon_cache::Handle;
-use axon_linux::agent_port::handshake::{self, Shared};
 use axon_linux::agent_port::layout::{
-    DESCRIPTOR_BYTES, Descriptor, FROM_AGENT_TAIL, HEADROOM, Kind, Layout, TO_AGENT_HEAD,
-    TO_AGENT_TAIL,
+    DESCRIPTOR_BYTES, Descriptor, FROM_AGENT_TAIL, HEADROOM, Kind, TO_AGENT_HEAD,
 };
-use axon_linux::agent_port::memory::Memory;
 use axon_linux::agent_port::{AgentPortSetup, PayloadMode};
 use axon_linux::port::Port;
 use axon_wire::{Frame, Span};
 use std::io::Write;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// An agent without manners: it writes to the memory what it likes.
-struct Rogue {
-    memory: Memory,
-    layout: Layout,
-    stream: UnixStream,
-    tail: u32,
-}
-
-impl Rogue {
-    fn connect(path: &Path) -> Rogue {
-        let mut stream = UnixStream::connect(path).unwrap();
-        stream.write_all(&handshake::hello("rogue")).unwrap();
-        let Shared { memory, memory_bytes, .. } = handshake::parse_answer(&stream).unwrap();
-        let memory = Memory::open(memory.as_fd(), memory_bytes).unwrap();
-        let mut header = [0; axon_linux::agent_port::layout::HEADER_WORDS_END];
-        memory.read(0, &mut header);
-        let layout = Layout::parse(&header, memory_bytes).unwrap();
-        Rogue { memory, layout, stream, tail: 0 }
-    }
-
-    fn attach(switch: &mut Switch) -> Rogue {
-        let path = switch.setup.socket.clone();
-        switch.attach(move || Rogue::connect(&path))
-    }
-
-    /// Writes four words as the next answer, and shows them.
-    fn words(&mut self, words: [u64; 4]) {
-        let slot = self.tail as usize % self.layout.ring_slots;
-        let at = self.layout.from_agent() + slot * DESCRIPTOR_BYTES;
-        for (index, word) in words.into_iter().enumerate() {
-            self.memory.long(at + 8 * index).store(word, Ordering::Relaxed);
-        }
-        self.tail = self.tail.wrapping_add(1);
-        self.memory.word(FROM_AGENT_TAIL).store(self.tail, Ordering::Release);
-    }
-
-    fn answer(&mut self, answer: Descriptor) {
-        self.words(answer.words());
-    }
-
-    /// What the switch has written in slot `slot`.
-    fn given(&self, slot: usize) -> Descriptor {
-        let at = self.layout.to_agent() + slot * DESCRIPTOR_BYTES;
-        let words = [0, 1, 2, 3].map(|i| self.memory.long(at + 8 * i).load(Ordering::Relaxed));
-        Descriptor::from_words(words).unwrap()
-    }
-
-    fn read_all(&self) {
-        let tail = self.memory.word(TO_AGENT_TAIL).load(Ordering::Acquire);
-        self.memory.word(TO_AGENT_HEAD).store(tail, Ordering::Release);
-    }
-}
-
 /// After an agent was detached all buffers are back, and the next agent works.
-fn is_whole_again(switch: &mut Switch, what: &str) {
+pub fn is_whole_again(switch: &mut Switch, what: &str) {
     assert_eq!(switch.port.carrier(), Some(false), "{what}");
     let mut agent = switch.client();
     assert_eq!(switch.port.room(), switch.setup.buffers, "{what}");
@@ -269,7 +211,7 @@ fn an_agent_that_dies_loses_what_it_held_and_what_it_had_answered_is_sent() {
     is_whole_again(&mut switch, "it died");
 }
 
-fn impatient(setup: &mut AgentPortSetup) {
+pub fn impatient(setup: &mut AgentPortSetup) {
     (setup.buffers, setup.hold_max) = (4, Some(Span::from_millis(30)));
 }
 

@@ -1,9 +1,11 @@
 //! Agent ports: both sides of the shared memory, and agents that break it.
 
 mod carries;
+mod floods;
 mod hostile;
 #[path = "../../../wire/tests/needs/mod.rs"]
 mod needs;
 mod python;
+mod rogue;
 mod support;
 mod switch;

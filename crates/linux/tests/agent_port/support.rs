@@ -3,7 +3,7 @@
 use axon_linux::agent_port::client::{Client, Given};
 use axon_linux::agent_port::{AgentCounters, AgentPort, AgentPortSetup};
 use axon_linux::port::{Pool, Port};
-use axon_wire::{Frame, FrameBuf};
+use axon_wire::{Frame, FrameBuf, Span};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -26,9 +26,10 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// One with these settings, at a socket of its own.
+    /// One with these settings, at a socket of its own, where the next agent is attached at once.
     pub fn with(change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
         let mut setup = AgentPortSetup::at(&socket());
+        setup.backoff_max = Span::ZERO;
         change(&mut setup);
         let port = AgentPort::open("s1-p1", &setup).expect("a port");
         Switch { port, pool: Pool::default(), setup }

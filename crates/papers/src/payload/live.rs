@@ -3,8 +3,8 @@
 
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
-use axon_linux::agent_port::live::carry::{Turn, in_turns, median};
 use axon_linux::agent_port::live::process;
+use axon_linux::agent_port::live::throughput::{Turn, in_turns, median};
 use axon_wire::Span;
 
 /// The experiment.

@@ -1,11 +1,11 @@
 //! Agent ports that are measured: a switch in this process, an agent in another one.
 //!
-//! [`carry`] is what goes through an agent, [`delay`] what the way to it takes. Frames come from
+//! [`throughput`] is what goes through an agent, [`delay`] what the way to it takes. Frames come from
 //! memory and go there, so no device is in what is measured; between is what `axon switch` runs.
 
-pub mod carry;
 pub mod delay;
 pub mod process;
+pub mod throughput;
 
 use super::port::AgentPort;
 use crate::clock::Clock;

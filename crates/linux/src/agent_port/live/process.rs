@@ -2,8 +2,8 @@
 
 use super::super::client::Client;
 use super::super::runner::{self, RunOptions};
-use super::carry::Rewriter;
 use super::delay;
+use super::throughput::Rewriter;
 use crate::chain::bind_to;
 use crate::sys;
 use anyhow::{Context, Result, bail, ensure};

@@ -1,8 +1,8 @@
-//! The set of the buffers in use, with the next one after any place in constant time.
+//! The set of the buffers that are not in use, with the next one after any place in constant time.
 //!
 //! Three levels of words: a bit of the second and third level says that the word below it is not
-//! zero. Whichever buffers are in use, a look at five words finds the next one. So neither an agent
-//! that holds one old payload nor one that holds every second makes an operation slow.
+//! zero. Whichever buffers are in use, a look at five words finds the next free one. So neither an
+//! agent that holds one old payload nor one that holds every second makes an operation slow.
 
 use crate::handle::BUFFERS_MAX;
 use alloc::vec;
@@ -15,18 +15,21 @@ const _: () = assert!(BUFFERS_MAX <= BITS * BITS * BITS);
 
 /// A set of numbers below a limit of at most [`BUFFERS_MAX`].
 #[derive(Clone, Debug)]
-pub(crate) struct InUse {
+pub(crate) struct Free {
     low: Vec<u64>,
     mid: Vec<u64>,
     top: u64,
     count: usize,
 }
 
-impl InUse {
-    /// The empty set of numbers below `limit`.
-    pub fn new(limit: usize) -> InUse {
+impl Free {
+    /// The set of all numbers below `limit`.
+    pub fn all(limit: usize) -> Free {
         let low = limit.div_ceil(BITS);
-        InUse { low: vec![0; low], mid: vec![0; low.div_ceil(BITS)], top: 0, count: 0 }
+        let mut all =
+            Free { low: vec![0; low], mid: vec![0; low.div_ceil(BITS)], top: 0, count: 0 };
+        (0..limit).for_each(|at| all.set(at, true));
+        all
     }
 
     /// How many numbers are in the set.
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn the_next_is_that_of_an_ordered_set_whatever_the_size() {
         for limit in [1, 2, 63, 64, 65, 384, 4096, 4097, BUFFERS_MAX] {
-            let (mut set, mut plain) = (InUse::new(limit), BTreeSet::new());
+            let (mut set, mut plain) = (Free::all(limit), BTreeSet::from_iter(0..limit));
             let mut random = Random::new(limit as u64);
             let mut below = |bound: usize| random.next_u64() as usize % bound;
             for step in 0..4000 {
@@ -125,8 +128,8 @@ mod tests {
 
     #[test]
     fn a_number_beyond_the_limit_is_no_member() {
-        let mut set = InUse::new(3);
+        let mut set = Free::all(3);
         set.set(64, true);
-        assert_eq!((set.len(), set.next_from(64)), (0, None));
+        assert_eq!((set.len(), set.next_from(64)), (3, Some(0)));
     }
 }

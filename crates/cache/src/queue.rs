@@ -1,0 +1,100 @@
+//! The buffers that the agent holds, by when they were given to it.
+//!
+//! A list through the numbers of the buffers. Expiry looks at the first one, and an agent answers
+//! any of them; so each knows the one before it and the one after it, and every operation takes
+//! constant time. All of them may be held for equally long, so the first is due first.
+
+use crate::handle::BUFFERS_MAX;
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// No buffer.
+const NONE: u16 = u16::MAX;
+// No buffer has this number.
+const _: () = assert!(BUFFERS_MAX <= NONE as usize);
+
+#[derive(Clone, Copy, Debug)]
+struct Links {
+    before: u16,
+    after: u16,
+}
+
+/// A queue of numbers below a limit of at most [`BUFFERS_MAX`].
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    links: Vec<Links>,
+    first: u16,
+    last: u16,
+}
+
+impl Queue {
+    /// An empty queue of numbers below `limit`.
+    pub fn new(limit: usize) -> Queue {
+        Queue { links: vec![Links { before: NONE, after: NONE }; limit], first: NONE, last: NONE }
+    }
+
+    /// The number that has been in the queue for longest.
+    #[inline]
+    pub fn first(&self) -> Option<usize> {
+        (self.first != NONE).then_some(self.first as usize)
+    }
+
+    /// Puts a number at the end. It must not be in the queue.
+    #[inline]
+    pub fn push(&mut self, number: usize) {
+        let at = number as u16;
+        self.links[number] = Links { before: self.last, after: NONE };
+        match self.links.get_mut(self.last as usize) {
+            Some(last) => last.after = at,
+            None => self.first = at,
+        }
+        self.last = at;
+    }
+
+    /// Takes a number out, wherever it is. It must be in the queue.
+    #[inline]
+    pub fn remove(&mut self, number: usize) {
+        let Links { before, after } = self.links[number];
+        match self.links.get_mut(before as usize) {
+            Some(links) => links.after = after,
+            None => self.first = after,
+        }
+        match self.links.get_mut(after as usize) {
+            Some(links) => links.before = before,
+            None => self.last = before,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::VecDeque;
+    use axon_node::random::Random;
+
+    #[test]
+    fn the_first_is_that_of_a_plain_queue_from_which_any_may_leave() {
+        for limit in [1, 2, 5, 300, BUFFERS_MAX] {
+            let (mut queue, mut plain) = (Queue::new(limit), VecDeque::new());
+            let mut random = Random::new(limit as u64);
+            for _ in 0..3000 {
+                let number = random.next_u64() as usize % limit;
+                match plain.iter().position(|&other| other == number) {
+                    Some(at) => {
+                        plain.remove(at);
+                        queue.remove(number);
+                    }
+                    None => {
+                        plain.push_back(number);
+                        queue.push(number);
+                    }
+                }
+                assert_eq!(queue.first(), plain.front().copied(), "limit {limit}");
+            }
+            while let Some(first) = plain.pop_front() {
+                queue.remove(first);
+                assert_eq!(queue.first(), plain.front().copied());
+            }
+        }
+    }
+}

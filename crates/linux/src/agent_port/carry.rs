@@ -1,0 +1,175 @@
+//! What becomes of the bytes of a packet when its agent has answered.
+
+use super::broken::Broken;
+use super::layout::{Descriptor, Kind};
+use super::session::{Given, Payloads, Session};
+use crate::port::Pool;
+use axon_wire::{Frame, FrameBuf, Time};
+
+impl Session {
+    /// The frame of a packet that the agent forwards: only what was copied to it is copied back.
+    #[inline]
+    pub(super) fn forward(
+        &mut self,
+        answer: &Descriptor,
+        given: Given,
+        payloads: &mut Payloads,
+        pool: &mut Pool,
+    ) -> Option<FrameBuf> {
+        let head_bytes = answer.head_bytes as usize;
+        let from = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;
+        let frame = match payloads.cache.send(answer.handle, head_bytes) {
+            Ok(frame) => frame,
+            Err(_) => {
+                // It was held for too long.
+                payloads.counters.answers_refused += 1;
+                return None;
+            }
+        };
+        payloads.counters.copied_from_agent_bytes += answer.head_bytes as u64;
+        self.copied_bytes += head_bytes;
+        let memory = &self.memory;
+        let frame = if self.layout.stays {
+            let copied_bytes = given.copied_bytes as usize;
+            let mut frame = match with_head_of(frame, copied_bytes, head_bytes) {
+                Ok(frame) => frame,
+                Err(frame) => {
+                    // There is no room before it: the payload has to move, once.
+                    let payload = &frame.bytes()[copied_bytes..];
+                    self.copied_bytes += payload.len();
+                    let moved = pool.filled(head_bytes + payload.len(), |bytes| {
+                        bytes[head_bytes..].copy_from_slice(payload);
+                    });
+                    pool.recycle(frame);
+                    moved
+                }
+            };
+            memory.read(from, &mut frame.bytes_mut()[..head_bytes]);
+            frame
+        } else {
+            pool.filled(head_bytes, |bytes| memory.read(from, bytes))
+        };
+        if frame.bytes().len() > self.layout.buffer_bytes {
+            payloads.counters.answers_refused += 1;
+            pool.recycle(frame);
+            return None;
+        }
+        payloads.counters.forwarded += 1;
+        Some(frame)
+    }
+
+    /// Copies a part of a payload to a buffer of the agent.
+    pub(super) fn fetch(
+        &mut self,
+        answer: &Descriptor,
+        payloads: &mut Payloads,
+    ) -> Result<(), Broken> {
+        let given = self.given[answer.chunk as usize];
+        let mut bytes = 0;
+        if given.handle == answer.handle {
+            let end = answer.offset.saturating_add(answer.bytes).min(given.frame_bytes) as usize;
+            let start = (answer.offset as usize).min(end);
+            match payloads.cache.fetch(answer.handle, start..end) {
+                Ok(part) => {
+                    self.memory.write(self.layout.buffer_at(answer.buffer as usize), part);
+                    bytes = part.len();
+                    self.copied_bytes += bytes;
+                    payloads.counters.fetched += 1;
+                    payloads.counters.copied_to_agent_bytes += bytes as u64;
+                }
+                Err(_) => payloads.counters.answers_refused += 1,
+            }
+        } else {
+            payloads.refuse(answer.handle);
+        }
+        self.push(Descriptor {
+            offset: answer.offset,
+            buffer: answer.buffer,
+            bytes: bytes as u32,
+            ..Descriptor::new(Kind::Payload, answer.handle)
+        })
+    }
+
+    /// The frame of a packet whose payload the agent has brought.
+    pub(super) fn replace(
+        &mut self,
+        now: Time,
+        answer: &Descriptor,
+        payloads: &mut Payloads,
+        pool: &mut Pool,
+    ) -> Option<FrameBuf> {
+        let (head_bytes, bytes) = (answer.head_bytes as usize, answer.bytes as usize);
+        if head_bytes + bytes > self.layout.buffer_bytes {
+            payloads.refuse(answer.handle);
+            let _ = payloads.cache.release(answer.handle).map(|frame| self.recycle(pool, frame));
+            return None;
+        }
+        let head_at = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;
+        let payload_at = self.layout.buffer_at(answer.buffer as usize);
+        self.copied_bytes += head_bytes + bytes;
+        let frame = pool.filled(head_bytes + bytes, |to| {
+            let (head, payload) = to.split_at_mut(head_bytes);
+            self.memory.read(head_at, head);
+            self.memory.read(payload_at, payload);
+        });
+        let (attached, old) = match payloads.cache.replace(now, answer.handle, frame) {
+            Ok(replaced) => replaced,
+            Err(refused) => {
+                payloads.counters.answers_refused += 1;
+                pool.recycle(refused.payload);
+                return None;
+            }
+        };
+        self.recycle(pool, old);
+        let counters = &mut payloads.counters;
+        counters.copied_from_agent_bytes += (head_bytes + bytes) as u64;
+        counters.replaced += 1;
+        counters.forwarded += 1;
+        payloads.cache.send(attached.handle, 0).ok()
+    }
+
+    /// A frame of the agent's own. Its payload buffer is one of the send segment, and free at once.
+    pub(super) fn own(
+        &mut self,
+        now: Time,
+        answer: &Descriptor,
+        payloads: &mut Payloads,
+        pool: &mut Pool,
+    ) -> Option<FrameBuf> {
+        let from = self.layout.buffer_at(answer.buffer as usize);
+        self.copied_bytes += answer.bytes as usize;
+        let frame = pool.filled(answer.bytes as usize, |bytes| self.memory.read(from, bytes));
+        let handle = match payloads.cache.bring(now, frame) {
+            Ok(attached) => attached.handle,
+            Err(refused) => {
+                payloads.counters.answers_refused += 1;
+                pool.recycle(refused.payload);
+                return None;
+            }
+        };
+        payloads.counters.copied_from_agent_bytes += u64::from(answer.bytes);
+        payloads.counters.sent += 1;
+        payloads.cache.send(handle, 0).ok()
+    }
+
+    /// Recycles a frame whose payload stayed; elsewhere it is an empty stand-in.
+    pub(super) fn recycle(&self, pool: &mut Pool, frame: FrameBuf) {
+        if self.layout.stays {
+            pool.recycle(frame);
+        }
+    }
+}
+
+/// Makes the head of a frame `after` bytes long where it was `before`; its bytes are then any.
+///
+/// # Errors
+/// There is no room before the frame, which is given back as it was.
+#[inline]
+fn with_head_of(mut frame: FrameBuf, before: usize, after: usize) -> Result<FrameBuf, FrameBuf> {
+    if after < before {
+        frame.pop_front(before - after);
+    } else if after > before && frame.push_front(after - before).is_err() {
+        return Err(frame);
+    }
+    Ok(frame)
+}

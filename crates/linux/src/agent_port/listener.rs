@@ -1,0 +1,136 @@
+//! The socket at which agents attach: who connects, who says hello, and how often.
+
+use super::backoff::Backoff;
+use super::handshake::{self, HELLO_BYTES};
+use super::setup::AgentPortSetup;
+use crate::socket;
+use axon_wire::{Span, Time};
+use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+/// What an event of a port's epoll descriptor is of.
+pub(super) mod token {
+    pub(in super::super) const LISTENER: u64 = 0;
+    pub(in super::super) const HELLO: u64 = 1;
+    pub(in super::super) const AGENT: u64 = 2;
+    pub(in super::super) const BELL: u64 = 3;
+    pub(in super::super) const TIMER: u64 = 4;
+    pub(in super::super) const BACKOFF: u64 = 5;
+}
+
+/// A timer that wakes no one yet.
+pub(super) fn timer() -> nix::Result<TimerFd> {
+    TimerFd::new(ClockId::CLOCK_MONOTONIC, TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK)
+}
+
+/// Sets a timer; says whether it will wake.
+pub(super) fn wake_after(timer: &TimerFd, wait: Span) -> bool {
+    let wait = TimeSpec::from_duration(Duration::from_nanos(wait.as_nanos().max(1)));
+    timer.set(Expiration::OneShot(wait), TimerSetTimeFlags::empty()).is_ok()
+}
+
+/// Somebody who has said hello: the name and the process of the agent, or why it is refused.
+pub(super) type Greeted = (UnixStream, Result<(String, i32), String>);
+
+/// The socket of an agent port.
+pub(super) struct Listener {
+    listener: UnixListener,
+    /// Connected, and has not said hello.
+    hello: Option<UnixStream>,
+    uid: Option<u32>,
+    backoff: Backoff,
+    /// Ends a wait.
+    timer: TimerFd,
+    /// How often the port has left its socket alone.
+    pub(super) waits: u64,
+}
+
+impl Listener {
+    /// Listens as the settings say; `epoll` has the events.
+    pub(super) fn open(setup: &AgentPortSetup, epoll: &Epoll) -> anyhow::Result<Listener> {
+        let listener = socket::listen(&setup.socket)?;
+        std::fs::set_permissions(&setup.socket, std::fs::Permissions::from_mode(0o600))?;
+        if let Some(uid) = setup.uid {
+            std::os::unix::fs::chown(&setup.socket, Some(uid), None)?;
+        }
+        let timer = timer()?;
+        epoll.add(&listener, event(token::LISTENER))?;
+        epoll.add(&timer, event(token::BACKOFF))?;
+        let backoff = Backoff::new(setup.backoff_max);
+        Ok(Listener { listener, hello: None, uid: setup.uid, backoff, timer, waits: 0 })
+    }
+
+    /// Takes one connection; a newer one takes the place of one that says nothing.
+    pub(super) fn accept(&mut self, now: Time, epoll: &Epoll) {
+        let Ok((stream, _)) = self.listener.accept() else { return };
+        let watched =
+            stream.set_nonblocking(true).is_ok() && epoll.add(&stream, event(token::HELLO)).is_ok();
+        self.hello = watched.then_some(stream);
+        let wait = self.backoff.connected(now);
+        self.wait(wait, epoll);
+    }
+
+    /// An agent has broken the protocol.
+    pub(super) fn broken(&mut self, now: Time, epoll: &Epoll) {
+        let wait = self.backoff.broken(now);
+        self.wait(wait, epoll);
+    }
+
+    /// Leaves the socket alone for a while: what is not watched wakes nobody.
+    fn wait(&mut self, wait: Option<Span>, epoll: &Epoll) {
+        if !wait.is_some_and(|wait| wake_after(&self.timer, wait)) {
+            return;
+        }
+        self.waits += 1;
+        let _ = epoll.delete(&self.listener);
+        let _ = self.hello.as_ref().map(|hello| epoll.delete(hello));
+    }
+
+    /// A wait is over.
+    pub(super) fn resume(&mut self, epoll: &Epoll) {
+        let _ = self.timer.wait();
+        let _ = epoll.add(&self.listener, event(token::LISTENER));
+        let _ = self.hello.as_ref().map(|hello| epoll.add(hello, event(token::HELLO)));
+    }
+
+    /// Who has said hello, if somebody has.
+    pub(super) fn greet(&mut self) -> Option<Greeted> {
+        let mut stream = self.hello.take()?;
+        let mut bytes = [0; HELLO_BYTES];
+        let count = match stream.read(&mut bytes) {
+            Ok(0) => return None,
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.hello = Some(stream);
+                return None;
+            }
+            Err(_) => return None,
+        };
+        let name = handshake::parse_hello(&bytes[..count]);
+        let greeted = name.and_then(|name| Ok((name, self.allowed(&stream)?)));
+        Some((stream, greeted))
+    }
+
+    /// The process of an agent whose user may be attached.
+    fn allowed(&self, stream: &UnixStream) -> Result<i32, String> {
+        let peer = getsockopt(stream, sockopt::PeerCredentials)
+            .map_err(|error| format!("its user is not known: {error}"))?;
+        let own = nix::unistd::geteuid().as_raw();
+        let allowed = [Some(0), Some(own), self.uid].contains(&Some(peer.uid()));
+        if allowed {
+            return Ok(peer.pid());
+        }
+        let (uid, expected) = (peer.uid(), self.uid.unwrap_or(own));
+        Err(format!("user {uid} may not attach agents here; expected user {expected} or root"))
+    }
+}
+
+fn event(token: u64) -> EpollEvent {
+    EpollEvent::new(EpollFlags::EPOLLIN, token)
+}
