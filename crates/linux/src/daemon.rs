@@ -39,7 +39,9 @@ pub(crate) const RECORDED: &str =
     "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
-const AGENTS: &str = "the far ends of agent ports are in the process, so it carries the frames";
+/// The same, of a switch with agents.
+pub(crate) const AGENTS: &str =
+    "the far ends of agent ports are in the process, so it carries the frames";
 /// Where the sockets of agents are on a machine without a lab, in a folder for each fabric.
 const AGENT_SOCKETS: &str = "/run/axon";
 
@@ -163,7 +165,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 }
 
 /// The agents that are attached to a switch.
-fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
+pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
     fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
 }
 
