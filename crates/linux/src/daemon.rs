@@ -32,6 +32,7 @@ use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, Incarnation, PortNo};
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Why the kernel carries no frames of a switch, although it could.
@@ -129,7 +130,8 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     for agent in agents_at(fabric, index) {
         let socket = agent_socket(fabric, &agent.name, options);
         let folder = socket.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(folder)
+        // Labs of root have their folders there, too, which nobody else may enter.
+        (std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
             .with_context(|| format!("agent {}: cannot make {}", agent.name, folder.display()))?;
     }
     if fabric.network == Network::Program {

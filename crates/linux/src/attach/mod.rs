@@ -124,6 +124,7 @@ fn keep(fabric: &Fabric, setup: &AgentSetup, options: &AttachOptions, board: &Bo
         let began = Instant::now();
         let error = match Client::connect(&options.socket, &setup.name) {
             Ok(mut client) => {
+                tracing::info!(agent = setup.name, "attached at {}", options.socket.display());
                 waits = true;
                 logged.clear();
                 let kept = agent.take().filter(|_| outlives_switch(&setup.kind));
@@ -157,7 +158,6 @@ fn keep(fabric: &Fabric, setup: &AgentSetup, options: &AttachOptions, board: &Bo
 fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) -> io::Result<()> {
     agent.begin();
     board.attached();
-    tracing::info!("attached");
     let ended = runner::run(client, agent, RunOptions { spin }, board.end_flag());
     board.detached(agent.counted());
     ended
