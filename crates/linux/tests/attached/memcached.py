@@ -5,8 +5,9 @@ over UDP its frame header of eight bytes before each datagram.
     get SERVER BYTES KEY=COUNT ...    asks for them over UDP, one after the other, the kinds mixed
     set SERVER BYTES KEY VERSION      sets one over UDP
     same SERVER BYTES KEY VERSION     asks for one over UDP; expects that version of it
+    value SERVER BYTES KEY VERSION    writes that version to standard output, and no more
 
-Every value that comes is compared. Prints how many requests were sent a second time.
+Every value that comes is compared. The others print how many requests were sent a second time.
 """
 import socket
 import struct
@@ -110,6 +111,10 @@ def main():
     elif command == "same":
         key, version = words
         udp.get(key, value(key, size, version))
+    elif command == "value":
+        key, version = words
+        sys.stdout.buffer.write(value(key, size, version))
+        return
     else:
         sys.exit(__doc__)
     print(udp.again)
