@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use axon_linux::attach::{self, AttachOptions, AttachmentStatus};
 use axon_linux::daemon::{DaemonOptions, agent_socket};
 use axon_wire::Span;
+use serde::Serialize;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,7 +18,7 @@ const SPIN_MAX: Span = Span::from_secs(1);
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not be attached, or wrong \
-    usage. A program of your own (`run`) takes the place of this one, and its exit status is that"
+    usage. A program of your own (`run`) takes the place of this one, and ends as it does"
 )]
 pub struct Arguments {
     /// The fabric file
@@ -81,7 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 /// The JSON of an agent that has ended.
-#[derive(serde::Serialize)]
+#[derive(Serialize)]
 struct Output<'a> {
     /// The agent, and what it has counted.
     agent: &'a AttachmentStatus,

@@ -81,6 +81,9 @@ pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
 pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<Command> {
     let AgentKind::Run(words) = &agent.kind else { return None };
     let (program, arguments) = words.split_first()?;
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // Without a slash it is looked for in PATH.
+    let program = if program.contains('/') { folder.join(program) } else { program.into() };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
     command.env(SOCKET_VARIABLE, socket).env(NAME_VARIABLE, &agent.name);
@@ -180,7 +183,8 @@ mod tests {
 
     const TEXT: &str = "name: a\ntopology: {ring: {switches: 3}}\nagents:\n\
         - {name: vip, at: s2, forwarder: {address: 10.0.0.99, routes: [{to: 0.0.0.0/0}]}}\n\
-        - {name: own, at: s1, run: [sh, -c, 'echo $AXON_AGENT_NAME $AXON_AGENT_SOCKET; pwd']}\n";
+        - {name: own, at: s1, run: [sh, -c, 'echo $AXON_AGENT_NAME $AXON_AGENT_SOCKET; pwd']}\n\
+        - {name: beside, at: s1, run: [./agent]}\n";
 
     fn fabric() -> Fabric {
         axon_fabric::parse("a.yaml".as_ref(), TEXT).unwrap()
@@ -196,7 +200,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("axon-attach-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let socket = folder.join("vip.sock");
-        assert_eq!(refused("lb", &socket), "fabric a has no agent lb; it has vip own");
+        assert_eq!(refused("lb", &socket), "fabric a has no agent lb; it has vip own beside");
         assert!(refused("own", &socket).contains("a program of its own"));
         let none = refused("vip", &socket);
         assert!(
@@ -225,5 +229,7 @@ mod tests {
         assert!(own_program(ships, Path::new("/x"), Path::new("/")).is_none());
         let output = own_program(own, Path::new("/x/own.sock"), Path::new("/")).unwrap().output();
         assert_eq!(output.unwrap().stdout, b"own /x/own.sock\n/\n");
+        let beside = own_program(&fabric.agents[2], Path::new("/x"), Path::new("/lab")).unwrap();
+        assert_eq!(Path::new(beside.get_program()), Path::new("/lab/agent"));
     }
 }
