@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod attach;
 mod bench;
 mod cam;
 mod check;
@@ -79,6 +80,7 @@ enum Verb {
     Switch(switch::Arguments),
     Controller(controller::Arguments),
     Agent(agent::Arguments),
+    Attach(attach::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -166,6 +168,7 @@ fn main() -> ExitCode {
         Verb::Switch(arguments) => switch::run(&arguments),
         Verb::Controller(arguments) => controller::run(&arguments),
         Verb::Agent(arguments) => agent::run(&arguments),
+        Verb::Attach(arguments) => attach::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };

@@ -3,6 +3,7 @@
 use crate::cli::lab::Choice;
 use crate::cli::say;
 use anyhow::Result;
+use axon_linux::lab::attached::{self, AttachedAgent};
 use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
@@ -14,7 +15,7 @@ use std::time::Duration;
 /// Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
 const CLEAR: &str = "\x1b[H\x1b[J";
 
-/// Show the nodes of a running lab: ports, routes, drops, DCBX, paused queues and deadlocks
+/// Show the nodes of a running lab: ports, routes, drops, agents, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
 #[command(after_help = "Exit status: 0 no deadlock; 1 a deadlock; 2 there is no lab, or a switch \
     does not answer and no deadlock is found, or wrong usage; 130 ended by Ctrl-C, as --watch is")]
@@ -41,15 +42,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         return watch(&lab, Duration::from_secs(seconds));
     }
     let status = lab.status()?;
+    let agents = lab.attached(&status)?;
     let found = lab.deadlock(&status);
     let deadlock = found.as_ref().ok().and_then(Option::as_ref);
     if arguments.json {
         // A deadlock that could not be looked for is left out.
         let deadlock = found.is_ok().then_some(deadlock);
-        let output = Output { nodes: &status, deadlock };
+        let output = Output { nodes: &status, agents: &agents, deadlock };
         say::print(&crate::cli::output::json(&output)?)?;
     } else {
-        say::print(&text(&status, deadlock))?;
+        say::print(&text(&status, &agents, deadlock))?;
     }
     Ok(say::answer(found?.is_none()))
 }
@@ -63,7 +65,9 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
     loop {
         let status = lab.status()?;
         let deadlock = lab.deadlock(&status).ok().flatten();
-        let text = format!("{before}{}{after}", text(&status, deadlock.as_ref()));
+        let agents = lab.attached(&status)?;
+        let text = text(&status, &agents, deadlock.as_ref());
+        let text = format!("{before}{text}{after}");
         if !say::print_again(&text)? {
             return Ok(ExitCode::SUCCESS);
         }
@@ -75,17 +79,20 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
 /// The JSON of a lab's status.
 #[derive(Serialize)]
 struct Output<'a> {
-    /// The switches, the controller and the agents.
+    /// The switches, the controller, and the agents of hosts.
     nodes: &'a [NodeStatus],
+    /// The agents of the fabric file, each at a port of its switch.
+    agents: &'a [AttachedAgent],
     /// Lossless buffers that wait for each other; null if there are none, left out if a switch does
     /// not answer and none was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     deadlock: Option<Option<&'a Deadlock>>,
 }
 
-fn text(status: &[NodeStatus], deadlock: Option<&Deadlock>) -> String {
+fn text(status: &[NodeStatus], agents: &[AttachedAgent], deadlock: Option<&Deadlock>) -> String {
     let mut parts = vec![
         table::table(status),
+        attached::text(agents),
         dcbx::table(status),
         flow_control::table(status),
         restored::text(status),

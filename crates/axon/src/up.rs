@@ -14,7 +14,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 every switch has a path to the controller, and the addresses of \
-    hosts are known, or every program is ready; 1 not so in time: the lab is ended again; 2 it \
+    hosts are known, or every program is ready; and every agent is attached; 1 not so in time: the lab is ended again; 2 it \
     could not be started, or wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
@@ -40,7 +40,8 @@ pub struct Arguments {
     #[arg(long)]
     bare: bool,
     /// Seconds to wait until every switch has a path to the controller, and the controller knows
-    /// the addresses of all hosts; or until every program is ready
+    /// the addresses of all hosts; or until every program is ready; and until every agent is
+    /// attached
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
 }
@@ -83,7 +84,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let (lab, report) = outcome?;
     report.notes.iter().for_each(|note| note!("note: {note}"));
     let name = lab.name();
-    if !report.missing.is_empty() || !report.unknown.is_empty() {
+    if !report.missing.is_empty() || !report.unknown.is_empty() || !report.detached.is_empty() {
         let seconds = arguments.timeout;
         let missing = match fabric.network {
             Network::Program => "whose program is not ready, or a link of which is down",
@@ -92,6 +93,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         for (what, nodes) in [
             (missing, &report.missing),
             ("with an address that the controller does not know", &report.unknown),
+            ("agents that are not attached to their switches", &report.detached),
         ] {
             if !nodes.is_empty() {
                 note!("{what} after {seconds} s: {}", nodes.join(", "));

@@ -81,6 +81,8 @@ fn what_cannot_be_tried_ends_with_two_in_every_command() {
         &["switch", &none, "s1"],
         &["switch", &ring, "s9"],
         &["controller", &none],
+        &["attach", &none, "a1"],
+        &["attach", &ring, "a1"],
         &["agent", "--host", "t0", "--port", "nosuch0", "--rate", "1Gbps"],
     ] {
         let output = command(arguments).env("AXON_STATE_DIR", &state).output().unwrap();

@@ -70,6 +70,7 @@ fn a_file_that_is_not_there_is_answered_alike_in_every_command() {
         ("up", &[]),
         ("switch", &["s1"]),
         ("controller", &[]),
+        ("attach", &["a1"]),
         ("rekey", &[]),
         ("probe", &["--path", "s1,s2"]),
         ("trace", &[]),

@@ -32,6 +32,7 @@ use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, Incarnation, PortNo};
 use std::collections::BTreeMap;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Why the kernel carries no frames of a switch, although it could.
@@ -39,7 +40,9 @@ pub(crate) const RECORDED: &str =
     "a recording (--record) holds every frame, so the process carries them";
 const TAPPED: &str = "the far ends of TAP devices are in the process, so it carries the frames";
 
-const AGENTS: &str = "the far ends of agent ports are in the process, so it carries the frames";
+/// The same, of a switch with agents.
+pub(crate) const AGENTS: &str =
+    "the far ends of agent ports are in the process, so it carries the frames";
 /// Where the sockets of agents are on a machine without a lab, in a folder for each fabric.
 const AGENT_SOCKETS: &str = "/run/axon";
 
@@ -127,7 +130,8 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     for agent in agents_at(fabric, index) {
         let socket = agent_socket(fabric, &agent.name, options);
         let folder = socket.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(folder)
+        // Labs of root have their folders there, too, which nobody else may enter.
+        (std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder))
             .with_context(|| format!("agent {}: cannot make {}", agent.name, folder.display()))?;
     }
     if fabric.network == Network::Program {
@@ -163,7 +167,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
 }
 
 /// The agents that are attached to a switch.
-fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
+pub(crate) fn agents_at(fabric: &Fabric, switch: usize) -> impl Iterator<Item = &AgentSetup> {
     fabric.agents.iter().filter(move |agent| agent.at.switch == switch)
 }
 

@@ -4,6 +4,7 @@
 
 pub mod agent;
 pub mod agent_port;
+pub mod attach;
 pub mod chain;
 pub mod choice;
 pub mod clock;

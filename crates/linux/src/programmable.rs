@@ -56,6 +56,7 @@ impl Programmable {
             }
             None => bail!("fabric {} has no program", fabric.name),
         };
+        let program = program::with_agents(&fabric, index, program);
         let config = program::pipeline_config(&fabric, index, seed);
         let node = ProgramNode::new(config.clone(), program);
         Ok((Programmable { node, program: name }, config))

@@ -7,6 +7,7 @@ use crate::socket;
 use crate::store::StoreStatus;
 use axon_node::PortKind;
 use axon_node::telemetry::NodeTelemetry;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -156,7 +157,7 @@ impl StatusServer {
 
     /// Answers everyone who has connected. The writing is done by threads, so that nobody who reads
     /// slowly holds up the fabric.
-    pub fn answer(&self, status: &Status) {
+    pub fn answer<T: Serialize>(&self, status: &T) {
         let text = match serde_json::to_string(status) {
             Ok(text) => format!("{text}\n"),
             Err(error) => return tracing::error!(%error, "no JSON of the status"),
@@ -181,6 +182,11 @@ impl StatusServer {
 /// # Errors
 /// Nobody listens, no answer within two seconds, or an answer that is no status.
 pub fn ask(path: &Path) -> io::Result<Status> {
+    ask_at(path)
+}
+
+/// Reads what is served at `path`; see [`ask`].
+pub(crate) fn ask_at<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(READ_TIMEOUT))?;
     stream.shutdown(Shutdown::Write)?;

@@ -26,8 +26,8 @@ Exit status, of every command:
     2  it could not be tried, or a result could not be written; wrong usage
     3  a change was asked for, and no reply came: it may have been made (`table`)
   130  interrupted
-`axon exec` ends as its command does. `switch`, `controller` and `agent` run until SIGTERM or
-SIGINT, and end with 0 then.";
+`axon exec` ends as its command does. `switch`, `controller`, `agent` and `attach` run until
+SIGTERM or SIGINT, and end with 0 then.";
 
 /// The exit status of an answer.
 pub fn answer(yes: bool) -> ExitCode {

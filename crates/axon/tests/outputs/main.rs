@@ -63,7 +63,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 19] = [
+const SECTIONS: [Section; 20] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -95,6 +95,12 @@ const SECTIONS: [Section; 19] = [
         "`format` is at the top of the object too. The socket of a daemon has one `Status`, \
          without `format`.",
         ("Output", "axon/src/status.rs"),
+    ),
+    section(
+        "`axon attach --json`",
+        "`format` is at the top of the object too. The socket of an agent has one \
+         `AttachmentStatus`, without `format`.",
+        ("Output", "axon/src/attach.rs"),
     ),
     section("`axon table show --json`", FORMAT, ("Output", "axon/src/table/mod.rs")),
     section("`axon trace-packet --json`", FORMAT, ("Output", "axon/src/trace_packet.rs")),

@@ -194,7 +194,7 @@ pub fn make_cables(plan: &Plan) -> Result<()> {
 /// is made here because the agent may come and go.
 pub fn set_up_host(host: &HostPlan) -> Result<()> {
     let device = host.device.as_str();
-    if host.has_agent {
+    if host.has_host_agent {
         run("ip", &["tuntap", "add", "dev", device, "mode", "tap"], "")
             .context("its agent needs a TAP device; is /dev/net/tun there, and open to you?")?;
         run("ip", &["link", "set", "dev", device, "address", &host.mac.to_string()], "")?;

@@ -4,6 +4,8 @@
 //! later, and then, while it goes on crashing, after twice the pause each time, up to 5 s. A
 //! incarnation of 10 s is a good one, and the next pause is the short one again. A daemon that ends
 //! by SIGTERM (status 0) stays away.
+//!
+//! The agents of the fabric file are daemons, too, in the namespaces of their switches.
 
 use super::build;
 use super::options::{PART, UpOptions};
@@ -51,9 +53,21 @@ fn last_lines(log: &str) -> String {
     }
 }
 
-/// What a node has been through.
+/// What a daemon is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// A switch, the controller, or the agent of a host.
+    Node,
+    /// An agent of the fabric file, which is attached to a switch.
+    Attached,
+}
+
+/// What a daemon has been through.
 #[derive(Debug)]
 struct Incarnation {
+    part: Part,
+    /// The node whose network namespace it is in.
+    at: String,
     started: Instant,
     /// Before it was started; `None` in its first incarnation.
     pause: Option<Duration>,
@@ -93,16 +107,31 @@ impl Daemons {
         words.collect::<Vec<String>>().join("\n")
     }
 
-    /// Starts a node's daemon in the network namespace of the calling process.
+    /// Starts a node's daemon in the network namespace of the calling process, which is the node's.
     pub(super) fn start(&mut self, node: &str) -> Result<()> {
-        let started = Instant::now();
-        let first = Incarnation { started, pause: None, restarts: 0, due: None, ended: None };
+        self.start_part(node, node, Part::Node)
+    }
+
+    /// Starts an agent of the fabric file in the network namespace of the calling process, which is
+    /// that of its switch.
+    pub(super) fn start_attached(&mut self, agent: &str, switch: &str) -> Result<()> {
+        self.start_part(agent, switch, Part::Attached)
+    }
+
+    fn start_part(&mut self, node: &str, at: &str, part: Part) -> Result<()> {
+        let (started, at) = (Instant::now(), at.to_owned());
+        let first =
+            Incarnation { part, at, started, pause: None, restarts: 0, due: None, ended: None };
         let incarnation = self.incarnations.entry(node.to_owned()).or_insert(first);
         incarnation.started = started;
         // Without room for a log, or for its name, the daemon runs without.
         let log = log::open(&self.lab.log(node)).map_or_else(|_| Stdio::null(), Stdio::from);
         let mut command = Command::new(std::env::current_exe()?);
-        command.args([PART, "node", build::LAB, node]);
+        let part = match part {
+            Part::Node => "node",
+            Part::Attached => "attached",
+        };
+        command.args([PART, part, build::LAB, node]);
         if self.options.capture.iter().any(|name| name == node) {
             // What led to a crash is not overwritten by the incarnation after it.
             let capture = match incarnation.restarts {
@@ -159,19 +188,21 @@ impl Daemons {
         let now = Instant::now();
         let due = |incarnation: &Incarnation| incarnation.due.is_some_and(|due| due <= now);
         let due = self.incarnations.iter().filter(|(_, incarnation)| due(incarnation));
-        let nodes: Vec<String> = due.map(|(node, _)| node.clone()).collect();
+        let nodes: Vec<(String, String, Part)> =
+            due.map(|(node, due)| (node.clone(), due.at.clone(), due.part)).collect();
         if nodes.is_empty() {
             return Ok(());
         }
         let home = File::open("/proc/self/ns/net")?;
-        for node in &nodes {
+        for (node, at, part) in &nodes {
             if let Some(incarnation) = self.incarnations.get_mut(node) {
                 incarnation.due = None;
                 incarnation.restarts += 1;
                 let restarts = incarnation.restarts;
                 log::line(format_args!("the daemon of {node} starts again, restart {restarts}"));
             }
-            if let Err(error) = build::enter_net(node).and_then(|()| self.start(node)) {
+            if let Err(error) = build::enter_net(at).and_then(|()| self.start_part(node, at, *part))
+            {
                 log::line(format_args!("{error:#}"));
                 self.crashed(node);
             }

@@ -10,6 +10,7 @@
 
 pub mod alarms;
 mod announce;
+pub mod attached;
 mod bridge;
 pub mod build;
 mod daemons;

@@ -1,7 +1,7 @@
 //! How a lab is asked for, and what became of that.
 
 use crate::choice::{DataplaneChoice, choose};
-use crate::daemon::RECORDED;
+use crate::daemon::{AGENTS, RECORDED, agents_at};
 use crate::machine::Machine;
 use axon_fabric::Problem;
 use axon_fabric::model::Fabric;
@@ -39,7 +39,9 @@ impl UpOptions {
     pub(super) fn dataplanes(&self, fabric: &Fabric) -> Result<Vec<DataplaneChoice>, Problem> {
         let machine = self.machine.clone().unwrap_or_default();
         let chosen = fabric.switches.iter().enumerate().map(|(index, switch)| {
-            if self.record.is_some() {
+            if agents_at(fabric, index).next().is_some() {
+                choose(fabric, index, &Machine::without(AGENTS))
+            } else if self.record.is_some() {
                 choose(fabric, index, &Machine::without(RECORDED))
             } else if self.capture.contains(&switch.name) {
                 choose(fabric, index, &machine.captured())
@@ -81,6 +83,8 @@ pub struct Report {
     pub missing: Vec<String>,
     /// Hosts whose address the controller has not learned in time; the lab runs all the same.
     pub unknown: Vec<String>,
+    /// Agents that were not attached to their switches in time; the lab runs all the same.
+    pub detached: Vec<String>,
     /// How many switches there are.
     pub switches: usize,
     /// How many hosts there are.

@@ -2,7 +2,7 @@
 
 use super::options::PART;
 use super::state::StateDir;
-use super::{enter, links, node, ping, supervisor};
+use super::{attached, enter, links, node, ping, supervisor};
 use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -32,6 +32,7 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
         ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
         ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
         ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
+        ["attached", state, agent] => attached::run(&StateDir::at(state), agent).map(done),
         ["enter", state, node] => enter::enter(&StateDir::at(state), node, &arguments[3..]),
         ["inside", node, ..] => enter::inside(node, &arguments[2..]),
         ["ping", state, node] => {

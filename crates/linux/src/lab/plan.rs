@@ -25,6 +25,9 @@ pub struct Plan {
     pub controller: Option<String>,
     /// Hosts and what is set up in each.
     pub hosts: Vec<HostPlan>,
+    /// The agents of the file, each at a port of its switch. Those of hosts, which bring DCB to
+    /// them, are [`Plan::host_agents`].
+    pub attached: Vec<AttachedPlan>,
     /// The links.
     pub cables: Vec<Cable>,
     /// Whether the kernel carries the frames of some switch.
@@ -48,12 +51,25 @@ pub struct HostPlan {
     pub address: Option<(Ipv4Addr, u8)>,
     /// What its NIC sends at.
     pub rate: Rate,
-    /// Whether an agent stands between `device`, a TAP device then, and the cable.
-    pub has_agent: bool,
+    /// Whether the agent of a host stands between `device`, a TAP device then, and the cable.
+    pub has_host_agent: bool,
     /// What carries the frames of its switch.
     pub carrier: Carrier,
     /// What it may leave to its NIC.
     pub offloads: Offloads,
+}
+
+/// An agent that is attached to a port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachedPlan {
+    /// `a1`.
+    pub name: String,
+    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    pub kind: &'static str,
+    /// Its switch, whose namespace it runs in.
+    pub switch: String,
+    /// The port of the switch, `s1-p3`.
+    pub port: String,
 }
 
 /// What the hosts of a fabric may leave to their NICs. What one switch cannot carry no host may
@@ -111,6 +127,17 @@ fn is_server(fabric: &Fabric, switch: usize) -> bool {
     fabric.network == Network::Program && shape && hosts.count() == 1
 }
 
+/// The agents of the file.
+fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
+    let agents = fabric.agents.iter();
+    let plan = agents.map(|agent| {
+        let switch = fabric.switches[agent.at.switch].name.clone();
+        let (name, kind) = (agent.name.clone(), agent.kind.name());
+        AttachedPlan { name, kind, port: port_name(&switch, agent.at.port), switch }
+    });
+    plan.collect()
+}
+
 impl Plan {
     /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
@@ -144,14 +171,14 @@ impl Plan {
             cables.push(Cable { ends, mtu: link_mtu(fabric), rate });
         }
         let mut hosts = Vec::new();
-        let has_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
+        let has_host_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
         let addresses = match options.bare && has_controller {
             true => fabric.hosts.iter().map(|host| host.ip).collect(),
             false => fabric.addresses(),
         };
         for (host, address) in fabric.hosts.iter().zip(addresses) {
             let device = port_name(&host.name, PortNo(0));
-            let (end, mac) = match has_agent {
+            let (end, mac) = match has_host_agent {
                 true => (edge_name(&host.name), None),
                 false => (device.clone(), Some(host.mac)),
             };
@@ -168,7 +195,7 @@ impl Plan {
                 mac: host.mac,
                 address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
                 rate,
-                has_agent,
+                has_host_agent,
                 carrier: carrier(host.switch),
                 offloads: Offloads::of(&dataplanes),
             });
@@ -176,7 +203,8 @@ impl Plan {
         let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
         let has_kernel = dataplanes.iter().any(|choice| !choice.carrier.is_process());
         let has_bridges = options.bridges;
-        Ok(Plan { switches, controller, hosts, cables, has_kernel, has_bridges })
+        let attached = if has_bridges { Vec::new() } else { attached(fabric) };
+        Ok(Plan { switches, controller, hosts, attached, cables, has_kernel, has_bridges })
     }
 
     /// The switch whose namespace a node is in, if that is another's.
@@ -187,19 +215,20 @@ impl Plan {
 
     /// All nodes: each has a namespace, that of a host on a server with its switch.
     pub fn nodes(&self) -> impl Iterator<Item = &str> {
-        let hosts = self.hosts.iter().filter(|host| !host.has_agent);
+        let hosts = self.hosts.iter().filter(|host| !host.has_host_agent);
         self.daemons().chain(hosts.map(|host| host.name.as_str()))
     }
 
-    /// The nodes that a daemon runs in, or a bridge: the controller, switches, hosts with an agent.
+    /// The nodes that a daemon runs in, or a bridge: the controller, switches, hosts with an agent
+    /// of their own.
     pub fn daemons(&self) -> impl Iterator<Item = &str> {
         let switches = self.switches.iter().map(String::as_str);
-        self.controller.as_deref().into_iter().chain(switches).chain(self.agents())
+        self.controller.as_deref().into_iter().chain(switches).chain(self.host_agents())
     }
 
-    /// The hosts that have an agent.
-    pub fn agents(&self) -> impl Iterator<Item = &str> {
-        let agents = self.hosts.iter().filter(|host| host.has_agent);
+    /// The hosts that have an agent of their own, for DCB.
+    pub fn host_agents(&self) -> impl Iterator<Item = &str> {
+        let agents = self.hosts.iter().filter(|host| host.has_host_agent);
         agents.map(|host| host.name.as_str())
     }
 

@@ -1,5 +1,6 @@
 //! A lab that runs: commands on its nodes, its links, its status.
 
+use super::attached::{self, AttachedAgent};
 use super::deadlock::{self, Deadlock};
 use super::options::PART;
 use super::state::StateDir;
@@ -147,7 +148,7 @@ impl Lab {
     }
 
     /// The status of every daemon, the controller first, then switches in the order of the file,
-    /// then hosts with an agent.
+    /// then hosts with an agent of their own.
     ///
     /// # Errors
     /// The lab's fabric file is gone.
@@ -159,6 +160,16 @@ impl Lab {
             NodeStatus::ask(node, &self.state.socket(node), restarts)
         };
         Ok(plan.daemons().map(one).collect())
+    }
+
+    /// The agents of the fabric file, in its order: whether each is attached, by a status of just
+    /// now ([`Lab::status`]), and what it and its port have counted.
+    ///
+    /// # Errors
+    /// The lab's fabric file is gone.
+    pub fn attached(&self, status: &[NodeStatus]) -> Result<Vec<AttachedAgent>> {
+        let plan = self.state.load_plan()?;
+        Ok(attached::status(&plan.attached, &self.state, status))
     }
 
     /// Lossless buffers that wait for each other for ever, if there are any in a status of just

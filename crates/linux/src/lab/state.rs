@@ -28,8 +28,19 @@ const FILES: [&str; 6] = [
     "supervisor.json.new",
     "restarts.json",
 ];
-const ENDINGS: [&str; 10] =
-    ["log", log::OLD, "ask", "sock", "pcapng", "incarnation", "new", "lock", "store", "damaged"];
+const ENDINGS: [&str; 11] = [
+    "log",
+    log::OLD,
+    "ask",
+    "sock",
+    "agent",
+    "pcapng",
+    "incarnation",
+    "new",
+    "lock",
+    "store",
+    "damaged",
+];
 /// Where the supervisor mounts its /run; empty when seen from outside.
 const MOUNT_POINT: &str = "run";
 
@@ -252,7 +263,7 @@ impl StateDir {
     /// # Errors
     /// It, or a key file that it names, is gone, or there is no such router.
     pub fn load_fabric(&self) -> Result<Fabric> {
-        let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
+        let origin = self.origin()?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
         let mut fabric = axon_fabric::parse(&origin, &text)?;
         axon_fabric::program::fix_addresses(&mut fabric);
@@ -268,13 +279,27 @@ impl StateDir {
     /// # Errors
     /// As [`StateDir::load_fabric`].
     pub(super) fn load_fabric_text(&self) -> Result<FabricText> {
-        let origin: PathBuf = serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?;
+        let origin = self.origin()?;
         let text = fs::read_to_string(self.fabric()).context("the lab's fabric file is gone")?;
         let router = self.load_options()?.router.and_then(|name| RouterKind::named(&name));
         Ok(FabricText::of(&origin, text, router)?)
     }
 
-    /// A daemon's status socket.
+    /// Where the fabric file was, which programs of agents are started beside.
+    ///
+    /// # Errors
+    /// The lab has lost it.
+    pub(super) fn origin(&self) -> Result<PathBuf> {
+        Ok(serde_json::from_slice(&fs::read(self.path.join("origin.json"))?)?)
+    }
+
+    /// The status socket of an agent of the fabric file. The socket of its port is
+    /// [`socket`](StateDir::socket), which its switch has.
+    pub fn agent_status(&self, agent: &str) -> PathBuf {
+        self.path.join(format!("{agent}.agent"))
+    }
+
+    /// A daemon's status socket, or the socket of an agent's port.
     pub fn socket(&self, node: &str) -> PathBuf {
         self.path.join(format!("{node}.sock"))
     }

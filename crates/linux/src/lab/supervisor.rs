@@ -10,7 +10,7 @@ use super::bridge;
 use super::build;
 use super::daemons::Daemons;
 use super::options::{PART, Report};
-use super::plan::{HostPlan, Plan};
+use super::plan::{AttachedPlan, HostPlan, Plan};
 use super::state::{ProcessId, StateDir};
 use crate::log;
 use crate::machine;
@@ -215,25 +215,36 @@ impl Supervisor {
                 bridge::set_up(&plan, node, devices.get(node).map_or(&[], Vec::as_slice))?;
             }
         }
+        for agent in &plan.attached {
+            build::enter_net(&agent.switch)?;
+            self.daemons.start_attached(&agent.name, &agent.switch)?;
+        }
         Ok(())
     }
 
-    /// Asks every switch until it is ready for hosts.
+    /// Asks every switch until it is ready for hosts, and has its agents.
     fn wait_until_connected(&mut self, started: Instant) -> Result<Report> {
         let switches = self.plan.switches.len();
-        let agents: Vec<&str> = self.plan.agents().collect();
+        let host_agents: Vec<&str> = self.plan.host_agents().collect();
         let mut missing = self.plan.switches.clone();
+        let mut detached: Vec<&AttachedPlan> = self.plan.attached.iter().collect();
         loop {
             self.daemons.reap();
-            missing.retain(|switch| !is_connected(&self.lab.socket(switch)));
-            let ready = agents.iter().all(|host| has_ports(&self.lab.socket(host)));
+            // A port that gets its agent is looked at anew: first the agents, then the switches.
+            detached.retain(|agent| !agent.is_at(&self.lab.socket(&agent.switch)));
+            missing.retain(|switch| {
+                detached.iter().any(|agent| agent.switch == **switch)
+                    || !is_connected(&self.lab.socket(switch))
+            });
+            let ready = host_agents.iter().all(|host| has_ports(&self.lab.socket(host)));
             let step = match self.plan.controller {
                 Some(_) => "switches connected",
                 None => "programs ready",
             };
             progress(step, switches - missing.len(), switches)?;
             if missing.is_empty() && ready || started.elapsed() > self.timeout {
-                return Ok(self.report(missing));
+                let detached = detached.into_iter().map(|agent| agent.name.clone()).collect();
+                return Ok(Report { detached, ..self.report(missing) });
             }
             check_running(&self.plan, &self.daemons)?;
             std::thread::sleep(LOOK);
@@ -243,7 +254,8 @@ impl Supervisor {
     /// What `up` has come to, where these switches are missing.
     fn report(&self, missing: Vec<String>) -> Report {
         let (switches, hosts) = (self.plan.switches.len(), self.plan.hosts.len());
-        Report { missing, unknown: Vec::new(), switches, hosts, notes: Vec::new() }
+        let (unknown, detached, notes) = Default::default();
+        Report { missing, unknown, detached, switches, hosts, notes }
     }
 
     /// Lets hosts announce their addresses until the controller knows them. Answers with the hosts
@@ -291,7 +303,7 @@ impl Supervisor {
 
 /// Refuses a lab one of whose daemons has ended before it was up.
 fn check_running(plan: &Plan, daemons: &Daemons) -> Result<()> {
-    if daemons.running() < plan.daemons().count() {
+    if daemons.running() < plan.daemons().count() + plan.attached.len() {
         bail!("a daemon did not stay up: {}", daemons.last_words());
     }
     Ok(())
@@ -308,7 +320,7 @@ fn wait(signals: &SignalFd, limit: Option<Duration>) -> Result<()> {
     }
 }
 
-/// Whether an agent has both of its ports.
+/// Whether the agent of a host has both of its ports.
 fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }

@@ -1,0 +1,235 @@
+//! Runs an agent of the fabric file at its port of a switch, in a process of its own.
+//!
+//! When the switch goes, the agent waits for it and is attached again: after 50 ms, and then after
+//! twice the pause each time, up to 2 s. A forwarder keeps its connections meanwhile. A cache begins
+//! again with nothing, for it has seen no writes while it was away.
+//!
+//! The agent of a host, which brings DCB to it, is another thing: see [`crate::agent`].
+
+mod board;
+mod explain;
+mod status;
+mod watched;
+
+pub use status::{AttachmentStatus, ask};
+
+use crate::agent_port::client::Client;
+use crate::agent_port::runner::{self, RunOptions};
+use crate::status::StatusServer;
+use anyhow::{Context, Result, bail};
+use axon_fabric::model::{AgentKind, AgentSetup, Fabric};
+use axon_wire::Span;
+use board::Board;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use watched::Watched;
+
+/// The environment variable that has the socket of its port, for a program of the user's own.
+pub const SOCKET_VARIABLE: &str = "AXON_AGENT_SOCKET";
+/// The environment variable that has the name of the agent, for a program of the user's own.
+pub const NAME_VARIABLE: &str = "AXON_AGENT_NAME";
+
+const PAUSE_FIRST: Duration = Duration::from_millis(50);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// After an attachment of this length the next pause is the first one again.
+const STABLE_AFTER: Duration = Duration::from_secs(5);
+
+/// How an agent is attached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachOptions {
+    /// The socket of the agent's port.
+    pub socket: PathBuf,
+    /// Where to answer `status`; nowhere if `None`.
+    pub status_socket: Option<PathBuf>,
+    /// How long it looks for packets before it sleeps.
+    pub spin: Span,
+    /// Whether the switch may come later. If not, an agent that is not attached at once has failed.
+    pub waits: bool,
+}
+
+impl AttachOptions {
+    /// An agent that has to find its switch at this socket at once.
+    pub fn at(socket: PathBuf) -> AttachOptions {
+        let RunOptions { spin } = RunOptions::default();
+        AttachOptions { socket, status_socket: None, spin, waits: false }
+    }
+}
+
+/// The agent of this name in a fabric.
+///
+/// # Errors
+/// There is none; the error names those that there are.
+pub fn agent_of<'a>(fabric: &'a Fabric, name: &str) -> Result<&'a AgentSetup> {
+    if let Some(found) = fabric.agents.iter().find(|agent| agent.name == name) {
+        return Ok(found);
+    }
+    let names: Vec<&str> = fabric.agents.iter().map(|agent| agent.name.as_str()).collect();
+    match &names[..] {
+        [] => bail!("fabric {} has no agents; expected one in its `agents`", fabric.name),
+        names => {
+            let all = names.join(" ");
+            bail!("fabric {} has no agent {name}; it has {all}", fabric.name)
+        }
+    }
+}
+
+/// The program of an agent that is the user's own, ready to be started in this folder; `None` if
+/// the agent ships.
+pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<Command> {
+    let AgentKind::Run(words) = &agent.kind else { return None };
+    let (program, arguments) = words.split_first()?;
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    // Without a slash it is looked for in PATH.
+    let program = if program.contains('/') { folder.join(program) } else { program.into() };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder);
+    command.env(SOCKET_VARIABLE, socket).env(NAME_VARIABLE, &agent.name);
+    Some(command)
+}
+
+/// Runs agent `name` of a fabric until SIGTERM or SIGINT; answers with what it has counted. To be
+/// called while the process has one thread: others would take the signals.
+///
+/// # Errors
+/// No such agent, one that is a program of the user's own, a status socket that cannot be opened;
+/// and, unless it waits for its switch, no switch at the socket or one that refuses it.
+pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<AttachmentStatus> {
+    let setup = agent_of(fabric, name)?;
+    if setup.kind.build().is_none() {
+        bail!("agent {name} is a program of its own; expected a cache or a forwarder");
+    }
+    let signals = status::signals()?;
+    let server = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
+    let board = Arc::new(Board::new(name, setup.kind.name()));
+    let serve = {
+        let board = Arc::clone(&board);
+        move || status::serve(&board, &signals, server.as_ref())
+    };
+    let thread = std::thread::Builder::new().name("status".into()).spawn(serve);
+    let thread = thread.context("no thread for the status")?;
+    let outcome = keep(fabric, setup, options, &board);
+    board.end();
+    // It has nothing to answer but that it has ended.
+    let _ = thread.join();
+    outcome.map(|()| board.status())
+}
+
+/// Keeps an agent attached until it is to end.
+fn keep(fabric: &Fabric, setup: &AgentSetup, options: &AttachOptions, board: &Board) -> Result<()> {
+    let mut agent: Option<Watched<'_>> = None;
+    let mut pause = PAUSE_FIRST;
+    let mut waits = options.waits;
+    let mut logged = String::new();
+    while !board.is_to_end() {
+        let began = Instant::now();
+        let error = match Client::connect(&options.socket, &setup.name) {
+            Ok(mut client) => {
+                tracing::info!(agent = setup.name, "attached at {}", options.socket.display());
+                waits = true;
+                logged.clear();
+                let kept = agent.take().filter(|_| outlives_switch(&setup.kind));
+                let built = || setup.kind.build().map(|agent| Watched::new(agent, board));
+                let Some(kept) = kept.or_else(built) else { return Ok(()) };
+                match run(&mut client, agent.insert(kept), options.spin, board) {
+                    Ok(()) => return Ok(()),
+                    Err(error) => error,
+                }
+            }
+            Err(error) => error,
+        };
+        let why = explain::why(fabric, setup, &options.socket, &error);
+        if !waits {
+            bail!(why);
+        }
+        if why != logged {
+            tracing::warn!(agent = setup.name, "{why}; trying again");
+            logged = why;
+        }
+        if began.elapsed() > STABLE_AFTER {
+            pause = PAUSE_FIRST;
+        }
+        board.pause(pause);
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+    Ok(())
+}
+
+/// Runs an agent for as long as it is attached.
+fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) -> io::Result<()> {
+    agent.begin();
+    board.attached();
+    let ended = runner::run(client, agent, RunOptions { spin }, board.end_flag());
+    board.detached(agent.counted());
+    ended
+}
+
+/// Whether what an agent remembers is right after a time in which frames have passed it by.
+fn outlives_switch(kind: &AgentKind) -> bool {
+    match kind {
+        AgentKind::Forwarder(_) => true,
+        AgentKind::Cache(_) | AgentKind::Run(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent_port::handshake;
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+
+    const TEXT: &str = "name: a\ntopology: {ring: {switches: 3}}\nagents:\n\
+        - {name: vip, at: s2, forwarder: {address: 10.0.0.99, routes: [{to: 0.0.0.0/0}]}}\n\
+        - {name: own, at: s1, run: [sh, -c, 'echo $AXON_AGENT_NAME $AXON_AGENT_SOCKET; pwd']}\n\
+        - {name: beside, at: s1, run: [./agent]}\n";
+
+    fn fabric() -> Fabric {
+        axon_fabric::parse("a.yaml".as_ref(), TEXT).unwrap()
+    }
+
+    fn refused(name: &str, socket: &Path) -> String {
+        let options = AttachOptions::at(socket.to_owned());
+        format!("{:#}", attach(&fabric(), name, &options).unwrap_err())
+    }
+
+    #[test]
+    fn what_cannot_be_attached_is_refused_with_the_way_out() {
+        let folder = std::env::temp_dir().join(format!("axon-attach-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let socket = folder.join("vip.sock");
+        assert_eq!(refused("lb", &socket), "fabric a has no agent lb; it has vip own beside");
+        assert!(refused("own", &socket).contains("a program of its own"));
+        let none = refused("vip", &socket);
+        assert!(
+            none.contains("s2 listens there") && none.contains("`axon switch FILE s2`"),
+            "{none}"
+        );
+
+        let listener = UnixListener::bind(&socket).unwrap();
+        let switch = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.read_exact(&mut [0; handshake::HELLO_BYTES]).unwrap();
+            handshake::refuse(&stream, "user 7 may not attach agents here");
+        });
+        let why = refused("vip", &socket);
+        switch.join().unwrap();
+        assert!(why.contains("s2 refuses agent vip") && why.contains("user 7 may not"), "{why}");
+        let left = refused("vip", &socket);
+        assert!(left.contains("nobody listens"), "a socket that a dead switch has left: {left}");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_program_of_the_users_own_gets_its_socket_and_its_name() {
+        let fabric = fabric();
+        let (ships, own) = (&fabric.agents[0], &fabric.agents[1]);
+        assert!(own_program(ships, Path::new("/x"), Path::new("/")).is_none());
+        let output = own_program(own, Path::new("/x/own.sock"), Path::new("/")).unwrap().output();
+        assert_eq!(output.unwrap().stdout, b"own /x/own.sock\n/\n");
+        let beside = own_program(&fabric.agents[2], Path::new("/x"), Path::new("/lab")).unwrap();
+        assert_eq!(Path::new(beside.get_program()), Path::new("/lab/agent"));
+    }
+}

@@ -1,0 +1,161 @@
+//! The agents of the fabric file in a lab, each attached to a port of its switch. The agents of
+//! hosts, which bring DCB to them, are other daemons.
+
+use super::plan::AttachedPlan;
+use super::state::StateDir;
+use crate::agent_port::{AgentCounters, AgentStatus};
+use crate::attach::{self, AttachOptions};
+use crate::log;
+use crate::status::{NodeStatus, PortStatus, ask};
+use anyhow::{Context, Result, bail};
+use nix::unistd::setsid;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+
+/// An agent of the fabric file: whether it is attached, and what it and its port have counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AttachedAgent {
+    /// Its name in the fabric file.
+    pub agent: String,
+    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    pub kind: &'static str,
+    /// The port of its switch that it is for, such as `s1-p3`.
+    pub port: String,
+    /// Whether an agent is attached to that port now.
+    pub attached: bool,
+    /// How often its process was started again after it had ended with an error.
+    pub restarts: u32,
+    /// What the agent has counted itself, by name: see its file in `crates/agents`; null if its
+    /// process does not answer, or is a program of the user's own.
+    pub counters: Option<BTreeMap<String, u64>>,
+    /// What its port has counted; null if the switch does not answer.
+    pub port_counters: Option<AgentCounters>,
+}
+
+impl AttachedPlan {
+    /// What the port of this agent reports, if it is in the status of the switch.
+    fn found(&self, ports: &[PortStatus]) -> Option<AgentStatus> {
+        ports.iter().find(|port| port.name == self.port)?.agent.clone()
+    }
+
+    /// Whether the switch that answers at this socket has the agent at its port.
+    pub(super) fn is_at(&self, switch: &Path) -> bool {
+        let status = ask(switch).ok();
+        let port = status.and_then(|status| self.found(&status.ports));
+        port.is_some_and(|port| port.agent.is_some())
+    }
+}
+
+/// Runs an agent of a lab, from the inside.
+pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
+    let fabric = state.load_fabric()?;
+    let agent = attach::agent_of(&fabric, name)?;
+    let origin = state.origin()?;
+    let folder = origin.parent().unwrap_or(Path::new("/"));
+    setsid().context("a daemon has just been started and can lead a session")?;
+    if let Some(mut program) = attach::own_program(agent, &state.socket(name), folder) {
+        let error = program.exec();
+        bail!("agent {name}: cannot run {}: {error}", program.get_program().display());
+    }
+    // Its standard error is its log.
+    log::rotate(state.log(name));
+    tracing_subscriber::fmt().with_ansi(false).with_writer(log::writer).init();
+    let options = AttachOptions {
+        status_socket: Some(state.agent_status(name)),
+        waits: true,
+        ..AttachOptions::at(state.socket(name))
+    };
+    attach::attach(&fabric, name, &options).map(drop)
+}
+
+/// Asks all agents at once: each may take a tenth of a second.
+pub(super) fn status(
+    plan: &[AttachedPlan],
+    state: &StateDir,
+    nodes: &[NodeStatus],
+) -> Vec<AttachedAgent> {
+    let restarts = state.restarts();
+    let one = |agent: &AttachedPlan| {
+        let switch = nodes.iter().find(|node| node.name() == agent.switch);
+        let port = switch.and_then(NodeStatus::status);
+        let port = port.and_then(|status| agent.found(&status.ports));
+        let own = attach::ask(&state.agent_status(&agent.name)).ok();
+        AttachedAgent {
+            agent: agent.name.clone(),
+            kind: agent.kind,
+            port: agent.port.clone(),
+            attached: port.as_ref().is_some_and(|port| port.agent.is_some()),
+            restarts: restarts.get(&agent.name).copied().unwrap_or(0),
+            counters: own.map(|own| own.counters),
+            port_counters: port.map(|port| port.counters),
+        }
+    };
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = plan.iter().map(|agent| scope.spawn(move || one(agent))).collect();
+        asked.into_iter().filter_map(|asked| asked.join().ok()).collect()
+    })
+}
+
+/// A line for each agent.
+pub fn text(agents: &[AttachedAgent]) -> String {
+    let mut text = String::new();
+    for agent in agents {
+        let AttachedAgent { agent: name, kind, port, .. } = agent;
+        let state = if agent.attached { "attached" } else { "not attached" };
+        let mut parts = vec![state.to_owned()];
+        if agent.restarts > 0 {
+            parts.push(format!("restarts {}", agent.restarts));
+        }
+        if let Some(counted) = &agent.port_counters {
+            let AgentCounters { packets, forwarded, dropped, sent, .. } = counted;
+            parts.push(format!(
+                "packets {packets}, forwarded {forwarded}, dropped {dropped}, sent {sent}"
+            ));
+        }
+        let own: Vec<String> = agent.counters.iter().flatten().map(counted).collect();
+        let own = if own.is_empty() { String::new() } else { format!("; {}", own.join(", ")) };
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "agent {name} ({kind}) at {port}: {}{own}", parts.join(", "));
+    }
+    text
+}
+
+fn counted((name, count): (&String, &u64)) -> String {
+    format!("{name} {count}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_sees_whether_an_agent_is_attached_and_what_it_has_counted() {
+        let counters = AgentCounters { packets: 7, forwarded: 5, sent: 2, ..Default::default() };
+        let attached = AttachedAgent {
+            agent: "a1".into(),
+            kind: "cache",
+            port: "s1-p3".into(),
+            attached: true,
+            restarts: 1,
+            counters: Some([("hits".to_owned(), 2), ("misses".to_owned(), 5)].into()),
+            port_counters: Some(counters),
+        };
+        let gone = AttachedAgent {
+            agent: "own".into(),
+            kind: "run",
+            attached: false,
+            restarts: 0,
+            counters: None,
+            port_counters: None,
+            ..attached.clone()
+        };
+        assert_eq!(
+            text(&[attached, gone]),
+            "agent a1 (cache) at s1-p3: attached, restarts 1, packets 7, forwarded 5, dropped 0, \
+             sent 2; hits 2, misses 5\nagent own (run) at s1-p3: not attached\n"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! A program of the user's own as an agent: here it is this test.
+
+use super::{agent, down, up};
+use axon_agents::{Agent, Event, Outbox};
+use axon_linux::agent_port::client::Client;
+use axon_linux::agent_port::runner::{self, RunOptions};
+use axon_linux::attach::{NAME_VARIABLE, SOCKET_VARIABLE};
+use axon_linux::lab;
+use axon_wire::Time;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// The argument of the agent.
+const PART: &str = "own-agent";
+
+/// Sends everything on.
+struct Onward;
+
+impl Agent for Onward {
+    fn handle(&mut self, _: Time, event: Event<'_>, out: &mut dyn Outbox) {
+        if let Event::Packet(packet) = event {
+            out.forward(packet.handle);
+        }
+    }
+}
+
+/// Runs the agent, if this process is to be it.
+pub fn part() -> Option<ExitCode> {
+    if std::env::args().nth(1).as_deref() != Some(PART) {
+        return None;
+    }
+    let variable = |name| std::env::var_os(name).expect("its starter sets it");
+    let (socket, name) = (PathBuf::from(variable(SOCKET_VARIABLE)), variable(NAME_VARIABLE));
+    // Beside the fabric file.
+    assert!(Path::new(&name).with_extension("here").is_file(), "it was started elsewhere");
+    let mut client = loop {
+        match Client::connect(&socket, &name.to_string_lossy()) {
+            Ok(client) => break client,
+            Err(_) => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    let never = AtomicBool::new(false);
+    let ended = runner::run(&mut client, &mut Onward, RunOptions::default(), &never);
+    Some(ExitCode::from(u8::from(ended.is_err())))
+}
+
+pub fn is_started_and_attached() {
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let folder = root.with_extension("own");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join("mine.here"), "").expect("a file");
+    let program = std::env::current_exe().expect("a running program has a path");
+    // ICMP goes through the agent.
+    let text = format!(
+        "name: own-agent\nprogram: bridge\n\
+         topology: {{ listed: {{ switches: [s1], hosts: {{ h1: s1, h2: s1 }}, links: [] }} }}\n\
+         agents:\n- name: mine\n  at: s1\n  run: ['{}', {PART}]\n  \
+         select: [{{ ethertype: 0x0800, bytes: [{{ at: 23, value: '01' }}] }}]\n",
+        program.display()
+    );
+    std::fs::write(folder.join("fabric.yaml"), text).expect("a file");
+    let lab = up(&folder.join("fabric.yaml"));
+    let fabric = lab.fabric().expect("its file is there");
+    let pings = lab.ping(&fabric, &[(0, 1)], Duration::from_secs(30), || ()).expect("pings");
+    assert!(pings.iter().all(|ping| ping.rtt_ns.is_some()), "{pings:?}");
+    let agent = agent(&lab);
+    let port = agent.port_counters.expect("the switch answers");
+    assert!(agent.attached && agent.counters.is_none(), "{agent:?}");
+    assert!(port.packets >= 2 && port.forwarded == port.packets, "{port:?}");
+    down(&lab);
+    std::fs::remove_dir_all(&folder).expect("it is there");
+}
