@@ -284,6 +284,16 @@ fn who_probes_every_address_fills_neither_the_buffers_nor_the_neighbours() {
     assert_eq!(port.node.accounts().2, 0);
 }
 
+#[test]
+fn what_waits_for_an_address_that_is_asked_for_no_more_is_dropped() {
+    let mut port = router();
+    answer(&mut port, Span::from_secs(6), all_there);
+    (0..70).for_each(|number| drop(port.give(&packet_to([10, 0, 16, number], 9))));
+    let asked = (port.count("neighbours_asked"), port.count("neighbours_asked_gave_way"));
+    assert_eq!(asked, (64, 6));
+    assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (64, 6));
+}
+
 /// A TCP segment without data.
 fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
     let mut segment = [0; 20];
@@ -343,7 +353,7 @@ fn a_flood_of_syns_takes_no_connection_away_and_keeps_no_client_out() {
     assert_eq!((port.count("full"), port.count("client_full")), (0, 0));
     answer(&mut port, Span::from_secs(11), all_there);
     assert_eq!((port.count("connections"), port.count("connections_half_open")), (3, 0));
-    assert_eq!(port.give(&segment(&backend, ACK, 100, 8)).len(), 1, "the first one lives");
+    assert_eq!(port.give(&segment(&backend, ACK, 100, 8)).len(), 1, "the first one is there");
     let ended = ["half_open_gave_way", "half_open_ended", "connections_ended", "connections"];
     let ended: u64 = ended.iter().map(|name| port.count(name)).sum();
     assert_eq!(ended, port.count("connections_opened"), "each one is accounted for");
