@@ -326,6 +326,9 @@ mod tests {
         assert_eq!((stage(&all, port), all.half_open()), (ESTABLISHED, 39));
         open(&mut all, NOW, other(5001));
         all.passed(NOW, first[0], Side::Client, Flags { rst: true, ..Flags::default() });
+        all.close(first[1]);
+        open(&mut all, NOW, other(5002));
+        assert_eq!(all.half_open(), 40);
         all.passed(NOW, first[0], Side::Client, syn());
         assert_eq!((stage(&all, first[0]), all.half_open()), (Stage::NEW, 40));
         // The whole table may be established; then there is no room.

@@ -251,6 +251,12 @@ fn a_silent_next_hop_takes_three_buffers_and_holds_up_no_other_packet() {
     }
     assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (3, 2));
     assert_eq!(port.dropped.len(), before + 2, "the oldest ones");
+    // Of one that does answer the latest go on, in their order.
+    (11..16).for_each(|ttl| drop(port.give(&packet_to([10, 0, 5, 3], ttl))));
+    let sent = port.sent.len();
+    answer(&mut port, Span::from_millis(200), all_there);
+    let sent: Vec<_> = port.sent[sent..].iter().filter(|frame| frame[12..14] == [8, 0]).collect();
+    assert!(sent.into_iter().eq(&[12, 13, 14].map(|ttl| packet_to_by([10, 0, 5, 3], ttl, 3))));
     // More than the port has buffers.
     for _ in 0..1000 {
         assert_eq!(port.give(&packet_to([10, 0, 5, 1], 9)), [packet_to_by([10, 0, 5, 1], 8, 1)]);
