@@ -26,10 +26,10 @@ pub struct Attached<P> {
 /// agent brings, so that these do not displace the others.
 ///
 /// A buffer in use is never given to another payload: one whose payload the agent has neither sent
-/// nor released, or with a pending transfer. Allocation goes on round the ring past it. When all are
-/// in use the caller gets [`Full`] and waits, or drops the frame and counts that. Only a payload
-/// that was sent and kept ([`OnSent::Keep`](crate::OnSent::Keep)) makes room for another one by
-/// itself.
+/// nor released, or with a pending transfer. Allocation goes on round the ring past it. When all
+/// are in use the caller gets [`Full`] and waits, or drops the frame and counts that. Only a
+/// payload that was sent and kept ([`OnSent::Keep`](crate::OnSent::Keep)) makes room for another
+/// one by itself.
 ///
 /// **Whole operations** ([`receive`](PayloadCache::receive), [`send`](PayloadCache::send)) are for
 /// a runtime where a frame changes hands at once. Where transfers take time, as DMA does, there

@@ -41,8 +41,8 @@ impl Handle {
         Handle(generation << INDEX_BITS | index as u64)
     }
 
-    /// The number of its payload buffer in the cache, which there may not be: the low 16 bits. Those
-    /// for frames that come in are before those of the send segment.
+    /// The number of its payload buffer in the cache, which there may not be: the low 16 bits.
+    /// Those for frames that come in are before those of the send segment.
     pub const fn number(self) -> usize {
         self.0 as usize & BUFFERS_MAX
     }

@@ -2,8 +2,8 @@
 //!
 //! The next buffer is the first one on the ring that is not in use. Where the agent decides on
 //! payloads in the order in which they came, that is the one that was given away longest ago, as in
-//! the paper, and one that is kept stays for as long as possible. A payload that is held for long is
-//! passed: it takes one buffer, and holds up nobody. The ring is full when all buffers are in use.
+//! the paper, and one that is kept stays for as long as possible. A payload that is held for long
+//! is passed: it takes one buffer, and holds up nobody. The ring is full when all are in use.
 
 use crate::buffer::{Buffer, State};
 use crate::free::Free;

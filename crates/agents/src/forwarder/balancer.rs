@@ -44,8 +44,8 @@ pub struct BalancerConfig {
     /// How long a connection may be idle. RFC 4787 REQ-5 recommends five minutes for UDP; RFC 5382
     /// REQ-5 asks for two hours and four minutes for TCP.
     pub idle: Span,
-    /// Connections at most, 1 to 64,511. Of these a quarter may be half-open, and one client address
-    /// may have a sixteenth, but at least 16.
+    /// Connections at most, 1 to 64,511. Of these a quarter may be half-open, and one client
+    /// address may have a sixteenth, but at least 16.
     pub connections_max: usize,
 }
 

@@ -1,7 +1,7 @@
 //! The connections of a load balancer: which client and which backend each port of it stands for.
 //!
 //! **In plain English.** A connection is *half-open* until its client has shown that it is there.
-//! Anyone can begin one under any address, so half-open ones live for a short time, have a quarter
+//! Anyone can begin one under any address, so half-open ones last for a short time, have a quarter
 //! of the table, and the oldest one gives way to a new one: a client that is there goes on long
 //! before. An *established* one ends when it is idle for as long as is configured, and gives way to
 //! none. One that a side has closed ends sooner, and one that both have, or that is reset, soon.
@@ -22,7 +22,7 @@ pub use super::table::PORTS as CONNECTIONS_MAX;
 use super::table::{Client, Connection, Entry, Table};
 use axon_wire::{MacAddr, Span, Time};
 
-/// How long a half-open connection of TCP lives.
+/// How long a half-open connection of TCP lasts.
 const HALF_OPEN: Span = Span::from_secs(10);
 /// How long a flow of UDP may be idle before its client has sent again.
 const UDP_HALF_OPEN: Span = Span::from_secs(30);
@@ -122,7 +122,7 @@ impl Connections {
         }
         let port = self.table.free_port();
         let connection = Connection { client, mac, backend, port };
-        let ends_at = now + self.life(Stage::NEW);
+        let ends_at = now + self.lasts(Stage::NEW);
         self.table.insert(Entry { connection, stage: Stage::NEW, ends_at });
         Ok(connection)
     }
@@ -133,15 +133,15 @@ impl Connections {
     }
 
     /// How long a connection may be idle.
-    fn life(&self, stage: Stage) -> Span {
-        let life = match stage {
+    fn lasts(&self, stage: Stage) -> Span {
+        let span = match stage {
             Stage::HalfOpen { .. } if self.is_tcp => HALF_OPEN,
             Stage::HalfOpen { .. } => UDP_HALF_OPEN,
             Stage::Established { closed: [false, false] } => self.idle,
             Stage::Established { .. } => CLOSING,
             Stage::Closed => CLOSED,
         };
-        life.min(self.idle)
+        span.min(self.idle)
     }
 
     /// A packet of a connection passes.
@@ -158,7 +158,7 @@ impl Connections {
             oldest.into_iter().for_each(|oldest| self.give_way(oldest));
         }
         let stays = self.is_tcp && stage.is_half_open() && !begins;
-        let ends_at = if stays { entry.ends_at } else { now + self.life(stage) };
+        let ends_at = if stays { entry.ends_at } else { now + self.lasts(stage) };
         self.table.update(port, stage, ends_at);
     }
 
@@ -236,7 +236,7 @@ mod tests {
         all.table.get(port).unwrap().stage
     }
 
-    fn life(all: &Connections, port: u16) -> Span {
+    fn lasts(all: &Connections, port: u16) -> Span {
         all.table.get(port).unwrap().ends_at.since(NOW)
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let mut all = tcp(100);
         let port = open(&mut all, NOW, client(1));
         let later = NOW + Span::from_secs(9);
-        // Nothing that a client can send blindly, nor what repeats, makes it live for longer.
+        // Nothing that a client can send blindly, nor what repeats, makes it last for longer.
         all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
         all.passed(later, port, Side::Client, syn());
         all.passed(later, port, Side::Backend, syn_ack());
@@ -269,9 +269,9 @@ mod tests {
         }
         all.passed(later, port, Side::Client, Flags::default());
         all.passed(later, port, Side::Backend, ack(1));
-        assert_eq!((life(&all, port), all.half_open()), (HALF_OPEN, 1));
+        assert_eq!((lasts(&all, port), all.half_open()), (HALF_OPEN, 1));
         all.passed(later, port, Side::Client, ack(ISN.wrapping_add(1)));
-        assert_eq!((life(&all, port), all.half_open()), (Span::from_secs(9) + IDLE, 0));
+        assert_eq!((lasts(&all, port), all.half_open()), (Span::from_secs(9) + IDLE, 0));
         let port = open(&mut all, NOW, client(2));
         all.timeout(NOW + HALF_OPEN);
         assert_eq!((all.of_port(port), all.ended.half_open), (None, 1));
@@ -283,11 +283,11 @@ mod tests {
         let port = open(&mut all, NOW, client(1));
         let later = NOW + Span::from_secs(5);
         all.passed(later, port, Side::Client, Flags::default());
-        assert_eq!(life(&all, port), Span::from_secs(5) + UDP_HALF_OPEN, "it is not idle");
+        assert_eq!(lasts(&all, port), Span::from_secs(5) + UDP_HALF_OPEN, "it is not idle");
         all.passed(NOW, port, Side::Backend, Flags::default());
-        assert_eq!((life(&all, port), all.half_open()), (UDP_HALF_OPEN, 1));
+        assert_eq!((lasts(&all, port), all.half_open()), (UDP_HALF_OPEN, 1));
         all.passed(NOW, port, Side::Client, Flags::default());
-        assert_eq!((life(&all, port), all.half_open()), (IDLE, 0));
+        assert_eq!((lasts(&all, port), all.half_open()), (IDLE, 0));
     }
 
     #[test]
@@ -298,7 +298,7 @@ mod tests {
         let ends = |all: &mut Connections, flags: &[(Side, Flags)]| {
             let port = establish(all, NOW, client(1));
             flags.iter().for_each(|&(side, flags)| all.passed(NOW, port, side, flags));
-            let after = (life(all, port), all.half_open());
+            let after = (lasts(all, port), all.half_open());
             all.close(port);
             after
         };
@@ -326,6 +326,9 @@ mod tests {
         assert_eq!((stage(&all, port), all.half_open()), (ESTABLISHED, 39));
         open(&mut all, NOW, other(5001));
         all.passed(NOW, first[0], Side::Client, Flags { rst: true, ..Flags::default() });
+        all.close(first[1]);
+        open(&mut all, NOW, other(5002));
+        assert_eq!(all.half_open(), 40);
         all.passed(NOW, first[0], Side::Client, syn());
         assert_eq!((stage(&all, first[0]), all.half_open()), (Stage::NEW, 40));
         // The whole table may be established; then there is no room.

@@ -13,6 +13,7 @@ mod table;
 
 use crate::agent::{Agent, Counters, Event, Outbox};
 use crate::packet::Ipv4;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_cache::Handle;
 use axon_wire::{MacAddr, Time};
@@ -54,7 +55,7 @@ pub struct ForwarderConfig {
 
 #[derive(Debug)]
 enum Work {
-    Balancer(Balancer),
+    Balancer(Box<Balancer>),
     Router(Router),
 }
 
@@ -76,7 +77,7 @@ impl Forwarder {
             Role::Balancer(config) => {
                 let balancer = Balancer::new(config);
                 balancer.backends().for_each(|backend| neighbours.watch(backend));
-                Work::Balancer(balancer)
+                Work::Balancer(Box::new(balancer))
             }
             Role::Router(routes) => Work::Router(Router::new(mac, address, &routes)),
         };

@@ -1,8 +1,8 @@
 //! A plain IPv4 router on one port (RFC 1812): longest prefix, TTL, the MAC of the next hop.
 //!
 //! While the next hop is asked for, the agent holds the packet: its payload waits in the switch's
-//! buffer, not here. So few packets may wait, for one next hop and in all; of more than may, the one
-//! that has waited for longest is dropped (RFC 1122 section 2.3.2.2 asks to save the latest).
+//! buffer, not here. So few packets may wait, for one next hop and in all; of more than may, the
+//! one that has waited for longest is dropped (RFC 1122 section 2.3.2.2 asks to save the latest).
 
 use super::neighbours::{Known, Neighbours};
 use super::rewrite;

@@ -1,4 +1,4 @@
-//! Where a connection is in its life, by what its packets say.
+//! How far a connection has come, by what its packets say.
 //!
 //! The client of a TCP connection is there when it knows the sequence number in the backend's SYN:
 //! who sends under another's address does not. UDP has nothing of the kind.
@@ -26,7 +26,7 @@ pub(super) struct Flags {
     pub acknowledged: Option<u32>,
 }
 
-/// Where a connection is in its life.
+/// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Nobody knows whether its client is there.

@@ -26,7 +26,7 @@ pub(super) struct Connection {
     pub port: u16,
 }
 
-/// A connection and where it is in its life.
+/// A connection and how far it has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub connection: Connection,
@@ -42,7 +42,7 @@ pub(super) struct Table {
     /// How many each address has.
     of_address: BTreeMap<Ipv4Addr, usize>,
     order: BTreeSet<(Time, u16)>,
-    /// The half-open ones, and the same by address. All live for equally long, so the one that ends
+    /// The half-open ones, and the same by address. All last for equally long, so the one that ends
     /// first is the oldest.
     half_open: BTreeSet<(Time, u16)>,
     half_open_of: BTreeSet<(Ipv4Addr, Time, u16)>,

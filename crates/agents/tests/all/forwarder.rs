@@ -251,6 +251,12 @@ fn a_silent_next_hop_takes_three_buffers_and_holds_up_no_other_packet() {
     }
     assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (3, 2));
     assert_eq!(port.dropped.len(), before + 2, "the oldest ones");
+    // Of one that does answer the latest go on, in their order.
+    (11..16).for_each(|ttl| drop(port.give(&packet_to([10, 0, 5, 3], ttl))));
+    let sent = port.sent.len();
+    answer(&mut port, Span::from_millis(200), all_there);
+    let sent: Vec<_> = port.sent[sent..].iter().filter(|frame| frame[12..14] == [8, 0]).collect();
+    assert!(sent.into_iter().eq(&[12, 13, 14].map(|ttl| packet_to_by([10, 0, 5, 3], ttl, 3))));
     // More than the port has buffers.
     for _ in 0..1000 {
         assert_eq!(port.give(&packet_to([10, 0, 5, 1], 9)), [packet_to_by([10, 0, 5, 1], 8, 1)]);
@@ -282,6 +288,16 @@ fn who_probes_every_address_fills_neither_the_buffers_nor_the_neighbours() {
     answer(&mut port, Span::from_secs(4), all_there);
     assert_eq!((port.count("waiting"), port.count("neighbours_asked")), (0, 0));
     assert_eq!(port.node.accounts().2, 0);
+}
+
+#[test]
+fn what_waits_for_an_address_that_is_asked_for_no_more_is_dropped() {
+    let mut port = router();
+    answer(&mut port, Span::from_secs(6), all_there);
+    (0..70).for_each(|number| drop(port.give(&packet_to([10, 0, 16, number], 9))));
+    let asked = (port.count("neighbours_asked"), port.count("neighbours_asked_gave_way"));
+    assert_eq!(asked, (64, 6));
+    assert_eq!((port.count("waiting"), port.count("waiting_gave_way")), (64, 6));
 }
 
 /// A TCP segment without data.
@@ -343,7 +359,7 @@ fn a_flood_of_syns_takes_no_connection_away_and_keeps_no_client_out() {
     assert_eq!((port.count("full"), port.count("client_full")), (0, 0));
     answer(&mut port, Span::from_secs(11), all_there);
     assert_eq!((port.count("connections"), port.count("connections_half_open")), (3, 0));
-    assert_eq!(port.give(&segment(&backend, ACK, 100, 8)).len(), 1, "the first one lives");
+    assert_eq!(port.give(&segment(&backend, ACK, 100, 8)).len(), 1, "the first one is there");
     let ended = ["half_open_gave_way", "half_open_ended", "connections_ended", "connections"];
     let ended: u64 = ended.iter().map(|name| port.count(name)).sum();
     assert_eq!(ended, port.count("connections_opened"), "each one is accounted for");

@@ -134,3 +134,34 @@ impl Listener {
 fn event(token: u64) -> EpollEvent {
     EpollEvent::new(EpollFlags::EPOLLIN, token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::epoll::{EpollCreateFlags, EpollTimeout};
+    use std::io::Write;
+
+    #[test]
+    fn while_the_socket_is_left_alone_nobody_is_accepted_and_nothing_wakes_the_port() {
+        let path = std::env::temp_dir().join(format!("axon-listener-{}", std::process::id()));
+        let longest = Span::from_secs(3600);
+        let setup = AgentPortSetup { backoff_max: longest, ..AgentPortSetup::at(&path) };
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let mut listener = Listener::open(&setup, &epoll).unwrap();
+        let events = || epoll.wait(&mut [EpollEvent::empty(); 8], EpollTimeout::ZERO);
+        let mut first = UnixStream::connect(&path).unwrap();
+        assert_eq!(events(), Ok(1));
+        listener.accept(Time::ZERO, &epoll);
+        assert!(listener.greet().is_none(), "it has said nothing yet");
+        // The last of these waits is an hour.
+        (0..30).for_each(|_| listener.broken(Time::ZERO, &epoll));
+        first.write_all(&handshake::hello("first")).unwrap();
+        let _second = UnixStream::connect(&path).unwrap();
+        assert_eq!((events(), listener.waits), (Ok(0), 30));
+        listener.resume(&epoll);
+        assert_eq!(events(), Ok(2));
+        let (_, greeted) = listener.greet().unwrap();
+        assert_eq!(greeted, Ok(("first".to_owned(), std::process::id() as i32)));
+        std::fs::remove_file(&path).unwrap();
+    }
+}

@@ -230,8 +230,8 @@ impl Session {
         Ok(())
     }
 
-    /// Carries out up to `answers_max` answers, fewer if they copy much; frames that leave the agent
-    /// go to `out`.
+    /// Carries out up to `answers_max` answers, fewer if they copy much; frames that leave the
+    /// agent go to `out`.
     pub(super) fn answers(
         &mut self,
         now: Time,

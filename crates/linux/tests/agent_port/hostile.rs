@@ -10,7 +10,9 @@ use axon_linux::agent_port::layout::{
 };
 use axon_linux::agent_port::{AgentPortSetup, PayloadMode};
 use axon_linux::port::Port;
-use axon_wire::{Frame, Span};
+use axon_wire::mac_control::{MacControl, Pfc, Quanta};
+use axon_wire::priority::PrioritySet;
+use axon_wire::{Frame, MacAddr, Span};
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -140,6 +142,77 @@ fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() {
     }
 }
 
+/// A head is made longer in front of a payload that fills the longest frame, and a payload brought
+/// behind a head.
+#[test]
+fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
+    for payload in [PayloadMode::Cached, PayloadMode::Copied] {
+        let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
+        let mut rogue = Rogue::attach(&mut switch);
+        let longest = rogue.layout.buffer_bytes;
+        for (number, kind) in [Kind::Forward, Kind::Replace].into_iter().enumerate() {
+            switch.give(&numbered(1, longest));
+            let given = rogue.given(2 * number);
+            let answer = Descriptor {
+                chunk: given.chunk,
+                head_bytes: given.head_bytes + 1,
+                bytes: longest as u32,
+                ..Descriptor::new(kind, given.handle)
+            };
+            rogue.answer(answer);
+            assert!(switch.take().is_empty(), "{payload:?} {kind:?}");
+            // One byte less is sent.
+            switch.give(&numbered(1, longest));
+            let given = rogue.given(2 * number + 1);
+            let head_bytes = if kind == Kind::Forward { given.head_bytes } else { 0 };
+            let (chunk, handle) = (given.chunk, given.handle);
+            rogue.answer(Descriptor { chunk, head_bytes, handle, ..answer });
+            let lengths: Vec<usize> = bytes(&switch.take()).iter().map(Vec::len).collect();
+            assert_eq!(lengths, [longest], "{payload:?} {kind:?}");
+        }
+        let status = switch.port.agent_status();
+        assert_eq!((status.counters.answers_refused, status.counters.forwarded), (2, 2));
+        assert_eq!((switch.port.room(), switch.port.carrier()), (4, Some(true)));
+    }
+}
+
+#[test]
+fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
+    for payload in [PayloadMode::Cached, PayloadMode::Copied] {
+        let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
+        let rogue = Rogue::attach(&mut switch);
+        let longest = rogue.layout.buffer_bytes;
+        assert_eq!(switch.give(&numbered(1, longest + 1)).len(), 1, "it comes back");
+        assert_eq!((switch.port.counters().tx_refused, switch.port.room()), (1, 4));
+        assert_eq!(switch.port.agent_status().counters.packets, 0);
+    }
+}
+
+#[test]
+fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
+    let mut switch = Switch::with(|setup| setup.buffers = 4);
+    let mut rogue = Rogue::attach(&mut switch);
+    switch.give(&numbered(1, 300));
+    switch.give(&numbered(2, 300));
+    let Descriptor { chunk, handle, .. } = rogue.given(0);
+    let fetch = Descriptor { chunk, ..Descriptor::new(Kind::Fetch, handle) };
+    let parts = [(0, 1000, 300), (100, 1000, 200), (300, 1, 0), (u32::MAX, 1500, 0)];
+    for (slot, (offset, bytes, expected)) in (2..).zip(parts) {
+        rogue.answer(Descriptor { offset, bytes, ..fetch });
+        switch.take();
+        let part = rogue.given(slot);
+        assert_eq!((part.kind, part.handle, part.bytes), (Kind::Payload, handle, expected));
+    }
+    assert_eq!(switch.port.agent_status().counters.fetched, 4);
+    // With the chunk of another packet there is nothing.
+    let other = rogue.given(1).chunk;
+    rogue.answer(Descriptor { chunk: other, bytes: 300, ..fetch });
+    switch.take();
+    assert_eq!(rogue.given(6).bytes, 0);
+    let counters = switch.port.agent_status().counters;
+    assert_eq!((counters.fetched, counters.answers_refused), (4, 1));
+}
+
 /// Random words in both rings and cursors, under load: no panic, and nothing leaves the switch but
 /// what came in, with heads that the agent wrote.
 #[test]
@@ -254,6 +327,37 @@ fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused() {
     assert!(switch.take().is_empty());
     assert!(switch.port.agent_status().counters.answers_refused > 0);
     assert_eq!(switch.port.carrier(), Some(true), "it reads, so it is only slow");
+}
+
+#[test]
+fn an_agent_that_reads_some_packets_and_then_no_more_is_detached() {
+    let mut switch = Switch::with(impatient);
+    let rogue = Rogue::attach(&mut switch);
+    (0..2).for_each(|number| drop(switch.give(&numbered(number, 300))));
+    rogue.memory.word(TO_AGENT_HEAD).store(1, Ordering::Release);
+    switch.until(|port| port.agent_status().cache.expired + port.agent_status().counters.lost == 2);
+    switch.until(|port| port.carrier() == Some(false));
+    assert_eq!(switch.port.agent_status().counters.broken, 1);
+    is_whole_again(&mut switch, "it has read one of two");
+}
+
+#[test]
+fn while_a_port_is_paused_no_packet_expires() {
+    let mut switch = Switch::with(impatient);
+    let _agent = switch.client();
+    switch.give(&numbered(1, 300));
+    let pfc = |time| {
+        let pfc = Pfc::of(PrioritySet::from_bits(8), Quanta(time));
+        MacControl::Pfc(pfc).emit(MacAddr([2; 6]))
+    };
+    switch.give(&pfc(0xffff));
+    let began = Instant::now();
+    // More than it may be held for.
+    switch.until(|_| began.elapsed().as_millis() > 60);
+    assert_eq!((switch.port.agent_status().cache.expired, switch.port.carrier()), (0, Some(true)));
+    switch.give(&pfc(0));
+    switch.until(|port| port.carrier() == Some(false));
+    assert_eq!(switch.port.agent_status().cache.expired, 1);
 }
 
 #[test]

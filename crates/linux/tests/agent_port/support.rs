@@ -28,10 +28,15 @@ pub struct Switch {
 impl Switch {
     /// One with these settings, at a socket of its own, where the next agent is attached at once.
     pub fn with(change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
+        Switch::named("s1-p1", change)
+    }
+
+    /// The same with another name in the log.
+    pub fn named(name: &str, change: impl FnOnce(&mut AgentPortSetup)) -> Switch {
         let mut setup = AgentPortSetup::at(&socket());
         setup.backoff_max = Span::ZERO;
         change(&mut setup);
-        let port = AgentPort::open("s1-p1", &setup).expect("a port");
+        let port = AgentPort::open(name, &setup).expect("a port");
         Switch { port, pool: Pool::default(), setup }
     }
 
