@@ -150,9 +150,10 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
         let mut rogue = Rogue::attach(&mut switch);
         let longest = rogue.layout.buffer_bytes;
-        for (number, kind) in [Kind::Forward, Kind::Replace].into_iter().enumerate() {
+        // The buffer of what replaces comes back between the two packets.
+        for (kind, slots) in [(Kind::Forward, [0, 1]), (Kind::Replace, [2, 4])] {
             switch.give(&numbered(1, longest));
-            let given = rogue.given(2 * number);
+            let given = rogue.given(slots[0]);
             let answer = Descriptor {
                 chunk: given.chunk,
                 head_bytes: given.head_bytes + 1,
@@ -163,7 +164,7 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
             assert!(switch.take().is_empty(), "{payload:?} {kind:?}");
             // One byte less is sent.
             switch.give(&numbered(1, longest));
-            let given = rogue.given(2 * number + 1);
+            let given = rogue.given(slots[1]);
             let head_bytes = if kind == Kind::Forward { given.head_bytes } else { 0 };
             let (chunk, handle) = (given.chunk, given.handle);
             rogue.answer(Descriptor { chunk, head_bytes, handle, ..answer });
