@@ -1,13 +1,14 @@
 //! Runs an agent of the fabric file at its port of a switch, in a process of its own.
 //!
 //! When the switch goes, the agent waits for it and is attached again: after 50 ms, and then after
-//! twice the pause each time, up to 2 s. A forwarder keeps its connections meanwhile. A cache begins
-//! again with nothing, for it has seen no writes while it was away.
+//! twice the pause each time, up to 2 s. A forwarder keeps its connections meanwhile. A cache
+//! begins again with nothing, for it has seen no writes while it was away.
 //!
 //! The agent of a host, which brings DCB to it, is another thing: see [`crate::agent`].
 
 mod board;
 mod explain;
+mod serve;
 mod status;
 mod watched;
 
@@ -101,12 +102,12 @@ pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<At
     if setup.kind.build().is_none() {
         bail!("agent {name} is a program of its own; expected a cache or a forwarder");
     }
-    let signals = status::signals()?;
+    let signals = serve::signals()?;
     let server = options.status_socket.as_deref().map(StatusServer::open).transpose()?;
     let board = Arc::new(Board::new(name, setup.kind.name()));
     let serve = {
         let board = Arc::clone(&board);
-        move || status::serve(&board, &signals, server.as_ref())
+        move || serve::serve(&board, &signals, server.as_ref())
     };
     let thread = std::thread::Builder::new().name("status".into()).spawn(serve);
     let thread = thread.context("no thread for the status")?;
