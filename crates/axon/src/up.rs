@@ -14,8 +14,8 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 every switch has a path to the controller, and the addresses of \
-    hosts are known, or every program is ready; and every agent is attached; 1 not so in time: the lab is ended again; 2 it \
-    could not be started, or wrong usage; 130 interrupted"
+    hosts are known, or every program is ready; and every agent is attached; 1 not so in time: \
+    the lab is ended again; 2 it could not be started, or wrong usage; 130 interrupted"
 )]
 pub struct Arguments {
     /// The fabric file

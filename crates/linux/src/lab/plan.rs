@@ -274,3 +274,28 @@ impl Plan {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Machine;
+
+    #[test]
+    fn a_switch_with_agents_is_planned_as_its_daemon_chooses_and_hosts_send_what_it_can_carry() {
+        let text = "name: a\ntopology: {ring: {switches: 3}}\n\
+            agents: [{name: lb, at: s2-p7, run: [lb]}]\n";
+        let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
+        let options = UpOptions { machine: Some(Machine::ABLE), ..UpOptions::default() };
+        let chosen = options.dataplanes(&fabric).unwrap();
+        let carriers: Vec<Carrier> = chosen.iter().map(|choice| choice.carrier).collect();
+        assert_eq!(carriers, [Carrier::Tc, Carrier::Full, Carrier::Tc]);
+        assert!(chosen[1].why.contains("agent ports"), "{}", chosen[1].why);
+        let plan = Plan::of(&fabric, &options).unwrap();
+        let (name, switch, port) = ("lb".into(), "s2".into(), "s2-p7".into());
+        assert_eq!(plan.attached, [AttachedPlan { name, kind: "run", switch, port }]);
+        assert!(plan.hosts.iter().all(|host| host.offloads == Offloads::Finished));
+        // Bridges have no agent ports.
+        let plan = Plan::of(&fabric, &UpOptions { bridges: true, ..options }).unwrap();
+        assert_eq!(plan.attached, []);
+    }
+}

@@ -1,5 +1,5 @@
-//! Agents of the fabric file in a lab, as `axon up` starts them: attached to their switches, started
-//! again when they are killed, and carrying the traffic of real programs.
+//! Agents of the fabric file in a lab, as `axon up` starts them: attached to their switches,
+//! started again when they are killed, and carrying the traffic of real programs.
 //!
 //! Like the lab's, this test is a program of its own. It is also the program of an agent that the
 //! fabric file names.

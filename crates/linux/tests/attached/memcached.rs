@@ -1,8 +1,8 @@
 //! The cache of scenarios/agent-memcached.yaml between a real memcached and its clients.
 //!
 //! Hit ratios are asked for by a client of ours, `memcached.py`, which follows the protocol of
-//! memcached: the clients of libmemcached do not read by UDP, and its `memcaslap`, which does, has no
-//! hit ratio to ask for. Both are run, too.
+//! memcached: the clients of libmemcached do not read by UDP, and its `memcaslap`, which does, has
+//! no hit ratio to ask for. Both are run, too.
 
 use super::{agent, down, output, scenario, until, up};
 use crate::support::needs;
@@ -54,7 +54,7 @@ fn saved(lab: &Lab, percent: u64) -> f64 {
     let [server, client] = [0, 1].map(|end| after[end] - before[end]);
     let saved = 1.0 - server as f64 / client as f64;
     println!(
-        "memcached, {REQUESTS} requests, asked hit ratio {percent} %: {client} bytes to the client, \
+        "memcached, {REQUESTS} requests, hit ratio {percent} %: {client} bytes to the client, \
          {server} from the server, saved {:.2} %; {} repeated",
         100.0 * saved,
         again.trim()
