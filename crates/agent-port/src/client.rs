@@ -26,6 +26,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// How long a switch may take to answer. A port that has had too much of its agents leaves them
+/// alone for a second at most.
+const ANSWER_MAX: Duration = Duration::from_secs(2);
+
 /// A packet that the agent holds.
 #[derive(Clone, Copy)]
 struct Held {
@@ -95,12 +99,21 @@ impl Client {
     /// Attaches an agent of this name, at most 48 bytes, at the socket of an agent port.
     ///
     /// # Errors
-    /// What `connect(2)` answers, or why the switch refuses the agent.
+    /// What `connect(2)` answers, or why the switch refuses the agent; `TimedOut` if it has not
+    /// answered within two seconds.
     pub fn connect(socket: &Path, name: &str) -> io::Result<Client> {
         let mut stream = UnixStream::connect(socket)?;
         stream.write_all(&handshake::hello(name))?;
+        stream.set_read_timeout(Some(ANSWER_MAX))?;
+        let late = |error: io::Error| match error.kind() {
+            ErrorKind::WouldBlock => {
+                let why = format!("the switch has not answered within {ANSWER_MAX:?}");
+                io::Error::new(ErrorKind::TimedOut, why)
+            }
+            _ => error,
+        };
         let Shared { memory_bytes, memory: memory_fd, agent_bell, switch_bell } =
-            handshake::parse_answer(&stream)?;
+            handshake::parse_answer(&stream).map_err(late)?;
         let memory = Memory::open(memory_fd.as_fd(), memory_bytes)?;
         let invalid = |why: String| io::Error::new(ErrorKind::InvalidData, why);
         let mut header = [0; HEADER_WORDS_END];

@@ -37,6 +37,7 @@ impl Session {
                     // There is no room before it: the payload has to move, once.
                     let payload = &frame.bytes()[copied_bytes..];
                     self.copied_bytes += payload.len();
+                    payloads.counters.moved_bytes += payload.len() as u64;
                     let moved = pool.filled(head_bytes + payload.len(), |bytes| {
                         bytes[head_bytes..].copy_from_slice(payload);
                     });

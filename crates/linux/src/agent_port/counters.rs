@@ -35,6 +35,9 @@ pub struct AgentCounters {
     pub lost: u64,
     /// Bytes of frames that the switch has copied to agents.
     pub copied_to_agent_bytes: u64,
+    /// Bytes of payloads that the switch had to move, as an agent made the head longer than there
+    /// is room before the frame.
+    pub moved_bytes: u64,
     /// Bytes of frames that the switch has copied from agents.
     pub copied_from_agent_bytes: u64,
 }

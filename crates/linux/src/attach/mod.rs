@@ -87,6 +87,8 @@ pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<C
     let program = if program.contains('/') { folder.join(program) } else { program.into() };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
+    // It does not start where this process is.
+    let socket = std::path::absolute(socket).unwrap_or_else(|_| socket.to_owned());
     command.env(SOCKET_VARIABLE, socket).env(NAME_VARIABLE, &agent.name);
     Some(command)
 }

@@ -9,8 +9,8 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// How long an agent may take to end. One that waits for a switch that does not answer does not.
-const END_MAX: Duration = Duration::from_secs(1);
+/// How long an agent may take to end: longer than it waits for a switch that does not answer.
+const END_MAX: Duration = Duration::from_secs(3);
 /// Between looks at whether the agent has ended, in milliseconds.
 const LOOK_MS: u16 = 100;
 
@@ -35,7 +35,7 @@ pub(super) fn serve(board: &Board, signals: &SignalFd, server: Option<&StatusSer
         if woken[0] && signals.read_signal().is_ok_and(|signal| signal.is_some()) {
             board.ask_to_end();
             if !board.ends_within(END_MAX) {
-                tracing::warn!("the switch does not answer; ended without it");
+                tracing::warn!("the agent does not end; what it has counted is lost");
                 std::process::exit(0);
             }
             return;

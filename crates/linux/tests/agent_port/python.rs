@@ -6,7 +6,7 @@ use crate::support::{LIMIT, Switch, bytes, numbered, socket};
 use axon_agents::packet::{Ends, udp};
 use axon_external::Interpreter;
 use axon_linux::agent_port::PayloadMode;
-use axon_linux::agent_port::live::throughput::Bench;
+use axon_linux::agent_port::live::throughput::{Arrival, Bench};
 use axon_linux::port::Port;
 use axon_wire::{FrameBuf, MacAddr, Span};
 use std::io::Read;
@@ -286,7 +286,7 @@ fn a_live_switch_carries_frames_through_an_agent_in_python() {
     let Some(python) = interpreter() else { return };
     for mode in [PayloadMode::Cached, PayloadMode::Copied] {
         let socket = socket();
-        let mut bench = Bench::new(&socket, mode, 1500).unwrap();
+        let mut bench = Bench::new(&socket, mode, Arrival::Socket, 1500).unwrap();
         let program = root().join("crates/py/examples/rewriter.py");
         let mut agent = Agent::start(&python, &[program.to_str().unwrap()], &socket);
         bench.wait().unwrap();

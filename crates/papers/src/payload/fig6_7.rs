@@ -93,11 +93,12 @@ fn slow_bus(outcome: &mut Outcome, found: &Measured) {
     let row = Row::within(what, PAPER_OFF, off, "MB/s", (PAPER_OFF, PERCENT));
     outcome.rows.push(row.by_construction());
     let what = "slow bus, LANai 9 at 4 KiB, on";
-    outcome.rows.push(Row::within(what, PAPER_ON, on, "MB/s", (PAPER_ON, PERCENT)));
+    let row = Row::within(what, PAPER_ON, on, "MB/s", (PAPER_ON, PERCENT));
+    outcome.rows.push(row.by_construction());
     let what = "slow bus, LANai 9 at 4 KiB: gain";
     let gained = gain(found, Bus::Pci33, Nic::Lanai9, 4);
     let bound = (PAPER_GAIN - GAIN_POINTS, PAPER_GAIN + GAIN_POINTS);
-    outcome.rows.push(Row::between(what, PAPER_GAIN, gained, "%", bound).effect());
+    outcome.rows.push(Row::between(what, PAPER_GAIN, gained, "%", bound).by_construction());
     let most = SIZES.map(|kib| at(Nic::Lanai4, false, kib)).fold(0.0, f64::max);
     let what = "slow bus, LANai 4, off: most at any size";
     outcome.rows.push(Row::at_most(what, LANAI4_MOST, most, "MB/s", LANAI4_MOST));

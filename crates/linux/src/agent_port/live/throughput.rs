@@ -2,9 +2,8 @@
 //!
 //! A switch (a software plane of three ports) gets frames from memory by its first port. Their
 //! route leads to the agent port, and from there out by the third, where they are taken away. They
-//! come from as many buffers as a receive ring has, each used once in a round, as a NIC would leave
-//! them: so the payload of one that comes in is in no cache of its CPU. The agent rewrites a field
-//! of every head. Everything between is what `axon switch` runs: the plane, its queues, the port.
+//! come as [`Arrival`] says. The agent rewrites a field of every head. Between are the plane, its
+//! queues and the port, as `axon switch` runs them; the loop around them is the one below.
 
 use super::super::counters::AgentCounters;
 use super::super::port::AgentPort;
@@ -116,6 +115,30 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
+/// How frames get into the memory of the switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// As a NIC leaves them: in one of 2,048 buffers, each used once in a round, so that the payload
+    /// is in no cache of the CPU. Getting there takes no time of the CPU.
+    Nic,
+    /// As a packet socket leaves them: the switch copies each from a ring into the buffer that was
+    /// free last, which takes its time, and the payload is in the cache afterwards.
+    Socket,
+}
+
+impl Arrival {
+    /// Both.
+    pub const ALL: [Arrival; 2] = [Arrival::Nic, Arrival::Socket];
+
+    /// Its name in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arrival::Nic => "nic",
+            Arrival::Socket => "socket",
+        }
+    }
+}
+
 /// A switch with its agent, which is a process of its own; see [`process`](super::process).
 pub struct Running {
     bench: Bench,
@@ -129,12 +152,12 @@ impl Running {
     /// The agent cannot be started, or is not attached within 10 s.
     pub fn start(
         name: &str,
-        (payload, frame_bytes): (PayloadMode, usize),
+        (payload, arrival, frame_bytes): (PayloadMode, Arrival, usize),
         start: impl FnOnce(&Path) -> Result<Process>,
     ) -> Result<Running> {
         let socket = format!("axon-agents-{name}-{}.sock", std::process::id());
         let socket = std::env::temp_dir().join(socket);
-        let mut bench = Bench::new(&socket, payload, frame_bytes)?;
+        let mut bench = Bench::new(&socket, payload, arrival, frame_bytes)?;
         let process = start(&socket)?;
         bench.wait()?;
         Ok(Running { bench, process })
@@ -144,8 +167,8 @@ impl Running {
     ///
     /// # Errors
     /// As [`Running::start`].
-    pub fn rewriter(payload: PayloadMode, frame_bytes: usize) -> Result<Running> {
-        Running::start(&format!("{payload:?}"), (payload, frame_bytes), |socket| {
+    pub fn rewriter(payload: PayloadMode, arrival: Arrival, frame_bytes: usize) -> Result<Running> {
+        Running::start(&format!("{payload:?}"), (payload, arrival, frame_bytes), |socket| {
             Process::start(Which::Rewriter, Span::from_millis(1), socket)
         })
     }
@@ -177,9 +200,13 @@ pub fn alternate(mut pair: [Running; 2], turns: usize, span: Span) -> Result<[Ve
 ///
 /// # Errors
 /// As [`Running::start`] and [`alternate`].
-pub fn in_turns(frame_bytes: usize, turns: usize, span: Span) -> Result<Turns> {
-    let cached = Running::rewriter(PayloadMode::Cached, frame_bytes)?;
-    let copied = Running::rewriter(PayloadMode::Copied, frame_bytes)?;
+pub fn in_turns(
+    (arrival, frame_bytes): (Arrival, usize),
+    turns: usize,
+    span: Span,
+) -> Result<Turns> {
+    let cached = Running::rewriter(PayloadMode::Cached, arrival, frame_bytes)?;
+    let copied = Running::rewriter(PayloadMode::Copied, arrival, frame_bytes)?;
     let [cached, copied] = alternate([cached, copied], turns, span)?;
     Ok(Turns { cached, copied })
 }
@@ -192,9 +219,10 @@ pub struct Bench {
     pool: Pool,
     payload: PayloadMode,
     frame_bytes: usize,
-    /// The first bytes of every frame as it comes in.
-    head: Vec<u8>,
-    /// Buffers of frames that are to come in.
+    arrival: Arrival,
+    /// A frame as it comes in.
+    whole: Vec<u8>,
+    /// Buffers that frames come in, the one that was free last at the end.
     free: VecDeque<FrameBuf>,
     batch: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
@@ -211,7 +239,12 @@ impl Bench {
     ///
     /// # Errors
     /// The socket cannot be had, or the frame is too short for its route.
-    pub fn new(socket: &Path, payload: PayloadMode, frame_bytes: usize) -> Result<Bench> {
+    pub fn new(
+        socket: &Path,
+        payload: PayloadMode,
+        arrival: Arrival,
+        frame_bytes: usize,
+    ) -> Result<Bench> {
         let setup =
             AgentPortSetup { payload, frame_bytes_max: frame_bytes, ..AgentPortSetup::at(socket) };
         let port = AgentPort::open("s1-p1", &setup)?;
@@ -235,8 +268,9 @@ impl Bench {
             pool: Pool::default(),
             payload,
             frame_bytes,
-            head: whole[..=FIELD_AT].to_vec(),
+            arrival,
             free: (0..BUFFERS).map(|_| FrameBuf::new(&whole)).collect(),
+            whole,
             batch: Vec::new(),
             received: Vec::new(),
             actions,
@@ -320,11 +354,14 @@ impl Bench {
         Ok(())
     }
 
-    /// The next frame: a buffer, as a NIC has filled it.
+    /// The next frame, in the memory of the switch.
     fn next(&mut self) -> Option<FrameBuf> {
-        let store = self.free.pop_front()?.into_vec();
-        let mut frame = FrameBuf::from_vec(store, FrameBuf::HEADROOM);
-        frame.bytes_mut()[..self.head.len()].copy_from_slice(&self.head);
+        let (store, copied) = match self.arrival {
+            Arrival::Nic => (self.free.pop_front()?, FIELD_AT + 1),
+            Arrival::Socket => (self.free.pop_back()?, self.whole.len()),
+        };
+        let mut frame = FrameBuf::from_vec(store.into_vec(), FrameBuf::HEADROOM);
+        frame.bytes_mut()[..copied].copy_from_slice(&self.whole[..copied]);
         Some(frame)
     }
 
@@ -366,7 +403,7 @@ impl Bench {
         self.packets += 1;
         self.in_switch -= 1;
         let bytes = frame.bytes();
-        let rewritten = bytes.get(FIELD_AT) == Some(&(self.head[FIELD_AT].wrapping_add(1)));
+        let rewritten = bytes.get(FIELD_AT) == Some(&(self.whole[FIELD_AT].wrapping_add(1)));
         if !rewritten || bytes.len() != self.frame_bytes {
             self.wrong += 1;
         }
