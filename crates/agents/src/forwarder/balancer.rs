@@ -206,6 +206,7 @@ impl Balancer {
             }
         };
         self.connections.passed(now, connection.port, Side::Client, flags);
+        self.connections.came_from(connection.port, client_mac, flags);
         let Backend { address, port } = self.config.backends[connection.backend];
         self.counts.to_backends += 1;
         Some(Rewrite {
@@ -262,11 +263,15 @@ fn flags(head: &[u8], ip: &Ipv4) -> Flags {
         u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
     };
     let bits = header[13];
+    let (fin, syn) = (bits & 1 != 0, bits & 2 != 0);
+    let header_bytes = usize::from(header[12] >> 4) * 4;
+    let data_bytes = ip.end.saturating_sub(ip.payload_at + header_bytes) as u32;
     Flags {
-        fin: bits & 1 != 0,
-        syn: bits & 2 != 0,
+        fin,
+        syn,
         rst: bits & 4 != 0,
         sequence: number(4),
+        next: number(4).wrapping_add(data_bytes + u32::from(fin) + u32::from(syn)),
         acknowledged: (bits & 16 != 0).then(|| number(8)),
     }
 }

@@ -137,7 +137,7 @@ impl Connections {
         let span = match stage {
             Stage::HalfOpen { .. } if self.is_tcp => HALF_OPEN,
             Stage::HalfOpen { .. } => UDP_HALF_OPEN,
-            Stage::Established { closed: [false, false] } => self.idle,
+            Stage::Established { closed: [false, false], .. } => self.idle,
             Stage::Established { .. } => CLOSING,
             Stage::Closed => CLOSED,
         };
@@ -160,6 +160,22 @@ impl Connections {
         let stays = self.is_tcp && stage.is_half_open() && !begins;
         let ends_at = if stays { entry.ends_at } else { now + self.lasts(stage) };
         self.table.update(port, stage, ends_at);
+    }
+
+    /// A packet of an established connection has come from its client at this MAC: there goes what
+    /// is for the client from now on.
+    ///
+    /// Of TCP that packet has to be of one who sees what the backend sends, so that a forged one
+    /// diverts nothing. A datagram says nothing of the kind.
+    pub fn came_from(&mut self, port: u16, mac: MacAddr, flags: Flags) {
+        let Some(entry) = self.table.get(port) else { return };
+        let is_its = match self.is_tcp {
+            true => entry.stage.is_of_client(flags),
+            false => matches!(entry.stage, Stage::Established { .. }),
+        };
+        if is_its && mac.is_unicast() && entry.connection.mac != mac {
+            self.table.set_mac(port, mac);
+        }
     }
 
     /// Ends a connection.
@@ -209,15 +225,15 @@ mod tests {
     }
 
     fn syn() -> Flags {
-        Flags { syn: true, ..Flags::default() }
+        Flags { syn: true, next: 1, ..Flags::default() }
     }
 
     fn syn_ack() -> Flags {
-        Flags { sequence: ISN, acknowledged: Some(1), ..syn() }
+        Flags { sequence: ISN, next: 0, acknowledged: Some(1), ..syn() }
     }
 
     fn ack(number: u32) -> Flags {
-        Flags { acknowledged: Some(number), ..Flags::default() }
+        Flags { sequence: 1, next: 1, acknowledged: Some(number), ..Flags::default() }
     }
 
     fn open(all: &mut Connections, now: Time, client: Client) -> u16 {
@@ -292,8 +308,10 @@ mod tests {
 
     #[test]
     fn what_is_closed_on_both_sides_or_reset_ends_soon() {
-        let fin = Flags { fin: true, ..Flags::default() };
-        let rst = Flags { rst: true, ..Flags::default() };
+        let fin = Flags { fin: true, acknowledged: Some(0), ..Flags::default() };
+        // Where the other side is, that of the client and of the backend.
+        let rst = Flags { rst: true, sequence: 1, ..Flags::default() };
+        let refused = Flags { rst: true, ..Flags::default() };
         let mut all = tcp(100);
         let ends = |all: &mut Connections, flags: &[(Side, Flags)]| {
             let port = establish(all, NOW, client(1));
@@ -304,7 +322,7 @@ mod tests {
         };
         assert_eq!(ends(&mut all, &[(Side::Client, fin)]), (CLOSING, 0));
         assert_eq!(ends(&mut all, &[(Side::Client, fin), (Side::Backend, fin)]), (CLOSED, 0));
-        assert_eq!(ends(&mut all, &[(Side::Backend, rst)]), (CLOSED, 0));
+        assert_eq!(ends(&mut all, &[(Side::Backend, refused)]), (CLOSED, 0));
         // A SYN on an established one is none of ours; on a closed one it begins anew.
         assert_eq!(ends(&mut all, &[(Side::Client, syn())]), (IDLE, 0));
         let again = [(Side::Client, rst), (Side::Client, syn())];
@@ -319,13 +337,14 @@ mod tests {
         let first: Vec<u16> = (0..120).map(|n| establish(&mut all, NOW, other(n))).collect();
         let flood: Vec<u16> = (0..1000).map(|n| open(&mut all, NOW, other(500 + n))).collect();
         assert_eq!((all.len(), all.half_open(), all.ended.gave_way), (160, 40, 960));
-        assert!(first.iter().all(|&port| stage(&all, port) == ESTABLISHED));
+        assert!(first.iter().all(|&port| is_established(&all, port)));
         assert!(flood[960..].iter().all(|&port| all.of_port(port).is_some()));
         // One whose client is there stays; a closed one that begins anew is half-open, too.
         let port = establish(&mut all, NOW, other(5000));
-        assert_eq!((stage(&all, port), all.half_open()), (ESTABLISHED, 39));
+        assert_eq!((is_established(&all, port), all.half_open()), (true, 39));
         open(&mut all, NOW, other(5001));
-        all.passed(NOW, first[0], Side::Client, Flags { rst: true, ..Flags::default() });
+        let rst = Flags { rst: true, sequence: 1, ..Flags::default() };
+        all.passed(NOW, first[0], Side::Client, rst);
         all.close(first[1]);
         open(&mut all, NOW, other(5002));
         assert_eq!(all.half_open(), 40);
@@ -340,7 +359,9 @@ mod tests {
         assert_eq!(all.ended, Ended::default());
     }
 
-    const ESTABLISHED: Stage = Stage::Established { closed: [false; 2] };
+    fn is_established(all: &Connections, port: u16) -> bool {
+        matches!(stage(all, port), Stage::Established { closed: [false, false], .. })
+    }
 
     #[test]
     fn one_client_has_a_sixteenth_and_what_is_begun_under_its_address_keeps_it_from_nothing() {

@@ -1,13 +1,16 @@
 //! The MACs of neighbours, by ARP (RFC 826), and whether they are there.
 //!
 //! In plain English: who answers for the agent's own address? The agent. Who has an address that it
-//! needs? It asks, and again a second later, three times at most in a row. An answer holds for a
-//! minute. Addresses that are watched are asked for every second, so that one that no longer
-//! answers is known within some seconds.
+//! needs? It asks, and again a second later, three times at most in a row. When an answer is a
+//! minute old it asks again: first at the MAC that it knows, then everywhere (the unicast poll of
+//! RFC 1122 section 2.3.2.1). Meanwhile it uses that MAC, and forgets it only if nobody answers.
+//! Addresses that are watched are asked for every second, so that one that no longer answers is
+//! known within some seconds. A request that finds no buffer is none, and is made again.
 //!
-//! **Bounds.** Anyone can make a router ask for addresses that nobody has. Those that have not
+//! **Bounds.** Anyone can make a router ask for addresses that nobody has. Those that have never
 //! answered are few, and the oldest of them gives way to a new one: a neighbour that is there
-//! answers long before. So they never take the place of one that has answered.
+//! answers long before. So they never take the place of one that has answered, however old its
+//! answer is.
 
 use crate::agent::{Counters, Outbox};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,15 +23,17 @@ use core::net::Ipv4Addr;
 const RETRY: Span = Span::from_secs(1);
 /// Requests in a row without an answer after which an address is held to be absent.
 const TRIES_MAX: u32 = 3;
-/// How long an answer holds where an address is not watched.
+/// After how long an answer is asked for again where an address is not watched.
 const AGEING: Span = Span::from_secs(60);
+/// How long nothing is asked for after a request that found no buffer.
+const FULL_RETRY: Span = Span::from_millis(10);
 /// Announcements of the own address, a second apart, after which they come less often: a port of a
 /// switch may take some seconds until it forwards.
 const ANNOUNCEMENTS: u32 = 5;
 /// Between two later ones: far less than a bridge keeps an address (300 s).
 const ANNOUNCE: Span = Span::from_secs(30);
 /// Addresses that are known, at most, those that are watched not counted. One more takes the place
-/// of the one whose answer is the oldest.
+/// of the one that is asked first: its answer is the oldest, but for those being asked again.
 const KNOWN_MAX: usize = 4096;
 /// Addresses that have not answered, at most, those that are watched not counted.
 const ASKED_MAX: usize = 64;
@@ -36,9 +41,9 @@ const ASKED_MAX: usize = 64;
 #[derive(Clone, Copy, Debug, Default)]
 struct Entry {
     mac: Option<MacAddr>,
-    /// Requests without an answer.
+    /// Requests without an answer since the last one.
     tries: u32,
-    /// When to ask again, or to forget.
+    /// When to ask again, or to give up.
     next_at: Time,
     is_watched: bool,
 }
@@ -75,6 +80,8 @@ pub(super) struct Neighbours {
     asked: VecDeque<Ipv4Addr>,
     /// Those that are watched.
     watched: usize,
+    /// There may be a buffer for a request again.
+    full_until: Time,
     /// When to announce the own address next (RFC 5227 section 2.3).
     announce_at: Time,
     announced: u32,
@@ -91,6 +98,7 @@ impl Neighbours {
             due: BTreeSet::new(),
             asked: VecDeque::new(),
             watched: 0,
+            full_until: Time::ZERO,
             announce_at: Time::ZERO,
             announced: 0,
             gave_way: [0; 2],
@@ -149,7 +157,8 @@ impl Neighbours {
         Some(Settled::At(sender_ip, sender_mac))
     }
 
-    /// Forgets the oldest answer, if there is one more than may be. The newest one is due last.
+    /// Forgets the answer that is due first, if there is one more than may be. The newest one is
+    /// due last.
     fn make_room(&mut self, newest: Ipv4Addr) {
         if self.entries.len() - self.asked.len() - self.watched <= KNOWN_MAX {
             return;
@@ -176,18 +185,22 @@ impl Neighbours {
 
     /// Asks what is due; the addresses for which nobody has answered.
     pub fn timeout(&mut self, now: Time, out: &mut dyn Outbox) -> Vec<Settled> {
+        let own = (self.mac, self.address);
+        let request = |to, target| host_frame::request(own.0, own.1, to, target);
         if self.announce_at <= now {
-            let _ = out.send(&self.request(self.address));
-            self.announced = self.announced.saturating_add(1);
-            let interval = if self.announced < ANNOUNCEMENTS { RETRY } else { ANNOUNCE };
-            self.announce_at = now + interval;
+            let is_sent = out.send(&request(MacAddr::BROADCAST, self.address)).is_ok();
+            self.announced = self.announced.saturating_add(u32::from(is_sent));
+            let is_often = self.announced < ANNOUNCEMENTS || !is_sent;
+            self.announce_at = now + if is_often { RETRY } else { ANNOUNCE };
         }
         let mut settled = Vec::new();
-        while let Some(&(_, target)) = self.due.first().filter(|(at, _)| *at <= now) {
-            let request = self.request(target);
+        while self.full_until <= now {
+            let Some(&(due_at, target)) = self.due.first().filter(|(at, _)| *at <= now) else {
+                break;
+            };
             let Some(entry) = self.entries.get_mut(&target) else { break };
-            let is_over = entry.mac.is_some() || entry.tries == TRIES_MAX;
-            if is_over && !entry.is_watched {
+            if entry.tries == TRIES_MAX && !entry.is_watched {
+                // Nothing waits for one whose MAC was known until now.
                 if entry.mac.is_none() {
                     settled.push(Settled::Absent(target));
                 }
@@ -197,21 +210,21 @@ impl Neighbours {
             if entry.tries == TRIES_MAX && entry.mac.take().is_some() {
                 settled.push(Settled::Absent(target));
             }
+            let known = entry.mac.filter(|_| entry.tries == 0 && !entry.is_watched);
+            if out.send(&request(known.unwrap_or(MacAddr::BROADCAST), target)).is_err() {
+                self.full_until = now + FULL_RETRY;
+                break;
+            }
             entry.tries = (entry.tries + 1).min(TRIES_MAX);
             entry.next_at = now + RETRY;
-            let _ = out.send(&request);
-            self.due.pop_first();
+            self.due.remove(&(due_at, target));
             self.due.insert((now + RETRY, target));
         }
         settled
     }
 
-    fn request(&self, target: Ipv4Addr) -> Vec<u8> {
-        host_frame::request(self.mac, self.address, MacAddr::BROADCAST, target)
-    }
-
     pub fn deadline(&self) -> Option<Time> {
-        let first = self.due.first().map(|&(at, _)| at);
+        let first = self.due.first().map(|&(at, _)| at.max(self.full_until));
         [first, Some(self.announce_at)].into_iter().flatten().min()
     }
 
@@ -242,9 +255,14 @@ mod tests {
 
     const OWN: (MacAddr, Ipv4Addr) = (MacAddr([2, 0, 0, 0, 0, 9]), Ipv4Addr::new(10, 0, 255, 255));
 
-    /// Frames of the agent's own; it holds no packet.
-    #[derive(Default)]
-    struct Sent(Vec<Vec<u8>>);
+    /// Frames of the agent's own, and how many there is room for; it holds no packet.
+    struct Sent(Vec<Vec<u8>>, usize);
+
+    impl Default for Sent {
+        fn default() -> Sent {
+            Sent(Vec::new(), usize::MAX)
+        }
+    }
 
     impl Outbox for Sent {
         fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
@@ -263,6 +281,7 @@ mod tests {
             Err(Full)
         }
         fn send(&mut self, frame: &[u8]) -> Result<(), Full> {
+            self.1 = self.1.checked_sub(1).ok_or(Full)?;
             self.0.push(frame.to_vec());
             Ok(())
         }
@@ -340,5 +359,58 @@ mod tests {
         assert_eq!(all.resolve(Time::ZERO, address(9)).0, Known::Asked);
         agree(&all);
         assert_eq!(answer(&mut all, Time::ZERO, 9999), None, "nobody has asked for it");
+    }
+
+    /// The destinations of the requests for an address.
+    fn asked_at(sent: &Sent, number: u32) -> Vec<MacAddr> {
+        let is_its = |frame: &&Vec<u8>| arp(frame).unwrap().target_ip == address(number);
+        let all = sent.0.iter().filter(is_its);
+        all.map(|frame| MacAddr::destination_of(frame).unwrap()).collect()
+    }
+
+    #[test]
+    fn a_neighbour_is_asked_again_where_it_was_and_forgotten_if_it_is_silent() {
+        let mut all = Neighbours::new(OWN.0, OWN.1);
+        all.resolve(Time::ZERO, address(1));
+        answer(&mut all, Time::ZERO, 1);
+        let (mut now, mut sent) = (Time::ZERO + AGEING, Sent::default());
+        assert_eq!(all.timeout(now, &mut sent), []);
+        answer(&mut all, now, 1);
+        now += AGEING;
+        for _ in 0..3 {
+            assert_eq!(all.timeout(now, &mut sent), []);
+            assert_eq!(all.resolve(now, address(1)), (Known::At(mac(1)), None));
+            agree(&all);
+            now += RETRY;
+        }
+        let asked = [mac(1), mac(1), MacAddr::BROADCAST, MacAddr::BROADCAST];
+        assert_eq!(asked_at(&sent, 1), asked);
+        assert_eq!(all.timeout(now, &mut sent), [], "nothing has waited for it");
+        assert_eq!(all.resolve(now, address(1)), (Known::Asked, None));
+        agree(&all);
+    }
+
+    #[test]
+    fn a_request_that_finds_no_buffer_is_no_try() {
+        let mut all = Neighbours::new(OWN.0, OWN.1);
+        all.watch(address(1));
+        answer(&mut all, Time::ZERO, 1);
+        all.resolve(Time::ZERO, address(2));
+        let (mut now, mut full) = (Time::ZERO, Sent(Vec::new(), 0));
+        while now < Time::ZERO + Span::from_secs(20) {
+            assert_eq!(all.timeout(now, &mut full), []);
+            assert!(all.deadline().unwrap() > now, "it does not ask without end");
+            now = all.deadline().unwrap();
+            agree(&all);
+        }
+        assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
+        let mut sent = Sent::default();
+        for _ in 0..40 {
+            all.timeout(now, &mut sent);
+            now += Span::from_millis(100);
+        }
+        assert_eq!(asked_at(&sent, 2).len(), TRIES_MAX as usize);
+        assert_eq!(all.announced, 4, "announcements that were sent, a second apart");
+        assert_eq!(all.resolve(now, address(1)).0, Known::Absent);
     }
 }

@@ -130,6 +130,13 @@ impl Table {
         self.by_port.insert(port, entry);
     }
 
+    /// Changes where what is for the client of one goes.
+    pub fn set_mac(&mut self, port: u16, mac: MacAddr) {
+        if let Some(entry) = self.by_port.get_mut(&port) {
+            entry.connection.mac = mac;
+        }
+    }
+
     /// Takes one out.
     pub fn remove(&mut self, port: u16) -> Option<Entry> {
         let entry = self.by_port.remove(&port)?;
@@ -181,7 +188,7 @@ mod tests {
         let stages = [
             Stage::HalfOpen { expected: None },
             Stage::HalfOpen { expected: Some(1) },
-            Stage::Established { closed: [false; 2] },
+            Stage::Established { closed: [false; 2], seen: Default::default() },
             Stage::Closed,
         ];
         for step in 0..20_000 {

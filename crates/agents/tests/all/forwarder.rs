@@ -11,11 +11,11 @@ use axon_wire::{MacAddr, Span};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-const OWN: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
+pub const OWN: MacAddr = MacAddr([2, 0, 0, 0, 9, 9]);
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 9, 9);
-const PORT: u16 = 80;
+pub const PORT: u16 = 80;
 
-fn port(role: Role) -> Port<Forwarder> {
+pub fn port(role: Role) -> Port<Forwarder> {
     let mut config = AgentPortConfig::default();
     (config.cache.head_bytes, config.cache.send_buffers) = (HEAD_BYTES, 64);
     let forwarder = Forwarder::new(ForwarderConfig { mac: OWN, address: ADDRESS, role });
@@ -26,18 +26,18 @@ fn backend(number: u8) -> (MacAddr, Ipv4Addr) {
     (MacAddr([2, 0, 0, 0, 5, number]), Ipv4Addr::new(10, 0, 5, number))
 }
 
-fn balancer(backends: u8) -> Port<Forwarder> {
+pub fn balancer(backends: u8) -> Port<Forwarder> {
     port(Role::Balancer(balancer_of(UDP, backends)))
 }
 
-fn balancer_of(protocol: u8, backends: u8) -> BalancerConfig {
+pub fn balancer_of(protocol: u8, backends: u8) -> BalancerConfig {
     let all = 1..=backends;
     let all = all.map(|number| Backend { address: backend(number).1, port: 8080 });
     BalancerConfig::new(protocol, PORT, all.collect())
 }
 
 /// Lets time pass while the hosts that are there answer ARP.
-fn answer(port: &mut Port<Forwarder>, span: Span, there: impl Fn(Ipv4Addr) -> Option<MacAddr>) {
+pub fn answer(port: &mut Port<Forwarder>, span: Span, there: impl Fn(Ipv4Addr) -> Option<MacAddr>) {
     let end = port.now + span;
     while port.now < end {
         port.wait(Span::from_millis(100));
@@ -52,25 +52,25 @@ fn answer(port: &mut Port<Forwarder>, span: Span, there: impl Fn(Ipv4Addr) -> Op
     }
 }
 
-fn all_there(address: Ipv4Addr) -> Option<MacAddr> {
+pub fn all_there(address: Ipv4Addr) -> Option<MacAddr> {
     let [.., group, number] = address.octets();
     (group == 5).then(|| backend(number).0)
 }
 
 /// A request of a client's port.
-fn request(from: u16) -> Vec<u8> {
+pub fn request(from: u16) -> Vec<u8> {
     let mut ends = ends(from, PORT);
     (ends.macs.1, ends.addresses.1) = (OWN, ADDRESS);
     datagram(&ends, b"what?")
 }
 
-fn ends_of(frame: &[u8]) -> Ends {
+pub fn ends_of(frame: &[u8]) -> Ends {
     let ip = Ipv4::parse(frame).expect("a sound IPv4 packet");
     Ends::of(frame, &ip).unwrap()
 }
 
 /// Sends a request; the backend that gets it, and the frame that it gets.
-fn backend_of(port: &mut Port<Forwarder>, from: u16) -> (u8, Vec<u8>) {
+pub fn backend_of(port: &mut Port<Forwarder>, from: u16) -> (u8, Vec<u8>) {
     let sent = port.give(&request(from));
     let [frame] = &sent[..] else { panic!("{} frames", sent.len()) };
     let to = ends_of(frame);
@@ -162,7 +162,7 @@ fn what_is_not_of_the_service_ends_here() {
     assert_eq!((port.count("no_connection"), port.count("other")), (2, 3));
 }
 
-fn router() -> Port<Forwarder> {
+pub fn router() -> Port<Forwarder> {
     let to = |prefix: [u8; 4], length, via: Option<[u8; 4]>| RouteTo {
         prefix: prefix.into(),
         length,
@@ -174,7 +174,7 @@ fn router() -> Port<Forwarder> {
     ]))
 }
 
-fn packet_to(address: [u8; 4], ttl: u8) -> Vec<u8> {
+pub fn packet_to(address: [u8; 4], ttl: u8) -> Vec<u8> {
     let mut ends = ends(7, 8);
     (ends.macs.1, ends.addresses.1) = (OWN, address.into());
     let mut frame = datagram(&ends, &[7; 300]);
@@ -203,7 +203,7 @@ fn a_packet_waits_for_its_next_hop_and_goes_on_with_a_ttl_less_by_one() {
 }
 
 /// The packet as the router sends it to a neighbour.
-fn packet_to_by(address: [u8; 4], ttl: u8, next_hop: u8) -> Vec<u8> {
+pub fn packet_to_by(address: [u8; 4], ttl: u8, next_hop: u8) -> Vec<u8> {
     let mut frame = packet_to(address, ttl);
     frame[..6].copy_from_slice(&backend(next_hop).0.0);
     frame[6..12].copy_from_slice(&OWN.0);
@@ -301,7 +301,7 @@ fn what_waits_for_an_address_that_is_asked_for_no_more_is_dropped() {
 }
 
 /// A TCP segment without data.
-fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
+pub fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
     let mut segment = [0; 20];
     segment[..2].copy_from_slice(&ends.ports.0.to_be_bytes());
     segment[2..4].copy_from_slice(&ends.ports.1.to_be_bytes());
@@ -313,19 +313,19 @@ fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
     ipv4(ends, TCP, &[&segment])
 }
 
-const SYN: u8 = 2;
-const RST: u8 = 4;
-const ACK: u8 = 16;
+pub const SYN: u8 = 2;
+pub const RST: u8 = 4;
+pub const ACK: u8 = 16;
 
 /// A client of the service, one of many.
-fn client(number: u32) -> Ends {
+pub fn client(number: u32) -> Ends {
     let mut ends = ends(5000, PORT);
     (ends.macs.1, ends.addresses) = (OWN, (Ipv4Addr::from_bits(0x0b00_0000 + number), ADDRESS));
     ends
 }
 
 /// Shakes hands with the backend; the backend's side of the connection.
-fn shake_hands(port: &mut Port<Forwarder>, client: &Ends) -> Ends {
+pub fn shake_hands(port: &mut Port<Forwarder>, client: &Ends) -> Ends {
     let sent = port.give(&segment(client, SYN, 7, 0));
     let backend = ends_of(&sent[0]).reversed();
     let sent = port.give(&segment(&backend, SYN | ACK, 99, 8));

@@ -2,6 +2,7 @@
 
 mod congestion;
 mod forwarder;
+mod forwarder_forged;
 mod in_network_cache;
 mod node;
 mod port;
