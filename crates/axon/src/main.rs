@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     // Before any thread starts: this may be a process of a lab, or of the demo on one of its hosts.
     if let Some(code) = axon_linux::lab::part()
         .or_else(axon_demo::part)
-        .or_else(axon_linux::agent_port::live::process::part)
+        .or_else(axon_linux::agent_port::measure::process::part)
     {
         return code;
     }

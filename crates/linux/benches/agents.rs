@@ -15,9 +15,9 @@
 use anyhow::Result;
 use axon_external::Interpreter;
 use axon_linux::agent_port::PayloadMode;
-use axon_linux::agent_port::live::process::{self, Process};
-use axon_linux::agent_port::live::throughput::{
-    Arrival, Running, Turn, alternate, in_turns, median,
+use axon_linux::agent_port::measure::process::{self, Process};
+use axon_linux::agent_port::measure::throughput::{
+    Arrival, Running, Turn, alternate, cached_and_copied, median,
 };
 use axon_wire::Span;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ fn main() -> Result<ExitCode> {
 }
 
 fn measure(what: (Arrival, usize), rounds: usize, span: Span) -> Result<bool> {
-    let turns = in_turns(what, rounds, span)?;
+    let turns = cached_and_copied(what, rounds, span)?;
     let (from, frame_bytes) = (what.0.name(), what.1);
     for (kind, found) in [("cached", &turns.cached), ("copied", &turns.copied)] {
         let rate = median(found.iter().map(Turn::packets_per_second));
@@ -75,8 +75,8 @@ fn measure(what: (Arrival, usize), rounds: usize, span: Span) -> Result<bool> {
     let (least, ratio, most) = turns.ratio();
     let held = if ratio >= BAR { "held" } else { "MISSED" };
     println!(
-        "{from:6}  {frame_bytes:>5} B  cached is {ratio:.2} times copied, {least:.2} to {most:.2} of \
-         {rounds} turns; bar {BAR} {held}"
+        "{from:6}  {frame_bytes:>5} B  cached is {ratio:.2} times copied, {least:.2} to \
+         {most:.2} of {rounds} turns; bar {BAR} {held}"
     );
     Ok(ratio >= BAR)
 }

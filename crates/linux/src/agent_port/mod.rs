@@ -14,7 +14,7 @@ mod broken;
 mod carry;
 mod counters;
 mod listener;
-pub mod live;
+pub mod measure;
 mod port;
 mod session;
 mod setup;

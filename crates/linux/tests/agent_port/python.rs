@@ -6,7 +6,7 @@ use crate::support::{LIMIT, Switch, bytes, numbered, socket};
 use axon_agents::packet::{Ends, udp};
 use axon_external::Interpreter;
 use axon_linux::agent_port::PayloadMode;
-use axon_linux::agent_port::live::throughput::{Arrival, Bench};
+use axon_linux::agent_port::measure::throughput::{Arrival, Bench};
 use axon_linux::port::Port;
 use axon_wire::{FrameBuf, MacAddr, Span};
 use std::io::Read;

@@ -3,8 +3,8 @@
 
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Result, anyhow};
-use axon_linux::agent_port::live::process;
-use axon_linux::agent_port::live::throughput::{Arrival, Turn, in_turns, median};
+use axon_linux::agent_port::measure::process;
+use axon_linux::agent_port::measure::throughput::{Arrival, Turn, cached_and_copied, median};
 use axon_wire::Span;
 
 /// The experiment.
@@ -59,7 +59,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
             // A thread of its own, as it is bound to a CPU.
             let measure = move || {
                 process::take_cpu(0);
-                in_turns((arrival, bytes), TURNS, TURN)
+                cached_and_copied((arrival, bytes), TURNS, TURN)
             };
             let turns = std::thread::spawn(measure).join().map_err(|_| anyhow!("no turns"))??;
             let (least, ratio, most) = turns.ratio();

@@ -12,8 +12,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     setup: "One switch with the program `bridge`, links of 1 Gb/s. Two clients ask a server each, \
             79,000 requests of 128 bytes a second on each link (the paper's 85.8 Mb/s), and get \
             replies of 1514 bytes. A TCAM entry sends requests and replies to the agent at its \
-            agent port (4 Gb/s), which answers from its cache or passes them on. The share of requests \
-            for IDs that were asked for before is set from 0 to 100 per cent; 0.2 s each.",
+            agent port (4 Gb/s), which answers from its cache or passes them on. The share of \
+            requests for IDs that were asked for before is set from 0 to 100 per cent; 0.2 s \
+            each.",
     run,
 };
 

@@ -2,8 +2,8 @@
 
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::{Result, anyhow};
-use axon_linux::agent_port::live::delay::{Bench, Query};
-use axon_linux::agent_port::live::process::{self, Process, Which};
+use axon_linux::agent_port::measure::delay::{Bench, Query};
+use axon_linux::agent_port::measure::process::{self, MeasuredAgent, Process};
 use axon_linux::agent_port::runner::RunOptions;
 use axon_wire::Span;
 use std::path::Path;
@@ -64,7 +64,7 @@ impl Times {
 fn measure(socket: &Path, spin: Span) -> Result<[Times; 2]> {
     process::take_cpu(0);
     let mut bench = Bench::new(socket)?;
-    let agent = Process::start(Which::Responder, spin, socket)?;
+    let agent = Process::start(MeasuredAgent::Responder, spin, socket)?;
     bench.wait()?;
     let mut times = [Query::Notification, Query::Bounce].map(|query| (query, Vec::new()));
     for number in 0..WARM_UP + COUNT {

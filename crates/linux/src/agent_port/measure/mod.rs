@@ -1,11 +1,12 @@
 //! Agent ports that are measured: a switch in this process, an agent in another one.
 //!
-//! [`throughput`] is what goes through an agent, [`delay`] what the way to it takes. Frames come from
-//! memory and go there, so no device is in what is measured. Between are the plane or the pipeline
-//! and the port of `axon switch`; its loop is written again in each of both.
+//! [`throughput`] is what goes through an agent, [`delay`] what the way to it takes. Frames come
+//! from memory and go there, so no device is in what is measured. Between are the plane or the
+//! pipeline and the port of `axon switch`; its loop is written again in each of both.
 
 pub mod delay;
 pub mod process;
+mod rewriter;
 pub mod throughput;
 
 use super::port::AgentPort;

@@ -8,13 +8,13 @@
 use super::super::counters::AgentCounters;
 use super::super::port::AgentPort;
 use super::super::setup::AgentPortSetup;
-use super::process::{Process, Which};
+use super::process::{MeasuredAgent, Process};
+use super::rewriter::FIELD_AT;
 use super::{ATTACH_MAX, wait_for_agent};
 use crate::clock::Clock;
 use crate::port::{Pool, Port};
 use anyhow::{Context, Result, ensure};
 use axon_agents::node::PayloadMode;
-use axon_agents::{Agent, Event, Outbox};
 use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
@@ -30,31 +30,8 @@ const OUT: PortNo = PortNo(2);
 const BATCH: usize = 64;
 /// Buffers that frames come in: the slots of a lossless port's receive ring.
 const BUFFERS: usize = 2048;
-/// Where the field that the agent rewrites is, in bytes; behind the longest header used here.
-const FIELD_AT: usize = 40;
 /// One frame in so many is compared byte by byte when it leaves.
 const COMPARED: u64 = 1009;
-
-/// The agent that is measured with: it counts up a byte of each head and forwards it.
-#[derive(Default)]
-pub struct Rewriter {
-    packets: u64,
-}
-
-impl Agent for Rewriter {
-    fn handle(&mut self, _: Time, event: Event<'_>, out: &mut dyn Outbox) {
-        let Event::Packet(packet) = event else { return };
-        if let Some(field) = out.head(packet.handle).and_then(|head| head.get_mut(FIELD_AT)) {
-            *field = field.wrapping_add(1);
-        }
-        self.packets += 1;
-        out.forward(packet.handle);
-    }
-
-    fn counters(&self) -> axon_agents::Counters {
-        [("packets", self.packets)].into()
-    }
-}
 
 /// What one turn has carried.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -118,7 +95,7 @@ pub fn median(values: impl Iterator<Item = f64>) -> f64 {
 /// How frames get into the memory of the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// As a NIC leaves them: in one of 2,048 buffers, each used once in a round, so that the payload
+    /// As a NIC leaves them: in one of 2,048 buffers, each used once a round, so that the payload
     /// is in no cache of the CPU. Getting there takes no time of the CPU.
     Nic,
     /// As a packet socket leaves them: the switch copies each from a ring into the buffer that was
@@ -163,18 +140,18 @@ impl Running {
         Ok(Running { bench, process })
     }
 
-    /// The same with a [`Rewriter`].
+    /// The same with a [`Rewriter`](super::rewriter::Rewriter).
     ///
     /// # Errors
     /// As [`Running::start`].
     pub fn rewriter(payload: PayloadMode, arrival: Arrival, frame_bytes: usize) -> Result<Running> {
         Running::start(&format!("{payload:?}"), (payload, arrival, frame_bytes), |socket| {
-            Process::start(Which::Rewriter, Span::from_millis(1), socket)
+            Process::start(MeasuredAgent::Rewriter, Span::from_millis(1), socket)
         })
     }
 }
 
-/// Measures two in turns of `span`, and before that one of each that warms up.
+/// Measures two alternately, each for `span`, and before that one of each that warms up.
 ///
 /// # Errors
 /// An agent has gone or failed, or frames are not as they should be.
@@ -196,11 +173,11 @@ pub fn alternate(mut pair: [Running; 2], turns: usize, span: Span) -> Result<[Ve
     Ok(found)
 }
 
-/// Measures frames of one length, payloads cached and copied, in turns of `span`.
+/// Measures frames of one length, payloads cached and copied alternately, each for `span`.
 ///
 /// # Errors
 /// As [`Running::start`] and [`alternate`].
-pub fn in_turns(
+pub fn cached_and_copied(
     (arrival, frame_bytes): (Arrival, usize),
     turns: usize,
     span: Span,

@@ -3,7 +3,7 @@
 use super::super::client::Client;
 use super::super::runner::{self, RunOptions};
 use super::delay;
-use super::throughput::Rewriter;
+use super::rewriter::Rewriter;
 use crate::chain::bind_to;
 use crate::sys;
 use anyhow::{Context, Result, bail, ensure};
@@ -23,25 +23,25 @@ const AGENT_CPU: usize = 1;
 
 /// An agent of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
-    /// [`Rewriter`].
+pub enum MeasuredAgent {
+    /// Counts up a byte of each head, and forwards the packet.
     Rewriter,
     /// The congestion responder that [`delay`] asks.
     Responder,
 }
 
-impl Which {
+impl MeasuredAgent {
     fn name(self) -> &'static str {
         match self {
-            Which::Rewriter => "rewriter",
-            Which::Responder => "responder",
+            MeasuredAgent::Rewriter => "rewriter",
+            MeasuredAgent::Responder => "responder",
         }
     }
 
     fn agent(self) -> Result<Box<dyn Agent>> {
         Ok(match self {
-            Which::Rewriter => Box::new(Rewriter::default()),
-            Which::Responder => Box::new(delay::responder()?),
+            MeasuredAgent::Rewriter => Box::new(Rewriter::default()),
+            MeasuredAgent::Responder => Box::new(delay::responder()?),
         })
     }
 }
@@ -63,7 +63,7 @@ pub fn part() -> Option<ExitCode> {
 
 fn run(words: &[&str]) -> Result<()> {
     let [name, spin_us, socket] = words else { bail!("{PART} is for measurements of agents") };
-    let all = [Which::Rewriter, Which::Responder];
+    let all = [MeasuredAgent::Rewriter, MeasuredAgent::Responder];
     let which = all.into_iter().find(|which| which.name() == *name).context("no such agent")?;
     take_cpu(AGENT_CPU);
     let spin = Span::from_micros(spin_us.parse().context("no number of microseconds")?);
@@ -92,10 +92,10 @@ impl Process {
     ///
     /// # Errors
     /// The process cannot be started.
-    pub fn start(which: Which, spin: Span, socket: &Path) -> Result<Process> {
+    pub fn start(agent: MeasuredAgent, spin: Span, socket: &Path) -> Result<Process> {
         let spin_us = (spin.as_nanos() / 1_000).to_string();
         let mut command = Command::new(std::env::current_exe()?);
-        Process::of(command.args([PART, which.name(), &spin_us]).arg(socket))
+        Process::of(command.args([PART, agent.name(), &spin_us]).arg(socket))
     }
 
     /// Starts a program that is an agent, on the CPU of agents if there is one.
