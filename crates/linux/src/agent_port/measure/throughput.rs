@@ -151,13 +151,13 @@ impl Running {
     }
 }
 
-/// Measures two alternately, each for `span`, and before that one of each that warms up.
+/// Measures two alternately, each for `span`, and before that once to warm up.
 ///
 /// # Errors
 /// An agent has gone or failed, or frames are not as they should be.
-pub fn alternate(mut pair: [Running; 2], turns: usize, span: Span) -> Result<[Vec<Turn>; 2]> {
+pub fn alternate(mut pair: [Running; 2], rounds: usize, span: Span) -> Result<[Vec<Turn>; 2]> {
     let mut found = [Vec::new(), Vec::new()];
-    for number in 0..=turns {
+    for number in 0..=rounds {
         for (running, found) in pair.iter_mut().zip(&mut found) {
             let turn = running.bench.turn(span)?;
             if number > 0 {
