@@ -206,7 +206,9 @@ impl Balancer {
             }
         };
         self.connections.passed(now, connection.port, Side::Client, flags);
-        self.connections.came_from(connection.port, client_mac, flags);
+        if connection.mac != client_mac {
+            self.connections.came_from(connection.port, client_mac, flags);
+        }
         let Backend { address, port } = self.config.backends[connection.backend];
         self.counts.to_backends += 1;
         Some(Rewrite {

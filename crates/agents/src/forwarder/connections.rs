@@ -173,7 +173,7 @@ impl Connections {
             true => entry.stage.is_of_client(flags),
             false => matches!(entry.stage, Stage::Established { .. }),
         };
-        if is_its && mac.is_unicast() && entry.connection.mac != mac {
+        if is_its && mac.is_unicast() {
             self.table.set_mac(port, mac);
         }
     }

@@ -7,8 +7,9 @@
 //! acknowledgement are kept. A reset ends it only where the other side would believe it, too (RFC
 //! 5961 section 3.2): its sequence number is the next one that the other side expects. Or it
 //! acknowledges the last byte of the other side, and is [`NEAR`]: so ends one that has data in
-//! flight. Either takes 2^32 guesses. A FIN is to be near in both numbers, which takes 2^16; all
-//! that it does alone is that the connection may be idle for a shorter time.
+//! flight. Either takes 2^32 guesses. A FIN, and a reset with data in flight both ways, is to be
+//! near in both numbers, which takes 2^16; all that it does alone is that the connection may be
+//! idle for a shorter time.
 
 /// By how much a first acknowledgement may be beyond the backend's SYN: data may come with that
 /// (RFC 7413).
@@ -140,18 +141,71 @@ impl Stage {
 /// The stage after a packet of an established connection.
 fn established(mut closed: [bool; 2], mut seen: [Seen; 2], side: Side, flags: Flags) -> Stage {
     let other = seen[1 - side as usize];
-    if flags.rst {
-        let is_closed = other.is_reset_by(flags);
-        return if is_closed { Stage::Closed } else { Stage::Established { closed, seen } };
+    if flags.rst && other.is_reset_by(flags) {
+        return Stage::Closed;
     }
     let fits = other.fits(flags);
-    closed[side as usize] |= flags.fin && fits;
+    closed[side as usize] |= (flags.fin || flags.rst) && fits;
     // What the backend sends stands for itself, and what the client sends is held against that: so
     // the two find each other again, however far a segment is ahead.
     if let Some(acknowledged) = flags.acknowledged.filter(|_| fits || side == Side::Backend)
         && (fits || !flags.fin)
+        && !flags.rst
     {
         seen[side as usize] = Seen { next: flags.next, acknowledged };
     }
     if closed == [true; 2] { Stage::Closed } else { Stage::Established { closed, seen } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment of the client, which the backend has acknowledged up to 0, having sent up to 5.
+    fn segment(sequence: u32, acknowledged: u32) -> Flags {
+        Flags { sequence, next: sequence, acknowledged: Some(acknowledged), ..Flags::default() }
+    }
+
+    const BACKEND: Seen = Seen { next: 5, acknowledged: 0 };
+
+    #[test]
+    fn a_segment_fits_within_eight_mebibytes_of_both_numbers_either_way() {
+        for (apart, fits) in [(0, true), (NEAR, true), (NEAR + 1, false), (1 << 31, false)] {
+            for apart in [apart, apart.wrapping_neg()] {
+                let acknowledged = apart.wrapping_add(5);
+                for (sequence, acknowledged) in
+                    [(apart, 5), (0, acknowledged), (apart, acknowledged)]
+                {
+                    let segment = segment(sequence, acknowledged);
+                    assert_eq!(BACKEND.fits(segment), fits, "{segment:?}");
+                }
+            }
+        }
+        assert!(!BACKEND.fits(Flags { acknowledged: None, ..segment(0, 5) }));
+    }
+
+    #[test]
+    fn a_reset_is_exact_in_one_number() {
+        let is_reset =
+            |sequence, acknowledged| BACKEND.is_reset_by(segment(sequence, acknowledged));
+        assert!(is_reset(0, 77) && is_reset(1, 5) && is_reset(NEAR, 5));
+        assert!(!is_reset(1, 6) && !is_reset(1, 4) && !is_reset(NEAR + 1, 5));
+    }
+
+    #[test]
+    fn a_window_longer_than_what_is_near_does_not_keep_a_connection_from_its_end() {
+        let mut stage = Stage::Established { closed: [false; 2], seen: [Seen::default(); 2] };
+        let ahead = 3 * NEAR;
+        let fin = |segment: Flags| Flags { fin: true, next: segment.next + 1, ..segment };
+        for (side, segment) in [
+            (Side::Client, segment(ahead, 0)),
+            (Side::Backend, segment(0, ahead)),
+            (Side::Client, fin(segment(ahead, 0))),
+            (Side::Backend, fin(segment(0, ahead + 1))),
+        ] {
+            assert!(matches!(stage, Stage::Established { .. }));
+            stage = stage.after(side, segment);
+        }
+        assert_eq!(stage, Stage::Closed);
+    }
 }

@@ -302,7 +302,13 @@ fn what_waits_for_an_address_that_is_asked_for_no_more_is_dropped() {
 
 /// A TCP segment without data.
 pub fn segment(ends: &Ends, bits: u8, sequence: u32, acknowledged: u32) -> Vec<u8> {
-    let mut segment = [0; 20];
+    segment_with(ends, bits, (sequence, acknowledged), 0)
+}
+
+/// A TCP segment with so many bytes of data.
+pub fn segment_with(ends: &Ends, bits: u8, numbers: (u32, u32), data_bytes: usize) -> Vec<u8> {
+    let (sequence, acknowledged) = numbers;
+    let mut segment = vec![0; 20 + data_bytes];
     segment[..2].copy_from_slice(&ends.ports.0.to_be_bytes());
     segment[2..4].copy_from_slice(&ends.ports.1.to_be_bytes());
     segment[4..8].copy_from_slice(&sequence.to_be_bytes());
