@@ -90,7 +90,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
 
 fn judge(outcome: &mut Outcome, (from, bytes): (&str, usize), ratio: f64, copied: [f64; 2]) {
     let name = format!("from {from}, {bytes} B: cached over copied");
-    outcome.rows.push(Row::at_least(name, "", ratio, "x", TIMES).effect());
+    outcome.rows.push(Row::at_least(name, "", ratio, "x", TIMES));
+    let name = format!("from {from}, {bytes} B: cached is faster");
+    let (ours, faster) = (if ratio > 1.0 { "yes" } else { "no" }, ratio > 1.0);
+    outcome.rows.push(Row::holds(name, "yes", ours, "", "yes", faster).effect());
     for (kind, count, expected) in
         [("cached", copied[0], 2.0 * HEAD_BYTES), ("copied", copied[1], 2.0 * bytes as f64)]
     {
