@@ -140,7 +140,7 @@ impl Running {
         Ok(Running { bench, process })
     }
 
-    /// The same with a [`Rewriter`](super::rewriter::Rewriter).
+    /// The same with a [rewriter](super::process::MeasuredAgent::Rewriter).
     ///
     /// # Errors
     /// As [`Running::start`].
