@@ -104,12 +104,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
         let what = format!("delay, difference of medians, agent {name}");
         outcome.rows.push(Row::at_most(what, PAPER_DELAY, delay, "us", PAPER_DELAY));
         let mean = asked.mean() - bounced.mean();
-        outcome.remark(
-            format!("delay, difference of averages, agent {name}"),
-            PAPER_DELAY,
-            mean,
-            "us",
-        );
+        let what = format!("delay, difference of averages, agent {name}");
+        outcome.rows.push(Row::at_most(what, PAPER_DELAY, mean, "us", PAPER_DELAY));
         for (what, paper, times) in
             [("RTT_1", PAPER_RTT[0], asked), ("RTT_2", PAPER_RTT[1], bounced)]
         {
@@ -127,6 +123,10 @@ fn run(context: &mut Context) -> Result<Outcome> {
          has shared memory and, for an agent that sleeps, two wake-ups of processes, which \
          on a virtual machine take longer than on a bare one. So a shorter one says that software \
          on today's CPUs answers in time, and not that our switch is better than theirs.",
+    );
+    outcome.note(
+        "The paper gives averages of 10,000. Both are held to its 23 us here: the averages, and \
+         the medians, which a few answers that came late do not move.",
     );
     outcome.note(
         "The queue is the one of the agent's memory: the switch writes the lengths of its queues \
