@@ -15,11 +15,14 @@ mod controller;
 mod demo;
 mod down;
 mod exec;
+mod flows;
+mod hosts;
 mod init;
 mod key;
 mod link;
 mod man;
 mod model;
+mod path;
 mod ping;
 mod probe;
 mod prove;
@@ -31,6 +34,7 @@ mod sim;
 mod status;
 mod switch;
 mod table;
+mod top;
 mod trace;
 mod trace_packet;
 mod up;
@@ -59,6 +63,10 @@ enum Verb {
     Ping(ping::Arguments),
     Link(link::Arguments),
     Status(status::Arguments),
+    Hosts(hosts::Arguments),
+    Flows(flows::Arguments),
+    Path(path::Arguments),
+    Top(top::Arguments),
     Table(table::Arguments),
     TracePacket(trace_packet::Arguments),
     Down(down::Arguments),
@@ -89,12 +97,16 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Cam, Check, Conformance, Down, Link, Model, Ping, Probe, Prove, Replay, Schema, Status,
-            Table, Trace, TracePacket,
+            Cam, Check, Conformance, Down, Flows, Hosts, Link, Model, Path, Ping, Probe, Prove,
+            Replay, Schema, Status, Table, Top, Trace, TracePacket,
         };
         matches!(
             self,
             Status(_)
+                | Hosts(_)
+                | Flows(_)
+                | Path(_)
+                | Top(_)
                 | Ping(_)
                 | Link(_)
                 | Down(_)
@@ -147,6 +159,10 @@ fn main() -> ExitCode {
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Link(arguments) => link::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
+        Verb::Hosts(arguments) => hosts::run(&arguments),
+        Verb::Flows(arguments) => flows::run(&arguments),
+        Verb::Path(arguments) => path::run(&arguments),
+        Verb::Top(arguments) => top::run(&arguments),
         Verb::Table(arguments) => table::run(&arguments),
         Verb::TracePacket(arguments) => trace_packet::run(&arguments),
         Verb::Down(arguments) => down::run(&arguments),

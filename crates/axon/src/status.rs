@@ -8,12 +8,8 @@ use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
-
-/// Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
-const CLEAR: &str = "\x1b[H\x1b[J";
 
 /// Show the nodes of a running lab: ports, routes, drops, agents, DCBX, paused queues and deadlocks
 #[derive(clap::Args)]
@@ -58,10 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 
 /// Prints the status again and again, until Ctrl-C, or until the lab is down.
 fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
-    let (before, after) = match std::io::stdout().is_terminal() {
-        true => (CLEAR, ""),
-        false => ("", "\n"),
-    };
+    let (before, after) = say::again();
     loop {
         let status = lab.status()?;
         let deadlock = lab.deadlock(&status).ok().flatten();

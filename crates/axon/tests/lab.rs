@@ -152,6 +152,41 @@ fn a_link_is_cut_and_mended_by_the_names_of_its_ends() {
 }
 
 #[test]
+fn an_operator_sees_hosts_flows_paths_and_loads() {
+    let Some(bench) = Bench::new("view") else { return };
+    bench.up("ring", "");
+    let json = |line: &str| -> Value {
+        serde_json::from_str(good(&bench.axon(&format!("{line} --json")))).unwrap()
+    };
+    let hosts = json("hosts");
+    assert_eq!(hosts["hosts"].as_array().unwrap().len(), 6);
+    let h3 = &hosts["hosts"][2];
+    assert_eq!((&h3["host"], &h3["addresses"][0]), (&"h3".into(), &"10.0.0.3".into()));
+    assert_eq!(h3["at"], h3["learned_at"][0]);
+    // Nothing was sent yet, so there is no route, and that is an answer.
+    let none = bench.axon("path h1 h3");
+    assert_eq!(none.status.code(), Some(1), "{none:?}");
+    assert!(text(&none.stdout).contains("`axon ping h1 h3`"), "{none:?}");
+    good(&bench.axon("exec h1 -- ping -c 3 -i 0.2 -W 5 h3"));
+    let path = json("path h1 h3");
+    let steps = path["there"]["steps"].as_array().unwrap();
+    assert!(path["there"]["arrives"] == true && path["back"]["arrives"] == true, "{path}");
+    assert!(steps.len() == 2 && steps[1]["egress"] == h3["at"], "{path}");
+    let flows = good(&bench.axon("flows h3")).to_owned();
+    assert!(flows.lines().count() == 3 && flows.contains("in the table"), "{flows}");
+    let top = good(&bench.axon("top --once --lines 2")).to_owned();
+    assert!(top.starts_with("port") && top.contains("ports more"), "{top}");
+    for (line, reason) in [
+        ("path h1 h9", "has no host h9"),
+        ("path h1 h1", "are one host"),
+        ("flows h9", "has no host h9"),
+    ] {
+        let output = bench.axon(line);
+        assert!(bad(&output, 2).contains(reason), "{output:?}");
+    }
+}
+
+#[test]
 fn of_two_labs_every_command_wants_one_named() {
     let Some(bench) = Bench::new("two") else { return };
     bench.up("line", " --bare");

@@ -55,6 +55,12 @@ pub(crate) fn controller() -> ControllerTelemetry {
 
 /// The status of a switch `name` with this telemetry; its ports are up.
 pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
+    let ports = switch.plane.ports.len();
+    node(name, ports, NodeTelemetry::Switch(Box::new(switch)))
+}
+
+/// The status of a node `name` with this telemetry and so many ports, which are up.
+pub(crate) fn node(name: &str, ports: usize, node: NodeTelemetry) -> NodeStatus {
     let port = |number| PortStatus {
         name: format!("{name}-p{number}"),
         up: true,
@@ -69,10 +75,10 @@ pub(crate) fn status(name: &str, switch: SwitchTelemetry) -> NodeStatus {
         name: name.into(),
         uptime_us: 0,
         run_loop: LoopCounters::default(),
-        ports: (0..switch.plane.ports.len()).map(port).collect(),
+        ports: (0..ports).map(port).collect(),
         store: None,
         dataplane: Some(DataplaneChoice { carrier: Carrier::Full, why: "a test".into() }),
-        node: NodeTelemetry::Switch(Box::new(switch)),
+        node,
     };
     NodeStatus { restarts: 0, answer: Answer::Status(Box::new(status)) }
 }

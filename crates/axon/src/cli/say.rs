@@ -5,7 +5,7 @@
 //! disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
 
 use anyhow::{Context, Result};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 /// The exit status where the answer is no.
@@ -59,6 +59,13 @@ pub fn threads(asked: usize) -> usize {
 /// It cannot be written, for another reason than that its reader has left.
 pub fn print(text: &str) -> Result<()> {
     print_again(text).map(drop)
+}
+
+/// What goes before and after a text that is shown again and again: in place on a terminal, else
+/// one after the other.
+pub fn again() -> (&'static str, &'static str) {
+    // Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
+    if std::io::stdout().is_terminal() { ("\x1b[H\x1b[J", "") } else { ("", "\n") }
 }
 
 /// Writes one of several texts to standard output. Answers whether there is a reader still.

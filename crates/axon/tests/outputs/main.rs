@@ -30,7 +30,7 @@ key is missing here, or is here and no longer written.
   last one.
 - **Machine.** What depends on the wall clock, the memory or the threads of the machine stands in
   one object, `machine`. Two runs of one version with the same seed differ in this object only.
-  Exceptions are what is measured in real time: `axon status`, `axon ping`,
+  Exceptions are what is measured in real time: `axon status`, `axon top`, `axon ping`,
   `axon probe --live`, `axon conformance --iface`, `axon bench`, experiments of `axon reproduce`
   that run on Linux, and a run that was interrupted or went past its `--memory-max`.
 - **Units.** A key that ends in a unit is in that unit: `_ns` nanoseconds, `_us` microseconds, `_ms`
@@ -63,7 +63,7 @@ const fn section(
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 20] = [
+const SECTIONS: [Section; 24] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -96,6 +96,10 @@ const SECTIONS: [Section; 20] = [
          without `format`.",
         ("Output", "axon/src/status.rs"),
     ),
+    section("`axon hosts --json`", FORMAT, ("Output", "axon/src/hosts.rs")),
+    section("`axon flows --json`", FORMAT, ("Output", "axon/src/flows.rs")),
+    section("`axon path --json`", FORMAT, ("Output", "axon/src/path.rs")),
+    section("`axon top --json`", FORMAT, ("Output", "axon/src/top.rs")),
     section(
         "`axon attach --json`",
         "`format` is at the top of the object too. The socket of an agent has one \

@@ -32,6 +32,7 @@ mod start;
 pub mod state;
 mod supervisor;
 pub mod table;
+pub mod view;
 
 pub use deadlock::Deadlock;
 pub use options::{RecordInto, Report, UpOptions};

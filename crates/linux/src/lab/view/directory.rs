@@ -1,0 +1,210 @@
+//! Who is who in a lab: names of nodes and hosts, and which ports are joined.
+
+use crate::status::{NodeStatus, PortStatus, Status};
+use axon_fabric::model::Fabric;
+use axon_node::telemetry::{
+    ControllerHost, ControllerTelemetry, NodeTelemetry, PortTelemetry, SwitchTelemetry,
+};
+use axon_node::{Drop, PortCounters};
+use axon_wire::{MacAddr, NodeId, PortNo};
+use std::collections::BTreeMap;
+
+/// A switch that has answered.
+#[derive(Clone, Copy)]
+pub struct Switch<'a> {
+    status: &'a Status,
+    /// What its node reports.
+    pub node: &'a SwitchTelemetry,
+}
+
+impl<'a> Switch<'a> {
+    /// The name of one of its ports, `s1-p0`.
+    pub fn port_name(&self, port: PortNo) -> String {
+        format!("{}-{port}", self.status.name)
+    }
+
+    /// The device of one of its ports.
+    pub fn device(&self, port: PortNo) -> Option<&'a PortStatus> {
+        self.status.ports.get(port.index())
+    }
+
+    /// What its data plane says of one of its ports.
+    pub fn port(&self, port: PortNo) -> Option<&'a PortTelemetry> {
+        self.node.plane.ports.get(port.index())
+    }
+
+    /// The port at the far end of a link to another node, by its own discovery.
+    pub fn peer(&self, port: PortNo) -> Option<(NodeId, PortNo)> {
+        let found = self.node.neighbours.iter().find(|neighbour| neighbour.port == port)?;
+        Some((found.node, found.peer_port))
+    }
+}
+
+/// Names and links of a lab, by one status of it.
+pub struct Directory<'a> {
+    fabric: &'a Fabric,
+    switches: BTreeMap<NodeId, Switch<'a>>,
+    controller: Option<&'a ControllerTelemetry>,
+    hosts: BTreeMap<MacAddr, &'a str>,
+}
+
+impl<'a> Directory<'a> {
+    /// The names and links of `fabric`, of which `status` is what its daemons have answered.
+    pub fn new(fabric: &'a Fabric, status: &'a [NodeStatus]) -> Directory<'a> {
+        let answered = status.iter().filter_map(NodeStatus::status);
+        let switch = |status: &'a Status| {
+            let node = status.node.switch()?;
+            Some((node.id, Switch { status, node }))
+        };
+        let controller = |status: &'a Status| match &status.node {
+            NodeTelemetry::Controller(controller) => Some(&**controller),
+            _ => None,
+        };
+        let hosts = fabric.hosts.iter().map(|host| (host.mac, host.name.as_str()));
+        Directory {
+            fabric,
+            switches: answered.clone().filter_map(switch).collect(),
+            controller: answered.clone().find_map(controller),
+            hosts: hosts.collect(),
+        }
+    }
+
+    /// The fabric file.
+    pub fn fabric(&self) -> &'a Fabric {
+        self.fabric
+    }
+
+    /// The hosts that the controller knows, if it has answered.
+    pub fn known(&self) -> &'a [ControllerHost] {
+        self.controller.map_or(&[], |controller| &controller.hosts)
+    }
+
+    /// The names of the hosts that the controller has at a port.
+    pub fn hosts_at(&self, at: (NodeId, PortNo)) -> Vec<String> {
+        let here = self.known().iter().filter(|host| (host.switch, host.port) == at);
+        here.map(|host| self.host_name(host.mac)).collect()
+    }
+
+    /// The switches that have answered.
+    pub fn switches(&self) -> impl Iterator<Item = &Switch<'a>> {
+        self.switches.values()
+    }
+
+    /// A switch, if it has answered.
+    pub fn switch(&self, id: NodeId) -> Option<&Switch<'a>> {
+        self.switches.get(&id)
+    }
+
+    /// The name of a host, or its MAC address if the fabric file does not list it.
+    pub fn host_name(&self, mac: MacAddr) -> String {
+        self.hosts.get(&mac).map_or_else(|| mac.to_string(), ToString::to_string)
+    }
+
+    /// The name of a port of a switch; that of its identity if the switch has not answered.
+    pub fn port_name(&self, (node, port): (NodeId, PortNo)) -> String {
+        self.switch(node).map_or_else(|| format!("{node}-{port}"), |switch| switch.port_name(port))
+    }
+
+    /// Follows hops from a switch: the ports by which a frame comes in, where it does by a link
+    /// between switches, and leaves. The second value says whether the last one is a port without
+    /// another switch behind it. A hop that leads nowhere ends the way.
+    pub fn follow(&self, from: NodeId, hops: &[PortNo]) -> (Vec<Hop<'a>>, bool) {
+        let (mut way, mut at, mut ingress) = (Vec::new(), from, None);
+        for (number, &egress) in hops.iter().enumerate() {
+            let Some(&switch) = self.switch(at) else { return (way, false) };
+            way.push(Hop { switch, ingress, egress });
+            match switch.peer(egress) {
+                Some((node, port)) => (at, ingress) = (node, Some(port)),
+                None => return (way, number + 1 == hops.len() && switch.port(egress).is_some()),
+            }
+        }
+        (way, false)
+    }
+}
+
+/// A switch on the way of a route.
+#[derive(Clone, Copy)]
+pub struct Hop<'a> {
+    /// The switch.
+    pub switch: Switch<'a>,
+    /// The port by which frames come in; `None` at the first switch.
+    pub ingress: Option<PortNo>,
+    /// The port by which they leave.
+    pub egress: PortNo,
+}
+
+/// Frames that were lost, of those that a port has counted as ended.
+pub(super) fn lost(counters: &PortCounters) -> u64 {
+    let all = Drop::ALL.iter().filter(|reason| !reason.is_ordinary());
+    all.map(|&reason| counters.dropped(reason)).sum()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::testing;
+    use axon_node::telemetry::{EdgeRoute, Neighbour};
+    use axon_wire::Hops;
+    use std::path::Path;
+
+    /// A line of two switches with a host each: h1 at s1-p0, h2 at s2-p0, joined by p1 of both.
+    pub(crate) fn fabric() -> Fabric {
+        let text = "{name: two, topology: {listed: {switches: [s1, s2], \
+                    hosts: {h1: s1-p0, h2: s2-p0}, links: [[s1-p1, s2-p1]]}}}";
+        axon_fabric::parse(Path::new("two.yaml"), text).unwrap()
+    }
+
+    /// The status of a lab of [`fabric`] in which h1 has a route to h2, and s2 one to h1 that is
+    /// not in its table.
+    pub(crate) fn lab(fabric: &Fabric) -> Vec<NodeStatus> {
+        let neighbour = |node| Neighbour {
+            port: PortNo(1),
+            node: NodeId(node),
+            peer_port: PortNo(1),
+            restarting: false,
+        };
+        let route = |destination: usize, placed| EdgeRoute {
+            port: PortNo(0),
+            destination: fabric.hosts[destination].mac,
+            hops: [PortNo(1), PortNo(0)].into_iter().collect::<Hops>(),
+            placed,
+        };
+        let mut s1 = testing::switch(2);
+        s1.neighbours = vec![neighbour(2)];
+        s1.routes = vec![route(1, true)];
+        let mut s2 = testing::switch(2);
+        s2.id = NodeId(2);
+        s2.neighbours = vec![neighbour(1)];
+        s2.routes = vec![route(0, false)];
+        let mut controller = testing::controller();
+        let host = |index: usize, ips: &[&str]| ControllerHost {
+            mac: fabric.hosts[index].mac,
+            switch: NodeId(index as u64 + 1),
+            port: PortNo(0),
+            ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),
+        };
+        controller.hosts = vec![host(0, &["10.0.0.2", "fe80::2"]), host(1, &["10.0.0.3"])];
+        vec![
+            testing::node("c1", 0, NodeTelemetry::Controller(Box::new(controller))),
+            testing::status("s1", s1),
+            testing::status("s2", s2),
+        ]
+    }
+
+    #[test]
+    fn hops_are_followed_from_port_to_port_and_end_where_they_lead_nowhere() {
+        let fabric = fabric();
+        let status = lab(&fabric);
+        let directory = Directory::new(&fabric, &status);
+        let follow = |hops: &[u16]| {
+            let hops: Vec<PortNo> = hops.iter().copied().map(PortNo).collect();
+            let (way, arrives) = directory.follow(NodeId(1), &hops);
+            let names = way.iter().map(|hop| hop.switch.port_name(hop.egress));
+            (names.collect::<Vec<_>>().join(" "), arrives)
+        };
+        assert_eq!(follow(&[1, 0]), ("s1-p1 s2-p0".to_owned(), true));
+        assert_eq!(follow(&[1]), ("s1-p1".to_owned(), false), "it ends at another switch");
+        assert_eq!(follow(&[0, 1]), ("s1-p0".to_owned(), false), "a host is no switch");
+        assert_eq!(follow(&[1, 7]), ("s1-p1 s2-p7".to_owned(), false), "there is no such port");
+    }
+}

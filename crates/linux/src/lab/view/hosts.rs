@@ -1,0 +1,132 @@
+//! `axon hosts`: who is where.
+
+use super::directory::Directory;
+use crate::columns::columns;
+use axon_node::telemetry::text;
+use axon_wire::MacAddr;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+const HEADINGS: [&str; 6] = ["host", "MAC", "at", "addresses", "routes to it", "routes from it"];
+const NONE: &str = "-";
+
+/// A host, as the nodes of a lab know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostView {
+    /// The name of the host in the fabric file; null if that does not list its MAC address.
+    pub host: Option<String>,
+    /// The MAC address of the host.
+    #[serde(with = "text::mac")]
+    pub mac: MacAddr,
+    /// The port where the controller has it, `s1-p0`; null if the controller does not know it.
+    pub at: Option<String>,
+    /// The ports of switches that have learned it.
+    pub learned_at: Vec<String>,
+    /// Its addresses by the controller, newest last.
+    pub addresses: Vec<IpAddr>,
+    /// Routes that lead to it, at all switches.
+    pub routes_to: u64,
+    /// Routes of the port where the controller has it.
+    pub routes_from: u64,
+}
+
+impl HostView {
+    fn new(directory: &Directory<'_>, mac: MacAddr) -> HostView {
+        let listed = directory.fabric().hosts.iter().find(|host| host.mac == mac);
+        HostView {
+            host: listed.map(|host| host.name.clone()),
+            mac,
+            at: None,
+            learned_at: Vec::new(),
+            addresses: Vec::new(),
+            routes_to: 0,
+            routes_from: 0,
+        }
+    }
+}
+
+/// All hosts: those of the fabric file in its order, then all others that a node knows, by MAC
+/// address.
+pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
+    let mut all: BTreeMap<MacAddr, HostView> = BTreeMap::new();
+    let listed: Vec<MacAddr> = directory.fabric().hosts.iter().map(|host| host.mac).collect();
+    for &mac in &listed {
+        all.insert(mac, HostView::new(directory, mac));
+    }
+    for host in directory.known() {
+        let view = all.entry(host.mac).or_insert_with(|| HostView::new(directory, host.mac));
+        view.at = Some(directory.port_name((host.switch, host.port)));
+        view.addresses.clone_from(&host.ips);
+    }
+    for switch in directory.switches() {
+        for host in &switch.node.hosts {
+            let view = all.entry(host.mac).or_insert_with(|| HostView::new(directory, host.mac));
+            view.learned_at.push(switch.port_name(host.port));
+        }
+        for route in &switch.node.routes {
+            if let Some(view) = all.get_mut(&route.destination) {
+                view.routes_to += 1;
+            }
+            let port = switch.port_name(route.port);
+            let of_port = all.values_mut().filter(|view| view.at.as_ref() == Some(&port));
+            of_port.for_each(|view| view.routes_from += 1);
+        }
+    }
+    let mut found: Vec<HostView> = listed.iter().filter_map(|mac| all.remove(mac)).collect();
+    found.extend(all.into_values());
+    found
+}
+
+/// The hosts as a table for people.
+pub fn text(hosts: &[HostView]) -> String {
+    let row = |host: &HostView| {
+        let addresses: Vec<String> = host.addresses.iter().map(ToString::to_string).collect();
+        let or_none = |text: String| if text.is_empty() { NONE.to_owned() } else { text };
+        let at = host.at.clone().unwrap_or_else(|| match &host.learned_at[..] {
+            [] => "not seen".to_owned(),
+            ports => format!("{} (unknown to the controller)", ports.join(" ")),
+        });
+        vec![
+            host.host.clone().unwrap_or_else(|| NONE.to_owned()),
+            host.mac.to_string(),
+            at,
+            or_none(addresses.join(" ")),
+            host.routes_to.to_string(),
+            host.routes_from.to_string(),
+        ]
+    };
+    columns(&HEADINGS, hosts.iter().map(row))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::directory::tests::{fabric, lab};
+    use super::*;
+    use crate::status::Answer;
+    use axon_node::telemetry::{ControllerHost, NodeTelemetry};
+    use axon_wire::{NodeId, PortNo};
+
+    #[test]
+    fn hosts_of_the_file_come_first_and_others_by_their_mac() {
+        let fabric = fabric();
+        let mut status = lab(&fabric);
+        let stranger = MacAddr([2, 0, 0, 0, 9, 9]);
+        let Answer::Status(controller) = &mut status[0].answer else { unreachable!() };
+        let NodeTelemetry::Controller(controller) = &mut controller.node else { unreachable!() };
+        let (switch, port) = (NodeId(1), PortNo(0));
+        controller.hosts.remove(1);
+        controller.hosts.push(ControllerHost { mac: stranger, switch, port, ips: Vec::new() });
+        let hosts = hosts(&Directory::new(&fabric, &status));
+        let text = text(&hosts);
+        let rows: Vec<String> = text
+            .lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        let [h1, h2] = [0, 1].map(|index: usize| fabric.hosts[index].mac);
+        assert_eq!(rows[1], format!("h1 {h1} s1-p0 10.0.0.2 fe80::2 1 1"));
+        assert_eq!(rows[2], format!("h2 {h2} not seen - 1 0"));
+        assert_eq!(rows[3], format!("- {stranger} s1-p0 - 0 1"), "a port with two hosts");
+        assert_eq!(rows.len(), 4);
+    }
+}

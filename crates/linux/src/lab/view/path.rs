@@ -1,0 +1,177 @@
+//! `axon path`: the way of frames from one host to another, switch by switch.
+
+use super::directory::{Directory, Hop, lost};
+use crate::columns::columns;
+use axon_wire::PortNo;
+use serde::Serialize;
+
+const HEADINGS: [&str; 7] = ["switch", "in", "out", "link", "tx frames", "queued", "drops"];
+const NONE: &str = "-";
+
+/// The way of frames from one host to another, if there is a route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathView {
+    /// The host that sends, by its name in the fabric file.
+    pub from: String,
+    /// The host that receives, by its name in the fabric file.
+    pub to: String,
+    /// Whether there is a route at the edge. There is one as long as frames take it, and none
+    /// before the first.
+    pub has_route: bool,
+    /// Whether it is in the table of the data plane; else the control plane forwards its frames.
+    pub in_table: bool,
+    /// Whether its last port is that of the host that receives.
+    pub arrives: bool,
+    /// The switches on the way, in their order.
+    pub steps: Vec<PathStep>,
+}
+
+/// A switch on the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PathStep {
+    /// The port by which frames come in, `s1-p0`.
+    pub ingress: String,
+    /// The port by which they leave.
+    pub egress: String,
+    /// Whether that port has carrier.
+    pub up: bool,
+    /// How fast frames may leave, in bits per second; null if as fast as they go.
+    pub rate_bps: Option<u64>,
+    /// Frames that have left by that port, of all flows.
+    pub tx_frames: u64,
+    /// Bytes that wait to leave by it now, of all flows, without FCS.
+    pub queued_bytes: u64,
+    /// Frames that came in by the ingress port and were lost, of all flows.
+    pub drops: u64,
+}
+
+/// The way from one host to another, by their places in the fabric file.
+pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
+    let fabric = directory.fabric();
+    let (source, target) = (&fabric.hosts[from], &fabric.hosts[to]);
+    let mut view = PathView {
+        from: source.name.clone(),
+        to: target.name.clone(),
+        has_route: false,
+        in_table: false,
+        arrives: false,
+        steps: Vec::new(),
+    };
+    // Where the controller has them now; the file says where they began.
+    let place = |mac| {
+        let found = directory.known().iter().find(|host| host.mac == mac);
+        found.map(|host| (host.switch, host.port))
+    };
+    let (Some((node, port)), there) = (place(source.mac), place(target.mac)) else { return view };
+    let Some(switch) = directory.switch(node) else { return view };
+    let routes = switch.node.routes.iter();
+    let Some(route) =
+        routes.clone().find(|route| (route.port, route.destination) == (port, target.mac))
+    else {
+        return view;
+    };
+    let (way, arrives) = directory.follow(node, &route.hops);
+    let last = way.last().map(|hop| (hop.switch.node.id, hop.egress));
+    view.has_route = true;
+    view.in_table = route.placed;
+    view.arrives = arrives && last == there;
+    view.steps = way.iter().map(|hop| step(hop, port)).collect();
+    view
+}
+
+/// A step; at the first switch frames come in by the port of the host.
+fn step(hop: &Hop<'_>, of_host: PortNo) -> PathStep {
+    let ingress = hop.ingress.unwrap_or(of_host);
+    let (device, port) = (hop.switch.device(hop.egress), hop.switch.port(hop.egress));
+    let counters = hop.switch.port(ingress).map(|port| port.counters);
+    PathStep {
+        ingress: hop.switch.port_name(ingress),
+        egress: hop.switch.port_name(hop.egress),
+        up: device.is_some_and(|device| device.up),
+        rate_bps: device.and_then(|device| device.rate_bps),
+        tx_frames: port.map_or(0, |port| port.counters.tx_frames),
+        queued_bytes: port.map_or(0, |port| port.queued_bytes.0),
+        drops: counters.map_or(0, |counters| lost(&counters)),
+    }
+}
+
+/// The way as text for people.
+pub fn text(path: &PathView) -> String {
+    let PathView { from, to, has_route, in_table, arrives, steps } = path;
+    if !has_route {
+        return format!(
+            "{from} -> {to}: no route. A route comes with the first frame, if {from} may reach \
+             {to}: try `axon ping {from} {to}`\n"
+        );
+    }
+    let state = match (arrives, in_table) {
+        (false, _) => "the route does not end at that host now",
+        (true, true) => "route in the table",
+        (true, false) => "route of the control plane, as the table does not have it",
+    };
+    let row = |step: &PathStep| {
+        let split = |port: &str| match port.split_once('-') {
+            Some((switch, port)) => (switch.to_owned(), port.to_owned()),
+            None => (port.to_owned(), NONE.to_owned()),
+        };
+        let ((switch, ingress), (_, egress)) = (split(&step.ingress), split(&step.egress));
+        let link = match (step.up, step.rate_bps) {
+            (false, _) => "down".to_owned(),
+            (true, Some(bps)) => format!("{} Mb/s", bps / 1_000_000),
+            (true, None) => "up".to_owned(),
+        };
+        let queued = format!("{} B", step.queued_bytes);
+        let (frames, drops) = (step.tx_frames.to_string(), step.drops.to_string());
+        vec![switch, ingress, egress, link, frames, queued, drops]
+    };
+    format!("{from} -> {to}: {state}\n{}", columns(&HEADINGS, steps.iter().map(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::directory::tests::{fabric, lab};
+    use super::*;
+    use crate::status::Answer;
+    use axon_node::Drop;
+    use axon_node::telemetry::NodeTelemetry;
+
+    #[test]
+    fn a_path_names_each_switch_with_its_ports_and_what_they_have() {
+        let fabric = fabric();
+        let mut status = lab(&fabric);
+        let Answer::Status(s2) = &mut status[2].answer else { unreachable!() };
+        s2.ports[0].rate_bps = Some(200_000_000);
+        let NodeTelemetry::Switch(s2) = &mut s2.node else { unreachable!() };
+        s2.plane.ports[1].counters.drop_many(Drop::QueueFull, 7);
+        s2.plane.ports[1].counters.drop_many(Drop::Consumed, 9);
+        let directory = Directory::new(&fabric, &status);
+        let found = path(&directory, 0, 1);
+        assert!(found.has_route && found.in_table && found.arrives);
+        let text = text(&found);
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().map(words).collect();
+        assert_eq!(lines[0], "h1 -> h2: route in the table");
+        assert_eq!(lines[2..], ["s1 p0 p1 up 0 0 B 0", "s2 p1 p0 200 Mb/s 0 0 B 7"]);
+        assert!(!path(&directory, 1, 0).in_table);
+    }
+
+    #[test]
+    fn a_host_that_has_moved_is_not_where_the_route_ends() {
+        let fabric = fabric();
+        let mut status = lab(&fabric);
+        let Answer::Status(controller) = &mut status[0].answer else { unreachable!() };
+        let NodeTelemetry::Controller(controller) = &mut controller.node else { unreachable!() };
+        controller.hosts[1].port = PortNo(4);
+        let found = path(&Directory::new(&fabric, &status), 0, 1);
+        assert!(found.has_route && !found.arrives);
+        assert!(text(&found).contains("does not end at that host"));
+    }
+
+    #[test]
+    fn without_a_route_the_way_out_is_named() {
+        let fabric = fabric();
+        let status = lab(&fabric);
+        let found = path(&Directory::new(&fabric, &status[..2]), 1, 0);
+        assert!(!found.has_route && text(&found).contains("`axon ping h2 h1`"));
+    }
+}
