@@ -307,9 +307,25 @@ mod tests {
     }
 
     #[test]
+    fn a_congestion_responder_that_cannot_be_is_refused() {
+        const SELECT: &str = "select: [{ethertype: 0x88b5}]";
+        for (head, select, more, expected) in [
+            (BRIDGE, "", "", "agents[0].select: nothing selects the frames that their source"),
+            (AXON, SELECT, "", "expected program: bridge"),
+            (BRIDGE, SELECT, ", set_point: 99B", "congestion.set_point: a set point of 99 bytes"),
+            (BRIDGE, SELECT, ", weight_log2: 11", "expected -10 to 10"),
+            (BRIDGE, SELECT, ", header_bytes: 65", "congestion.header_bytes: 65 is out of range"),
+            (BRIDGE, SELECT, ", cnm_priority: 8", "expected 0 to 7"),
+        ] {
+            let agent = format!("{{at: s1, congestion: {{egress: h1{more}}}, {select}}}");
+            let refusal = load(head, &agent).expect_err(&agent);
+            assert!(refusal.contains(expected), "{agent}: {refusal}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_its_key_and_what_was_expected() {
         let cache = "select: [{ethertype: 0x88b5}], cache: ";
-        let congestion = "select: [{ethertype: 0x88b5}], congestion: {egress: h1";
         let forwarder = "{at: s1, forwarder: {address: 10.0.0.2, ";
         let cases = [
             (BRIDGE, "{at: s9, run: [a]}".to_owned(), "agents[0].at: there is no switch `s9`"),
@@ -324,16 +340,6 @@ mod tests {
                 format!("{{at: s1, {cache} {{protocol: memcached, id: {{}}}}}}"),
                 "cache.id: memcached has keys",
             ),
-            (
-                BRIDGE,
-                "{at: s1, congestion: {egress: h1}}".into(),
-                "agents[0].select: nothing selects the frames that their source marks",
-            ),
-            (AXON, format!("{{at: s1, {congestion}}}}}"), "expected program: bridge"),
-            (BRIDGE, format!("{{at: s1, {congestion}, set_point: 99B}}}}"), "100B or more"),
-            (BRIDGE, format!("{{at: s1, {congestion}, weight_log2: 11}}}}"), "-10 to 10"),
-            (BRIDGE, format!("{{at: s1, {congestion}, header_bytes: 65}}}}"), "0 to 64"),
-            (BRIDGE, format!("{{at: s1, {congestion}, cnm_priority: 8}}}}"), "0 to 7"),
             (BRIDGE, format!("{{at: s1, {cache} {{}}, head_bytes: 90}}"), "expected 128 to 9000"),
             (BRIDGE, format!("{{at: s1, {cache} {{}}, buffers: 0}}"), "expected 1 to 32768"),
             (BRIDGE, format!("{{at: s1, {cache} {{}}, hold_max: 2h}}"), "expected 1us to 1h"),
