@@ -182,7 +182,7 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
 fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
-        let rogue = Rogue::attach(&mut switch);
+        let _rogue = Rogue::attach(&mut switch);
         let longest = AgentPortSetup::at("".as_ref()).frame_bytes_max;
         assert_eq!(longest % 64, 46, "buffers are longer");
         assert_eq!(switch.give(&numbered(1, longest + 1)).len(), 1, "it comes back");
