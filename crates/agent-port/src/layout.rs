@@ -27,7 +27,7 @@ use axon_cache::Handle;
 /// The first eight bytes of the memory and of both messages of the handshake.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
 /// The version of this layout and of its descriptors. Both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
 /// Bytes of a descriptor.
@@ -70,7 +70,7 @@ pub struct Layout {
     pub head_bytes: usize,
     /// Buffers of the agent.
     pub buffers: usize,
-    /// Bytes of a buffer: the longest frame, without FCS.
+    /// Bytes of a buffer: the longest frame, without FCS. The next buffer begins at the next line.
     pub buffer_bytes: usize,
     /// Payload buffers of the switch: handles name buffers 0 up to this.
     pub payloads: usize,
@@ -97,7 +97,7 @@ impl Layout {
             chunk_bytes: (HEADROOM + copied_bytes).next_multiple_of(LINE),
             head_bytes,
             buffers,
-            buffer_bytes: frame_bytes_max.next_multiple_of(LINE),
+            buffer_bytes: frame_bytes_max,
             payloads,
             stays,
         }
@@ -127,7 +127,8 @@ impl Layout {
 
     /// Where buffer `number` begins.
     pub fn buffer_at(&self, number: usize) -> usize {
-        self.chunk_at(self.chunks).next_multiple_of(PAGE) + number * self.buffer_bytes
+        let first = self.chunk_at(self.chunks).next_multiple_of(PAGE);
+        first + number * self.buffer_bytes.next_multiple_of(LINE)
     }
 
     /// Bytes of the whole memory.

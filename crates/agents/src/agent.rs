@@ -81,9 +81,9 @@ pub trait Outbox {
     /// There is no room for it. The packet is still held.
     fn replace(&mut self, handle: Handle, payload: &[u8]) -> Result<(), Full>;
 
-    /// Reads the register of the switch that says how many bytes wait for the wire of a port now
-    /// (`OUTPUT_QUEUE_BYTES` of paper 004, section 3.3.2). `None` where the runtime has no way to
-    /// the registers, or there is no such port.
+    /// Reads the register of the switch that says how many bytes wait for the wire of a port
+    /// (`OUTPUT_QUEUE_BYTES` of paper 004, section 3.3.2), as it was when the switch last gave
+    /// packets. `None` where the runtime has no way to the registers, or there is no such port.
     fn queue_bytes(&mut self, port: PortNo) -> Option<u64> {
         let _ = port;
         None

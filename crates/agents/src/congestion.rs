@@ -10,8 +10,12 @@
 
 use crate::agent::{Agent, Counters, Event, Outbox};
 use axon_plane::qcn::{CpConfig, CpError};
-use axon_wire::cn::{self, Cnm, CnmFrame, Tagged};
+use axon_wire::cn::{self, Cnm, CnmFrame, MSDU_BYTES_MAX, Tagged};
+use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, MacAddr, PortNo, Priority, Time};
+
+/// Bytes of head that a responder needs: addresses, two tags, a CN-TAG and the MSDU of a CNM.
+pub const HEAD_BYTES: usize = 12 + 3 * TAG_BYTES + MSDU_BYTES_MAX;
 
 /// The settings of a congestion responder.
 #[derive(Clone, Debug, PartialEq, Eq)]

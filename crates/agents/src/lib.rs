@@ -23,6 +23,7 @@ pub mod forwarder;
 pub mod in_network_cache;
 pub mod node;
 pub mod packet;
+pub mod unheld;
 
 pub use agent::{Agent, Counters, Event, Full, Outbox, Packet};
 pub use axon_cache::Handle;
@@ -31,3 +32,4 @@ pub use cpu_port::CpuPort;
 pub use forwarder::{Forwarder, ForwarderConfig};
 pub use in_network_cache::{InNetworkCache, InNetworkCacheConfig};
 pub use node::{AgentNode, AgentPortConfig};
+pub use unheld::Unheld;

@@ -18,12 +18,6 @@ pub trait Inspect: Node<FrameBuf> {
         None
     }
 
-    /// What waits in the queues of a port, in bytes; `None` if the node has no account of it.
-    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
-        let _ = port;
-        None
-    }
-
     /// All that it reports of itself at `now`.
     fn telemetry(&self, now: Time) -> NodeTelemetry;
 }

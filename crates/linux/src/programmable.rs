@@ -7,7 +7,7 @@ use axon_fabric::model::{Fabric, ProgramSource};
 use axon_fabric::program;
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
-use axon_pipeline::{PipelineConfig, ProgramNode, Register};
+use axon_pipeline::{PipelineConfig, ProgramNode};
 use axon_programs::Site;
 use axon_wire::{FrameBuf, PortNo, Time};
 use std::sync::Arc;
@@ -95,16 +95,16 @@ impl Node<FrameBuf> for Programmable {
     fn awaited(&mut self) -> Awaited {
         self.node.awaited()
     }
+
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        self.node.queue_bytes(port)
+    }
 }
 
 impl Inspect for Programmable {
     /// What a program makes of its links is its own affair: all of them carry plain Ethernet.
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host
-    }
-
-    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
-        self.node.pipeline().read_register(Register::QueueBytes(port)).ok()
     }
 
     fn telemetry(&self, now: Time) -> NodeTelemetry {

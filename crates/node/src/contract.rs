@@ -442,6 +442,13 @@ pub trait Node<B> {
     fn awaited(&mut self) -> Awaited {
         Awaited::Every
     }
+
+    /// What waits for the wire of a port now, in bytes, as the agents of a switch read it; `None`
+    /// if the node has no account of it, or no such port.
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        let _ = port;
+        None
+    }
 }
 
 /// What a node waits for; see [`Node::awaited`].

@@ -69,6 +69,10 @@ pub enum Target {
     /// To one member of a group, by the hash of the flow; members whose port has no carrier are
     /// passed over.
     Spread(u16),
+    /// Where the frame would go without this entry and others with this target: to what the lower
+    /// entries of the TCAM say, or else the tables below it. For entries of the TCAM without
+    /// modifications only: those that mirror frames, or count them.
+    Tables,
 }
 
 impl fmt::Display for Target {
@@ -80,6 +84,7 @@ impl fmt::Display for Target {
             Target::Interface(number) => write!(f, "interface {number}"),
             Target::Group(number) => write!(f, "group {number}"),
             Target::Spread(number) => write!(f, "spread {number}"),
+            Target::Tables => write!(f, "tables"),
         }
     }
 }

@@ -231,6 +231,9 @@ pub enum Reason {
     /// A group with a member twice.
     #[error("interface {0} is in the group twice")]
     TwiceInGroup(u16),
+    /// [`Target::Tables`](crate::Target::Tables) where nothing is below, or with modifications.
+    #[error("only an entry of the TCAM that modifies nothing leaves frames to the other tables")]
+    Tables,
     /// The modifiers of a chip are a fixed row.
     #[error("more modifications than {max}")]
     TooManyModifications {

@@ -4,6 +4,7 @@ use crate::action::{Action, Interface, Mirror, Target};
 use crate::frame_type::{FrameType, Parsed};
 use crate::modify::{self, Context};
 use crate::pipeline::Pipeline;
+use crate::tables::Hit;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -71,19 +72,46 @@ impl<B: Frame> Pipeline<B> {
             way.say("key", format!("udlk {id} = {}", hex(&key)));
         }
         let matches = self.tables().matches(frame, &parsed, ingress, priority);
+        let decides = |(_, action): &(Hit, &Action)| action.target != Target::Tables;
+        let deciding = matches.iter().position(decides);
         for (place, (hit, action)) in matches.iter().take(MATCHES_MAX).enumerate() {
-            let verdict = if place == 0 { "wins" } else { "is overruled" };
+            let verdict = match place {
+                _ if Some(place) == deciding => "wins",
+                0 => "wins, and leaves the decision to those below",
+                _ => "is overruled",
+            };
             let name = self.tables().name_of(*hit);
             way.say("lookup", format!("{name} matches and {verdict}: {action}"));
         }
         if let Some(more) = matches.len().checked_sub(MATCHES_MAX).filter(|more| *more > 0) {
             way.say("lookup", format!("{more} more entries match and are overruled"));
         }
-        match matches.first() {
-            None => way.say("lookup", "nothing matches: dropped: no_route".into()),
+        if let Some((_, first)) = matches.first().filter(|&first| !decides(first)) {
+            first.mirror.iter().for_each(|&mirror| self.explain_mirror(&mut way, frame, mirror));
+        }
+        match deciding.and_then(|place| matches.get(place)) {
+            None if matches.is_empty() => {
+                way.say("lookup", "nothing matches: dropped: no_route".into());
+            }
+            None => way.say("lookup", "nothing decides: dropped: no_route".into()),
             Some((_, action)) => self.explain_action(&mut way, ingress, frame, parsed, action),
         }
         way
+    }
+
+    fn explain_mirror(&self, way: &mut Explanation, frame: &[u8], mirror: Mirror) {
+        let fate = match mirror {
+            Mirror::Cpu => {
+                way.to_cpu = true;
+                "a copy as it came in"
+            }
+            Mirror::Port(port) if self.ports().is_up(port) => {
+                way.sent.push((port, frame.to_vec()));
+                "a copy as it came in"
+            }
+            Mirror::Port(_) => "dropped: port_down",
+        };
+        way.say("mirror", format!("{mirror}: {fate}"));
     }
 
     fn explain_action(
@@ -94,20 +122,7 @@ impl<B: Frame> Pipeline<B> {
         mut parsed: Parsed,
         action: &Action,
     ) {
-        if let Some(mirror) = action.mirror {
-            let fate = match mirror {
-                Mirror::Cpu => {
-                    way.to_cpu = true;
-                    "a copy as it came in"
-                }
-                Mirror::Port(port) if self.ports().is_up(port) => {
-                    way.sent.push((port, frame.to_vec()));
-                    "a copy as it came in"
-                }
-                Mirror::Port(_) => "dropped: port_down",
-            };
-            way.say("mirror", format!("{mirror}: {fate}"));
-        }
+        action.mirror.iter().for_each(|&mirror| self.explain_mirror(way, frame, mirror));
         let mut buffer = FrameBuf::new(frame);
         let tunnel = |number| self.tables().tunnel(number);
         let hop_width = self.config().hop_width;
@@ -121,7 +136,7 @@ impl<B: Frame> Pipeline<B> {
         let interface = |number: u16| self.tables().interface(number).copied();
         let is_open = |port: PortNo| self.ports().is_up(port);
         match action.target {
-            Target::Drop => way.say("out", "dropped: denied".into()),
+            Target::Drop | Target::Tables => way.say("out", "dropped: denied".into()),
             Target::Cpu => {
                 way.to_cpu = true;
                 way.say("out", "to the control program".into());

@@ -190,10 +190,16 @@ impl<B: Frame> Pipeline<B> {
         let Pipeline { config, tables, ports, cpu } = self;
         let mut parsed = tables.parse(meta.frame.bytes(), ingress);
         let priority = meta.priority.value();
-        let verdict = tables.lookup(meta.frame.bytes(), &parsed, ingress, priority);
+        let mut verdict = tables.lookup(meta.frame.bytes(), &parsed, ingress, priority);
         if verdict.learn {
             let copy = ports.copy(&meta);
             trap(ports, cpu, Cause::Copy, now, copy, out);
+        }
+        if let Some(Entry { target: Target::Tables, mirror, .. }) = verdict.action {
+            if let Some(mirror) = *mirror {
+                send_copy(ports, cpu, now, &meta, mirror, out);
+            }
+            verdict = tables.lookup_deciding(meta.frame.bytes(), &parsed, ingress, priority);
         }
         let Some(action) = verdict.action else {
             return ports.discard(meta, Drop::NoRoute, out);
@@ -203,11 +209,7 @@ impl<B: Frame> Pipeline<B> {
             _ => 0,
         };
         if let Some(mirror) = action.mirror {
-            let copy = ports.copy(&meta);
-            match mirror {
-                Mirror::Cpu => trap(ports, cpu, Cause::Copy, now, copy, out),
-                Mirror::Port(port) => ports.deliver(now, copy, port, None, out),
-            }
+            send_copy(ports, cpu, now, &meta, mirror, out);
         }
         let tunnels = verdict.tunnels;
         let tunnel = |number| tunnels.get(number);
@@ -218,7 +220,8 @@ impl<B: Frame> Pipeline<B> {
             }
         }
         match action.target {
-            Target::Drop => ports.discard(meta, Drop::Denied, out),
+            // None that decides has the target `Tables`.
+            Target::Drop | Target::Tables => ports.discard(meta, Drop::Denied, out),
             Target::Cpu => trap(ports, cpu, Cause::Target, now, meta, out),
             Target::Port(port) => ports.deliver(now, meta, port, None, out),
             Target::Interface(number) => match verdict.interfaces.get(number) {
@@ -332,6 +335,22 @@ impl Entry {
     /// The action that sends frames to the control program.
     pub fn cpu() -> Entry {
         Entry::from(Target::Cpu)
+    }
+}
+
+/// Sends a copy of a frame as it came in to a mirror.
+fn send_copy<B: Frame>(
+    ports: &mut Ports<B>,
+    cpu: &mut [CpuLimit],
+    now: Time,
+    meta: &FrameMeta<B>,
+    mirror: Mirror,
+    out: &mut Vec<Action<B>>,
+) {
+    let copy = ports.copy(meta);
+    match mirror {
+        Mirror::Cpu => trap(ports, cpu, Cause::Copy, now, copy, out),
+        Mirror::Port(port) => ports.deliver(now, copy, port, None, out),
     }
 }
 

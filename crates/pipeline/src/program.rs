@@ -278,6 +278,10 @@ impl<B: Frame> Node<B> for ProgramNode<B> {
     fn awaited(&mut self) -> Awaited {
         self.pipeline.ports_mut().awaited()
     }
+
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        self.pipeline.read_register(Register::QueueBytes(port)).ok()
+    }
 }
 
 /// The switch during one call of its program.

@@ -3,7 +3,8 @@
 //! In plain English: while an agent port has carrier, there are entries in the TCAM, above those of
 //! the program, that send the selected frames there, one for each other port. So what comes back by
 //! an agent port meets none of them, and goes where the program says. Without carrier the entries
-//! are gone, and the switch forwards as if there were no agent.
+//! are gone, and the switch forwards as if there were no agent. An agent that only listens gets
+//! copies: its entries mirror, and the frames go where the entries below say.
 
 use crate::entries::Match;
 use alloc::boxed::Box;
@@ -11,7 +12,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_pipeline::{
-    Change, Control, Field, KeyError, Program, Received, Target, TcamEntry, Udlk, UdlkId,
+    Action, Change, Control, Field, KeyError, Mirror, Program, Received, Target, TcamEntry, Udlk,
+    UdlkId,
 };
 use axon_wire::{PortNo, Time};
 
@@ -33,6 +35,9 @@ pub struct AgentAt {
     /// The frames that go there; a frame has to meet one of them. The first agent that has one
     /// gets it.
     pub selections: Vec<Selection>,
+    /// It gets copies, and the frames go on as if it were not there: to the next agent, or where
+    /// the program says.
+    pub copies: bool,
 }
 
 /// The agents of one switch.
@@ -101,7 +106,7 @@ impl AgentsAt {
                 .flat_map(|selection| self.ingresses().map(move |ingress| (selection, ingress)))
             {
                 if agent.port == of {
-                    let entry = up.then(|| entry(agent.port, selection, ingress, &places));
+                    let entry = up.then(|| entry(agent, selection, ingress, &places));
                     changes.push(Change::Tcam(index as u16, entry));
                 }
                 index += 1;
@@ -111,14 +116,18 @@ impl AgentsAt {
     }
 }
 
-fn entry(port: PortNo, selection: &Selection, ingress: PortNo, places: &[u8]) -> TcamEntry {
+fn entry(agent: &AgentAt, selection: &Selection, ingress: PortNo, places: &[u8]) -> TcamEntry {
     let mut of = Match::new().ingress(ingress);
     for place in places {
         let found = selection.bytes.iter().find(|(at, ..)| at == place);
         of = found.map_or(of.clone().any(1), |&(_, value, mask)| of.masked(&[value], &[mask]));
     }
     let (value, mask) = of.into_parts();
-    TcamEntry { udlk: KEY, value, mask, action: Target::Port(port).into() }
+    let action = match agent.copies {
+        false => Target::Port(agent.port).into(),
+        true => Action::from(Target::Tables).mirrored(Mirror::Port(agent.port)),
+    };
+    TcamEntry { udlk: KEY, value, mask, action }
 }
 
 /// A program, and entries that select packets for the agents of its switch.
@@ -196,8 +205,9 @@ mod tests {
     const FROM: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const TO: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-    /// A ring of bridges whose first has an agent at its last port, for datagrams from a UDP port.
-    fn net(port: u16) -> (Net, PortNo, Vec<MacAddr>) {
+    /// A ring of bridges whose first has an agent at its last port, for datagrams from a UDP port,
+    /// or for copies of them.
+    fn net(port: u16, copies: bool) -> (Net, PortNo, Vec<MacAddr>) {
         let mut plan = plans::ring(3);
         let rate = plan.nodes[0].ports[0].rate;
         plan.nodes[0].ports.push(PlanPort { neighbour: Neighbour::Agent, rate });
@@ -205,7 +215,8 @@ mod tests {
         let macs = plan.hosts.iter().map(|host| host.mac).collect();
         let [high, low] = port.to_be_bytes();
         let bytes = Vec::from([(23, 17, 0xff), (34, high, 0xff), (35, low, 0xff)]);
-        let agents = Vec::from([AgentAt { port: at, selections: [Selection { bytes }].into() }]);
+        let selections = Vec::from([Selection { bytes }]);
+        let agents = Vec::from([AgentAt { port: at, selections, copies }]);
         let mut net = Net::new(plan, |site| {
             let bridge = Box::new(Bridge::new(&site));
             if site.node > 0 {
@@ -226,7 +237,7 @@ mod tests {
 
     #[test]
     fn selected_frames_go_to_the_agent_and_come_back_to_go_on() {
-        let (mut net, at, macs) = net(9);
+        let (mut net, at, macs) = net(9, false);
         let frame = datagram(macs[0], macs[1], FROM, TO, 9);
         net.send(0, &frame);
         assert_eq!((to_agent(&mut net, at), net.received.len()), (1, 0), "nowhere else");
@@ -241,8 +252,31 @@ mod tests {
     }
 
     #[test]
+    fn an_agent_that_listens_gets_copies_and_the_frames_go_where_the_bridge_says() {
+        let (mut listened, at, macs) = net(9, true);
+        let (mut plain, ..) = net(8, true);
+        let frame = datagram(macs[0], macs[1], FROM, TO, 9);
+        for (net, copies) in [(&mut listened, 1), (&mut plain, 0)] {
+            // Flooded to both others, and learned; then to the one that it is for.
+            net.send(0, &frame);
+            assert_eq!((to_agent(net, at), net.received.len()), (copies, 2));
+            net.send(1, &datagram(macs[1], macs[0], TO, FROM, 7));
+            net.received.clear();
+            net.hops.clear();
+            net.send(0, &frame);
+            assert_eq!(to_agent(net, at), copies);
+            assert_eq!(net.received.iter().map(|(host, _)| *host).collect::<Vec<_>>(), [1]);
+            net.received.clear();
+        }
+        // What the agent sends meets no entry of its own.
+        listened.inject(0, at, &frame);
+        assert_eq!(to_agent(&mut listened, at), 0);
+        assert_eq!(listened.received.len(), 1);
+    }
+
+    #[test]
     fn other_frames_pass_by_and_all_do_where_the_agent_is_gone() {
-        let (mut net, at, macs) = net(9);
+        let (mut net, at, macs) = net(9, false);
         net.send(0, &datagram(macs[0], macs[1], FROM, TO, 8));
         assert_eq!((to_agent(&mut net, at), net.received.len()), (0, 2));
         net.carrier(0, at, false);
@@ -258,7 +292,8 @@ mod tests {
     fn selections_that_look_at_too_many_places_have_no_key() {
         let of = |places: &[u8]| {
             let bytes = places.iter().map(|&at| (at, 0, 0xff)).collect();
-            let agent = AgentAt { port: PortNo(3), selections: Vec::from([Selection { bytes }]) };
+            let selections = Vec::from([Selection { bytes }]);
+            let agent = AgentAt { port: PortNo(3), selections, copies: false };
             AgentsAt { agents: Vec::from([agent]), ports: 4, first: 0 }
         };
         let agents = of(&[12, 13, 23, 36, 37]);

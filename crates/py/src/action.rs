@@ -59,6 +59,12 @@ impl PyAction {
         PyAction::to(Target::Spread(number))
     }
 
+    /// Where the other entries say: for an entry of the TCAM that mirrors or counts.
+    #[staticmethod]
+    fn tables() -> PyAction {
+        PyAction::to(Target::Tables)
+    }
+
     /// Takes one off TTL or hop limit.
     fn decrement_ttl(&self) -> PyAction {
         self.with(Modify::DecrementTtl)

@@ -250,42 +250,9 @@ pub(super) fn arp(frame: &[u8]) -> Option<Arp> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::Full;
-    use axon_cache::Handle;
+    use crate::unheld::Unheld;
 
     const OWN: (MacAddr, Ipv4Addr) = (MacAddr([2, 0, 0, 0, 0, 9]), Ipv4Addr::new(10, 0, 255, 255));
-
-    /// Frames of the agent's own, and how many there is room for; it holds no packet.
-    struct Sent(Vec<Vec<u8>>, usize);
-
-    impl Default for Sent {
-        fn default() -> Sent {
-            Sent(Vec::new(), usize::MAX)
-        }
-    }
-
-    impl Outbox for Sent {
-        fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
-            None
-        }
-        fn payload(&mut self, _: Handle) -> Option<&mut [u8]> {
-            None
-        }
-        fn resize_head(&mut self, _: Handle, _: usize) -> bool {
-            false
-        }
-        fn forward(&mut self, _: Handle) {}
-        fn drop(&mut self, _: Handle) {}
-        fn fetch(&mut self, _: Handle, _: usize, _: usize) {}
-        fn replace(&mut self, _: Handle, _: &[u8]) -> Result<(), Full> {
-            Err(Full)
-        }
-        fn send(&mut self, frame: &[u8]) -> Result<(), Full> {
-            self.1 = self.1.checked_sub(1).ok_or(Full)?;
-            self.0.push(frame.to_vec());
-            Ok(())
-        }
-    }
 
     fn address(number: u32) -> Ipv4Addr {
         Ipv4Addr::from_bits(0x0a00_0000 | number)
@@ -298,7 +265,7 @@ mod tests {
 
     fn answer(all: &mut Neighbours, now: Time, number: u32) -> Option<Settled> {
         let reply = host_frame::reply(mac(number), address(number), OWN.0, OWN.1);
-        all.receive(now, &arp(&reply).unwrap(), &mut Sent::default())
+        all.receive(now, &arp(&reply).unwrap(), &mut Unheld::default())
     }
 
     fn agree(all: &Neighbours) {
@@ -329,13 +296,13 @@ mod tests {
         assert_eq!(answer(&mut all, now, 2), Some(Settled::At(address(2), mac(2))));
         assert_eq!(all.resolve(now, address(2)).0, Known::At(mac(2)));
         agree(&all);
-        let mut sent = Sent::default();
+        let mut sent = Unheld::default();
         for _ in 0..3 {
             assert_eq!(all.timeout(now, &mut sent), []);
             agree(&all);
             now += RETRY;
         }
-        assert_eq!(sent.0.len(), 3 * 63 + 3, "three requests each, and announcements");
+        assert_eq!(sent.sent.len(), 3 * 63 + 3, "three requests each, and announcements");
         assert_eq!(all.timeout(now, &mut sent).len(), 63);
         assert_eq!(all.entries.len(), 2);
         agree(&all);
@@ -362,9 +329,9 @@ mod tests {
     }
 
     /// The destinations of the requests for an address.
-    fn asked_at(sent: &Sent, number: u32) -> Vec<MacAddr> {
+    fn asked_at(sent: &Unheld, number: u32) -> Vec<MacAddr> {
         let is_its = |frame: &&Vec<u8>| arp(frame).unwrap().target_ip == address(number);
-        let all = sent.0.iter().filter(is_its);
+        let all = sent.sent.iter().filter(is_its);
         all.map(|frame| MacAddr::destination_of(frame).unwrap()).collect()
     }
 
@@ -373,7 +340,7 @@ mod tests {
         let mut all = Neighbours::new(OWN.0, OWN.1);
         all.resolve(Time::ZERO, address(1));
         answer(&mut all, Time::ZERO, 1);
-        let (mut now, mut sent) = (Time::ZERO + AGEING, Sent::default());
+        let (mut now, mut sent) = (Time::ZERO + AGEING, Unheld::default());
         assert_eq!(all.timeout(now, &mut sent), []);
         answer(&mut all, now, 1);
         now += AGEING;
@@ -396,7 +363,7 @@ mod tests {
         all.watch(address(1));
         answer(&mut all, Time::ZERO, 1);
         all.resolve(Time::ZERO, address(2));
-        let (mut now, mut full) = (Time::ZERO, Sent(Vec::new(), 0));
+        let (mut now, mut full) = (Time::ZERO, Unheld { room: Some(0), ..Unheld::default() });
         while now < Time::ZERO + Span::from_secs(20) {
             assert_eq!(all.timeout(now, &mut full), []);
             assert!(all.deadline().unwrap() > now, "it does not ask without end");
@@ -404,7 +371,7 @@ mod tests {
             agree(&all);
         }
         assert_eq!(all.resolve(now, address(1)).0, Known::At(mac(1)));
-        let mut sent = Sent::default();
+        let mut sent = Unheld::default();
         for _ in 0..40 {
             all.timeout(now, &mut sent);
             now += Span::from_millis(100);

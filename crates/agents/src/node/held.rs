@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_cache::{ConfigError, Handle, PayloadCache};
 use axon_node::Drop;
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
 
 /// What an agent has fetched and is not given yet.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub(super) struct Held {
     pub own: u64,
     /// Handles that named no packet which the agent holds: answered before, or never handed over.
     pub refused: u64,
+    /// What waits in the queues of the switch, by port, as it was shown last.
+    pub queues: Vec<u64>,
 }
 
 impl Held {
@@ -59,6 +61,7 @@ impl Held {
             now: Time::ZERO,
             own: 0,
             refused: 0,
+            queues: Vec::new(),
         })
     }
 
@@ -166,6 +169,10 @@ impl Outbox for Held {
         self.heads.remove(&handle);
         self.leaving.push_back(Leaving { handle: attached.handle, head: None });
         Ok(())
+    }
+
+    fn queue_bytes(&mut self, port: PortNo) -> Option<u64> {
+        self.queues.get(port.index()).copied()
     }
 
     fn send(&mut self, frame: &[u8]) -> Result<(), Full> {

@@ -94,6 +94,13 @@ impl<A: Agent + ?Sized> AgentNode<A> {
         self.held.refused
     }
 
+    /// Shows the agent the lengths of its switch's queues, in bytes, by port, as they were when the
+    /// switch sent what comes next.
+    pub fn show_queues(&mut self, bytes: &[u64]) {
+        self.held.queues.clear();
+        self.held.queues.extend_from_slice(bytes);
+    }
+
     /// Frames that came in, that the agent has made itself, and that are here now.
     pub fn accounts(&self) -> (u64, u64, u64) {
         let here = self.coming.len() as u64 + self.held.frames();

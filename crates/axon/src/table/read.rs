@@ -13,8 +13,9 @@
 //! miss ACTION
 //! port 0 bridge 1 routed no learn yes axon no
 //!
-//! ACTION: where it goes (drop, cpu, port N, interface N, group N or spread N), then changes in
-//! their order (decrement-ttl, dscp N, push LABEL, swap LABEL, pop, tunnel N, untunnel BYTES,
+//! ACTION: where it goes (drop, cpu, port N, interface N, group N, spread N, or for the TCAM only
+//! tables, which is where the other entries say), then changes in their order
+//! (decrement-ttl, dscp N, push LABEL, swap LABEL, pop, tunnel N, untunnel BYTES,
 //! destination MAC, source MAC, axon-push 1.2.cpu, axon-hop, axon-error, axon-strip), then
 //! mirror cpu or mirror port N
 //! ```
@@ -194,7 +195,7 @@ fn yes(words: &mut Words<'_>) -> Result<bool> {
 }
 
 fn action(words: &mut Words<'_>) -> Result<Action> {
-    const TARGET: &str = "drop, cpu, port N, interface N, group N or spread N";
+    const TARGET: &str = "drop, cpu, port N, interface N, group N, spread N or tables";
     let target = match words.next(TARGET)? {
         "drop" => Target::Drop,
         "cpu" => Target::Cpu,
@@ -202,6 +203,7 @@ fn action(words: &mut Words<'_>) -> Result<Action> {
         "interface" => Target::Interface(words.parsed(NUMBER)?),
         "group" => Target::Group(words.parsed(NUMBER)?),
         "spread" => Target::Spread(words.parsed(NUMBER)?),
+        "tables" => Target::Tables,
         other => bail!("{}: found {other}; expected {TARGET}", words.text()),
     };
     let mut action = Action::from(target);

@@ -118,6 +118,7 @@ mod tests {
             "tunnel 2 source 10.0.0.1 destination 10.0.0.2 protocol 99 ttl 1 shim 00ff00ff",
             "tcam 5 udlk 1 value 000001020001 mask ffffff000000 interface 3",
             "tcam 6 udlk 1 value 0102 drop",
+            "tcam 7 udlk 1 value 0102 tables mirror port 3",
             "mac 02:00:00:00:00:01 port 4",
             "mac 02:00:00:00:00:01 bridge 7 group 1 mirror port 9",
             "ipv4 10.0.0.1 spread 2 decrement-ttl dscp 46",

@@ -29,7 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
     ("axon-prove", &["axon-node", "axon-wire"]),
-    ("axon-model", &[]),
+    ("axon-model", &["axon-cache", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-control", &["axon-dcbx", "axon-node", "axon-wire"]),

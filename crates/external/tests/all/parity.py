@@ -14,6 +14,7 @@ def fill(t: axon.Tables) -> None:
     t.set_tunnel(6, "10.0.0.1", bytes([10, 0, 0, 2]), protocol=47, ttl=9, shim=bytes(4))
     t.set_tcam(0, 1, "0000010200ff", None, Action.interface(3).mirror_to_cpu())
     t.set_tcam(7, 2, "0001" "03" "0a000000", "ffff" "07" "ff000000", Action.group(5))
+    t.set_tcam(8, 1, "000000000001", None, Action.tables().mirror_to(1))
     t.set_mac("02:00:00:00:00:09", Action.port(1).set_source("02:00:00:00:00:01"), bridge=3)
     t.set_mac("02-00-00-00-00-0A", Action.drop().set_destination(bytes(6)))
     t.set_ipv4("10.1.2.3", Action.spread(5).decrement_ttl().set_dscp(46))

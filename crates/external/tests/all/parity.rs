@@ -43,6 +43,7 @@ fn changes() -> Vec<Change> {
     let tunnel = Tunnel { source: near, destination: far, protocol: 47, ttl: 9, shim: vec![0; 4] };
     let route: Route = [1, 2].map(PortNo).into_iter().collect();
     let layered = Route { layer: Layer::new(5).unwrap(), ..Route::from([3]) };
+    let mirrored = to(Target::Tables).mirrored(Mirror::Port(PortNo(1)));
     vec![
         Change::Udlk(UdlkId(1), Some(Udlk::new([bytes(0, 5)]))),
         Change::Udlk(UdlkId(2), Some(Udlk::of(FrameType::Ipv4, metadata))),
@@ -58,6 +59,7 @@ fn changes() -> Vec<Change> {
             to(Target::Interface(3)).mirrored(Mirror::Cpu),
         ),
         tcam(7, 2, &[0, 1, 3, 10, 0, 0, 0], &[255, 255, 7, 255, 0, 0, 0], to(Target::Group(5))),
+        tcam(8, 1, &[0, 0, 0, 0, 0, 1], &[255; 6], mirrored),
         mac(3, 9, port(1).with(Modify::SetSource(OWN))),
         mac(0, 10, to(Target::Drop).with(Modify::SetDestination(MacAddr::default()))),
         Change::Ipv4(

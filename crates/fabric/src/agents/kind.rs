@@ -1,7 +1,10 @@
 //! What an agent is.
 
 use axon_agents::forwarder::HEAD_BYTES;
-use axon_agents::{Agent, Forwarder, ForwarderConfig, InNetworkCache, InNetworkCacheConfig};
+use axon_agents::{
+    Agent, CongestionResponder, Forwarder, ForwarderConfig, InNetworkCache, InNetworkCacheConfig,
+    ResponderConfig, congestion,
+};
 use axon_wire::MacAddr;
 use std::net::Ipv4Addr;
 
@@ -10,6 +13,8 @@ use std::net::Ipv4Addr;
 pub enum AgentKind {
     /// A cache in the network.
     Cache(InNetworkCacheConfig),
+    /// A congestion responder.
+    Congestion(ResponderConfig),
     /// A load balancer or a router.
     Forwarder(ForwarderConfig),
     /// A program of the user, with its arguments; for Linux only.
@@ -17,10 +22,11 @@ pub enum AgentKind {
 }
 
 impl AgentKind {
-    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub const fn name(&self) -> &'static str {
         match self {
             AgentKind::Cache(_) => "cache",
+            AgentKind::Congestion(_) => "congestion",
             AgentKind::Forwarder(_) => "forwarder",
             AgentKind::Run(_) => "run",
         }
@@ -30,6 +36,11 @@ impl AgentKind {
     pub fn build(&self) -> Option<Box<dyn Agent + Send>> {
         match self {
             AgentKind::Cache(config) => Some(Box::new(InNetworkCache::new(*config))),
+            // Its settings were checked where they were read.
+            AgentKind::Congestion(config) => {
+                let responder = CongestionResponder::new(config.clone()).ok()?;
+                Some(Box::new(responder))
+            }
             AgentKind::Forwarder(config) => Some(Box::new(Forwarder::new(config.clone()))),
             AgentKind::Run(_) => None,
         }
@@ -39,14 +50,25 @@ impl AgentKind {
     pub const fn address(&self) -> Option<(MacAddr, Ipv4Addr)> {
         match self {
             AgentKind::Forwarder(config) => Some((config.mac, config.address)),
-            AgentKind::Cache(_) | AgentKind::Run(_) => None,
+            AgentKind::Cache(_) | AgentKind::Congestion(_) | AgentKind::Run(_) => None,
         }
+    }
+
+    /// Whether it gets copies of the frames that are selected, which go on undisturbed.
+    pub const fn gets_copies(&self) -> bool {
+        matches!(self, AgentKind::Congestion(_))
+    }
+
+    /// Whether it reads the lengths of its switch's queues.
+    pub const fn reads_queues(&self) -> bool {
+        matches!(self, AgentKind::Congestion(_))
     }
 
     /// Bytes of head that it needs.
     pub(super) fn head_bytes(&self) -> usize {
         match self {
             AgentKind::Cache(config) => config.head_bytes(),
+            AgentKind::Congestion(_) => congestion::HEAD_BYTES,
             AgentKind::Forwarder(_) => HEAD_BYTES,
             AgentKind::Run(_) => 128,
         }

@@ -1,6 +1,7 @@
 //! The agents of a fabric: where they are, what they are, and which frames are for them.
 
 mod cache;
+mod congestion;
 mod forwarder;
 pub(crate) mod kind;
 mod range;
@@ -56,7 +57,7 @@ pub(crate) fn resolve(
     }
     for (index, (agent, &at)) in agents.iter().zip(ends).enumerate() {
         let name = name(fabric, index, agent)?;
-        let kind = kind(fabric, index, agent)?;
+        let kind = kind(fabric, index, (agent, at))?;
         if let Some((mac, address)) = kind.address() {
             reserve(fabric, index, mac, address)?;
         }
@@ -102,19 +103,28 @@ fn name(fabric: &Fabric, index: usize, agent: &file::Agent) -> Result<String, Pr
     Ok(name)
 }
 
-fn kind(fabric: &Fabric, index: usize, agent: &file::Agent) -> Result<AgentKind, Problem> {
-    match (&agent.cache, &agent.forwarder, &agent.run) {
-        (Some(cache), None, None) => Ok(AgentKind::Cache(cache::cache(index, cache)?)),
-        (None, Some(asked), None) => {
+fn kind(
+    fabric: &Fabric,
+    index: usize,
+    (agent, at): (&file::Agent, End),
+) -> Result<AgentKind, Problem> {
+    match (&agent.cache, &agent.congestion, &agent.forwarder, &agent.run) {
+        (Some(cache), None, None, None) => Ok(AgentKind::Cache(cache::cache(index, cache)?)),
+        (None, Some(asked), None, None) => {
+            Ok(AgentKind::Congestion(congestion::responder(fabric, index, (asked, at))?))
+        }
+        (None, None, Some(asked), None) => {
             Ok(AgentKind::Forwarder(forwarder::forwarder(fabric, index, asked)?))
         }
-        (None, None, Some(command)) if !command.is_empty() => Ok(AgentKind::Run(command.clone())),
-        (None, None, Some(_)) => {
+        (None, None, None, Some(command)) if !command.is_empty() => {
+            Ok(AgentKind::Run(command.clone()))
+        }
+        (None, None, None, Some(_)) => {
             Err(Problem::new(key(index, "run"), "it is empty", "a program and its arguments"))
         }
         _ => {
-            let what = "it has not exactly one of cache, forwarder and run";
-            Err(Problem::new(format!("agents[{index}]"), what, "one of the three"))
+            let what = "it has not exactly one of cache, congestion, forwarder and run";
+            Err(Problem::new(format!("agents[{index}]"), what, "one of the four"))
         }
     }
 }
@@ -199,7 +209,11 @@ pub fn agents_at(fabric: &Fabric, switch: usize) -> AgentsAt {
     let here = fabric.agents.iter().filter(|agent| agent.at.switch == switch);
     let agents = here.filter(|agent| !agent.selections.is_empty());
     let agents = agents
-        .map(|agent| AgentAt { port: agent.at.port, selections: agent.selections.clone() })
+        .map(|agent| AgentAt {
+            port: agent.at.port,
+            selections: agent.selections.clone(),
+            copies: agent.kind.gets_copies(),
+        })
         .collect();
     AgentsAt {
         agents,
@@ -262,12 +276,60 @@ mod tests {
     }
 
     #[test]
+    fn a_congestion_responder_gets_copies_and_watches_a_port_of_its_switch_or_that_of_a_host() {
+        let select = "select: [{bytes: [{at: 15, value: '20', mask: 'fc'}]}]";
+        let load = |egress: &str| {
+            let more = "set_point: 30kB, weight_log2: 2, cnm_priority: 5";
+            load(BRIDGE, &format!("{{at: s2, congestion: {{egress: {egress}, {more}}}, {select}}}"))
+        };
+        let fabric = load("h2").unwrap();
+        let AgentKind::Congestion(config) = &fabric.agents[0].kind else { panic!("a responder") };
+        assert_eq!((config.egress, config.point.set_point.0), (fabric.hosts[1].port, 30_000));
+        assert_eq!((config.point.weight_log2, config.cnm_priority.value()), (2, 5));
+        assert_eq!(config.mac, crate::identity::switch_mac(1));
+        assert!(fabric.agents[0].port.cache.head_bytes >= 14 + 4 + 64);
+        let [at] = &agents_at(&fabric, 1).agents[..] else { panic!("one agent") };
+        assert!(at.copies);
+        let fabric = load("s2-p2").unwrap();
+        let AgentKind::Congestion(config) = &fabric.agents[0].kind else { panic!("a responder") };
+        assert_eq!(config.egress.0, 2);
+        for (egress, expected) in [
+            ("h1", "`h1` is at s1, and the agent sees the queues of s2; expected a port of s2"),
+            ("s3-p0", "`s3-p0` is at s3"),
+            ("h9", "congestion.egress: `h9` is no port and no host"),
+            ("s2", "`s2` is no port and no host"),
+            ("s2-p3", "s2 has no port p3 that is not the agent's own"),
+            ("s2-p4", "s2 has no port p4"),
+        ] {
+            let refusal = load(egress).expect_err(egress);
+            assert!(refusal.contains(expected), "{egress}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_congestion_responder_that_cannot_be_is_refused() {
+        const SELECT: &str = "select: [{ethertype: 0x88b5}]";
+        for (head, select, more, expected) in [
+            (BRIDGE, "", "", "agents[0].select: nothing selects the frames that their source"),
+            (AXON, SELECT, "", "expected program: bridge"),
+            (BRIDGE, SELECT, ", set_point: 99B", "congestion.set_point: a set point of 99 bytes"),
+            (BRIDGE, SELECT, ", weight_log2: 11", "expected -10 to 10"),
+            (BRIDGE, SELECT, ", header_bytes: 65", "congestion.header_bytes: 65 is out of range"),
+            (BRIDGE, SELECT, ", cnm_priority: 8", "expected 0 to 7"),
+        ] {
+            let agent = format!("{{at: s1, congestion: {{egress: h1{more}}}, {select}}}");
+            let refusal = load(head, &agent).expect_err(&agent);
+            assert!(refusal.contains(expected), "{agent}: {refusal}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_with_its_key_and_what_was_expected() {
         let cache = "select: [{ethertype: 0x88b5}], cache: ";
         let forwarder = "{at: s1, forwarder: {address: 10.0.0.2, ";
         let cases = [
             (BRIDGE, "{at: s9, run: [a]}".to_owned(), "agents[0].at: there is no switch `s9`"),
-            (BRIDGE, "{at: s1}".into(), "agents[0]: it has not exactly one of cache, forwarder"),
+            (BRIDGE, "{at: s1}".into(), "agents[0]: it has not exactly one of cache, congestion"),
             (BRIDGE, "{at: s1, run: []}".into(), "agents[0].run: it is empty"),
             (BRIDGE, "{at: s1, run: [a], name: s2}".into(), "`s2` is in use already"),
             (BRIDGE, "{at: s1, cache: {}}".into(), "agents[0].select: nothing selects frames"),

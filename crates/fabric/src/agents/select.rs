@@ -29,6 +29,11 @@ pub(super) fn selections(
             let what = "these switches have no entries that select frames for agents";
             return Err(Problem::new(key, what, "program: bridge"));
         }
+        AgentKind::Congestion(_) if !selects => {
+            let what = "nothing selects the frames that their source marks for it";
+            let expected = "program: bridge, and what those frames have in common";
+            return Err(Problem::new(key, what, expected));
+        }
         AgentKind::Cache(_) if !selects => {
             let what = "nothing selects frames for it, and it has no address";
             return Err(Problem::new(key, what, "program: bridge, and the frames that it may see"));

@@ -2,12 +2,13 @@
 
 use crate::file::MacText;
 use crate::units::{BytesText, RateText, SpanText};
+use axon_plane::qcn::CpConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::net::Ipv4Addr;
 
 /// An agent: a program beside a switch that looks at packets. It is exactly one of `cache`,
-/// `forwarder` and `run`.
+/// `congestion`, `forwarder` and `run`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Agent {
@@ -17,13 +18,15 @@ pub struct Agent {
     pub at: String,
     /// A cache in the network, which answers requests that it knows the answer to.
     pub cache: Option<Cache>,
+    /// A congestion responder, which answers marked frames that meet a long queue.
+    pub congestion: Option<Congestion>,
     /// A forwarder: a load balancer or a router.
     pub forwarder: Option<Forwarder>,
     /// A program of your own and its arguments; Linux only.
     pub run: Option<Vec<String>>,
     /// Which frames go to it, where the switch is programmable: those that meet one of these. It
-    /// sends them back with the addresses that they have. Not for `forwarder`, which has an address
-    /// of its own.
+    /// sends them back with the addresses that they have. With `congestion` it gets copies, and the
+    /// frames go on. Not for `forwarder`, which has an address of its own.
     #[serde(default)]
     pub select: Vec<Select>,
     /// What it gets of a frame.
@@ -129,6 +132,46 @@ pub struct Cache {
     /// How long an answer is given, 1ms to 1d; 10s with `memcached`, otherwise for as long as there
     /// is room.
     pub ttl: Option<SpanText>,
+}
+
+/// A congestion responder: QCN's congestion point in software (paper 004 section 5.2). `select`
+/// names the frames that their sources mark, which are its samples.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Congestion {
+    /// The egress whose queue it watches: a port of its switch (`s1-p3`), or a host there (`h2`).
+    pub egress: String,
+    /// The length that the queue is held at (Q_EQ), 100B at least; 26kB by default.
+    #[serde(default = "set_point")]
+    pub set_point: BytesText,
+    /// The growth of the queue counts 2^this times as much as its length; 1 by default.
+    #[serde(default = "weight_log2")]
+    #[schemars(range(min = -10, max = 10))]
+    pub weight_log2: i8,
+    /// Bytes of the marked frame behind its tags that a message carries; 0 by default.
+    #[serde(default = "header_bytes")]
+    #[schemars(range(max = 64))]
+    pub header_bytes: u8,
+    /// The priority of the messages; 6 by default.
+    #[serde(default = "cnm_priority")]
+    #[schemars(range(max = 7))]
+    pub cnm_priority: u8,
+}
+
+fn set_point() -> BytesText {
+    BytesText(CpConfig::default().set_point)
+}
+
+fn weight_log2() -> i8 {
+    CpConfig::default().weight_log2
+}
+
+fn header_bytes() -> u8 {
+    CpConfig::default().header_octets_min
+}
+
+fn cnm_priority() -> u8 {
+    6
 }
 
 /// How requests and replies are matched.

@@ -14,8 +14,8 @@ mod text;
 mod topology;
 
 pub use agents::{
-    Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Forwarder, IdAt, Payload, Route,
-    Select, Transport, WhenAgentFull,
+    Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
+    Route, Select, Transport, WhenAgentFull,
 };
 pub use congestion::{
     Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,

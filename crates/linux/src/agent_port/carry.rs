@@ -18,6 +18,11 @@ impl Session {
     ) -> Option<FrameBuf> {
         let head_bytes = answer.head_bytes as usize;
         let from = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;
+        let stays = if self.layout.stays { given.frame_bytes - given.copied_bytes } else { 0 };
+        if head_bytes + stays as usize > self.layout.buffer_bytes {
+            self.refuse_too_long(answer, payloads, pool);
+            return None;
+        }
         let frame = match payloads.cache.send(answer.handle, head_bytes) {
             Ok(frame) => frame,
             Err(_) => {
@@ -50,13 +55,17 @@ impl Session {
         } else {
             pool.filled(head_bytes, |bytes| memory.read(from, bytes))
         };
-        if frame.bytes().len() > self.layout.buffer_bytes {
-            payloads.counters.answers_refused += 1;
-            pool.recycle(frame);
-            return None;
-        }
         payloads.counters.forwarded += 1;
         Some(frame)
+    }
+
+    /// Drops a packet that the agent has made longer than any frame may be.
+    #[cold]
+    fn refuse_too_long(&mut self, answer: &Descriptor, payloads: &mut Payloads, pool: &mut Pool) {
+        payloads.counters.answers_refused += 1;
+        if let Ok(frame) = payloads.cache.release(answer.handle) {
+            self.recycle(pool, frame);
+        }
     }
 
     /// Copies a part of a payload to a buffer of the agent.
@@ -101,8 +110,7 @@ impl Session {
     ) -> Option<FrameBuf> {
         let (head_bytes, bytes) = (answer.head_bytes as usize, answer.bytes as usize);
         if head_bytes + bytes > self.layout.buffer_bytes {
-            payloads.refuse(answer.handle);
-            let _ = payloads.cache.release(answer.handle).map(|frame| self.recycle(pool, frame));
+            self.refuse_too_long(answer, payloads, pool);
             return None;
         }
         let head_at = self.layout.chunk_at(answer.chunk as usize) + answer.offset as usize;

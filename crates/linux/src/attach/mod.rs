@@ -173,7 +173,7 @@ fn run(client: &mut Client, agent: &mut Watched<'_>, spin: Span, board: &Board) 
 fn outlives_switch(kind: &AgentKind) -> bool {
     match kind {
         AgentKind::Forwarder(_) => true,
-        AgentKind::Cache(_) | AgentKind::Run(_) => false,
+        AgentKind::Cache(_) | AgentKind::Congestion(_) | AgentKind::Run(_) => false,
     }
 }
 

@@ -55,7 +55,7 @@ impl Agent for Watched<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_agents::{Full, Handle};
+    use axon_agents::Unheld;
 
     struct Clocked(Time);
 
@@ -74,39 +74,16 @@ mod tests {
         }
     }
 
-    struct Nowhere;
-
-    impl Outbox for Nowhere {
-        fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
-            None
-        }
-        fn payload(&mut self, _: Handle) -> Option<&mut [u8]> {
-            None
-        }
-        fn resize_head(&mut self, _: Handle, _: usize) -> bool {
-            false
-        }
-        fn forward(&mut self, _: Handle) {}
-        fn drop(&mut self, _: Handle) {}
-        fn fetch(&mut self, _: Handle, _: usize, _: usize) {}
-        fn replace(&mut self, _: Handle, _: &[u8]) -> Result<(), Full> {
-            Err(Full)
-        }
-        fn send(&mut self, _: &[u8]) -> Result<(), Full> {
-            Err(Full)
-        }
-    }
-
     #[test]
     fn the_time_of_an_agent_goes_on_in_its_next_attachment() {
         let board = Board::new("a1", "forwarder");
         let mut watched = Watched::new(Box::new(Clocked(Time::ZERO)), &board);
-        watched.handle(Time::from_nanos(10_000), Event::Timeout, &mut Nowhere);
+        watched.handle(Time::from_nanos(10_000), Event::Timeout, &mut Unheld::default());
         assert_eq!(watched.deadline(), Some(Time::from_nanos(1_000_010_000)));
         // The next one begins two seconds after the agent was made.
         watched.before = Span::from_secs(2);
         assert_eq!(watched.deadline(), Some(Time::ZERO), "overdue");
-        watched.handle(Time::from_nanos(5_000), Event::Timeout, &mut Nowhere);
+        watched.handle(Time::from_nanos(5_000), Event::Timeout, &mut Unheld::default());
         assert_eq!(watched.deadline(), Some(Time::from_nanos(1_000_005_000)));
         assert_eq!(watched.counted()["us"], 2_000_005);
     }
@@ -121,7 +98,7 @@ mod tests {
             while watched.deadline() != Some(Time::ZERO) {
                 std::thread::yield_now();
             }
-            watched.handle(Time::from_nanos(7_000), Event::Timeout, &mut Nowhere);
+            watched.handle(Time::from_nanos(7_000), Event::Timeout, &mut Unheld::default());
             asker.join().unwrap()
         });
         assert_eq!((asked.attached, asked.attachments, asked.counters["us"]), (true, 1, 0));

@@ -20,7 +20,7 @@ use std::path::Path;
 pub struct AttachedAgent {
     /// Its name in the fabric file.
     pub agent: String,
-    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub kind: &'static str,
     /// The port of its switch that it is for, such as `s1-p3`.
     pub port: String,

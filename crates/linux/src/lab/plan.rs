@@ -64,7 +64,7 @@ pub struct HostPlan {
 pub struct AttachedPlan {
     /// `a1`.
     pub name: String,
-    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub kind: &'static str,
     /// Its switch, whose namespace it runs in.
     pub switch: String,

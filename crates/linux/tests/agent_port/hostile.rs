@@ -173,6 +173,7 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
         }
         let status = switch.port.agent_status();
         assert_eq!((status.counters.answers_refused, status.counters.forwarded), (2, 2));
+        assert_eq!((status.cache.hits, status.cache.released), (1, 2), "refused, so no hit");
         assert_eq!((switch.port.room(), switch.port.carrier()), (4, Some(true)));
     }
 }
@@ -181,8 +182,9 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
 fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
-        let rogue = Rogue::attach(&mut switch);
-        let longest = rogue.layout.buffer_bytes;
+        let _rogue = Rogue::attach(&mut switch);
+        let longest = AgentPortSetup::at("".as_ref()).frame_bytes_max;
+        assert_eq!(longest % 64, 46, "buffers are longer");
         assert_eq!(switch.give(&numbered(1, longest + 1)).len(), 1, "it comes back");
         assert_eq!((switch.port.counters().tx_refused, switch.port.room()), (1, 4));
         assert_eq!(switch.port.agent_status().counters.packets, 0);

@@ -5,6 +5,7 @@
 //! fabric file names.
 
 mod balancer;
+mod congestion;
 mod memcached;
 mod own;
 #[path = "../support/mod.rs"]
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     support::run(&[
         ("a_balancer_spreads_connections_and_comes_back", balancer::spreads_and_comes_back),
         ("a_cache_saves_what_it_answers_of_memcached", memcached::saves_what_it_answers),
+        ("a_congestion_responder_answers_the_source_of_marks", congestion::is_answered),
         ("a_program_of_the_users_own_is_started_and_attached", own::is_started_and_attached),
     ])
 }

@@ -1,16 +1,67 @@
-//! The payload buffers and the rings of the NIC, as counts.
+//! The payload buffers of the NIC and its rings.
 //!
-//! This is the place of the payload cache. Here it is counted only: in the order of the forwarder,
-//! first in, first out, with back-pressure before anything unread would be evicted, a cached
-//! payload is always found, so that a count is all that timing depends on.
+//! The buffers are those of `axon_cache`, one for each page of a packet, with the states and the
+//! circular allocation of the paper (003 §3). The rings are counts. Without payload caching the
+//! same buffers hold a packet on its way to the host, and then again on its way back.
 
 use super::events::{Picos, micros};
+use crate::hardware::{PACKET_BYTES, PAGE_BYTES, pages};
+use axon_cache::{CacheConfig, Handle, OnSent, PayloadCache};
+use axon_wire::frame::NoHeadroom;
+use axon_wire::{Frame, Time};
+
+/// Pages of the largest packet.
+const PAGES_MAX: usize = PACKET_BYTES.end().div_ceil(PAGE_BYTES) as usize;
+
+/// The content of a page, which nobody reads here.
+static CONTENT: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
+
+/// A page of a packet: as many bytes as it has.
+#[derive(Debug)]
+struct Page(usize);
+
+impl Frame for Page {
+    fn with_headroom(_: usize, bytes: &[u8]) -> Page {
+        Page(bytes.len().min(CONTENT.len()))
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &CONTENT[..self.0]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut []
+    }
+
+    fn push_front(&mut self, _: usize) -> Result<(), NoHeadroom> {
+        Err(NoHeadroom)
+    }
+
+    fn pop_front(&mut self, count: usize) {
+        self.0 = self.0.saturating_sub(count);
+    }
+}
+
+/// The buffers of one packet, page by page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    handles: [Handle; PAGES_MAX],
+    count: usize,
+}
+
+impl Held {
+    /// No buffers.
+    pub(super) const NONE: Held = Held { handles: [Handle::NONE; PAGES_MAX], count: 0 };
+
+    fn handles(&self) -> &[Handle] {
+        &self.handles[..self.count]
+    }
+}
 
 /// Buffers and ring entries.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    all: u32,
-    free: u32,
+    cache: PayloadCache<Page>,
     /// Free entries of the receive ring and of the send ring.
     receive: u32,
     send: u32,
@@ -21,23 +72,49 @@ pub(super) struct Buffers {
     at: Picos,
 }
 
+/// The handle of a packet inside is good: nothing that was not sent is ever overwritten.
+const KEPT: &str = "back-pressure keeps every payload until it is sent";
+
 impl Buffers {
     /// `all` buffers, and `entries` in each ring.
     pub(super) fn new(all: u32, entries: u32) -> Buffers {
-        Buffers { all, free: all, receive: entries, send: entries, most: 0, area: 0.0, at: 0 }
+        let buffers = all as usize;
+        // The host gets all of a packet, and brings no payloads of its own.
+        let config =
+            CacheConfig { buffers, send_buffers: 1, head_bytes: usize::MAX, ..Default::default() };
+        let cache = PayloadCache::new(config).expect("no NIC has so many buffers");
+        Buffers { cache, receive: entries, send: entries, most: 0, area: 0.0, at: 0 }
     }
 
-    /// Takes a receive ring entry and `pages` buffers for a packet from the link. False, and
+    /// Takes a receive ring entry and buffers for a packet of `bytes` from the link. `None`, and
     /// nothing is taken, if there are not enough.
-    pub(super) fn receive(&mut self, now: Picos, pages: u32) -> bool {
-        let has = self.receive > 0 && self.hold(now, pages);
-        self.receive -= u32::from(has);
-        has
+    pub(super) fn receive(&mut self, now: Picos, bytes: u64) -> Option<Held> {
+        let held = if self.receive > 0 { self.hold(now, bytes) } else { None };
+        self.receive -= u32::from(held.is_some());
+        held
     }
 
-    /// Takes `pages` buffers for a packet from the host, as [`Buffers::receive`].
-    pub(super) fn fetch(&mut self, now: Picos, pages: u32) -> bool {
-        self.hold(now, pages)
+    /// Takes buffers for a packet from the host, as [`Buffers::receive`].
+    pub(super) fn fetch(&mut self, now: Picos, bytes: u64) -> Option<Held> {
+        self.hold(now, bytes)
+    }
+
+    /// A packet of `bytes` is in its buffers.
+    pub(super) fn filled(&mut self, held: &Held, bytes: u64) {
+        let mut left = bytes as usize;
+        for &handle in held.handles() {
+            let page = Page(left.min(CONTENT.len()));
+            left -= page.0;
+            self.cache.filled(handle, page).expect(KEPT);
+        }
+    }
+
+    /// A packet is where its buffers were read for: at the host, or in the NIC if it came from
+    /// there. The buffers keep it.
+    pub(super) fn delivered(&mut self, held: &Held) {
+        for &handle in held.handles() {
+            self.cache.delivered(handle).expect(KEPT);
+        }
     }
 
     /// Takes a send ring entry. False if there is none.
@@ -52,21 +129,34 @@ impl Buffers {
         self.receive += 1;
     }
 
-    /// A packet is on the link: its send ring entry is free.
-    pub(super) fn sent(&mut self) {
+    /// The link begins to take a packet from its buffers.
+    pub(super) fn begin_send(&mut self, held: &Held) {
+        for &handle in held.handles() {
+            self.cache.begin_send(handle, 0, OnSent::Free).expect(KEPT);
+        }
+    }
+
+    /// A packet is on the link: its buffers and its send ring entry are free.
+    pub(super) fn sent(&mut self, now: Picos, held: &Held) {
+        self.account(now);
+        for &handle in held.handles() {
+            self.cache.end_send(handle).expect(KEPT);
+        }
         self.send += 1;
     }
 
-    /// `pages` buffers are free again.
-    pub(super) fn release(&mut self, now: Picos, pages: u32) {
+    /// The buffers of a packet are free though it was not sent.
+    pub(super) fn release(&mut self, now: Picos, held: &Held) {
         self.account(now);
-        self.free += pages;
-        debug_assert!(self.free <= self.all, "a buffer is free twice");
+        for &handle in held.handles() {
+            self.cache.release(handle).expect(KEPT);
+        }
     }
 
     /// The most buffers that were held at once since the last call.
     pub(super) fn take_most(&mut self) -> u32 {
-        std::mem::replace(&mut self.most, self.all - self.free)
+        let in_use = self.in_use();
+        std::mem::replace(&mut self.most, in_use)
     }
 
     /// Buffers held by microseconds, until `now`.
@@ -75,18 +165,28 @@ impl Buffers {
         self.area
     }
 
-    fn hold(&mut self, now: Picos, pages: u32) -> bool {
-        if self.free < pages {
-            return false;
+    fn in_use(&self) -> u32 {
+        self.cache.in_use() as u32
+    }
+
+    fn hold(&mut self, now: Picos, bytes: u64) -> Option<Held> {
+        let count = pages(bytes) as usize;
+        if self.cache.room() < count {
+            return None;
         }
         self.account(now);
-        self.free -= pages;
-        self.most = self.most.max(self.all - self.free);
-        true
+        let mut held = Held { count, ..Held::NONE };
+        for handle in &mut held.handles[..count] {
+            // A tick is 10 ps. Nothing expires here.
+            let attached = self.cache.begin_receive(Time::from_ticks(now / 10));
+            *handle = attached.expect("there is room").handle;
+        }
+        self.most = self.most.max(self.in_use());
+        Some(held)
     }
 
     fn account(&mut self, now: Picos) {
-        self.area += f64::from(self.all - self.free) * micros(now - self.at);
+        self.area += f64::from(self.in_use()) * micros(now - self.at);
         self.at = now;
     }
 }
@@ -95,21 +195,47 @@ impl Buffers {
 mod tests {
     use super::*;
 
+    fn at_the_host(buffers: &mut Buffers, now: Picos, bytes: u64) -> Option<Held> {
+        let held = buffers.receive(now, bytes)?;
+        buffers.filled(&held, bytes);
+        buffers.delivered(&held);
+        Some(held)
+    }
+
+    fn numbers(held: &Held) -> Vec<usize> {
+        held.handles().iter().map(|handle| handle.number()).collect()
+    }
+
     #[test]
     fn without_enough_buffers_or_an_entry_nothing_is_taken() {
         let mut buffers = Buffers::new(4, 2);
-        assert!(buffers.receive(0, 3));
-        assert!(!buffers.receive(0, 2));
-        assert!(buffers.receive(0, 1));
-        buffers.release(1_000_000, 4);
+        let three = at_the_host(&mut buffers, 0, 2 * PAGE_BYTES + 1).unwrap();
+        assert_eq!(buffers.receive(0, PAGE_BYTES + 1), None);
+        let one = at_the_host(&mut buffers, 0, 64).unwrap();
+        buffers.release(1_000_000, &three);
+        buffers.release(1_000_000, &one);
         // Both entries are taken.
-        assert!(!buffers.receive(1_000_000, 1));
+        assert_eq!(buffers.receive(1_000_000, 64), None);
         buffers.read();
-        assert!(buffers.receive(1_000_000, 1));
+        assert!(buffers.receive(1_000_000, 64).is_some());
         assert_eq!(buffers.area(3_000_000), 4.0 + 2.0);
         assert_eq!((buffers.take_most(), buffers.take_most()), (4, 1));
         assert!(buffers.post() && buffers.post() && !buffers.post());
-        buffers.sent();
+        buffers.sent(3_000_000, &Held::NONE);
         assert!(buffers.post());
+    }
+
+    #[test]
+    fn the_next_buffer_is_the_next_one_on_the_ring_that_is_not_in_use() {
+        let mut buffers = Buffers::new(4, 64);
+        let first = at_the_host(&mut buffers, 0, 2 * PAGE_BYTES).unwrap();
+        let second = at_the_host(&mut buffers, 0, PAGE_BYTES).unwrap();
+        assert_eq!((numbers(&first), numbers(&second)), (vec![0, 1], vec![2]));
+        buffers.begin_send(&first);
+        assert_eq!(buffers.receive(0, 2 * PAGE_BYTES), None, "it is on its way to the link");
+        buffers.sent(0, &first);
+        let third = at_the_host(&mut buffers, 0, 3 * PAGE_BYTES).unwrap();
+        assert_eq!(numbers(&third), [3, 0, 1], "past the one that is held");
+        assert_eq!(buffers.cache.counters().hits, 2);
     }
 }

@@ -1,5 +1,6 @@
 //! The I/O bus: packets first come, first served, page after page.
 
+use super::buffers::Held;
 use crate::hardware::PAGE_BYTES;
 use std::collections::VecDeque;
 
@@ -8,6 +9,8 @@ use std::collections::VecDeque;
 pub(super) struct Packet {
     /// When it arrived, in picoseconds.
     pub(super) arrived: u64,
+    /// The buffers that it has now.
+    pub(super) held: Held,
 }
 
 /// Which way a payload crosses the bus.
@@ -78,7 +81,7 @@ mod tests {
     fn a_packet_crosses_page_by_page_and_the_next_waits() {
         let mut bus = Bus::default();
         assert!(!bus.start());
-        let packets = [1, 2].map(|arrived| Packet { arrived });
+        let packets = [1, 2].map(|arrived| Packet { arrived, held: Held::NONE });
         bus.push(packets[0], Way::ToHost, 2 * PAGE_BYTES + 1);
         bus.push(packets[1], Way::ToNic, 100);
         for (bytes, done) in [

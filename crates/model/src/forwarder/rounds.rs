@@ -44,10 +44,11 @@ impl Round {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::forwarder::buffers::Held;
 
     #[test]
     fn a_round_is_over_when_both_engines_and_the_firmware_are_done() {
-        let packet = Some(Packet { arrived: 7 });
+        let packet = Some(Packet { arrived: 7, held: Held::NONE });
         let mut round = Round::default();
         assert!(round.is_over());
         assert_eq!(round.start(None, None), 0);

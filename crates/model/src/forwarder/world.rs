@@ -1,6 +1,6 @@
 //! The world: what happens at each event, and what follows from it.
 
-use super::buffers::Buffers;
+use super::buffers::{Buffers, Held};
 use super::bus::{Bus, Packet, Way};
 use super::events::{Event, Events, Picos, micros, picos};
 use super::memory::{Engine, Memory};
@@ -153,7 +153,7 @@ impl<'a> World<'a> {
     }
 
     fn arrived(&mut self) {
-        self.sender.push_back(Packet { arrived: self.now });
+        self.sender.push_back(Packet { arrived: self.now, held: Held::NONE });
         self.inside += 1;
         if let Arrivals::Every(us) = self.plan.arrivals {
             self.events.push(self.now + picos(us), Event::Arrival);
@@ -173,13 +173,13 @@ impl<'a> World<'a> {
             Engine::Processor => self.events.push(self.now + self.waits(), Event::Firmware),
             Engine::Receive => {
                 if let Some(packet) = self.round.done(engine) {
+                    self.buffers.filled(&packet.held, self.plan.packet_bytes);
                     self.bus.push(packet, Way::ToHost, self.plan.packet_bytes);
                 }
             }
             Engine::Send => {
                 if let Some(packet) = self.round.done(engine) {
-                    self.buffers.release(self.now, self.plan.pages());
-                    self.buffers.sent();
+                    self.buffers.sent(self.now, &packet.held);
                     self.inside -= 1;
                     self.sums.sent += 1;
                     self.sums.response_us += micros(self.now - packet.arrived);
@@ -192,12 +192,17 @@ impl<'a> World<'a> {
         self.sums.bus_us += micros(self.now - self.bus_since);
         match self.bus.done() {
             Some((packet, Way::ToHost)) => {
+                self.buffers.delivered(&packet.held);
                 if !self.plan.forwarder.is_caching {
-                    self.buffers.release(self.now, self.plan.pages());
+                    self.buffers.release(self.now, &packet.held);
                 }
                 self.delivered.push_back(packet);
             }
-            Some((packet, Way::ToNic)) => self.ready.push_back(packet),
+            Some((packet, Way::ToNic)) => {
+                self.buffers.filled(&packet.held, self.plan.packet_bytes);
+                self.buffers.delivered(&packet.held);
+                self.ready.push_back(packet);
+            }
             None => {}
         }
     }
@@ -216,11 +221,12 @@ impl<'a> World<'a> {
     /// Starts whatever can start now.
     fn follow(&mut self) {
         self.follow_host();
-        while self.fetching.front().is_some() && self.buffers.fetch(self.now, self.plan.pages()) {
-            let packet = self.fetching.pop_front();
-            packet.into_iter().for_each(|packet| {
-                self.bus.push(packet, Way::ToNic, self.plan.packet_bytes);
-            });
+        let bytes = self.plan.packet_bytes;
+        while let Some(&packet) = self.fetching.front()
+            && let Some(held) = self.buffers.fetch(self.now, bytes)
+        {
+            self.fetching.pop_front();
+            self.bus.push(Packet { held, ..packet }, Way::ToNic, bytes);
         }
         if self.bus.start() {
             self.bus_since = self.now;
@@ -257,17 +263,22 @@ impl<'a> World<'a> {
             return;
         }
         if self.plan.arrivals == Arrivals::Saturated && self.sender.is_empty() {
-            self.sender.push_back(Packet { arrived: self.now });
+            self.sender.push_back(Packet { arrived: self.now, held: Held::NONE });
         }
-        let waits = !self.sender.is_empty();
-        let receives = waits && self.buffers.receive(self.now, self.plan.pages());
-        let mut receiving = if receives { self.sender.pop_front() } else { None };
+        let bytes = self.plan.packet_bytes;
+        let mut receiving = None;
+        if let Some(&packet) = self.sender.front()
+            && let Some(held) = self.buffers.receive(self.now, bytes)
+        {
+            self.sender.pop_front();
+            receiving = Some(Packet { held, ..packet });
+        }
         if let (Some(packet), Arrivals::Saturated) = (&mut receiving, self.plan.arrivals) {
             packet.arrived = self.now;
             self.inside += 1;
         }
         let sending = self.ready.pop_front();
-        let bytes = self.plan.packet_bytes;
+        sending.iter().for_each(|packet| self.buffers.begin_send(&packet.held));
         if receiving.is_some() {
             self.access(Engine::Receive, bytes, LINK_MB_S);
         }

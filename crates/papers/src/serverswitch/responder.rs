@@ -56,7 +56,7 @@ fn switch(point: CpConfig, rate: Rate, pool: Bytes) -> Result<ProgramNode<FrameB
         .map(|(mac, port)| Change::Mac(MacKey { bridge: 0, mac }, Some(Target::Port(port).into())));
     let at = MARK_AT as u8;
     let key = Udlk::new([Field::Bytes { first: at, last: at }]);
-    let action = Entry::from(Target::Port(PORTS[1])).mirrored(Mirror::Cpu);
+    let action = Entry::from(Target::Tables).mirrored(Mirror::Cpu);
     let marked = TcamEntry { udlk: MARKED, value: vec![1], mask: vec![0xff], action };
     let mut entries = macs.to_vec();
     entries.extend([Change::Udlk(MARKED, Some(key)), Change::Tcam(0, Some(marked))]);

@@ -133,16 +133,16 @@ impl Tables {
                 if *label > Label::MAX.0 {
                     return Err(Reason::Label);
                 }
-                action.as_ref().map_or(Ok(()), |action| self.check_action(action))
+                action.as_ref().map_or(Ok(()), |action| self.check_decision(action))
             }
             Change::Prefix(prefix, action) => {
                 if !prefix.is_sound() {
                     return Err(Reason::Prefix);
                 }
-                action.as_ref().map_or(Ok(()), |action| self.check_action(action))
+                action.as_ref().map_or(Ok(()), |action| self.check_decision(action))
             }
             Change::Mac(_, action) | Change::Ipv4(_, action) | Change::Miss(action) => {
-                action.as_ref().map_or(Ok(()), |action| self.check_action(action))
+                action.as_ref().map_or(Ok(()), |action| self.check_decision(action))
             }
             Change::Port(port, _) => self.check_port(*port),
         }
@@ -152,8 +152,19 @@ impl Tables {
         if port.index() < self.ports.len() { Ok(()) } else { Err(Reason::NoSuchPort(port)) }
     }
 
+    /// The action of an entry outside the TCAM, with which a lookup ends.
+    fn check_decision(&self, action: &Action) -> Result<(), Reason> {
+        match action.target {
+            Target::Tables => Err(Reason::Tables),
+            _ => self.check_action(action),
+        }
+    }
+
     /// The parts of an action that name no other entry.
     fn check_action(&self, action: &Action) -> Result<(), Reason> {
+        if action.target == Target::Tables && !action.modify.is_empty() {
+            return Err(Reason::Tables);
+        }
         if action.modify.len() > MODIFICATIONS_MAX {
             return Err(Reason::TooManyModifications { max: MODIFICATIONS_MAX as u8 });
         }
@@ -368,7 +379,8 @@ impl Tables {
             self.tcam.resize_with(place + 1, || None);
         }
         if let Some(Some(key)) = self.keys.get_mut(usize::from(slot.udlk.0)) {
-            key.tcam.set(index, &slot.value, &slot.mask);
+            let decides = slot.entry.action.target != Target::Tables;
+            key.tcam.set(index, &slot.value, &slot.mask, decides);
             key.users += 1;
         }
         self.hold(&slot.entry.action);

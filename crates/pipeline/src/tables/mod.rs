@@ -4,7 +4,8 @@
 //! its label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
 //! destination. TCAM comes before exact match before longest prefix match (paper 004 §4.1); of the
 //! exact-match tables the label comes before the address and the address before the MAC. Only the
-//! entry that wins counts the frame.
+//! entry that wins counts the frame. One of the TCAM may win and leave the decision to what is
+//! below it ([`Target::Tables`](crate::Target::Tables)); then the entry that decides counts it too.
 
 mod commit;
 mod entry;
@@ -20,7 +21,7 @@ pub use read::Shown;
 
 use crate::action::{Action, Group, Interface, Tunnel};
 use crate::frame_type::{FrameType, Parsed};
-use crate::key::{Extractor, Udlk, UdlkId};
+use crate::key::{Extractor, KeyBytes, Udlk, UdlkId};
 use crate::sizes::Sizes;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -141,7 +142,8 @@ impl Tables {
         }
     }
 
-    /// Looks a frame up, and counts it at the entry that wins.
+    /// Looks a frame up, and counts it at the entry that wins. If that one leaves the decision to
+    /// other entries, [`Tables::lookup_deciding`] finds it.
     #[inline]
     pub fn lookup(
         &mut self,
@@ -151,8 +153,37 @@ impl Tables {
         priority: u8,
     ) -> Verdict<'_> {
         let options = self.options(ingress);
-        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority);
+        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority, Tcam::lookup);
         let learn = options.learn && self.is_to_learn(parsed, options.bridge, ingress);
+        Verdict { learn, ..self.take_winner(tcam, frame, parsed, options) }
+    }
+
+    /// The same among the entries that decide where a frame goes: all but those whose target is
+    /// [`Target::Tables`](crate::Target::Tables). Nothing is to be learned.
+    #[cold]
+    pub fn lookup_deciding(
+        &mut self,
+        frame: &[u8],
+        parsed: &Parsed,
+        ingress: PortNo,
+        priority: u8,
+    ) -> Verdict<'_> {
+        let options = self.options(ingress);
+        let search = Tcam::lookup_deciding;
+        let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority, search);
+        self.take_winner(tcam, frame, parsed, options)
+    }
+
+    /// The entry at this index of the TCAM, or else the first of the other tables, which counts
+    /// the frame.
+    #[inline(always)]
+    fn take_winner(
+        &mut self,
+        tcam: Option<u16>,
+        frame: &[u8],
+        parsed: &Parsed,
+        options: PortOptions,
+    ) -> Verdict<'_> {
         let label = parsed.label.filter(|_| options.routed);
         let address = parsed.ipv4.filter(|_| options.routed);
         let bridge = options.bridge;
@@ -176,7 +207,7 @@ impl Tables {
             entry.count(frame.len());
             &entry.action
         });
-        Verdict { action, learn, interfaces, groups, tunnels }
+        Verdict { action, learn: false, interfaces, groups, tunnels }
     }
 
     /// The same without counting: where the entry stands, and its action.
@@ -209,7 +240,7 @@ impl Tables {
             };
             keys.iter().any(|(id, key)| *id == slot.udlk && masked(key))
         };
-        let highest = self.match_tcam(frame, parsed.frame_type, ingress, priority);
+        let highest = self.match_tcam(frame, parsed.frame_type, ingress, priority, Tcam::lookup);
         for index in highest.into_iter().flat_map(|highest| (0..=highest).rev()) {
             let slot = self.tcam.get(usize::from(index)).and_then(Option::as_ref);
             if let Some(slot) = slot.filter(|slot| is_met(slot)) {
@@ -243,19 +274,21 @@ impl Tables {
         all
     }
 
-    /// The highest index of the TCAM that one of the keys of the frame matches.
-    #[inline]
+    /// The highest index of the TCAM that one of the keys of the frame matches, as `search` finds
+    /// it.
+    #[inline(always)]
     fn match_tcam(
         &self,
         frame: &[u8],
         frame_type: FrameType,
         ingress: PortNo,
         priority: u8,
+        search: impl Fn(&Tcam, &KeyBytes) -> Option<u16>,
     ) -> Option<u16> {
         let keys = self.of_type[frame_type as usize].iter();
         let keys = keys.filter_map(|id| self.keys[usize::from(id.0)].as_ref());
         keys.filter(|key| key.users > 0)
-            .filter_map(|key| key.tcam.lookup(&key.extractor.extract(frame, ingress, priority)))
+            .filter_map(|key| search(&key.tcam, &key.extractor.extract(frame, ingress, priority)))
             .max()
     }
 

@@ -35,6 +35,8 @@ pub(super) struct Tcam {
     bytes: usize,
     /// By block: its entries.
     present: Vec<Row>,
+    /// By block: those of them that decide where a frame goes.
+    deciding: Vec<Row>,
     /// By block: how many entries it has.
     counts: Vec<u16>,
     /// By block and byte: the entries that match.
@@ -65,15 +67,19 @@ impl Tcam {
     }
 
     /// Enters what matches `value` under `mask` at `index`, where nothing is. Both have as many
-    /// bytes as the key.
-    pub(super) fn set(&mut self, index: u16, value: &[u8], mask: &[u8]) {
+    /// bytes as the key. One that does not decide is passed over by [`Tcam::lookup_deciding`].
+    pub(super) fn set(&mut self, index: u16, value: &[u8], mask: &[u8], decides: bool) {
         let (block, word, bit) = place_of(index);
         if block >= self.present.len() {
             self.present.resize(block + 1, Row::default());
+            self.deciding.resize(block + 1, Row::default());
             self.counts.resize(block + 1, 0);
             self.rows.resize((block + 1) * self.bytes, Rows::default());
         }
         self.present[block].0[word] |= bit;
+        if decides {
+            self.deciding[block].0[word] |= bit;
+        }
         self.counts[block] += 1;
         self.change(block, (value, mask), |row| row.0[word] |= bit);
     }
@@ -82,6 +88,7 @@ impl Tcam {
     pub(super) fn clear(&mut self, index: u16, value: &[u8], mask: &[u8]) {
         let (block, word, bit) = place_of(index);
         self.present[block].0[word] &= !bit;
+        self.deciding[block].0[word] &= !bit;
         self.counts[block] -= 1;
         self.change(block, (value, mask), |row| row.0[word] &= !bit);
     }
@@ -109,11 +116,22 @@ impl Tcam {
     /// The highest index of an entry that matches.
     #[inline]
     pub(super) fn lookup(&self, key: &KeyBytes) -> Option<u16> {
-        for block in (0..self.present.len()).rev() {
+        self.highest_of(&self.present, key)
+    }
+
+    /// The highest index of an entry that matches and decides where the frame goes.
+    pub(super) fn lookup_deciding(&self, key: &KeyBytes) -> Option<u16> {
+        self.highest_of(&self.deciding, key)
+    }
+
+    /// The highest index of an entry among `candidates` that matches.
+    #[inline(always)]
+    fn highest_of(&self, candidates: &[Row], key: &KeyBytes) -> Option<u16> {
+        for block in (0..candidates.len()).rev() {
             if self.counts[block] == 0 {
                 continue;
             }
-            let mut bits = self.present[block];
+            let mut bits = candidates[block];
             let rows = &self.rows[block * self.bytes..][..self.bytes];
             for ([high, low], byte) in rows.iter().zip(key) {
                 bits.and(&high[usize::from(byte >> 4)]);
@@ -154,31 +172,34 @@ mod tests {
         #[test]
         fn the_highest_index_that_matches_wins(
             changes in proptest::collection::vec(
-                (0_u16..9000, bytes(), bytes(), any::<bool>()), 0..80
+                (0_u16..9000, bytes(), bytes(), any::<bool>(), any::<bool>()), 0..80
             ),
             keys in proptest::collection::vec(bytes(), 40),
         ) {
             let mut tcam = Tcam::new(3);
-            let mut plain: BTreeMap<u16, (KeyBytes, KeyBytes)> = BTreeMap::new();
-            for (index, value, mask, is_set) in changes {
+            let mut plain: BTreeMap<u16, (KeyBytes, KeyBytes, bool)> = BTreeMap::new();
+            for (index, value, mask, is_set, decides) in changes {
                 let indices: Vec<u16> = plain.keys().copied().collect();
                 if is_set || indices.is_empty() {
-                    if let Some((value, mask)) = plain.insert(index, (value, mask)) {
+                    if let Some((value, mask, _)) = plain.insert(index, (value, mask, decides)) {
                         tcam.clear(index, &value[..3], &mask[..3]);
                     }
-                    tcam.set(index, &value[..3], &mask[..3]);
+                    tcam.set(index, &value[..3], &mask[..3], decides);
                 } else {
                     let index = indices[usize::from(index) % indices.len()];
-                    let (value, mask) = plain.remove(&index).unwrap();
+                    let (value, mask, _) = plain.remove(&index).unwrap();
                     tcam.clear(index, &value[..3], &mask[..3]);
                 }
             }
             for key in keys {
-                let matches = |(value, mask): &(KeyBytes, KeyBytes)| {
+                let matches = |(value, mask, _): &(KeyBytes, KeyBytes, bool)| {
                     (0..KEY_BYTES).all(|at| key[at] & mask[at] == value[at] & mask[at])
                 };
                 let highest = plain.iter().rev().find(|(_, entry)| matches(entry));
                 prop_assert_eq!(tcam.lookup(&key), highest.map(|(&index, _)| index));
+                let mut deciding = plain.iter().rev().filter(|(_, entry)| entry.2);
+                let highest = deciding.find(|(_, entry)| matches(entry));
+                prop_assert_eq!(tcam.lookup_deciding(&key), highest.map(|(&index, _)| index));
             }
         }
     }

@@ -115,6 +115,7 @@ fn the_pipeline_equals_the_reference_on_random_frames_and_a_hundred_thousand_tra
         "Route",
         "TwiceInGroup",
         "TooManyModifications",
+        "Tables",
     ] {
         assert!(all.refused.get(reason).is_some_and(|&count| count > 3), "{reason}");
     }

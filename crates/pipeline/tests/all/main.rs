@@ -3,6 +3,7 @@
 mod actions;
 mod equality;
 mod full_tables;
+mod mirrors;
 mod programs;
 mod reference;
 mod requests;

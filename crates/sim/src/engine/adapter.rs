@@ -155,7 +155,15 @@ impl Adapter {
                 self.arm(node.deadline(), common);
             }
             Kind::Wake => self.wake(node, common),
+            // The station has taken it; see `Station::handle`.
+            Kind::Queues { .. } => {}
         }
+    }
+
+    /// Whether a port has the carrier of this number now.
+    pub(crate) fn has_carrier(&self, port: PortNo, carrier: u32) -> bool {
+        let cable = self.ports.get(port.index()).and_then(|state| state.cable.as_ref());
+        cable.is_some_and(|cable| cable.carrier == carrier)
     }
 
     #[inline]
@@ -204,7 +212,7 @@ impl Adapter {
     {
         self.free_wires(node, common);
         node.handle(common.now, input, &mut common.out);
-        self.carry_out(common);
+        self.carry_out(node, common);
         self.await_wires(node, common);
         self.arm(node.deadline(), common);
     }
@@ -223,19 +231,22 @@ impl Adapter {
             self.ports[port.index()].busy = false;
             node.handle(due, Input::TxDone { port }, &mut common.out);
             if !common.out.is_empty() {
-                self.carry_out(common);
+                self.carry_out(node, common);
             }
         }
     }
 
     /// Carries out the actions of the node.
     #[inline]
-    fn carry_out(&mut self, common: &mut Common) {
+    fn carry_out<N>(&mut self, node: &N, common: &mut Common)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
         let mut out = std::mem::take(&mut common.out);
         for action in out.drain(..) {
             match action {
                 Action::Transmit { port, frame, complete_at, intact } => {
-                    self.transmit(port, frame, complete_at, intact, common);
+                    self.transmit(node, (port, complete_at, intact), frame, common);
                 }
                 other => self.note(other, common),
             }
@@ -264,14 +275,15 @@ impl Adapter {
     }
 
     #[inline]
-    fn transmit(
+    fn transmit<N>(
         &mut self,
-        port: PortNo,
+        node: &N,
+        (port, complete_at, mut intact): (PortNo, Time, bool),
         mut frame: FrameBuf,
-        complete_at: Time,
-        mut intact: bool,
         common: &mut Common,
-    ) {
+    ) where
+        N: Node<FrameBuf> + ?Sized,
+    {
         let now = common.now;
         self.record(port, What::Sent(frame.bytes()), common);
         self.accounts.sent += 1;
@@ -301,7 +313,11 @@ impl Adapter {
         );
         (port_state.wire_free, port_state.handed_last) = (passage.gap_end, passage.handed);
         let (peer, port_there, carrier) = (cable.peer, cable.peer_port, cable.carrier);
+        let shows_queues = port_state.shows_queues && !matches!(verdict, Verdict::Lost(_));
         self.owe(port, passage.free);
+        if shows_queues {
+            self.show_queues(node, carrier, (passage.handed, peer), common);
+        }
         let mut handed = passage.handed;
         match verdict {
             Verdict::Passes => {}
@@ -323,6 +339,21 @@ impl Adapter {
         let complete_at = passage.complete.max(handed);
         let arrive = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
         self.push(handed, peer, arrive, common);
+    }
+
+    /// Shows the agent at the far end the lengths of the queues here, before it is handed a frame.
+    #[cold]
+    fn show_queues<N>(
+        &mut self,
+        node: &N,
+        carrier: u32,
+        (handed, peer): (Time, Place),
+        common: &mut Common,
+    ) where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        let bytes = (0..).map_while(|port| node.queue_bytes(PortNo(port))).collect();
+        self.push(handed, peer, Kind::Queues { carrier, bytes }, common);
     }
 
     /// Flips a bit of a frame; one behind its last byte is in its padding or FCS.

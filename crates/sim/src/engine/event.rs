@@ -21,6 +21,9 @@ pub(crate) enum Kind {
     TxDone,
     /// It wanted to be called, if it is still armed for this instant.
     Wake,
+    /// An agent is shown the lengths of its switch's queues as they were when the frame was sent
+    /// that comes next by its port, if the carrier there is still this one.
+    Queues { carrier: u32, bytes: Box<[u64]> },
 }
 
 /// Something for another shard.

@@ -4,6 +4,7 @@
 use crate::engine::Engine;
 use crate::engine::station::{StationNode, Stopped};
 use crate::engine::trace::What;
+use crate::link::links::WireEnd;
 use crate::link::timing::Timing;
 use axon_fabric::model::Device;
 use axon_node::{Input, Stored};
@@ -20,6 +21,11 @@ impl Engine {
     /// Call it before anything is connected.
     pub fn set_host(&mut self, station: usize) {
         self.station_mut(station).adapter.host = true;
+    }
+
+    /// Shows what is connected to a port the lengths of the station's queues, before each frame.
+    pub(crate) fn show_queues(&mut self, at: WireEnd) {
+        self.station_mut(at.station).adapter.port_mut(at.port).shows_queues = true;
     }
 
     /// Sets how many bits a hop has in the headers of frames.

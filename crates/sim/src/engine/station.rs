@@ -8,7 +8,7 @@ use crate::engine::headless::Headless;
 use crate::host::Host;
 use crate::host::arp_host::ArpHost;
 use crate::world::baselines::Baseline;
-use axon_agents::{Agent, AgentNode};
+use axon_agents::{Agent, AgentNode, node};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
 use axon_wire::{FrameBuf, Time};
@@ -186,8 +186,21 @@ impl Station {
     /// Handles an event.
     #[inline]
     pub(crate) fn handle(&mut self, kind: Kind, common: &mut Common) {
+        if let Kind::Queues { carrier, bytes } = kind {
+            return self.take_queues(carrier, &bytes);
+        }
         let adapter = &mut self.adapter;
         with_node!(&mut self.node, |node| adapter.handle(node, kind, common));
+    }
+
+    /// An agent is shown the queues of its switch.
+    #[cold]
+    fn take_queues(&mut self, carrier: u32, bytes: &[u64]) {
+        if let StationNode::Agent(node) = &mut self.node
+            && self.adapter.has_carrier(node::PORT, carrier)
+        {
+            node.show_queues(bytes);
+        }
     }
 
     /// Delivers an input to the node.

@@ -18,6 +18,8 @@ pub(crate) struct PortState {
     pub(crate) busy: bool,
     /// Another cable was connected before.
     pub(crate) reconnected: bool,
+    /// At the far end is an agent that reads the lengths of queues here.
+    pub(crate) shows_queues: bool,
     /// The end of the gap after the last frame.
     pub(crate) wire_free: Time,
     /// When the far end was last handed a frame from here.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub struct AgentReport {
     /// Its name in the fabric file.
     pub agent: String,
-    /// `cache`, `forwarder` or `run`, as in the fabric file.
+    /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub kind: &'static str,
     /// What the agent has counted itself, by name: see its file in `crates/agents`.
     pub counters: BTreeMap<&'static str, u64>,
@@ -50,6 +50,9 @@ impl World {
             self.engine.set_host(near.station);
             let far = WireEnd { station: agent.at.switch, port: agent.at.port };
             self.engine.connect(near, far, agent.wire);
+            if agent.kind.reads_queues() {
+                self.engine.show_queues(far);
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod campaign;
 mod comeback;
 mod common;
 mod congestion;
+mod congestion_agent;
 mod congestion_pauses;
 mod dcbx;
 mod deadlock;

@@ -199,7 +199,8 @@ impl Reference {
             Change::Port(port, _) => self.check_port(*port)?,
             _ => {}
         }
-        action_of(change).map_or(Ok(()), |action| self.check_action(action))
+        let is_tcam = matches!(change, Change::Tcam(..));
+        action_of(change).map_or(Ok(()), |action| self.check_action(action, is_tcam))
     }
 
     fn check_port(&self, port: PortNo) -> Result<(), Reason> {
@@ -215,7 +216,11 @@ impl Reference {
         route.hops.iter().all(is_named) && bytes <= FrameBuf::HEADROOM
     }
 
-    fn check_action(&self, action: &Action) -> Result<(), Reason> {
+    fn check_action(&self, action: &Action, is_tcam: bool) -> Result<(), Reason> {
+        let is_bare_tcam = is_tcam && action.modify.is_empty();
+        if action.target == Target::Tables && !is_bare_tcam {
+            return Err(Reason::Tables);
+        }
         if action.modify.len() > 8 {
             return Err(Reason::TooManyModifications { max: 8 });
         }

@@ -41,7 +41,7 @@ fn type_of(ethertype: Option<u16>) -> FrameType {
     }
 }
 
-/// Reads a frame of 14 bytes or more.
+/// Reads a frame; what is left of one behind an Axon header may be too short for its addresses.
 pub fn read(frame: &[u8]) -> Read {
     let outer = type_of(word(frame, 12));
     let (inner, at) = match outer {
@@ -53,7 +53,8 @@ pub fn read(frame: &[u8]) -> Read {
         .then(|| [rest[16], rest[17], rest[18], rest[19]]);
     let label = (inner == FrameType::Mpls && rest.len() >= 4)
         .then(|| u32::from(rest[0]) << 12 | u32::from(rest[1]) << 4 | u32::from(rest[2]) >> 4);
-    let mac = |at: usize| MacAddr(std::array::from_fn(|index| frame[at + index]));
+    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
+    let mac = |at: usize| MacAddr(std::array::from_fn(|index| byte(at + index)));
     Read { outer, inner, at, destination: mac(0), source: mac(6), address, label }
 }
 
@@ -243,7 +244,8 @@ impl Frame {
     /// Sets an address: the destination at 0, the source at 6.
     pub fn set_mac(&mut self, at: usize, mac: MacAddr) -> Result<(), Drop> {
         self.read()?;
-        self.bytes[at..at + 6].copy_from_slice(&mac.0);
+        let place = self.bytes.get_mut(at..at + 6).ok_or(Drop::Malformed)?;
+        place.copy_from_slice(&mac.0);
         Ok(())
     }
 

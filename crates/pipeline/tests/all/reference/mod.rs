@@ -246,9 +246,30 @@ impl Reference {
             self.counters_of(origin.counted).copies += 1;
             self.copy(origin, bytes, outcome);
         }
-        let Some(index) = self.winner(bytes, &read, origin) else {
+        let mut action = self.meet(origin, bytes, &read, |_| true, outcome);
+        if action.as_ref().is_some_and(|action| action.target == Target::Tables) {
+            let decides = |action: &Action| action.target != Target::Tables;
+            action = self.meet(origin, bytes, &read, decides, outcome);
+        }
+        let Some(action) = action else {
             return self.drop(origin, Drop::NoRoute, outcome);
         };
+        match self.modified(origin, bytes, &action) {
+            Ok(frame) => self.go(origin, (bytes, frame), action.target, outcome),
+            Err(reason) => self.drop(origin, reason, outcome),
+        }
+    }
+
+    /// Counts a frame at the entry that wins among these, and sends a copy to its mirror.
+    fn meet(
+        &mut self,
+        origin: Origin,
+        bytes: &[u8],
+        read: &Read,
+        among: fn(&Action) -> bool,
+        outcome: &mut Outcome,
+    ) -> Option<Action> {
+        let index = self.winner(bytes, read, origin, among)?;
         let stored = &mut self.entries[index];
         stored.frames += 1;
         stored.bytes += bytes.len() as u64;
@@ -260,10 +281,7 @@ impl Reference {
                 Mirror::Port(port) => self.out(origin, port, bytes.to_vec(), outcome),
             }
         }
-        match self.modified(origin, bytes, &action) {
-            Ok(frame) => self.go(origin, (bytes, frame), action.target, outcome),
-            Err(reason) => self.drop(origin, reason, outcome),
-        }
+        Some(action)
     }
 
     fn modified(&self, origin: Origin, bytes: &[u8], action: &Action) -> Result<Frame, Drop> {
@@ -292,6 +310,7 @@ impl Reference {
         outcome: &mut Outcome,
     ) {
         match target {
+            Target::Tables => unreachable!("it decides nothing"),
             Target::Drop => self.drop(origin, Drop::Denied, outcome),
             Target::Cpu => self.trap(origin, frame.bytes, |limit| &mut limit.next, outcome),
             Target::Port(port) => self.out(origin, port, frame.bytes, outcome),
@@ -362,7 +381,13 @@ impl Reference {
     }
 
     /// The entry that wins: TCAM before label before address before MAC before prefix.
-    fn winner(&self, bytes: &[u8], read: &Read, origin: Origin) -> Option<usize> {
+    fn winner(
+        &self,
+        bytes: &[u8],
+        read: &Read,
+        origin: Origin,
+        among: fn(&Action) -> bool,
+    ) -> Option<usize> {
         let PortOptions { bridge, routed, .. } = self.options(origin.ingress);
         let address = read.address.filter(|_| routed).map(u32::from_be_bytes);
         let label = read.label.filter(|_| routed);
@@ -391,7 +416,8 @@ impl Reference {
                 _ => None,
             }
         };
-        let ranked = self.entries.iter().enumerate();
+        let acts = |stored: &Stored| action_of(&stored.change).is_some_and(among);
+        let ranked = self.entries.iter().enumerate().filter(|(_, stored)| acts(stored));
         let ranked = ranked.filter_map(|(index, stored)| Some((rank(stored)?, index)));
         ranked.max().map(|(_, index)| index)
     }

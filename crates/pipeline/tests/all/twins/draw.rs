@@ -160,6 +160,7 @@ impl Draw<'_> {
 
     fn target(&mut self) -> Option<Target> {
         Some(match self.below(16)? {
+            0 if self.one_in(6)? => Target::Tables,
             0 => Target::Drop,
             1 => Target::Cpu,
             2..5 => Target::Port(self.port()?),
@@ -275,7 +276,15 @@ impl Draw<'_> {
             2..5 => value.iter_mut().for_each(|byte| *byte |= 1),
             _ => {}
         }
-        Some(TcamEntry { udlk, value, mask, action: self.action()? })
+        let mut action = self.action()?;
+        if self.one_in(5)? {
+            action.target = Target::Tables;
+            action.modify.truncate(usize::from(self.one_in(8)?));
+            if self.one_in(2)? {
+                action.mirror = Some(Mirror::Port(self.port()?));
+            }
+        }
+        Some(TcamEntry { udlk, value, mask, action })
     }
 
     fn tcam_index(&mut self) -> Option<u16> {

@@ -113,4 +113,11 @@ impl Node<FrameBuf> for Baseline {
             Baseline::Program(node) => node.awaited(),
         }
     }
+
+    fn queue_bytes(&self, port: PortNo) -> Option<u64> {
+        match self {
+            Baseline::Program(node) => node.queue_bytes(port),
+            _ => None,
+        }
+    }
 }
