@@ -10,12 +10,12 @@ use crate::constants::length::ETHERNET_ADDRESSES;
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::vlan::{TAG_BYTES, VlanTag};
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 pub use smoltcp::wire::ArpOperation;
 use smoltcp::wire::{
     ArpPacket, ArpRepr, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType, DhcpPacket, DhcpRepr,
     EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
-    UdpPacket,
+    Ipv6Packet, UdpPacket,
 };
 
 /// The parts of an ARP packet for IPv4 over Ethernet.
@@ -98,6 +98,21 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
     }
     let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
     (datagram.dst_port() == port).then(|| datagram.payload())
+}
+
+/// The IP address that a frame is for; `None` if it is no IP packet, or a part of one.
+pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
+    match contents(frame)? {
+        (ethertype::IPV4, packet) => {
+            let packet = Ipv4Packet::new_checked(packet).ok()?;
+            Some(packet.dst_addr().into()).filter(|_| packet.version() == 4)
+        }
+        (ethertype::IPV6, packet) => {
+            let packet = Ipv6Packet::new_checked(packet).ok()?;
+            Some(packet.dst_addr().into()).filter(|_| packet.version() == 6)
+        }
+        _ => None,
+    }
 }
 
 /// The host and the address that a DHCP server's acknowledgement gives it.

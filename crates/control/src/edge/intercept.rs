@@ -41,7 +41,7 @@ impl Edge {
             }
             _ if destination.is_multicast() => Err(Drop::Broadcast),
             _ if !self.is_host_mac(destination) => Err(Drop::Refused),
-            _ => self.unicast(cx, port, source, destination),
+            _ => self.unicast(cx, port, (source, destination), frame),
         }
     }
 
@@ -81,8 +81,8 @@ impl Edge {
         &mut self,
         cx: &mut Cx,
         port: PortNo,
-        source: MacAddr,
-        destination: MacAddr,
+        (source, destination): (MacAddr, MacAddr),
+        frame: &[u8],
     ) -> Result<Fate, Drop> {
         if let Some(flow) = self.flows.live.get_mut(&(port, destination)) {
             flow.used = true;
@@ -92,8 +92,9 @@ impl Edge {
         if self.hosts.is_on(destination, port) {
             return Err(Drop::Refused);
         }
-        let source_ip = self.hosts.get(source).and_then(|host| host.ip);
-        match self.begin(cx, (port, Target::Mac(destination)), source, source_ip) {
+        let source_ip = self.hosts.get(source).and_then(|host| host.ips.ipv4());
+        let hint = host_frame::destination_ip(frame);
+        match self.begin(cx, (port, Target::Mac(destination)), (source, source_ip), hint) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }

@@ -12,10 +12,12 @@
 //!   is kept in software.
 //! - Other broadcast and multicast is dropped.
 //!
+//! The controller may have all hosts asked for an address that nobody is known to have (`seek`).
 //! Local hosts with an address are probed. A host that is silent too long is removed together with
 //! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
 //! of messages: see `flows`.
 
+mod addresses;
 mod ageing;
 mod arrival;
 mod context;
@@ -29,6 +31,7 @@ mod places;
 mod placing;
 mod queries;
 mod recall;
+mod seek;
 mod setup;
 mod setups;
 mod state;
@@ -41,6 +44,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use addresses::Addresses;
 pub use ageing::ROUTE_LOOK;
 pub use flows::{Flow, Placement};
 pub use hosts::Host;

@@ -2,7 +2,7 @@
 
 use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// The key of a query: target port, target host, source host.
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
@@ -19,7 +19,7 @@ pub(super) struct Query {
 /// A host that was here before and is queried for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
-    pub(super) ip: Ipv4Addr,
+    pub(super) ip: IpAddr,
     pub(super) tries: u64,
     /// Whether it is queried because another port has received its MAC.
     pub(super) moved: bool,

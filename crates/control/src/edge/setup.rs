@@ -38,8 +38,9 @@ impl Edge {
         requester: Requester,
         wanted: Ipv4Addr,
     ) {
+        let ip = IpAddr::V4(wanted);
         let neighbour = |mac| {
-            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
+            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ips.contains(ip))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
@@ -49,9 +50,9 @@ impl Edge {
             answer(cx, port, requester, mac, wanted);
             return;
         }
-        let key = (port, Target::Ip(IpAddr::V4(wanted)));
+        let key = (port, Target::Ip(ip));
         let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
-        if !self.begin(cx, key, requester.mac, source_ip) {
+        if !self.begin(cx, key, (requester.mac, source_ip), None) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
@@ -67,14 +68,14 @@ impl Edge {
     ///
     /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
     /// the set-up continues, and software will keep its route. There is one set-up for each (port,
-    /// target) at a time, and a pause after each that failed. Returns whether one is in flight
-    /// now.
+    /// target) at a time, and a pause after each that failed. `hint` is the IP address that a frame
+    /// for a MAC has. Returns whether one is in flight now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
         key: Key,
-        source_mac: MacAddr,
-        source_ip: Option<Ipv4Addr>,
+        (source_mac, source_ip): (MacAddr, Option<Ipv4Addr>),
+        hint: Option<IpAddr>,
     ) -> bool {
         if self.setups.contains(key) {
             return true;
@@ -89,6 +90,7 @@ impl Edge {
             id: self.setups.next_id,
             source_mac,
             source_ip,
+            hint,
             held: self.flows.hold(key),
             requesters: Vec::new(),
             tries: 0,
@@ -111,6 +113,7 @@ impl Edge {
             source_mac: setup.source_mac,
             source_ip: setup.source_ip.map(IpAddr::V4),
             target,
+            hint: setup.hint,
         })));
         let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// The port that needs a route, and the address or MAC that the route is to lead to.
 pub(super) type Key = (PortNo, Target);
@@ -15,6 +15,8 @@ pub(super) struct Setup {
     pub(super) id: u32,
     pub(super) source_mac: MacAddr,
     pub(super) source_ip: Option<Ipv4Addr>,
+    /// The IP address of the frame that needs the route, if it was looked up by MAC.
+    pub(super) hint: Option<IpAddr>,
     /// Whether a table entry is reserved: counted for an address, by MAC for a MAC.
     pub(super) held: bool,
     pub(super) requesters: Vec<Requester>,

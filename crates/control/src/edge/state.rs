@@ -7,6 +7,7 @@ use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
+use crate::bucket::Bucket;
 use crate::config::{ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -18,7 +19,7 @@ use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::Ipv4Addr;
 
 /// The shortest interval that the edge works with, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_millis(1);
@@ -53,6 +54,8 @@ pub struct Edge {
     pub(super) found: BTreeMap<Key, Route>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) agenda: Agenda<Timer>,
+    /// Questions for hosts that the controller looks for.
+    pub(super) questions: Bucket,
     pub(super) counters: EdgeCounters,
 }
 
@@ -96,6 +99,7 @@ impl Edge {
             found: BTreeMap::new(),
             recalls: BTreeMap::new(),
             agenda: Agenda::new(),
+            questions: Bucket::default(),
             counters: EdgeCounters::default(),
         }
     }
@@ -155,7 +159,7 @@ impl Edge {
                 self.flows.remove(cx, (port, destination), Some(stamp));
                 self.flows.promote(cx, port);
             }
-            Item::AskHost { port, mac, ip: IpAddr::V4(ip) } => self.recall(cx, port, mac, ip),
+            Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
             _ => self.counters.messages_ignored += 1,
         }
     }
