@@ -246,6 +246,27 @@ mod tests {
     }
 
     #[test]
+    fn a_report_that_was_not_sent_leaves_its_addresses_to_the_newer_one() {
+        let seen = |first: u8, last: u8| {
+            let ips = (first..=last).map(|n| core::net::Ipv4Addr::new(10, 0, 0, n).into());
+            let (port, mac) = (PortNo(0), MacAddr([2; 6]));
+            Item::HostSeen { port, mac, ips: ips.collect() }
+        };
+        let mut sender = stream();
+        [seen(1, 2), seen(2, 3), seen(5, 4)].into_iter().for_each(|item| sender.push(item));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(1, 3)]);
+        sender.push(seen(4, 4));
+        (5..40).for_each(|n| sender.push(seen(n, n)));
+        let items = sender.poll(Time::ZERO).unwrap().items;
+        assert_eq!(items, [seen(24, 39)], "what was sent is not sent again, and 16 are enough");
+        sender.push(seen(1, 1));
+        let (port, mac) = (PortNo(0), MacAddr([2; 6]));
+        sender.push(Item::HostGone { port, mac });
+        sender.push(seen(2, 2));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(2, 2)]);
+    }
+
+    #[test]
     fn an_unsent_item_gives_way_to_a_newer_one_about_the_same_route() {
         let (mut sender, now) = (stream(), Time::ZERO);
         sender.push(remove(1));

@@ -8,10 +8,9 @@ use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::Note;
-use axon_wire::host_frame;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// A host that moved or changed its address is believed to have done so again only after
 /// this: two stations that fight for one address cannot keep the controller busy.
@@ -81,17 +80,10 @@ impl Edge {
     }
 
     /// Learns an address of a known host, which is probed from then on.
-    pub(super) fn learn_ip(
-        &mut self,
-        now: Time,
-        mac: MacAddr,
-        ip: Ipv4Addr,
-        out: &mut Vec<Effect>,
-    ) {
-        if !host_frame::is_host_ip(ip) || ip == self.server.ip {
+    pub(super) fn learn_ip(&mut self, now: Time, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.is_host_ip(ip) {
             return;
         }
-        let ip = IpAddr::V4(ip);
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
             return;
         };
@@ -221,7 +213,9 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::host_frame;
     use axon_wire::{Incarnation, Route};
+    use core::net::Ipv4Addr;
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
         let report = |effect: &Effect| match effect {

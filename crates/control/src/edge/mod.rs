@@ -7,7 +7,9 @@
 //!   Otherwise Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards
 //!   it to the target switch (`target`). That queries its host and replies. There are four
 //!   phases, and each switch reserves memory before it sends.
+//! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
 //! - DHCP goes to the controller.
+//! - The fabric's own address answers ping (`ping`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
 //! - Other broadcast and multicast is dropped.
@@ -27,6 +29,8 @@ mod inherited;
 mod install;
 mod intercept;
 mod learning;
+mod nd;
+mod ping;
 mod places;
 mod placing;
 mod queries;

@@ -1,8 +1,8 @@
-//! ARP requests to local hosts that are not answered yet.
+//! ARP requests and solicitations to local hosts that are not answered yet.
 
 use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// The key of a query: target port, target host, source host.
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
@@ -11,7 +11,7 @@ pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) m: ArpTarget,
-    pub(super) target_ip: Ipv4Addr,
+    pub(super) target_ip: IpAddr,
     pub(super) tries: u32,
     pub(super) until: Time,
 }

@@ -28,9 +28,7 @@ impl Edge {
     /// The controller asks for a query of a host on `port`. The address that the host has here
     /// counts more than `ip`, which another station may have claimed in its name.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
-        let sane = cx.ports.kind(port).is_some()
-            && self.is_host_mac(mac)
-            && self.question(mac, ip).is_some();
+        let sane = cx.ports.kind(port).is_some() && self.is_host_mac(mac) && self.is_host_ip(ip);
         let here = self.hosts.get(mac).filter(|host| host.port == port);
         let own = here.and_then(|host| host.ips.newest());
         if sane {

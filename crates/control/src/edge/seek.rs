@@ -1,8 +1,8 @@
 //! Search for an address that nobody is known to have, at the hosts of this switch. What the
 //! controller does about it is in `controller/seek.rs`.
 //!
-//! The question is an ARP request to all (RFC 826) from the server's identity, as probes are: an
-//! answer comes to the control plane, for that MAC never has a route, and whoever gives it is
+//! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
+//! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control plane, for that MAC never has a route, and whoever gives it is
 //! learned and reported like any host. The controller keeps to a rate of its own; the limit here
 //! holds what hosts receive within bounds even if it does not.
 
@@ -13,6 +13,7 @@ use alloc::vec::Vec;
 use axon_node::PortView;
 use axon_wire::host_frame;
 use axon_wire::message::Seek;
+use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
@@ -41,11 +42,24 @@ impl Edge {
     /// The frame that asks `to` whether it has an address, from the server's identity. `None` for
     /// an address that no host can have.
     pub(super) fn question(&self, to: MacAddr, ip: IpAddr) -> Option<Vec<u8>> {
-        match ip {
-            IpAddr::V4(ip) if host_frame::is_host_ip(ip) && ip != self.server.ip => {
-                Some(host_frame::request(self.server.mac, self.server.ip, to, ip))
+        if !self.is_host_ip(ip) {
+            return None;
+        }
+        let mac = self.server.mac;
+        Some(match ip {
+            IpAddr::V4(ip) => host_frame::request(mac, self.server.ip, to, ip),
+            IpAddr::V6(ip) => {
+                let to = (to != MacAddr::BROADCAST).then_some(to);
+                nd::solicitation((mac, self.link_local()), to, ip)
             }
-            _ => None,
+        })
+    }
+
+    /// Whether one host can have this address: none that is the fabric's own, or special.
+    pub(super) fn is_host_ip(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => host_frame::is_host_ip(ip) && ip != self.server.ip,
+            IpAddr::V6(ip) => nd::is_host_ip(ip) && ip != self.link_local(),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// The most requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
@@ -26,7 +26,7 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// Answers an ARP request for an address: at once for an existing flow, otherwise after a
+    /// Answers an ARP request or a solicitation for an address: at once for an existing flow, otherwise after a
     /// set-up.
     ///
     /// All hosts of a port share their routes. A host on the same port has received the request
@@ -36,11 +36,11 @@ impl Edge {
         cx: &mut Cx,
         port: PortNo,
         requester: Requester,
-        wanted: Ipv4Addr,
+        wanted: IpAddr,
     ) {
-        let ip = IpAddr::V4(wanted);
         let neighbour = |mac| {
-            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ips.contains(ip))
+            mac != requester.mac
+                && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
@@ -50,7 +50,7 @@ impl Edge {
             answer(cx, port, requester, mac, wanted);
             return;
         }
-        let key = (port, Target::Ip(ip));
+        let key = (port, Target::Ip(wanted));
         let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
         if !self.begin(cx, key, (requester.mac, source_ip), None) {
             return;
@@ -74,7 +74,7 @@ impl Edge {
         &mut self,
         cx: &mut Cx,
         key: Key,
-        (source_mac, source_ip): (MacAddr, Option<Ipv4Addr>),
+        (source_mac, source_ip): (MacAddr, Option<IpAddr>),
         hint: Option<IpAddr>,
     ) -> bool {
         if self.setups.contains(key) {
@@ -111,7 +111,7 @@ impl Edge {
             id: setup.id,
             port,
             source_mac: setup.source_mac,
-            source_ip: setup.source_ip.map(IpAddr::V4),
+            source_ip: setup.source_ip,
             target,
             hint: setup.hint,
         })));
@@ -129,7 +129,9 @@ impl Edge {
             return self.send_request(cx, key);
         }
         self.counters.setups_failed += 1;
+        let requesters = setup.requesters.clone();
         self.end_setup(cx, key);
+        self.claim(cx, key, &requesters);
         let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;

@@ -19,7 +19,7 @@ use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// The shortest interval that the edge works with, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_millis(1);
@@ -56,6 +56,8 @@ pub struct Edge {
     pub(super) agenda: Agenda<Timer>,
     /// Questions for hosts that the controller looks for.
     pub(super) questions: Bucket,
+    /// Answers to echo requests of the hosts of each port.
+    pub(super) pings: BTreeMap<PortNo, Bucket>,
     pub(super) counters: EdgeCounters,
 }
 
@@ -100,6 +102,7 @@ impl Edge {
             recalls: BTreeMap::new(),
             agenda: Agenda::new(),
             questions: Bucket::default(),
+            pings: BTreeMap::new(),
             counters: EdgeCounters::default(),
         }
     }
@@ -182,7 +185,7 @@ impl Edge {
         if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
-            self.learn_ip(now, mac, ip, out);
+            self.learn_ip(now, mac, ip.into(), out);
         }
         out.push(Effect::Host { port, frame });
     }
@@ -363,7 +366,7 @@ impl Edge {
         key: (PortNo, MacAddr),
         stamp: Stamp,
         route: &Route,
-        ip: Option<Ipv4Addr>,
+        ip: Option<IpAddr>,
     ) -> Verdict {
         if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
             if cx.ports.is_host(key.0) {

@@ -110,6 +110,10 @@ pub struct EdgeCounters {
     pub seeks: u64,
     /// Of these, how many it did not ask for: they were too many at once.
     pub seeks_limited: u64,
+    /// Echo requests (ping) to the fabric's own address that were answered.
+    pub pings: u64,
+    /// Echo requests to it that were not answered: too many of one port.
+    pub pings_limited: u64,
     /// Routes that were removed because no frame took them for long.
     pub routes_aged: u64,
     /// Routes that were removed because a new incarnation of the controller did not decide about
