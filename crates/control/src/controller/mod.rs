@@ -23,6 +23,7 @@ mod reroute;
 mod round;
 pub mod router;
 mod seek;
+mod sought;
 mod store;
 mod takeover;
 pub mod topology;
@@ -44,7 +45,7 @@ use hosts::{HostIndex, HostTable, Learned, Place};
 use pending::TakeOver;
 use round::Round;
 use router::{Router, Step};
-use seek::Seeking;
+use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
 
 /// The controller's state.

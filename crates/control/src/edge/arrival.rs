@@ -78,8 +78,8 @@ impl Edge {
     }
 }
 
-/// Sends an ARP reply, or an advertisement of a neighbour: `ip` is at `mac`. A host gets none for its
-/// own address.
+/// Sends an ARP reply, or an advertisement of a neighbour: `ip` is at `mac`. A host gets none for
+/// its own address.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
     if requester.mac == mac {
         return;

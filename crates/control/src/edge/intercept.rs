@@ -1,4 +1,5 @@
-//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, unicast, and frames that are dropped.
+//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, unicast, and frames that are
+//! dropped.
 
 use super::arrival::answer;
 use super::context::Cx;

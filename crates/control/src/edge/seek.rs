@@ -2,9 +2,10 @@
 //! controller does about it is in `controller/seek.rs`.
 //!
 //! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
-//! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control plane, for that MAC never has a route, and whoever gives it is
-//! learned and reported like any host. The controller keeps to a rate of its own; the limit here
-//! holds what hosts receive within bounds even if it does not.
+//! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control
+//! plane, for that MAC never has a route, and whoever gives it is learned and reported like any
+//! host. The controller keeps to a rate of its own; the limit here holds what hosts receive within
+//! bounds even if it does not.
 
 use super::state::Edge;
 use crate::bucket::Rate;

@@ -26,8 +26,8 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// Answers an ARP request or a solicitation for an address: at once for an existing flow, otherwise after a
-    /// set-up.
+    /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
+    /// otherwise after a set-up.
     ///
     /// All hosts of a port share their routes. A host on the same port has received the request
     /// itself, so the edge does not answer for it.

@@ -24,8 +24,8 @@ pub(super) struct Setup {
     pub(super) until: Time,
 }
 
-/// A host that waits for an ARP reply or an advertisement. An ARP probe (RFC 5227 §1.1) and duplicate
-/// address detection (RFC 4862 §5.4) have no address of their own yet.
+/// A host that waits for an ARP reply or an advertisement. An ARP probe (RFC 5227 §1.1) and
+/// duplicate address detection (RFC 4862 §5.4) have no address of their own yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Requester {
     pub(super) mac: MacAddr,
