@@ -63,7 +63,7 @@ HOST_FRAME = number(4) + octets(b"\xff" * 14)
 
 # In the order of the items' numbers.
 ITEMS = several(
-    item(0, number(1), SOURCE_MAC, some(SOURCE_IP)),
+    item(0, number(1), SOURCE_MAC, several(SOURCE_IP, LOCALHOST)),
     item(1, number(1), SOURCE_MAC),
     item(2, number(1), TARGET_MAC_ADDRESS, STAMP, route(2, 5)),
     item(3, number(1), TARGET_MAC_ADDRESS, STAMP),
@@ -88,9 +88,11 @@ MESSAGES = {
                 number(200) + PEER_AXON + number(9) + number(2) + SWITCH)),
     "controller-hello-ack": message(5, number(3), U64_MAX),
     "arp-request-ip": message(
-        6, number(7), number(1), SOURCE_MAC, some(SOURCE_IP), TARGET_IP + LOCALHOST),
+        6, number(7), number(1), SOURCE_MAC, some(SOURCE_IP), TARGET_IP + LOCALHOST,
+        NONE),
     "arp-request-mac": message(
-        6, number(7), number(1), SOURCE_MAC, NONE, TARGET_MAC + TARGET_MAC_ADDRESS),
+        6, number(7), number(1), SOURCE_MAC, NONE, TARGET_MAC + TARGET_MAC_ADDRESS,
+        some(TARGET_IP_ADDRESS)),
     "arp-target": message(
         7, number(7), INCARNATION, number(1), SOURCE_MAC, some(SOURCE_IP), number(5),
         TARGET_MAC_ADDRESS, some(TARGET_IP_ADDRESS), STAMP, route(3, 1), route(2, 5),
@@ -103,4 +105,6 @@ MESSAGES = {
     "segment": message(11, number(128), number(5), ITEMS),
     "segment-load": message(11, number(2), U64_MAX, LOAD_ITEMS),
     "segment-empty": message(11, number(0), number(0), several()),
+    "seek": message(12, TARGET_IP_ADDRESS, NONE),
+    "seek-except": message(12, LOCALHOST, some(number(300))),
 }

@@ -131,7 +131,7 @@ fn build(router: RouterKind) -> Controller {
     println!("{:<44}{:>12.1} ms", "1,000 Controller Hellos, 2,000 links", ms(started));
     let started = Instant::now();
     for host in 0..HOSTS {
-        let item = Item::HostSeen { port: host_port(host), mac: mac(host), ip: Some(ip(host)) };
+        let item = Item::HostSeen { port: host_port(host), mac: mac(host), ips: vec![ip(host)] };
         controller.item(Time::ZERO, incarnation(host / HOSTS_PER_SWITCH), item, &mut out);
     }
     println!("{:<44}{:>12.1} ms", "10,000 hosts reported", ms(started));
@@ -145,6 +145,7 @@ fn request(host: u64, target: u64) -> (Incarnation, ArpRequest) {
         source_mac: mac(host),
         source_ip: Some(ip(host)),
         target: Target::Ip(ip(target)),
+        hint: None,
     };
     (incarnation(host / HOSTS_PER_SWITCH), request)
 }
@@ -239,8 +240,11 @@ impl Whole {
             let packet = whole.packet(switch, &hello);
             whole.frame(&packet);
             let hosts = switch * HOSTS_PER_SWITCH..(switch + 1) * HOSTS_PER_SWITCH;
-            let seen =
-                |host| Item::HostSeen { port: host_port(host), mac: mac(host), ip: Some(ip(host)) };
+            let seen = |host| Item::HostSeen {
+                port: host_port(host),
+                mac: mac(host),
+                ips: vec![ip(host)],
+            };
             let segment = Segment { first: 0, ack: 0, items: hosts.map(seen).collect() };
             let packet = whole.packet(switch, &Message::Segment(segment));
             whole.frame(&packet);

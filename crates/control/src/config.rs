@@ -10,6 +10,9 @@ use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Incarnation, MacAddr, Span};
 use core::net::Ipv4Addr;
 
+/// The most addresses of one host, IPv4 and IPv6 together. One more takes the place of the oldest.
+pub const IPS_PER_HOST_MAX: usize = 16;
+
 /// The configuration that switches and controllers share.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {

@@ -7,6 +7,7 @@
 
 extern crate alloc;
 
+mod bucket;
 pub mod config;
 pub mod controller;
 pub mod discovery;

@@ -5,9 +5,11 @@
 //! intervals and without end (go-back-N). A stream ends with the incarnation of either end.
 //!
 //! The queue to an unreachable switch must not grow without bound. So a newer item replaces an item
-//! that has not been sent yet, if both are about the same route or host. A controller, to which any
+//! that has not been sent yet, if both are about the same route or host; addresses of a host that
+//! were not sent are kept. A controller, to which any
 //! switch may be a stranger, also bounds the number of items ([`Stream::has_room_for`]).
 
+use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::message::{Item, Segment};
@@ -86,7 +88,9 @@ impl Stream {
     pub fn push(&mut self, item: Item) {
         let key = subject(&item);
         if let Some(&number) = self.unsent.get(&key) {
-            self.queue[(number - self.base) as usize] = item;
+            let unsent = &mut self.queue[(number - self.base) as usize];
+            let before = core::mem::replace(unsent, item);
+            keep_addresses(unsent, before);
             return;
         }
         self.unsent.insert(key, self.base + self.queue.len() as u64);
@@ -177,11 +181,25 @@ impl Stream {
     }
 }
 
+/// A report of a host has the addresses that it did not have before. One that was not sent yet and
+/// is replaced leaves its own to the newer one.
+fn keep_addresses(item: &mut Item, before: Item) {
+    let (Item::HostSeen { ips, .. }, Item::HostSeen { ips: mut all, .. }) = (item, before) else {
+        return;
+    };
+    all.retain(|ip| !ips.contains(ip));
+    all.append(ips);
+    all.drain(..all.len().saturating_sub(IPS_PER_HOST_MAX));
+    *ips = all;
+}
+
 fn hop_count(item: &Item) -> usize {
     match item {
         Item::SetRoute { route, .. } => route.hops.len(),
         // A port takes eight bytes at the most, as four hops do.
         Item::PortLoad { ports, .. } => ports.len() * 4,
+        // An address takes 17 at the most.
+        Item::HostSeen { ips, .. } => ips.len() * 9,
         _ => 0,
     }
 }
@@ -225,6 +243,27 @@ mod tests {
     fn remove(number: u64) -> Item {
         let stamp = Stamp { epoch: 1, number };
         Item::RemoveRoute { port: PortNo(0), destination: MacAddr([2; 6]), stamp }
+    }
+
+    #[test]
+    fn a_report_that_was_not_sent_leaves_its_addresses_to_the_newer_one() {
+        let seen = |first: u8, last: u8| {
+            let ips = (first..=last).map(|n| core::net::Ipv4Addr::new(10, 0, 0, n).into());
+            let (port, mac) = (PortNo(0), MacAddr([2; 6]));
+            Item::HostSeen { port, mac, ips: ips.collect() }
+        };
+        let mut sender = stream();
+        [seen(1, 2), seen(2, 3), seen(5, 4)].into_iter().for_each(|item| sender.push(item));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(1, 3)]);
+        sender.push(seen(4, 4));
+        (5..40).for_each(|n| sender.push(seen(n, n)));
+        let items = sender.poll(Time::ZERO).unwrap().items;
+        assert_eq!(items, [seen(24, 39)], "what was sent is not sent again, and 16 are enough");
+        sender.push(seen(1, 1));
+        let (port, mac) = (PortNo(0), MacAddr([2; 6]));
+        sender.push(Item::HostGone { port, mac });
+        sender.push(seen(2, 2));
+        assert_eq!(sender.poll(Time::ZERO).unwrap().items, [seen(2, 2)]);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl<'a> Planned<'a> {
             planned.hello(switch);
         }
         for (index, host) in fabric.hosts.iter().enumerate() {
-            let seen = Item::HostSeen { port: host.port, mac: host.mac, ip: Some(ip(index)) };
+            let seen = Item::HostSeen { port: host.port, mac: host.mac, ips: vec![ip(index)] };
             planned.controller.item(now, incarnation(host.switch), seen, &mut planned.out);
         }
         planned.out.clear();
@@ -118,6 +118,7 @@ impl<'a> Planned<'a> {
             source_mac: host.mac,
             source_ip: Some(ip(source)),
             target: Target::Ip(ip(target)),
+            hint: None,
         };
         let before = self.controller.counters().arp_answered;
         self.controller.arp_request(self.now, incarnation(host.switch), request, &mut self.out);

@@ -39,6 +39,7 @@ enum Kind {
     SettingRefused,
     AnswersOwed,
     OverBound,
+    Scan,
     Carrier,
     Agent(AgentEvent),
 }
@@ -99,6 +100,11 @@ impl NoteLog {
             Note::SwitchOverBound { node: switch, port: None } => {
                 tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
                     routes than one may, or acknowledges no commands; the rest is refused");
+            }
+            Note::Scan { node: switch, port } => {
+                tracing::warn!(node, %switch, %port, "the hosts at a port of a switch ask for more \
+                    unknown addresses than those at one port may: a scan? The rest is not looked \
+                    for");
             }
             note => tracing::info!(node, ?note),
         }
@@ -175,6 +181,7 @@ fn about(note: &Note) -> About {
         Note::SettingRefused { port, .. } => (Kind::SettingRefused, port),
         Note::AnswersOwed { .. } => (Kind::AnswersOwed, PortNo::CONTROL),
         Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
+        Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
     }
 }
 

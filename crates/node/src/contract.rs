@@ -420,6 +420,14 @@ pub enum Note {
         /// The port whose bound is exceeded; `None` if it is that of the whole switch.
         port: Option<PortNo>,
     },
+    /// From a controller: the hosts at a port ask for more addresses that nobody is known to have
+    /// than those at one port may, as one does that scans the subnet. Nobody is asked for the rest.
+    Scan {
+        /// The switch.
+        node: NodeId,
+        /// The port.
+        port: PortNo,
+    },
 }
 
 /// A switch or a controller, as its runtime sees it.

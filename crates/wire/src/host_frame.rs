@@ -1,5 +1,5 @@
-//! Frames of hosts that the edge reads, and its frames to hosts: ARP (RFC 826) and the
-//! outside of DHCP (RFC 2131). The formats are smoltcp's.
+//! Frames of hosts that the edge reads, and its frames to hosts: ARP (RFC 826), the outside of DHCP
+//! (RFC 2131), and what [`crate::nd`] has of IPv6. The formats are smoltcp's.
 //!
 //! A host may tag any frame with a priority and no VLAN (IEEE 802.1Q clause 6.9): such a frame is
 //! read like one without a tag. A frame of a VLAN is none that the edge serves.
@@ -8,14 +8,15 @@ use crate::MacAddr;
 use crate::constants::ethertype;
 use crate::constants::length::ETHERNET_ADDRESSES;
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use crate::nd::{self, Nd};
 use crate::vlan::{TAG_BYTES, VlanTag};
 use alloc::vec::Vec;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 pub use smoltcp::wire::ArpOperation;
 use smoltcp::wire::{
     ArpPacket, ArpRepr, DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType, DhcpPacket, DhcpRepr,
     EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
-    UdpPacket,
+    Ipv6Packet, UdpPacket,
 };
 
 /// The parts of an ARP packet for IPv4 over Ethernet.
@@ -40,6 +41,10 @@ pub enum Kind {
     Arp(Arp),
     /// EtherType ARP with anything else in it.
     BadArp,
+    /// Neighbour discovery of IPv6.
+    Nd(Nd),
+    /// A solicitation or advertisement of a neighbour that is not as the standard has it.
+    BadNd,
     /// A DHCP client's message to a server.
     DhcpClient,
     /// Anything else.
@@ -53,6 +58,10 @@ pub fn classify(frame: &[u8]) -> Kind {
         Some((ethertype::IPV4, packet)) if udp_to(packet, DHCP_SERVER_PORT).is_some() => {
             Kind::DhcpClient
         }
+        Some((ethertype::IPV6, packet)) => match nd::parse(packet) {
+            Some(read) => read.map_or(Kind::BadNd, Kind::Nd),
+            None => Kind::Other,
+        },
         _ => Kind::Other,
     }
 }
@@ -98,6 +107,21 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
     }
     let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
     (datagram.dst_port() == port).then(|| datagram.payload())
+}
+
+/// The IP address that a frame is for; `None` if it is no IP packet, or a part of one.
+pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
+    match contents(frame)? {
+        (ethertype::IPV4, packet) => {
+            let packet = Ipv4Packet::new_checked(packet).ok()?;
+            Some(packet.dst_addr().into()).filter(|_| packet.version() == 4)
+        }
+        (ethertype::IPV6, packet) => {
+            let packet = Ipv6Packet::new_checked(packet).ok()?;
+            Some(packet.dst_addr().into()).filter(|_| packet.version() == 6)
+        }
+        _ => None,
+    }
 }
 
 /// The host and the address that a DHCP server's acknowledgement gives it.

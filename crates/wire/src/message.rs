@@ -40,6 +40,8 @@ pub enum Message {
     HostFrame(HostFrame),
     /// Either way between switch and controller: part of the reliable stream.
     Segment(Segment),
+    /// Controller to switch: ask your hosts for an address that nobody is known to have.
+    Seek(Seek),
 }
 
 impl Message {
@@ -187,6 +189,18 @@ pub struct ArpRequest {
     pub source_ip: Option<IpAddr>,
     /// Whom it looks for.
     pub target: Target,
+    /// Of a target by MAC: the IP address that the frame is for, if it is an IP packet.
+    pub hint: Option<IpAddr>,
+}
+
+/// A question for all hosts of a switch: who has this address? A datagram, for whoever waits for
+/// the answer repeats its request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seek {
+    /// The address.
+    pub ip: IpAddr,
+    /// A port of the switch where nobody is asked: its hosts have heard the question.
+    pub except: Option<PortNo>,
 }
 
 /// Phase II: the controller sends the request on to the target switch, routes attached.
@@ -301,14 +315,14 @@ pub struct Segment {
 /// What must arrive, once and in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Item {
-    /// Switch: a host is on this port (again).
+    /// Switch: a host is on this port (again), or has more addresses there.
     HostSeen {
         /// The host port.
         port: PortNo,
         /// The host.
         mac: MacAddr,
-        /// Its address, if known.
-        ip: Option<IpAddr>,
+        /// Its addresses that were not reported yet, newest last.
+        ips: Vec<IpAddr>,
     },
     /// Switch: a host has left, or no longer answers.
     HostGone {

@@ -181,7 +181,7 @@ impl<B: Frame> PortLandNode<B> {
             }
             Kind::BadArp => Drop::Refused,
             _ if !source.is_unicast() => Drop::Malformed,
-            Kind::DhcpClient | Kind::Other => {
+            Kind::DhcpClient | Kind::Nd(_) | Kind::BadNd | Kind::Other => {
                 self.learn(now, port, source, None);
                 let pmac = self.hosts.get(source).and_then(|host| host.pmac);
                 match pmac {

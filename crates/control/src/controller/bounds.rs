@@ -70,6 +70,8 @@ pub(super) enum Scope {
     Switch,
     /// One of its ports.
     Port,
+    /// One of its ports, whose hosts ask for too many unknown addresses.
+    Scan,
 }
 
 /// Which switches exceed bounds.

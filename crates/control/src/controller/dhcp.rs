@@ -98,6 +98,14 @@ impl DhcpServer {
         }
     }
 
+    /// Whether a host can have an address: one of the subnet, but neither the server's nor, where
+    /// there are such (RFC 3021), that of the network or its broadcast.
+    pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
+        let subnet = &self.subnet;
+        let ends = subnet.prefix_len() < 31 && (ip == subnet.network() || ip == subnet.broadcast());
+        subnet.contains(&ip) && !ends && ip != self.identity.ip
+    }
+
     /// Enters an address as the store held it; `shown_at` is where the host table has its owner.
     /// Returns whether it is one that this server may give to that owner.
     pub fn restore(

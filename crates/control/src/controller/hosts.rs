@@ -19,6 +19,7 @@ use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
 use super::changed::Changed;
 use super::counts::Counts;
 use super::topology::SwitchIndex;
+use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
@@ -30,8 +31,6 @@ const VERIFY_PAUSE: Span = Span::from_secs(1);
 const UNCONFIRMED: Span = Span::from_secs(5);
 /// The most claims kept for one host; beyond that the oldest is removed.
 const CLAIMS_MAX: usize = 8;
-/// The most addresses kept for one host; beyond that the oldest is removed.
-const IPS_MAX: usize = 8;
 
 /// A host port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -355,7 +354,7 @@ impl HostTable {
             return Owned { before, surplus: None };
         };
         host.ips.push(ip);
-        let full = host.ips.len() > IPS_MAX;
+        let full = host.ips.len() > IPS_PER_HOST_MAX;
         let oldest = host.ips.iter().position(|&other| Some(other) != keep).filter(|_| full);
         let surplus = oldest.map(|at| host.ips.remove(at));
         self.by_ip.insert(ip, index);
@@ -529,7 +528,7 @@ mod tests {
         for last in 10..30 {
             table.own(second, ip(last), None);
         }
-        assert_eq!(table.get(second).unwrap().ips.len(), IPS_MAX);
+        assert_eq!(table.get(second).unwrap().ips.len(), IPS_PER_HOST_MAX);
         assert_eq!(table.by_ip(ip(10)), None);
         table.forget(second);
         assert_eq!((table.by_ip(ip(29)), table.len()), (None, 1));

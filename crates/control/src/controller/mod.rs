@@ -22,11 +22,13 @@ mod requests;
 mod reroute;
 mod round;
 pub mod router;
+mod seek;
+mod sought;
 mod store;
 mod takeover;
 pub mod topology;
 
-use crate::config::ControllerConfig;
+use crate::config::{ControllerConfig, IPS_PER_HOST_MAX};
 use crate::effect::Effect;
 use ageing::Ageing;
 use alloc::boxed::Box;
@@ -43,6 +45,7 @@ use hosts::{HostIndex, HostTable, Learned, Place};
 use pending::TakeOver;
 use round::Round;
 use router::{Router, Step};
+use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
 
 /// The controller's state.
@@ -72,6 +75,8 @@ pub struct Controller {
     bounds: Bounds,
     /// Routes of an earlier incarnation that edges have.
     take_over: TakeOver,
+    /// Addresses that nobody is known to have and that are being looked for.
+    seeking: Seeking,
     restored: Restored,
     /// Whether routes were added or moved since the last round began.
     round_wanted: bool,
@@ -120,6 +125,7 @@ impl Controller {
             counters: ControllerCounters::default(),
             bounds: Bounds::default(),
             take_over: TakeOver::new(&config.node.timers),
+            seeking: Seeking::default(),
             restored: Restored::default(),
             round_wanted: false,
             path: Vec::new(),
@@ -196,7 +202,7 @@ impl Controller {
             return;
         };
         match item {
-            Item::HostSeen { port, mac, ip } => {
+            Item::HostSeen { port, mac, ips } => {
                 let at = Place { switch, port };
                 let learned = self.hosts.report(at, mac);
                 if learned == Learned::Full {
@@ -207,13 +213,14 @@ impl Controller {
                 };
                 self.show(now, host);
                 self.take_over.host_seen(now);
-                if let Some(ip) = ip {
+                for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
                     self.own(now, host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
                     self.verify(now, host, out);
                 }
+                self.fulfil_found(now, out);
             }
             Item::HostGone { port, mac } => self.withdraw(now, Place { switch, port }, mac, out),
             Item::PortLoad { over_us, ports } => {
@@ -304,6 +311,7 @@ impl Controller {
             return;
         }
         let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
+        self.found(ip);
         if let Some(before) = owned.before {
             self.cut_off(before, out);
         }

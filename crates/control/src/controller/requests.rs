@@ -14,8 +14,21 @@ impl Controller {
     /// Phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in both
     /// directions and registered, and the request goes on to the target switch. An existing route
     /// is used as it is, so repeated requests change nothing. A request that cannot be fulfilled
-    /// is counted and dropped; the switch repeats it.
+    /// is counted and dropped; the switch repeats it. A target that nobody knows is looked for
+    /// (`seek.rs`).
     pub fn arp_request(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpRequest,
+        out: &mut Vec<Effect>,
+    ) {
+        self.request(now, from, m, out);
+        self.fulfil_found(now, out);
+    }
+
+    /// The same, without the requests of others that wait for the address of this one's source.
+    pub(super) fn request(
         &mut self,
         now: Time,
         from: Incarnation,
@@ -43,7 +56,7 @@ impl Controller {
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
-            return;
+            return self.seek(now, (from, place), &m, out);
         };
         if target == source {
             self.counters.arp_self += 1;

@@ -1,14 +1,15 @@
 //! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
-use super::context::{Cx, Timer, ipv4};
+use super::context::{Cx, Timer};
 use super::flows::Verdict;
 use super::setups::{Requester, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
+use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Route};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 impl Edge {
     /// Phase IV. The reserved entry gets its route. The hosts that sent ARP requests get their
@@ -19,8 +20,8 @@ impl Edge {
             self.counters.messages_ignored += 1;
             return;
         }
-        let target_ip = ipv4(m.target_ip);
-        let by_ip = target_ip.or_else(|| self.asked_ip(port, m.id)).map(IpAddr::V4);
+        let target_ip = m.target_ip;
+        let by_ip = target_ip.or_else(|| self.asked_ip(port, m.id));
         let key = by_ip.map(|ip| (port, Target::Ip(ip)));
         let setup = key.and_then(|key| self.setups.open.get_mut(&key));
         let held = setup.is_some_and(|setup| core::mem::take(&mut setup.held));
@@ -40,7 +41,7 @@ impl Edge {
             return;
         }
         if let Some(key) = key
-            && let (_, Target::Ip(IpAddr::V4(ip))) = key
+            && let (_, Target::Ip(ip)) = key
             && let Some(setup) = self.setups.remove(key)
         {
             self.agenda.cancel(Timer::Setup(key.0, key.1));
@@ -54,10 +55,10 @@ impl Edge {
     }
 
     /// The address that set-up `id` of this port looks up, if there is such a set-up.
-    fn asked_ip(&self, port: PortNo, id: u32) -> Option<Ipv4Addr> {
+    fn asked_ip(&self, port: PortNo, id: u32) -> Option<IpAddr> {
         let mut of_port = self.setups.open.range(of_port(port));
         match of_port.find(|(_, setup)| setup.id == id)? {
-            ((_, Target::Ip(IpAddr::V4(ip))), _) => Some(*ip),
+            ((_, Target::Ip(ip)), _) => Some(*ip),
             _ => None,
         }
     }
@@ -77,12 +78,21 @@ impl Edge {
     }
 }
 
-/// Sends an ARP reply: `ip` is at `mac`. A host gets none for its own address.
-pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: Ipv4Addr) {
-    if requester.mac != mac {
-        let frame = host_frame::reply(mac, ip, requester.mac, requester.ip);
-        cx.out.push(Effect::Host { port, frame });
+/// Sends an ARP reply, or an advertisement of a neighbour: `ip` is at `mac`. A host gets none for
+/// its own address.
+pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
+    if requester.mac == mac {
+        return;
     }
+    let frame = match (ip, requester.ip) {
+        (IpAddr::V4(ip), IpAddr::V4(to)) => host_frame::reply(mac, ip, requester.mac, to),
+        (IpAddr::V6(ip), IpAddr::V6(to)) => {
+            let to = (!to.is_unspecified()).then_some((requester.mac, to));
+            nd::advertisement(mac, ip, to)
+        }
+        _ => return,
+    };
+    cx.out.push(Effect::Host { port, frame });
 }
 
 #[cfg(test)]
@@ -91,6 +101,7 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_node::Note;
+    use core::net::Ipv4Addr;
     use smoltcp::wire::ArpOperation;
 
     #[test]

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use axon_node::PortView;
 use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::{IpAddr, Ipv4Addr};
 
 /// The context of a call: the time, the ports as the data plane sees them, and the list of
 /// requests.
@@ -24,12 +23,4 @@ pub(super) enum Timer {
     Query(PortNo, MacAddr, MacAddr),
     Recall(PortNo, MacAddr),
     Place(PortNo),
-}
-
-/// The IPv4 address, if the address is one.
-pub(super) fn ipv4(ip: Option<IpAddr>) -> Option<Ipv4Addr> {
-    match ip? {
-        IpAddr::V4(ip) => Some(ip),
-        IpAddr::V6(_) => None,
-    }
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use axon_node::RouteTicket;
 use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// How long the stamp of a removed route is remembered: longer than any message is in flight.
 const TOMBSTONE_SPAN: Span = Span::from_secs(10);
@@ -29,7 +29,7 @@ pub struct Flow {
     /// Where the route is kept.
     pub placement: Placement,
     /// The destination's IPv4 address, if an ARP exchange has shown it.
-    pub ip: Option<Ipv4Addr>,
+    pub ip: Option<IpAddr>,
     /// Whether it stands from an earlier incarnation of the controller, and the present one has not
     /// decided about it yet.
     pub inherited: bool,
@@ -85,7 +85,7 @@ pub(super) struct Flows {
     /// Flows whose routes are kept in software.
     pub(super) unplaced: BTreeSet<Key>,
     pub(super) placing: Placing,
-    by_ip: BTreeMap<(PortNo, Ipv4Addr), MacAddr>,
+    by_ip: BTreeMap<(PortNo, IpAddr), MacAddr>,
     removed: BTreeMap<Key, (Stamp, Time)>,
     removed_order: BTreeSet<(Time, Key)>,
 }
@@ -113,7 +113,7 @@ impl Flows {
     }
 
     /// The MAC of the host at `ip`, if `port` has a flow to it.
-    pub(super) fn mac_of(&self, port: PortNo, ip: Ipv4Addr) -> Option<MacAddr> {
+    pub(super) fn mac_of(&self, port: PortNo, ip: IpAddr) -> Option<MacAddr> {
         self.by_ip.get(&(port, ip)).copied()
     }
 
@@ -127,7 +127,7 @@ impl Flows {
         key: Key,
         stamp: Stamp,
         route: &Route,
-        ip: Option<Ipv4Addr>,
+        ip: Option<IpAddr>,
     ) -> Verdict {
         if self.confirm(cx, key, stamp, route, ip) {
             return Verdict::Set;
@@ -263,7 +263,7 @@ impl Flows {
     }
 
     /// One address belongs to one flow of a port, and one flow has one address.
-    pub(super) fn learn_ip(&mut self, key: Key, ip: Option<Ipv4Addr>) {
+    pub(super) fn learn_ip(&mut self, key: Key, ip: Option<IpAddr>) {
         let Some(ip) = ip else { return };
         let (port, mac) = key;
         if let Some(other) = self.by_ip.insert((port, ip), mac)
@@ -381,12 +381,14 @@ mod tests {
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let verdicts: Vec<_> = (1..=4)
-            .map(|n| flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Route::from([1]), Some(ip(n))))
+            .map(|n| {
+                flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Route::from([1]), Some(ip(n).into()))
+            })
             .collect();
         assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::NotKept, Verdict::NotKept]);
         assert_eq!(flows.sizes(), (2, 1, 0));
-        assert_eq!(flows.mac_of(PortNo(0), ip(2)), Some(mac(2)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(3)), None);
+        assert_eq!(flows.mac_of(PortNo(0), ip(2).into()), Some(mac(2)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(3).into()), None);
     }
 
     #[test]
@@ -396,12 +398,12 @@ mod tests {
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let route = Route::from([1]);
-        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &route, Some(ip(1)));
-        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &route, Some(ip(1)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));
+        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &route, Some(ip(1).into()));
+        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &route, Some(ip(1).into()));
+        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), Some(mac(2)));
         flows.remove(cx, (PortNo(0), mac(1)), Some(stamp(3)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1)), Some(mac(2)));
+        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), Some(mac(2)));
         flows.remove(cx, (PortNo(0), mac(2)), Some(stamp(4)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1)), None);
+        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), None);
     }
 }

@@ -1,16 +1,16 @@
 //! The table of local hosts, and what the controller has been sent of it.
 
+use super::addresses::Addresses;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::Ipv4Addr;
 
 /// A host on a port of this switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
     /// The port of the host.
     pub port: PortNo,
-    /// The IPv4 address of the host, once it is known.
-    pub ip: Option<Ipv4Addr>,
+    /// The addresses of the host that are known.
+    pub ips: Addresses,
     /// When the control plane last received a frame of the host. Traffic in the data plane does
     /// not count.
     pub heard: Time,
@@ -19,13 +19,14 @@ pub struct Host {
     pub(super) changed: Time,
 }
 
-/// The table of local hosts. `reported` holds what the controller has been sent.
+/// The table of local hosts. `reported` holds what the controller has been sent: their ports and
+/// addresses.
 #[derive(Debug)]
 pub(super) struct Hosts {
     pub(super) per_port_max: usize,
     pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
-    pub(super) reported: BTreeMap<MacAddr, (PortNo, Option<Ipv4Addr>)>,
+    pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
 }
 
 impl Hosts {
@@ -81,7 +82,7 @@ impl Hosts {
     pub(super) fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
         self.on_port(port)
             .filter_map(|mac| self.by_mac.get(&mac).map(|host| (host, mac)))
-            .filter(|(host, _)| host.ip.is_none() && host.heard < since)
+            .filter(|(host, _)| host.ips.is_empty() && host.heard < since)
             .min_by_key(|&(host, mac)| (host.heard, mac))
             .map(|(_, mac)| mac)
     }

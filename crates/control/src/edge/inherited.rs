@@ -28,7 +28,7 @@ use alloc::vec::Vec;
 use axon_node::{PortView, Snapshot};
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{PortNo, Route, Time};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 impl Edge {
     /// A new incarnation of the controller can be reached: all routes are reported to it, and stay
@@ -152,7 +152,7 @@ impl Flows {
         key: Key,
         stamp: Stamp,
         route: &Route,
-        ip: Option<Ipv4Addr>,
+        ip: Option<IpAddr>,
     ) -> bool {
         let flow = self.live.get_mut(&key);
         let Some(flow) = flow.filter(|flow| flow.inherited && flow.route == *route) else {

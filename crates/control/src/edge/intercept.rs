@@ -1,6 +1,9 @@
-//! Frames of hosts without a route: ARP, DHCP, unicast, and frames that are dropped.
+//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, unicast, and frames that are
+//! dropped.
 
+use super::arrival::answer;
 use super::context::Cx;
+use super::hosts::Host;
 use super::setups::Requester;
 use super::state::{Edge, Fate};
 use crate::effect::Effect;
@@ -9,6 +12,7 @@ use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
 use axon_wire::{MacAddr, PortNo};
+use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
 
 impl Edge {
@@ -32,16 +36,18 @@ impl Edge {
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
         match host_frame::classify(frame) {
             Kind::Arp(arp) => self.arp(cx, port, source, arp).map(|()| Fate::Served),
-            Kind::BadArp => Err(Drop::Malformed),
+            Kind::Nd(nd) => self.neighbour_message(cx, port, source, nd).map(|()| Fate::Served),
+            Kind::BadArp | Kind::BadNd => Err(Drop::Malformed),
             Kind::DhcpClient if to_us => {
                 let frame = frame.to_vec();
                 let relay = Message::DhcpRelay(HostFrame { port, frame });
                 cx.out.push(Effect::ToController(relay));
                 Ok(Fate::Served)
             }
+            _ if destination == self.server.mac => self.answer_ping(cx, port, frame),
             _ if destination.is_multicast() => Err(Drop::Broadcast),
             _ if !self.is_host_mac(destination) => Err(Drop::Refused),
-            _ => self.unicast(cx, port, source, destination),
+            _ => self.unicast(cx, port, (source, destination), frame),
         }
     }
 
@@ -56,19 +62,17 @@ impl Edge {
             return Err(Drop::Refused);
         }
         if !probe {
-            self.learn_ip(cx.now, source, arp.sender_ip, cx.out);
+            self.learn_ip(cx.now, source, arp.sender_ip.into(), cx.out);
         }
-        let requester = Requester { mac: source, ip: arp.sender_ip };
+        let requester = Requester { mac: source, ip: arp.sender_ip.into() };
         match arp.operation {
-            ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip),
+            ArpOperation::Reply => self.target_answered(cx, port, source, arp.sender_ip.into()),
             ArpOperation::Request if arp.sender_ip == arp.target_ip => {}
             ArpOperation::Request if arp.target_ip == self.server.ip => {
-                let frame =
-                    host_frame::reply(self.server.mac, self.server.ip, source, requester.ip);
-                cx.out.push(Effect::Host { port, frame });
+                answer(cx, port, requester, self.server.mac, self.server.ip.into());
             }
             ArpOperation::Request if host_frame::is_host_ip(arp.target_ip) => {
-                self.resolve(cx, port, requester, arp.target_ip);
+                self.resolve(cx, port, requester, arp.target_ip.into());
             }
             _ => return Err(Drop::Refused),
         }
@@ -81,8 +85,8 @@ impl Edge {
         &mut self,
         cx: &mut Cx,
         port: PortNo,
-        source: MacAddr,
-        destination: MacAddr,
+        (source, destination): (MacAddr, MacAddr),
+        frame: &[u8],
     ) -> Result<Fate, Drop> {
         if let Some(flow) = self.flows.live.get_mut(&(port, destination)) {
             flow.used = true;
@@ -92,8 +96,10 @@ impl Edge {
         if self.hosts.is_on(destination, port) {
             return Err(Drop::Refused);
         }
-        let source_ip = self.hosts.get(source).and_then(|host| host.ip);
-        match self.begin(cx, (port, Target::Mac(destination)), source, source_ip) {
+        let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
+        let source_ip = self.hosts.get(source).and_then(own);
+        let hint = host_frame::destination_ip(frame);
+        match self.begin(cx, (port, Target::Mac(destination)), (source, source_ip), hint) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }

@@ -1,5 +1,6 @@
 //! Learning, probing and forgetting local hosts, and reporting them to the controller.
 
+use super::addresses::Addresses;
 use super::context::{Cx, Timer};
 use super::hosts::{Host, Hosts};
 use super::state::Edge;
@@ -7,10 +8,9 @@ use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::Note;
-use axon_wire::host_frame;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// A host that moved or changed its address is believed to have done so again only after
 /// this: two stations that fight for one address cannot keep the controller busy.
@@ -51,7 +51,8 @@ impl Edge {
         }
         let answered = self.recalled(port, mac).is_some_and(|recall| recall.moved);
         let moved = self.forget_host(cx, mac);
-        let host = Host { port, ip: None, heard: cx.now, unanswered: 0, changed: cx.now };
+        let ips = Addresses::default();
+        let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
@@ -78,31 +79,31 @@ impl Edge {
         self.forget_host(cx, mac)
     }
 
-    /// Learns the address of a known host, which is probed from then on.
-    pub(super) fn learn_ip(
-        &mut self,
-        now: Time,
-        mac: MacAddr,
-        ip: Ipv4Addr,
-        out: &mut Vec<Effect>,
-    ) {
-        if !host_frame::is_host_ip(ip) || ip == self.server.ip {
+    /// Learns an address of a known host, which is probed from then on.
+    pub(super) fn learn_ip(&mut self, now: Time, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.is_host_ip(ip) {
             return;
         }
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
             return;
         };
-        match host.ip {
-            Some(known) if known == ip || now.since(host.changed) < CHANGE_HOLD => return,
-            Some(_) => host.changed = now,
-            None => {
-                // Spread by address, so that hosts learned together are not probed together.
-                let half = (self.host_probe.ticks() / 2).max(1);
-                let offset = Span::from_ticks(half + spread(mac) % half);
-                self.agenda.set(Timer::Host(mac), now + offset);
-            }
+        if host.ips.contains(ip) {
+            host.ips.used(ip);
+            return;
         }
-        host.ip = Some(ip);
+        if host.ips.is_full() {
+            if now.since(host.changed) < CHANGE_HOLD {
+                return;
+            }
+            host.changed = now;
+        }
+        if host.ips.is_empty() {
+            // Spread by address, so that hosts learned together are not probed together.
+            let half = (self.host_probe.ticks() / 2).max(1);
+            let offset = Span::from_ticks(half + spread(mac) % half);
+            self.agenda.set(Timer::Host(mac), now + offset);
+        }
+        host.ips.used(ip);
         self.report(out, mac);
     }
 
@@ -112,10 +113,10 @@ impl Edge {
     /// Routes belong to a port, so the routes of a port are removed with its last host. Other
     /// hosts on that port may use them; the controller removes those that no host uses.
     pub(super) fn forget_host(&mut self, cx: &mut Cx, mac: MacAddr) -> bool {
-        let Some(Host { port, ip, .. }) = self.hosts.remove(mac) else {
+        let Some(Host { port, ips, .. }) = self.hosts.remove(mac) else {
             return false;
         };
-        if let Some(ip) = ip {
+        if let Some(ip) = ips.newest() {
             self.recall_later(cx, port, mac, ip);
         }
         self.agenda.cancel(Timer::Host(mac));
@@ -140,15 +141,15 @@ impl Edge {
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
             return;
         };
-        let Some(ip) = host.ip else { return };
         if host.unanswered >= self.host_probes_max {
             self.counters.hosts_lost += 1;
             self.forget_host(cx, mac);
             return;
         }
+        let Some(ip) = host.ips.to_probe(host.unanswered, self.host_probes_max) else { return };
         host.unanswered += 1;
-        let frame = host_frame::request(self.server.mac, self.server.ip, mac, ip);
-        cx.out.push(Effect::Host { port: host.port, frame });
+        let port = host.port;
+        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
         self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
     }
 
@@ -158,21 +159,20 @@ impl Edge {
         if !self.reachable {
             return;
         }
-        let reported = self.hosts.reported.get(&mac).copied();
-        let known = self.hosts.by_mac.get(&mac).map(|host| (host.port, host.ip));
-        if reported == known {
-            return;
-        }
-        if let Some((port, _)) = reported
-            && known.is_none_or(|(now_on, _)| now_on != port)
+        let Hosts { by_mac, reported, .. } = &mut self.hosts;
+        let known = by_mac.get(&mac);
+        if let Some(&(port, _)) = reported.get(&mac)
+            && known.is_none_or(|host| host.port != port)
         {
-            self.hosts.reported.remove(&mac);
+            reported.remove(&mac);
             out.push(Effect::Report(Item::HostGone { port, mac }));
         }
-        if let Some((port, ip)) = known {
-            self.hosts.reported.insert(mac, (port, ip));
-            let ip = ip.map(IpAddr::V4);
-            out.push(Effect::Report(Item::HostSeen { port, mac, ip }));
+        let Some(&Host { port, ref ips, .. }) = known else { return };
+        let before = reported.insert(mac, (port, ips.clone()));
+        let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
+        let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
+        if before.is_none() || !ips.is_empty() {
+            out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
         }
     }
 
@@ -180,8 +180,11 @@ impl Edge {
     /// moved meanwhile are still to be withdrawn.
     pub(super) fn forget_reports(&mut self) {
         let Hosts { by_mac, reported, .. } = &mut self.hosts;
-        let as_is = |mac: &MacAddr| by_mac.get(mac).map(|host: &Host| (host.port, host.ip));
-        reported.retain(|mac, report| as_is(mac) != Some(*report));
+        let as_is = |mac: &MacAddr, port, ips: &Addresses| {
+            let host = by_mac.get(mac).filter(|host| host.port == port);
+            host.is_some_and(|host| host.ips.iter().all(|ip| ips.contains(ip)))
+        };
+        reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
     }
 
     /// Reports everything that the controller does not have yet; to a new incarnation, everything.
@@ -210,7 +213,9 @@ mod tests {
     use super::*;
     use alloc::vec::Vec;
     use axon_node::{Drop, PortKind};
+    use axon_wire::host_frame;
     use axon_wire::{Incarnation, Route};
+    use core::net::Ipv4Addr;
 
     fn reports(effects: &[Effect]) -> Vec<Item> {
         let report = |effect: &Effect| match effect {
@@ -221,8 +226,8 @@ mod tests {
     }
 
     fn seen(port: u16, n: u8, with_ip: bool) -> Item {
-        let ip = with_ip.then(|| ip(n).into());
-        Item::HostSeen { port: PortNo(port), mac: mac(n), ip }
+        let ips = with_ip.then(|| ip(n).into()).into_iter().collect();
+        Item::HostSeen { port: PortNo(port), mac: mac(n), ips }
     }
 
     fn gone(port: u16, n: u8) -> Item {
@@ -312,7 +317,7 @@ mod tests {
         assert_eq!(bench.last_drop(), Some(Drop::Refused));
         claims_server[22..28].copy_from_slice(&mac(5).0);
         bench.frame(0, &claims_server);
-        assert_eq!(bench.edge.hosts().next().unwrap().1.ip, None);
+        assert!(bench.edge.hosts().next().unwrap().1.ips.is_empty());
     }
 
     #[test]

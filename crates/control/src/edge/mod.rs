@@ -7,15 +7,19 @@
 //!   Otherwise Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards
 //!   it to the target switch (`target`). That queries its host and replies. There are four
 //!   phases, and each switch reserves memory before it sends.
+//! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
 //! - DHCP goes to the controller.
+//! - The fabric's own address answers ping (`ping`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
 //! - Other broadcast and multicast is dropped.
 //!
+//! The controller may have all hosts asked for an address that nobody is known to have (`seek`).
 //! Local hosts with an address are probed. A host that is silent too long is removed together with
 //! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
 //! of messages: see `flows`.
 
+mod addresses;
 mod ageing;
 mod arrival;
 mod context;
@@ -25,10 +29,13 @@ mod inherited;
 mod install;
 mod intercept;
 mod learning;
+mod nd;
+mod ping;
 mod places;
 mod placing;
 mod queries;
 mod recall;
+mod seek;
 mod setup;
 mod setups;
 mod state;
@@ -41,6 +48,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use addresses::Addresses;
 pub use ageing::ROUTE_LOOK;
 pub use flows::{Flow, Placement};
 pub use hosts::Host;

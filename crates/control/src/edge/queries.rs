@@ -1,8 +1,8 @@
-//! ARP requests to local hosts that are not answered yet.
+//! ARP requests and solicitations to local hosts that are not answered yet.
 
 use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// The key of a query: target port, target host, source host.
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
@@ -11,7 +11,7 @@ pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
 #[derive(Debug)]
 pub(super) struct Query {
     pub(super) m: ArpTarget,
-    pub(super) target_ip: Ipv4Addr,
+    pub(super) target_ip: IpAddr,
     pub(super) tries: u32,
     pub(super) until: Time,
 }
@@ -19,7 +19,7 @@ pub(super) struct Query {
 /// A host that was here before and is queried for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
-    pub(super) ip: Ipv4Addr,
+    pub(super) ip: IpAddr,
     pub(super) tries: u64,
     /// Whether it is queried because another port has received its MAC.
     pub(super) moved: bool,

@@ -12,9 +12,8 @@ use super::places::of_port;
 use super::queries::Recall;
 use super::state::Edge;
 use crate::effect::Effect;
-use axon_wire::host_frame;
 use axon_wire::{MacAddr, PortNo};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// The number of queries before a host is given up: an hour at the pace of probes.
 const TRIES: u64 = 720;
@@ -28,12 +27,10 @@ const RECALLS_PER_PORT_MAX: usize = 256;
 impl Edge {
     /// The controller asks for a query of a host on `port`. The address that the host has here
     /// counts more than `ip`, which another station may have claimed in its name.
-    pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
-        let sane = cx.ports.kind(port).is_some()
-            && self.is_host_mac(mac)
-            && host_frame::is_host_ip(ip)
-            && ip != self.server.ip;
-        let own = self.hosts.get(mac).filter(|host| host.port == port).and_then(|host| host.ip);
+    pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
+        let sane = cx.ports.kind(port).is_some() && self.is_host_mac(mac) && self.is_host_ip(ip);
+        let here = self.hosts.get(mac).filter(|host| host.port == port);
+        let own = here.and_then(|host| host.ips.newest());
         if sane {
             self.remember(port, mac, own.unwrap_or(ip));
             self.recall_due(cx, port, mac);
@@ -43,7 +40,7 @@ impl Edge {
     }
 
     /// Remembers a host that was on `port`.
-    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
+    fn remember(&mut self, port: PortNo, mac: MacAddr, ip: IpAddr) {
         if !self.recalls.contains_key(&(port, mac)) {
             let on_port = self.recalls.range(of_port(port));
             let most_queried = on_port.clone().max_by_key(|(_, recall)| recall.tries);
@@ -57,7 +54,7 @@ impl Edge {
     }
 
     /// Enters a host that was removed; it is queried later.
-    pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: Ipv4Addr) {
+    pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
         self.remember(port, mac, ip);
         if cx.ports.is_host(port) {
             self.agenda.set(Timer::Recall(port, mac), cx.now + self.host_probe);
@@ -105,9 +102,9 @@ impl Edge {
             return;
         }
         recall.tries += 1;
-        let frame = host_frame::request(self.server.mac, self.server.ip, mac, recall.ip);
-        cx.out.push(Effect::Host { port, frame });
         let pause = self.host_probe.min(self.retry * recall.tries);
+        let ip = recall.ip;
+        cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
         self.agenda.set(Timer::Recall(port, mac), cx.now + pause);
     }
 }
@@ -119,8 +116,9 @@ mod tests {
     use alloc::vec::Vec;
     use axon_node::PortKind;
     use axon_wire::Span;
+    use axon_wire::host_frame;
     use axon_wire::message::Item;
-    use core::net::IpAddr;
+    use core::net::Ipv4Addr;
 
     fn asked_for(bench: &mut Bench, port: u16, host: u8) -> Vec<Effect> {
         bench.item(Item::AskHost { port: PortNo(port), mac: mac(host), ip: IpAddr::V4(ip(host)) })

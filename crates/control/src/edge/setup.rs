@@ -10,7 +10,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// The most requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
@@ -26,8 +26,8 @@ const BACKOFF_DOUBLINGS_MAX: u32 = 2;
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// Answers an ARP request for an address: at once for an existing flow, otherwise after a
-    /// set-up.
+    /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
+    /// otherwise after a set-up.
     ///
     /// All hosts of a port share their routes. A host on the same port has received the request
     /// itself, so the edge does not answer for it.
@@ -36,10 +36,11 @@ impl Edge {
         cx: &mut Cx,
         port: PortNo,
         requester: Requester,
-        wanted: Ipv4Addr,
+        wanted: IpAddr,
     ) {
         let neighbour = |mac| {
-            mac != requester.mac && self.hosts.get(mac).is_some_and(|host| host.ip == Some(wanted))
+            mac != requester.mac
+                && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {
             return;
@@ -49,9 +50,9 @@ impl Edge {
             answer(cx, port, requester, mac, wanted);
             return;
         }
-        let key = (port, Target::Ip(IpAddr::V4(wanted)));
+        let key = (port, Target::Ip(wanted));
         let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
-        if !self.begin(cx, key, requester.mac, source_ip) {
+        if !self.begin(cx, key, (requester.mac, source_ip), None) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
@@ -67,14 +68,14 @@ impl Edge {
     ///
     /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
     /// the set-up continues, and software will keep its route. There is one set-up for each (port,
-    /// target) at a time, and a pause after each that failed. Returns whether one is in flight
-    /// now.
+    /// target) at a time, and a pause after each that failed. `hint` is the IP address that a frame
+    /// for a MAC has. Returns whether one is in flight now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
         key: Key,
-        source_mac: MacAddr,
-        source_ip: Option<Ipv4Addr>,
+        (source_mac, source_ip): (MacAddr, Option<IpAddr>),
+        hint: Option<IpAddr>,
     ) -> bool {
         if self.setups.contains(key) {
             return true;
@@ -89,6 +90,7 @@ impl Edge {
             id: self.setups.next_id,
             source_mac,
             source_ip,
+            hint,
             held: self.flows.hold(key),
             requesters: Vec::new(),
             tries: 0,
@@ -109,8 +111,9 @@ impl Edge {
             id: setup.id,
             port,
             source_mac: setup.source_mac,
-            source_ip: setup.source_ip.map(IpAddr::V4),
+            source_ip: setup.source_ip,
             target,
+            hint: setup.hint,
         })));
         let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);
@@ -126,7 +129,9 @@ impl Edge {
             return self.send_request(cx, key);
         }
         self.counters.setups_failed += 1;
+        let requesters = setup.requesters.clone();
         self.end_setup(cx, key);
+        self.claim(cx, key, &requesters);
         let times = self.setups.failed.get(&key).map_or(0, |failure| failure.times);
         if times == 0 && self.setups.failed.len() >= FAILURES_MAX {
             return;

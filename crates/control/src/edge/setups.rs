@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 
 /// The port that needs a route, and the address or MAC that the route is to lead to.
 pub(super) type Key = (PortNo, Target);
@@ -14,7 +14,9 @@ pub(super) type Key = (PortNo, Target);
 pub(super) struct Setup {
     pub(super) id: u32,
     pub(super) source_mac: MacAddr,
-    pub(super) source_ip: Option<Ipv4Addr>,
+    pub(super) source_ip: Option<IpAddr>,
+    /// The IP address of the frame that needs the route, if it was looked up by MAC.
+    pub(super) hint: Option<IpAddr>,
     /// Whether a table entry is reserved: counted for an address, by MAC for a MAC.
     pub(super) held: bool,
     pub(super) requesters: Vec<Requester>,
@@ -22,11 +24,12 @@ pub(super) struct Setup {
     pub(super) until: Time,
 }
 
-/// A host that waits for an ARP reply. An ARP probe (RFC 5227 §1.1) has no address of its own yet.
+/// A host that waits for an ARP reply or an advertisement. An ARP probe (RFC 5227 §1.1) and
+/// duplicate address detection (RFC 4862 §5.4) have no address of their own yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Requester {
     pub(super) mac: MacAddr,
-    pub(super) ip: Ipv4Addr,
+    pub(super) ip: IpAddr,
 }
 
 /// All set-ups of the switch, and those that failed a short while ago.

@@ -7,6 +7,7 @@ use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
+use crate::bucket::Bucket;
 use crate::config::{ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -18,7 +19,7 @@ use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 
 /// The shortest interval that the edge works with, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_millis(1);
@@ -53,6 +54,10 @@ pub struct Edge {
     pub(super) found: BTreeMap<Key, Route>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) agenda: Agenda<Timer>,
+    /// Questions for hosts that the controller looks for.
+    pub(super) questions: Bucket,
+    /// Answers to echo requests of the hosts of each port.
+    pub(super) pings: BTreeMap<PortNo, Bucket>,
     pub(super) counters: EdgeCounters,
 }
 
@@ -96,6 +101,8 @@ impl Edge {
             found: BTreeMap::new(),
             recalls: BTreeMap::new(),
             agenda: Agenda::new(),
+            questions: Bucket::default(),
+            pings: BTreeMap::new(),
             counters: EdgeCounters::default(),
         }
     }
@@ -155,7 +162,7 @@ impl Edge {
                 self.flows.remove(cx, (port, destination), Some(stamp));
                 self.flows.promote(cx, port);
             }
-            Item::AskHost { port, mac, ip: IpAddr::V4(ip) } => self.recall(cx, port, mac, ip),
+            Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
             _ => self.counters.messages_ignored += 1,
         }
     }
@@ -178,7 +185,7 @@ impl Edge {
         if let Some((mac, ip)) = host_frame::dhcp_ack(&frame)
             && self.hosts.is_on(mac, port)
         {
-            self.learn_ip(now, mac, ip, out);
+            self.learn_ip(now, mac, ip.into(), out);
         }
         out.push(Effect::Host { port, frame });
     }
@@ -359,7 +366,7 @@ impl Edge {
         key: (PortNo, MacAddr),
         stamp: Stamp,
         route: &Route,
-        ip: Option<Ipv4Addr>,
+        ip: Option<IpAddr>,
     ) -> Verdict {
         if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
             if cx.ports.is_host(key.0) {

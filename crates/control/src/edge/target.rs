@@ -1,6 +1,6 @@
 //! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
-use super::context::{Cx, Timer, ipv4};
+use super::context::{Cx, Timer};
 use super::flows::Verdict;
 use super::queries::{Query, QueryKey as Key};
 use super::state::Edge;
@@ -8,8 +8,9 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpTarget, Message};
+use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 /// The most queries to the hosts of one port at a time. The source repeats its request.
 pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
@@ -41,7 +42,7 @@ impl Edge {
         }
         // Full: the route back will be kept in software.
         self.flows.placing.reserve((m.target_port, m.source_mac));
-        let Some(target_ip) = ipv4(m.target_ip) else {
+        let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
         let until = cx.now + self.arp_wait;
@@ -57,16 +58,21 @@ impl Edge {
         let Some(query) = self.queries.get_mut(&key) else {
             return;
         };
-        let (mac, ip) = match ipv4(query.m.source_ip) {
-            Some(ip) if !self.flows.is_placed((port, source_mac)) => (source_mac, ip),
-            _ => (self.server.mac, self.server.ip),
-        };
-        let frame = host_frame::request(mac, ip, target_mac, query.target_ip);
-        cx.out.push(Effect::Host { port, frame });
         let pause = self.retry * (1 << query.tries.min(RETRY_DOUBLINGS_MAX));
         query.tries = query.tries.saturating_add(1);
         let due = query.until.min(cx.now + pause);
         self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
+        let is_placed = self.flows.is_placed((port, source_mac));
+        let frame = match (query.m.source_ip.filter(|_| !is_placed), query.target_ip) {
+            (Some(IpAddr::V4(ip)), IpAddr::V4(target)) => {
+                Some(host_frame::request(source_mac, ip, target_mac, target))
+            }
+            (Some(IpAddr::V6(ip)), IpAddr::V6(target)) => {
+                Some(nd::solicitation((source_mac, ip), Some(target_mac), target))
+            }
+            (_, target) => self.question(target_mac, target),
+        };
+        cx.out.extend(frame.map(|frame| Effect::Host { port, frame }));
     }
 
     /// Handles the expired timer of a query: sends it again or gives up.
@@ -114,13 +120,7 @@ impl Edge {
     }
 
     /// Handles an ARP reply of `mac` on `port`, which answers all queries for that address.
-    pub(super) fn target_answered(
-        &mut self,
-        cx: &mut Cx,
-        port: PortNo,
-        mac: MacAddr,
-        ip: Ipv4Addr,
-    ) {
+    pub(super) fn target_answered(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
         for key in self.queries_to(port, mac) {
             if self.queries.get(&key).is_none_or(|query| query.target_ip != ip) {
                 continue;
@@ -138,7 +138,7 @@ impl Edge {
     /// the stamp of the message, by which the source switch judges it.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = (m.target_port, m.source_mac);
-        let verdict = self.set_route(cx, back, m.stamp, &m.to_source, ipv4(m.source_ip));
+        let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             self.counters.messages_ignored += 1;
             self.unreserve(m.target_port, m.source_mac);
@@ -164,6 +164,7 @@ mod tests {
     use crate::effect::Effect;
     use axon_wire::Route;
     use axon_wire::Span;
+    use core::net::Ipv4Addr;
 
     /// Host `n`'s answer to whoever asked.
     fn host_reply(n: u8, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {

@@ -334,7 +334,7 @@ impl Bench {
                 self.check_places(port);
             }
         }
-        let hosts_due = edge.hosts.all().filter(|(_, host)| host.ip.is_some()).count();
+        let hosts_due = edge.hosts.all().filter(|(_, host)| !host.ips.is_empty()).count();
         let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = edge.queries.len() + recalled;
         let refused = edge.flows.placing.refused();

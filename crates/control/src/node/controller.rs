@@ -427,8 +427,8 @@ mod tests {
 
         /// A host is at port 1 of a switch.
         fn seen(&mut self, node: u64, host: u16) {
-            let ip = Some(Ipv4Addr::from(0x0a01_0000 + u32::from(host)).into());
-            self.item(node, Item::HostSeen { port: PortNo(1), mac: mac(host), ip });
+            let ips = [Ipv4Addr::from(0x0a01_0000 + u32::from(host)).into()].into();
+            self.item(node, Item::HostSeen { port: PortNo(1), mac: mac(host), ips });
         }
 
         fn gone(&mut self, node: u64, host: u16) {
@@ -439,7 +439,8 @@ mod tests {
         fn ask(&mut self, node: u64, host: u16, target: u16) -> bool {
             let answered = self.node.controller().counters().arp_answered;
             let (port, source_mac, target) = (PortNo(1), mac(host), Target::Mac(mac(target)));
-            let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target };
+            let source_ip = None;
+            let request = ArpRequest { id: 1, port, source_mac, source_ip, target, hint: None };
             self.message(incarnation(node, 1), Message::ArpRequest(request));
             self.node.controller().counters().arp_answered > answered
         }
@@ -525,7 +526,7 @@ mod tests {
         scene.hello(1, 2);
         scene.seen(2, 101);
         let refused = scene.over_bound();
-        let seen = Item::HostSeen { port: PortNo(1), mac: mac(102), ip: None };
+        let seen = Item::HostSeen { port: PortNo(1), mac: mac(102), ips: Vec::new() };
         let segment = Segment { first: 0, ack: 0, items: [seen].into() };
         scene.message(incarnation(1, 2), Message::Segment(segment));
         assert!(scene.ask(2, 101, 102));

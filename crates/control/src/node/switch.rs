@@ -178,8 +178,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         true
     }
 
-    /// Passes outputs between the plane and the control plane until neither has any; returns
-    /// whether the control plane had some.
+    /// Passes outputs between plane and control plane; returns whether the latter had some.
     fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) -> bool {
         let mut worked = false;
         loop {
@@ -359,6 +358,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Message::ArpTarget(target) if ours => {
                 self.edge.arp_target(now, target, plane, effects);
             }
+            Message::Seek(seek) if ours => self.edge.seek(now, seek, plane, effects),
             Message::HostFrame(frame) if ours => {
                 self.edge.host_frame_out(now, frame, plane, effects);
             }
@@ -374,9 +374,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     }
                 }
             }
-            Message::ArpTarget(_) | Message::HostFrame(_) | Message::Segment(_) => {
-                return Err(Refusal::Unexpected);
-            }
+            Message::ArpTarget(_)
+            | Message::HostFrame(_)
+            | Message::Seek(_)
+            | Message::Segment(_) => return Err(Refusal::Unexpected),
             _ => return Err(Refusal::Misplaced),
         }
         Ok(())

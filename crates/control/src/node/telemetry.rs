@@ -16,8 +16,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
         let edge = self.edge();
         let ports = (0..self.plane().count()).map(PortNo);
-        let host =
-            |(mac, host): (_, &crate::edge::Host)| EdgeHost { mac, port: host.port, ip: host.ip };
+        let host = |(mac, host): (_, &crate::edge::Host)| EdgeHost {
+            mac,
+            port: host.port,
+            ip: host.ips.ipv4(),
+        };
         let routes = edge.flows().map(|(port, destination, flow)| EdgeRoute {
             port,
             destination,

@@ -141,7 +141,7 @@ impl World {
 
     fn seen(&mut self, node: u64, port: u16, host: u8) {
         let from = self.incarnation(node);
-        let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ip: Some(ip(host)) };
+        let item = Item::HostSeen { port: PortNo(port), mac: mac(host), ips: vec![ip(host)] };
         self.controller.item(self.now, from, item, &mut self.out);
         self.carry_out();
     }
@@ -161,6 +161,7 @@ impl World {
             source_mac: mac(host),
             source_ip: Some(ip(host)),
             target,
+            hint: None,
         };
         self.targets.clear();
         self.controller.arp_request(self.now, from, request, &mut self.out);
@@ -425,7 +426,7 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     let mut world = ring();
     world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();
     // Switch 1 would go on answering for the address with the MAC of host 2.
-    let item = Item::HostSeen { port: PortNo(9), mac: mac(3), ip: Some(ip(2)) };
+    let item = Item::HostSeen { port: PortNo(9), mac: mac(3), ips: vec![ip(2)] };
     let from = world.incarnation(3);
     let (now, out) = (world.now, &mut world.out);
     world.controller.item(now, from, item, out);
@@ -443,7 +444,7 @@ fn a_reserved_address_is_not_taken_by_whoever_says_so() {
     let mut controller = Controller::new(&config, HOPS_MAX);
     let from = Incarnation { node: NodeId(1), number: 1 };
     for host in [3, 2, 3] {
-        let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ip: Some(ip(2)) };
+        let item = Item::HostSeen { port: PortNo(host), mac: mac(host as u8), ips: vec![ip(2)] };
         controller.item(Time::ZERO, from, item, &mut Vec::new());
     }
     let owner = controller.hosts().by_ip(ip(2)).and_then(|host| controller.hosts().get(host));

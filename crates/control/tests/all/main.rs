@@ -7,6 +7,7 @@ mod dcbx;
 mod dhcp;
 mod hostile;
 mod owned_switch;
+mod seek;
 mod stations;
 mod strangers;
 mod takeover;

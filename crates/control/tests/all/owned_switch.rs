@@ -73,8 +73,8 @@ impl Scene {
     }
 
     fn seen(&mut self, node: u64, port: u16, host: u32) {
-        let (port, mac, ip) = (PortNo(port), mac(host), Some(ip(host)));
-        self.item(node, Item::HostSeen { port, mac, ip });
+        let (port, mac, ips) = (PortNo(port), mac(host), vec![ip(host)]);
+        self.item(node, Item::HostSeen { port, mac, ips });
     }
 
     /// Whether a request of one host for another, at these switches, is answered.
@@ -88,7 +88,7 @@ impl Scene {
         let begin = self.out.len();
         let target = Target::Mac(mac(target));
         let (port, source_mac) = (PortNo(port), mac(host));
-        let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target };
+        let request = ArpRequest { id: 1, port, source_mac, source_ip: None, target, hint: None };
         self.controller.arp_request(self.now, incarnation(node), request, &mut self.out);
         let answer = |effect: &Effect| {
             matches!(effect, Effect::Routed { message: Message::ArpTarget(_), .. })

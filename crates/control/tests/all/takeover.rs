@@ -90,8 +90,8 @@ impl Ring {
     }
 
     fn seen(&mut self, node: u64, host: u64) {
-        let ip = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8)));
-        let item = Item::HostSeen { port: PortNo(HOST), mac: mac(host), ip };
+        let ips = vec![IpAddr::V4(Ipv4Addr::new(10, 0, 0, host as u8))];
+        let item = Item::HostSeen { port: PortNo(HOST), mac: mac(host), ips };
         self.controller.item(self.now, incarnation(node), item, &mut self.out);
     }
 
@@ -228,8 +228,8 @@ fn a_route_without_a_host_or_a_path_is_removed_when_its_time_is_over() {
 fn routes_to_an_address_that_another_host_has_now_are_removed_at_once() {
     let mut ring = Ring::known("shortest_path");
     ring.has(1, 2, &Route::from([1, HOST]));
-    let taken = Some(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2)));
-    let item = Item::HostSeen { port: PortNo(HOST), mac: mac(3), ip: taken };
+    let taken = vec![IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2))];
+    let item = Item::HostSeen { port: PortNo(HOST), mac: mac(3), ips: taken };
     ring.controller.item(ring.now, incarnation(3), item, &mut ring.out);
     assert_eq!(ring.decided(Span::ZERO), [(1, 2, None)]);
 }

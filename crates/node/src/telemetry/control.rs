@@ -28,7 +28,7 @@ pub struct EdgeHost {
     pub mac: MacAddr,
     /// The port of the switch that the host is at, from 0.
     pub port: PortNo,
-    /// Its IPv4 address, once one is known.
+    /// Its IPv4 address, once one is known: the one that it used last.
     pub ip: Option<Ipv4Addr>,
 }
 
@@ -106,6 +106,14 @@ pub struct EdgeCounters {
     pub setups_failed: u64,
     /// Routes that were not asked for: too many in flight, or too soon after a failure.
     pub setups_refused: u64,
+    /// Addresses that the controller had this switch ask all its hosts for.
+    pub seeks: u64,
+    /// Of these, how many it did not ask for: they were too many at once.
+    pub seeks_limited: u64,
+    /// Echo requests (ping) to the fabric's own address that were answered.
+    pub pings: u64,
+    /// Echo requests to it that were not answered: too many of one port.
+    pub pings_limited: u64,
     /// Routes that were removed because no frame took them for long.
     pub routes_aged: u64,
     /// Routes that were removed because a new incarnation of the controller did not decide about
@@ -130,6 +138,13 @@ pub struct ControllerCounters {
     pub stale_incarnation: u64,
     /// Requests for a host that nobody knows.
     pub arp_unknown_target: u64,
+    /// Rounds in which all hosts were asked for an address that nobody is known to have.
+    pub seeks: u64,
+    /// Addresses that somebody had while they were looked for.
+    pub seeks_found: u64,
+    /// Requests for unknown addresses for which nobody was asked: their port, their switch or the
+    /// whole fabric has had as many as it may.
+    pub seeks_limited: u64,
     /// Requests of a host for itself.
     pub arp_self: u64,
     /// Requests of what is no host, or of one that was reported elsewhere.

@@ -171,7 +171,7 @@ impl ArpHost {
     }
 
     /// Frames that came in.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.received
     }
 

@@ -259,7 +259,7 @@ impl Host {
         }
         match self.dhcp {
             Some(dhcp) => self.stack.sockets.get_mut::<dhcpv4::Socket>(dhcp).reset(),
-            None => self.announce = Some((now, ANNOUNCEMENTS)),
+            None => self.announce = self.config.announces.then_some((now, ANNOUNCEMENTS)),
         }
     }
 

@@ -37,6 +37,8 @@ pub struct Setup {
     pub dataplane: DataplaneKind,
     /// Routes that the table of a port holds, if fewer than the data plane's own number.
     pub routes_per_port: Option<usize>,
+    /// Hosts with a fixed address do not announce it: they say nothing before they are asked.
+    pub silent_hosts: bool,
     /// Starts control programs in Python, for fabrics that have one.
     pub python: Option<PythonLoader>,
     /// Takes the trace as lines of text, if given.
@@ -52,6 +54,7 @@ pub struct World {
     seed: u64,
     dataplane: DataplaneKind,
     routes_per_port: Option<usize>,
+    silent_hosts: bool,
     host_retry: Span,
     /// How hosts behave if they are ARP hosts only.
     pub(crate) arp_hosts: Option<ArpHosts>,
@@ -102,6 +105,7 @@ impl World {
             seed,
             dataplane,
             routes_per_port,
+            silent_hosts: setup.silent_hosts,
             host_retry: Span::from_secs(1),
             arp_hosts,
             traffic: Vec::new(),
@@ -204,6 +208,7 @@ impl World {
         let config = HostConfig {
             mac: host.mac,
             fixed: host.ip.map(|ip| (ip, self.fabric.dhcp.prefix_len)),
+            announces: !self.silent_hosts,
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),
             retry: self.host_retry,

@@ -33,6 +33,7 @@ mod restart;
 mod ring;
 mod routers;
 mod servers;
+mod silent;
 mod start;
 mod storm;
 mod targeted;

@@ -11,6 +11,7 @@ const GRANT: Grant = Grant { sequence: 500, tag: *b"sixteen bytes.16" };
 const SOURCE: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const TARGET: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
 const SOURCE_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1));
+const LOCALHOST: IpAddr = IpAddr::V6(Ipv6Addr::LOCALHOST);
 const TARGET_IP: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 2));
 
 fn host_frame() -> HostFrame {
@@ -26,9 +27,9 @@ fn controller_hello() -> ControllerHello {
     ControllerHello { version: 3, nonce: u64::MAX, ports }
 }
 
-fn arp_request(target: Target, source_ip: Option<IpAddr>) -> Message {
+fn arp_request(target: Target, source_ip: Option<IpAddr>, hint: Option<IpAddr>) -> Message {
     let (id, port) = (7, PortNo(1));
-    Message::ArpRequest(ArpRequest { id, port, source_mac: SOURCE, source_ip, target })
+    Message::ArpRequest(ArpRequest { id, port, source_mac: SOURCE, source_ip, target, hint })
 }
 
 fn arp_target() -> ArpTarget {
@@ -52,7 +53,7 @@ fn arp_target() -> ArpTarget {
 fn segment() -> Segment {
     let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
     let items = vec![
-        Item::HostSeen { port, mac: SOURCE, ip: Some(SOURCE_IP) },
+        Item::HostSeen { port, mac: SOURCE, ips: vec![SOURCE_IP, LOCALHOST] },
         Item::HostGone { port, mac: SOURCE },
         Item::SetRoute { port, destination, stamp, route: Route::from([2, 5]) },
         Item::RemoveRoute { port, destination, stamp },
@@ -89,7 +90,6 @@ fn of_links() -> Vec<(&'static str, Message)> {
 }
 
 fn of_paths() -> Vec<(&'static str, Message)> {
-    let localhost = Target::Ip(IpAddr::V6(Ipv6Addr::LOCALHOST));
     let ack = ControllerHelloAck { version: 3, nonce: u64::MAX };
     let reply = ArpReply {
         id: 7,
@@ -104,8 +104,8 @@ fn of_paths() -> Vec<(&'static str, Message)> {
     vec![
         ("controller-hello", Message::ControllerHello(controller_hello())),
         ("controller-hello-ack", Message::ControllerHelloAck(ack)),
-        ("arp-request-ip", arp_request(localhost, Some(SOURCE_IP))),
-        ("arp-request-mac", arp_request(Target::Mac(TARGET), None)),
+        ("arp-request-ip", arp_request(Target::Ip(LOCALHOST), Some(SOURCE_IP), None)),
+        ("arp-request-mac", arp_request(Target::Mac(TARGET), None, Some(TARGET_IP))),
         ("arp-target", Message::ArpTarget(arp_target())),
         ("arp-reply", Message::ArpReply(reply)),
         ("dhcp-relay", Message::DhcpRelay(host_frame())),
@@ -113,6 +113,8 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         ("segment", Message::Segment(segment())),
         ("segment-load", Message::Segment(load_segment())),
         ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
+        ("seek", Message::Seek(Seek { ip: TARGET_IP, except: None })),
+        ("seek-except", Message::Seek(Seek { ip: LOCALHOST, except: Some(PortNo(300)) })),
     ]
 }
 
@@ -120,7 +122,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
 /// number here, and panics before it has a sample.
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
-    let mut messages = [false; 12];
+    let mut messages = [false; 13];
     let mut items = [false; 7];
     for (_, message) in &samples {
         messages[number(message)] = true;
@@ -128,7 +130,7 @@ pub fn all() -> Vec<(&'static str, Message)> {
             segment.items.iter().for_each(|item| items[item_number(item)] = true);
         }
     }
-    assert_eq!(messages, [true; 12], "each kind of message has a sample");
+    assert_eq!(messages, [true; 13], "each kind of message has a sample");
     assert_eq!(items, [true; 7], "each kind of item has a sample");
     samples
 }
@@ -147,6 +149,7 @@ fn number(message: &Message) -> usize {
         Message::DhcpRelay(_) => 9,
         Message::HostFrame(_) => 10,
         Message::Segment(_) => 11,
+        Message::Seek(_) => 12,
     }
 }
 

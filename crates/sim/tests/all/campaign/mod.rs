@@ -1,6 +1,7 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
-//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts.
+//! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
+//! themselves.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, no two hosts
 //! have one address, what nodes keep is bounded. In the end every two hosts that are connected to
@@ -50,8 +51,9 @@ type Job = (DataplaneKind, u64);
 
 /// Runs one seed. Answers with the world as it is in the end, or says what is wrong.
 fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, String> {
-    let Plan { builder, disorder, routes_per_port, attacks, acts } = plan(dataplane, seed);
-    let setup = Setup { seed, dataplane, routes_per_port, trace, ..Setup::default() };
+    let Plan { builder, disorder, routes_per_port, attacks, silent_hosts, acts } =
+        plan(dataplane, seed);
+    let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
     world.run_until(Time::from_nanos((FAILURES.0 - 200) * 1_000_000));
@@ -187,11 +189,11 @@ fn replay(seed: u64) {
     let file = std::fs::File::create(&path).expect("the target directory takes files");
     println!("seed {seed}: trace in {}", path.display());
     let plan = plan(dataplane, seed);
-    let Plan { builder, disorder, routes_per_port, attacks, .. } = &plan;
+    let Plan { builder, disorder, routes_per_port, attacks, silent_hosts, .. } = &plan;
     let (dhcp, dcb) = (&builder.fabric.dhcp, builder.fabric.dcb.is_some());
     println!(
         "  hops {:?}, dcb {dcb}, leases {:?}, {disorder:?}, routes per port {routes_per_port:?}, \
-         {attacks:?}",
+         {attacks:?}, silent hosts {silent_hosts}",
         builder.fabric.hop_width, dhcp.lease
     );
     for (at, act) in &plan.acts {

@@ -46,6 +46,8 @@ pub struct Plan {
     /// Routes that the table of a port holds, if few.
     pub routes_per_port: Option<usize>,
     pub attacks: Vec<Attack>,
+    /// Whether hosts with fixed addresses say nothing before they are asked.
+    pub silent_hosts: bool,
     pub acts: Vec<(Time, Act)>,
 }
 
@@ -143,7 +145,8 @@ pub fn plan(dataplane: DataplaneKind, seed: u64) -> Plan {
     };
     let attacks = (0..attacks).map(attack).collect();
     let acts = acts(dice, &builder, &mut spare);
-    Plan { builder, disorder, routes_per_port, attacks, acts }
+    let silent_hosts = dice.chance(30);
+    Plan { builder, disorder, routes_per_port, attacks, silent_hosts, acts }
 }
 
 /// Failures at random times; most are mended, some stay. What the controller hangs on is

@@ -1,0 +1,96 @@
+//! Search for hosts that nobody knows.
+//!
+//! A host with a fixed address that has never sent a frame is in no table. On a bridged Ethernet
+//! the broadcast of an ARP request finds it. Here the controller asks at the edges: it sends each
+//! switch with host ports a message ([`Seek`]) by a source route, and the switch asks its hosts by
+//! ARP. Whoever answers is learned and reported like any host, and the requests that wait for its
+//! address are fulfilled at once. Nothing is flooded.
+//!
+//! In plain English: an address is asked for in rounds, a second apart as RFC 4861 clause 10 has it
+//! (RETRANS_TIMER), three in a row (MAX_MULTICAST_SOLICIT there, PROBE_NUM in RFC 5227); a round
+//! begins with a request, so nobody is asked when nobody waits. After three rounds without an
+//! answer the address counts as unused for some seconds. A round takes a token each of the port,
+//! of the switch where the request came from, and of the fabric. So no host that scans the subnet
+//! makes others receive more than these rates, and its own rate is used up before those of others.
+//! Only addresses that a host of this fabric can have are looked for.
+
+use super::Controller;
+use super::bounds::Scope;
+use super::hosts::Place;
+use super::sought::Asked;
+use crate::effect::Effect;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::Note;
+use axon_wire::message::{ArpRequest, Message, Peer, Seek, Target};
+use axon_wire::{Incarnation, NodeId, PortNo, Time};
+use core::net::IpAddr;
+
+impl Controller {
+    /// Looks for the target of a request, which nobody is known to be, if its address may be
+    /// looked for.
+    pub(super) fn seek(
+        &mut self,
+        now: Time,
+        (from, by): (Incarnation, Place),
+        m: &ArpRequest,
+        out: &mut Vec<Effect>,
+    ) {
+        let ip = match m.target {
+            Target::Ip(ip) => Some(ip),
+            // A host that has the address is at another MAC, or is known without an address.
+            Target::Mac(_) => m.hint.filter(|&ip| self.hosts.by_ip(ip).is_none()),
+        };
+        let Some(ip) = ip.filter(|&ip| self.may_be_a_hosts(ip)) else { return };
+        match self.seeking.ask(now, by, ip) {
+            Asked::Round => {
+                self.counters.seeks += 1;
+                self.ask_everywhere(ip, (from.node, m.port), out);
+            }
+            Asked::Before => {}
+            Asked::PortOver => {
+                self.counters.seeks_limited += 1;
+                if self.bounds.is_news(now, by.switch, Scope::Scan) {
+                    out.push(Effect::Note(Note::Scan { node: from.node, port: m.port }));
+                }
+            }
+            Asked::Over => self.counters.seeks_limited += 1,
+        }
+        self.seeking.wait(now, ip, from, *m);
+    }
+
+    /// Whether a host of this fabric can have an address: one of the subnet, or an IPv6 address of
+    /// a single host.
+    fn may_be_a_hosts(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => self.dhcp.is_host_ip(ip),
+            IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast()),
+        }
+    }
+
+    /// Asks the hosts of all switches, except those at the port where the question came from.
+    fn ask_everywhere(&mut self, ip: IpAddr, by: (NodeId, PortNo), out: &mut Vec<Effect>) {
+        let has_hosts = |ports: &BTreeMap<PortNo, Peer>| ports.values().any(|at| *at == Peer::Host);
+        let edges = self.graph.switches().filter(|(_, switch)| has_hosts(&switch.ports));
+        let edges: Vec<Incarnation> = edges.map(|(_, switch)| switch.incarnation).collect();
+        for to in edges {
+            let Some(hops) = self.path_to(to.node) else { continue };
+            let except = Some(by.1).filter(|_| to.node == by.0);
+            let message = Message::Seek(Seek { ip, except });
+            out.push(Effect::Routed { hops, to, message });
+        }
+    }
+
+    /// An address has an owner now; the requests that wait for it are fulfilled by
+    /// [`Controller::fulfil_found`].
+    pub(super) fn found(&mut self, ip: IpAddr) {
+        self.counters.seeks_found += u64::from(self.seeking.has_owner(ip));
+    }
+
+    /// Fulfils the requests that have waited for addresses that were found.
+    pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
+        while let Some((from, m)) = self.seeking.take_found(now) {
+            self.request(now, from, m, out);
+        }
+    }
+}

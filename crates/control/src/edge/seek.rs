@@ -1,0 +1,122 @@
+//! Search for an address that nobody is known to have, at the hosts of this switch. What the
+//! controller does about it is in `controller/seek.rs`.
+//!
+//! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
+//! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control
+//! plane, for that MAC never has a route, and whoever gives it is learned and reported like any
+//! host. The controller keeps to a rate of its own; the limit here holds what hosts receive within
+//! bounds even if it does not.
+
+use super::state::Edge;
+use crate::bucket::Rate;
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_node::PortView;
+use axon_wire::host_frame;
+use axon_wire::message::Seek;
+use axon_wire::nd;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
+
+/// Questions to the hosts of this switch: twice what a controller asks of it.
+const QUESTIONS: Rate = Rate { every: Span::from_millis(5), burst: 1_024 };
+
+impl Edge {
+    /// The controller looks for a host that has this address.
+    pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let Some(question) = self.question(MacAddr::BROADCAST, m.ip) else {
+            self.counters.messages_ignored += 1;
+            return;
+        };
+        self.counters.seeks += 1;
+        if !self.questions.has(now, QUESTIONS) {
+            self.counters.seeks_limited += 1;
+            return;
+        }
+        self.questions.take(now, QUESTIONS);
+        let hosts = (0..ports.count()).map(PortNo).filter(|&port| ports.is_host(port));
+        for port in hosts.filter(|&port| ports.is_up(port) && Some(port) != m.except) {
+            out.push(Effect::Host { port, frame: question.clone() });
+        }
+    }
+
+    /// The frame that asks `to` whether it has an address, from the server's identity. `None` for
+    /// an address that no host can have.
+    pub(super) fn question(&self, to: MacAddr, ip: IpAddr) -> Option<Vec<u8>> {
+        if !self.is_host_ip(ip) {
+            return None;
+        }
+        let mac = self.server.mac;
+        Some(match ip {
+            IpAddr::V4(ip) => host_frame::request(mac, self.server.ip, to, ip),
+            IpAddr::V6(ip) => {
+                let to = (to != MacAddr::BROADCAST).then_some(to);
+                nd::solicitation((mac, self.link_local()), to, ip)
+            }
+        })
+    }
+
+    /// Whether one host can have this address: none that is the fabric's own, or special.
+    pub(super) fn is_host_ip(&self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(ip) => host_frame::is_host_ip(ip) && ip != self.server.ip,
+            IpAddr::V6(ip) => nd::is_host_ip(ip) && ip != self.link_local(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use axon_node::PortKind;
+    use axon_wire::message::Item;
+    use smoltcp::wire::ArpOperation;
+
+    fn seek(bench: &mut Bench, host: u8, except: Option<u16>) -> Vec<Effect> {
+        let m = Seek { ip: ip(host).into(), except: except.map(PortNo) };
+        bench.call(|edge, now, tables, out| edge.seek(now, m, tables, out))
+    }
+
+    #[test]
+    fn all_host_ports_but_one_are_asked_and_who_answers_is_learned_and_reported() {
+        let mut bench = Bench::new();
+        let questions = arps(&seek(&mut bench, 9, Some(1)));
+        let ports: Vec<PortNo> = questions.iter().map(|(port, _)| *port).collect();
+        assert_eq!(ports, [PortNo(0), PortNo(2)], "port 3 is an Axon port");
+        for (_, arp) in questions {
+            assert_eq!((arp.operation, arp.target_ip), (ArpOperation::Request, ip(9)));
+            assert_eq!((arp.sender_mac, arp.sender_ip), (SERVER.mac, SERVER.ip));
+        }
+        let answer = host_frame::reply(mac(9), ip(9), SERVER.mac, SERVER.ip);
+        let effects = bench.frame(2, &answer);
+        let (port, mac, ips) = (PortNo(2), mac(9), [ip(9).into()].into());
+        assert!(effects.contains(&Effect::Report(Item::HostSeen { port, mac, ips })));
+        bench.port(0, Some(PortKind::Unknown));
+        assert_eq!(arps(&seek(&mut bench, 8, None)).len(), 2);
+        assert_eq!(bench.edge.counters().seeks, 2);
+    }
+
+    #[test]
+    fn an_answer_is_taken_only_with_the_checks_of_any_arp() {
+        let mut bench = Bench::new();
+        seek(&mut bench, 9, None);
+        let mut forged = host_frame::reply(mac(9), ip(9), SERVER.mac, SERVER.ip);
+        forged[22..28].copy_from_slice(&mac(5).0);
+        bench.frame(0, &forged);
+        assert_eq!(bench.last_drop(), Some(axon_node::Drop::Refused));
+        assert!(bench.edge.hosts().all(|(_, host)| host.ips.is_empty()));
+    }
+
+    #[test]
+    fn too_many_questions_and_those_for_nobody_are_not_asked() {
+        let mut bench = Bench::new();
+        let asked: usize = (0..3_000).map(|_| seek(&mut bench, 9, None).len()).sum();
+        let burst = QUESTIONS.burst as usize;
+        assert_eq!(asked, 3 * burst, "three host ports");
+        let counters = bench.edge.counters();
+        assert_eq!((counters.seeks, counters.seeks_limited), (3_000, 3_000 - burst as u64));
+        assert_eq!(seek(&mut bench, 254, None), [], "the server's own");
+        assert_eq!(bench.edge.counters().messages_ignored, 1);
+    }
+}

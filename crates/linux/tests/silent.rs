@@ -1,0 +1,143 @@
+//! Real hosts that say nothing of themselves, in a lab: whoever looks for one finds it.
+//!
+//! The lab starts its parts from the program that calls it, so this test is a program of its own
+//! and not run by libtest.
+
+mod support;
+
+use axon_linux::lab::{self, Lab, UpOptions};
+use axon_linux::status::NodeStatus;
+use axon_node::telemetry::{ControllerCounters, NodeTelemetry};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    support::run(&[
+        (
+            "addresses_that_have_never_sent_a_frame_answer_the_first_ping",
+            addresses_that_have_never_sent_a_frame_answer_the_first_ping,
+        ),
+        ("the_fabrics_own_address_answers_ping", the_fabrics_own_address_answers_ping),
+        ("hosts_reach_each_other_over_ipv6", hosts_reach_each_other_over_ipv6),
+    ])
+}
+
+/// Three switches in a ring and four hosts with fixed addresses.
+fn fabric_file() -> PathBuf {
+    let text = "name: test-silent
+topology:
+  listed:
+    switches: [s1, s2, s3]
+    hosts:
+      h1: { at: s1, ip: 10.0.77.1 }
+      h2: { at: s2, ip: 10.0.77.2 }
+      h3: { at: s3, ip: 10.0.77.3 }
+      h4: { at: s3, ip: 10.0.77.4 }
+    links: [[s1, s2], [s2, s3], [s3, s1]]
+links: { rate: 100Mbps }
+";
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let path = root.with_extension("yaml");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+/// Runs a line of the shell in a node, which must succeed; returns what it prints.
+fn run(lab: &Lab, node: &str, line: &str) -> String {
+    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
+    text
+}
+
+fn controller(lab: &Lab) -> ControllerCounters {
+    let nodes = lab.status().expect("daemons answer");
+    let of = |node: &NodeStatus| match &node.status()?.node {
+        NodeTelemetry::Controller(controller) => Some(controller.counters),
+        _ => None,
+    };
+    nodes.iter().find_map(of).expect("a controller")
+}
+
+fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
+    let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
+    // A second address of a known host. The kernel does not announce it (arp_notify is off).
+    run(&lab, "h2", "ip address add 10.0.77.72/16 dev h2-p0");
+    // A host that nobody has heard of: another MAC, another address.
+    run(
+        &lab,
+        "h4",
+        "ip address flush dev h4-p0 && ip link set h4-p0 address 02:00:00:00:77:44 \
+         && ip address add 10.0.77.74/16 dev h4-p0",
+    );
+    assert_eq!(controller(&lab).seeks_found, 0);
+    for address in ["10.0.77.72", "10.0.77.74"] {
+        // One request of one host, without a repetition.
+        let text = run(&lab, "h1", &format!("ping -c 1 -W 5 {address}"));
+        println!("{}", text.lines().nth(1).unwrap_or_default());
+    }
+    let counters = controller(&lab);
+    assert_eq!((counters.seeks, counters.seeks_found), (2, 2), "{counters:?}");
+    // The silent host's own words work too, and a host that is not there is not.
+    run(&lab, "h4", "ping -c 1 -W 5 10.0.77.72");
+    run(&lab, "h1", "! ping -c 1 -W 2 10.0.77.99");
+    assert!(controller(&lab).seeks > 2);
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn the_fabrics_own_address_answers_ping() {
+    let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
+    let server = lab.fabric().expect("its file is there").dhcp.server;
+    run(&lab, "h3", &format!("ping -c 3 -i 0.2 -W 5 {server}"));
+    run(&lab, "h1", &format!("ping -c 1 -s 1400 -W 5 {server}"));
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+/// Switches IPv6 on at a host, which labs leave off, and waits until its link-local address is
+/// valid; returns that.
+fn with_ipv6(lab: &Lab, host: &str) -> String {
+    let device = format!("{host}-p0");
+    run(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6"));
+    let state = valid(lab, host, "scope link");
+    let address = state.split_whitespace().skip_while(|word| *word != "inet6").nth(1);
+    let address = address.and_then(|address| address.split('/').next());
+    format!("{}%{device}", address.unwrap_or_else(|| panic!("no address: {state}")))
+}
+
+/// The IPv6 addresses of a host's device once duplicate address detection is over.
+fn valid(lab: &Lab, host: &str, which: &str) -> String {
+    let show = format!("ip -6 -o address show dev {host}-p0 {which}");
+    // Detection takes a second and a random delay of up to one more (RFC 4862).
+    let line = format!(
+        "for n in $(seq 80); do {show} | grep -q . && ! {show} tentative | grep -qv dadfailed \
+         && break; sleep 0.1; done; {show}"
+    );
+    run(lab, host, &line)
+}
+
+fn hosts_reach_each_other_over_ipv6() {
+    let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
+    let local = ["h1", "h2", "h3"].map(|host| with_ipv6(&lab, host));
+    let of_h2 = local[1].split('%').next().unwrap_or_default();
+    run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {of_h2}%h1-p0"));
+    // Addresses that their hosts have never sent from.
+    for (host, last) in [("h1", 1), ("h2", 2)] {
+        let options = "nodad";
+        run(&lab, host, &format!("ip address add 2001:db8::{last}/64 dev {host}-p0 {options}"));
+    }
+    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
+    run(&lab, "h2", "ping -6 -c 3 -i 0.2 -W 5 2001:db8::1");
+    // The first holder keeps its address, and the kernel of the second sees it.
+    run(&lab, "h3", "ip address add 2001:db8::2/64 dev h3-p0");
+    let of_h3 = valid(&lab, "h3", "scope global");
+    assert!(of_h3.contains("dadfailed"), "{of_h3}");
+    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
+    // One that nobody has is the host's own.
+    run(&lab, "h3", "ip address add 2001:db8::3/64 dev h3-p0");
+    let of_h3 = valid(&lab, "h3", "to 2001:db8::3");
+    assert!(!of_h3.contains("dadfailed"), "{of_h3}");
+    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::3");
+    lab::down(Some(lab.name())).expect("it ends");
+}
