@@ -9,7 +9,7 @@ use crate::layout::{
     Layout, QUEUES, QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
 use crate::memory::Memory;
-use crate::ring::{BadCursor, Bell, Receiver, Sender};
+use crate::ring::{BadCursor, Bell, BellKind, Receiver, Sender};
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_agents::{Full, Outbox, Packet};
 use axon_cache::Handle;
@@ -127,8 +127,8 @@ impl Client {
         Ok(Client {
             from_switch: Receiver::new(to, TO_AGENT_TAIL, TO_AGENT_HEAD, slots),
             to_switch: Sender::new(from, FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
-            agent_bell: Bell::of(agent_bell, AGENT_SLEEPS),
-            switch_bell: Bell::of(switch_bell, SWITCH_SLEEPS),
+            agent_bell: Bell::of(agent_bell, BellKind::Socket, AGENT_SLEEPS),
+            switch_bell: Bell::of(switch_bell, BellKind::Event, SWITCH_SLEEPS),
             stream,
             held: vec![NONE; layout.payloads],
             free_buffers: (0..layout.buffers as u32).rev().collect(),

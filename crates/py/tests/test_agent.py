@@ -297,7 +297,7 @@ class TestAgent(WithSwitch):
         self.assertRegex(str(refused), "an agent has one thread")
         # As a switch wakes its agent.
         switch.give(0x10001, 1, FRAME)
-        os.write(switch.pipe[1], bytes(8))
+        switch.bell[1].send(bytes(8))
         waiting.join()
 
 

@@ -186,17 +186,17 @@ impl AgentPort {
 
     /// Makes the memory that is shared with an agent, and passes it on.
     fn share(&self, stream: &UnixStream) -> io::Result<Session> {
-        let (memory, session) = Session::create(self.layout)?;
-        let bells = [session.agent_ear(), session.switch_bell.fd()];
+        let ([memory, ear], session) = Session::create(self.layout)?;
+        let bell = session.switch_bell.fd();
         // One whose event came with another agent's end is out already.
         let _ = self.epoll.delete(stream);
         let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
         self.epoll.add(stream, EpollEvent::new(gone, token::AGENT))?;
         // By edges, so that nobody has to read it.
         let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-        self.epoll.add(bells[1], EpollEvent::new(edges, token::BELL))?;
+        self.epoll.add(bell, EpollEvent::new(edges, token::BELL))?;
         let memory_bytes = self.layout.memory_bytes();
-        handshake::attach(stream, memory_bytes, [memory.as_fd(), bells[0], bells[1]])?;
+        handshake::attach(stream, memory_bytes, [memory.as_fd(), ear.as_fd(), bell])?;
         Ok(session)
     }
 

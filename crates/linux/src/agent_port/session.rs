@@ -17,7 +17,7 @@ use crate::port::Pool;
 use axon_cache::{Handle, PayloadCache, State};
 use axon_wire::{Frame, FrameBuf, Time};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are copied for an agent in one go; what is beyond waits for the next one, in its
@@ -63,8 +63,6 @@ pub(super) struct Session {
     to_agent: Sender,
     from_agent: Receiver,
     agent_bell: Bell,
-    /// The agent's end of that bell. The switch keeps it, too: without a reader a pipe is broken.
-    agent_ear: OwnedFd,
     pub(super) switch_bell: Bell,
     /// By number of the chunk.
     pub(super) given: Vec<Given>,
@@ -91,17 +89,16 @@ pub(super) struct Taken {
 }
 
 impl Session {
-    /// Makes the memory for an agent; the descriptor is for it.
-    pub(super) fn create(layout: Layout) -> io::Result<(OwnedFd, Session)> {
+    /// Makes the memory for an agent. The descriptors are for it: the memory, and what wakes it.
+    pub(super) fn create(layout: Layout) -> io::Result<([OwnedFd; 2], Session)> {
         let (fd, memory) = Memory::create(layout.memory_bytes())?;
         memory.write(0, &layout.emit());
         let slots = layout.ring_slots;
-        let (agent_bell, agent_ear) = Bell::by_pipe(AGENT_SLEEPS)?;
+        let (agent_bell, ear) = Bell::by_sockets(AGENT_SLEEPS)?;
         let session = Session {
             to_agent: Sender::new(layout.to_agent(), TO_AGENT_TAIL, TO_AGENT_HEAD, slots),
             from_agent: Receiver::new(layout.from_agent(), FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
             agent_bell,
-            agent_ear,
             switch_bell: Bell::new(SWITCH_SLEEPS)?,
             given: vec![FREE; layout.chunks],
             free_chunks: (0..layout.chunks as u32).rev().collect(),
@@ -113,12 +110,7 @@ impl Session {
             memory,
             layout,
         };
-        Ok((fd, session))
-    }
-
-    /// What the agent waits for.
-    pub(super) fn agent_ear(&self) -> BorrowedFd<'_> {
-        self.agent_ear.as_fd()
+        Ok(([fd, ear], session))
     }
 
     /// How many more packets the agent gets now.
@@ -404,11 +396,12 @@ mod tests {
     use super::*;
     use crate::agent_port::layout::DESCRIPTOR_BYTES;
     use axon_cache::CacheConfig;
+    use std::os::fd::AsFd;
 
     #[test]
     fn an_agent_that_has_gone_leaves_no_more_than_it_can_have_brought_and_gets_nothing() {
         let layout = Layout::new((512, 2), 64, 60_000, true);
-        let (fd, mut session) = Session::create(layout).unwrap();
+        let ([fd, _ear], mut session) = Session::create(layout).unwrap();
         let agent = Memory::open(fd.as_fd(), layout.memory_bytes()).unwrap();
         let config = CacheConfig { buffers: 512, send_buffers: 2, ..CacheConfig::default() };
         let cache = PayloadCache::new(config).unwrap();

@@ -7,5 +7,6 @@ mod hostile;
 mod needs;
 mod python;
 mod rogue;
+mod stops;
 mod support;
 mod switch;
