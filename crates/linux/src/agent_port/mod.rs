@@ -12,6 +12,7 @@
 mod backoff;
 mod broken;
 mod carry;
+mod closer;
 mod counters;
 mod listener;
 pub mod measure;

@@ -9,9 +9,9 @@
 
 use super::broken::Broken;
 use super::counters::{AgentCounters, AgentStatus};
-use super::handshake;
+use super::handshake::{self, HELLO_BYTES};
 use super::layout::Layout;
-use super::listener::{Listener, timer, token, wake_after};
+use super::listener::{Listener, peek, timer, token, wake_after};
 use super::session::{Payloads, Session, Taken};
 use super::setup::AgentPortSetup;
 use crate::clock::Clock;
@@ -27,7 +27,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, Span, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::TimerFd;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -124,8 +124,8 @@ impl AgentPort {
             self.expire(pool, out);
         }
         // One that goes may have answered before.
-        if has(token::AGENT) {
-            self.hang_up(pool, out);
+        if let Some(event) = events[..count].iter().find(|event| event.data() == token::AGENT) {
+            self.hang_up(event.events(), pool, out);
         }
         if has(token::HELLO) {
             self.greet();
@@ -141,7 +141,7 @@ impl AgentPort {
 
     /// Attaches the agent that says hello, or refuses it.
     fn greet(&mut self) {
-        let Some((stream, greeted)) = self.listener.greet() else { return };
+        let Some((stream, greeted)) = self.listener.greet(&self.epoll) else { return };
         let greeted = greeted.and_then(|greeted| match &self.agent {
             Some(Attached { name, pid, .. }) => {
                 Err(format!("agent {name:?} (process {pid}) is attached to this port already"))
@@ -156,6 +156,7 @@ impl AgentPort {
                     tracing::warn!(port = self.name, "agent refused: {why}");
                 }
                 handshake::refuse(&stream, &why);
+                self.listener.close(stream, &self.epoll);
             }
         }
     }
@@ -177,10 +178,12 @@ impl AgentPort {
                 self.agent = Some(Attached { session, stream, name, pid });
                 self.paused = PrioritySet::EMPTY;
             }
-            Err(error) if says => {
-                tracing::warn!(port, agent = name, pid, "agent cannot be attached: {error}");
+            Err(error) => {
+                if says {
+                    tracing::warn!(port, agent = name, pid, "agent cannot be attached: {error}");
+                }
+                self.listener.close(stream, &self.epoll);
             }
-            Err(_) => {}
         }
     }
 
@@ -190,7 +193,8 @@ impl AgentPort {
         let bell = session.switch_bell.fd();
         // One whose event came with another agent's end is out already.
         let _ = self.epoll.delete(stream);
-        let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
+        // By edges, for its hello stays there; see `closer`.
+        let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(stream, EpollEvent::new(gone, token::AGENT))?;
         // By edges, so that nobody has to read it.
         let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
@@ -201,13 +205,13 @@ impl AgentPort {
     }
 
     /// The agent's socket has something: it has gone, after it may have answered.
-    fn hang_up(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
+    fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
         let Some(agent) = &mut self.agent else { return };
-        let why = match agent.stream.read(&mut [0]) {
-            Ok(0) => Broken::Gone,
-            Ok(_) => Broken::Sends,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(_) => Broken::Gone,
+        let hung_up = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+        let why = match peek(&agent.stream, &mut [0; HELLO_BYTES + 1]) {
+            Ok(count) if count > HELLO_BYTES => Broken::Sends,
+            _ if events.intersects(hung_up) => Broken::Gone,
+            _ => return,
         };
         if why == Broken::Gone {
             let now = self.clock.now();
@@ -229,7 +233,7 @@ impl AgentPort {
             }
         }) as u64;
         self.payloads.counters.lost += lost;
-        let _ = self.epoll.delete(&agent.stream);
+        self.listener.close(agent.stream, &self.epoll);
         let _ = self.epoll.delete(agent.session.switch_bell.fd());
         let is_broken = why != Broken::Gone;
         if is_broken {
@@ -406,6 +410,8 @@ impl Port for AgentPort {
 
 impl std::ops::Drop for AgentPort {
     fn drop(&mut self) {
+        let agent = self.agent.take();
+        agent.into_iter().for_each(|agent| self.listener.close(agent.stream, &self.epoll));
         let _ = std::fs::remove_file(&self.setup.socket);
     }
 }

@@ -27,6 +27,11 @@ impl Rogue {
     pub fn connect(path: &Path) -> Rogue {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(&handshake::hello("rogue")).unwrap();
+        Rogue::answered(stream)
+    }
+
+    /// One that has said hello.
+    pub fn answered(stream: UnixStream) -> Rogue {
         let Shared { memory, memory_bytes, agent_bell: ear, .. } =
             handshake::parse_answer(&stream).unwrap();
         let memory = Memory::open(memory.as_fd(), memory_bytes).unwrap();

@@ -4,11 +4,17 @@
 use crate::hostile::is_whole_again;
 use crate::rogue::Rogue;
 use crate::support::{LIMIT, Switch, numbered};
+use axon_linux::agent_port::handshake;
 use axon_linux::agent_port::layout::AGENT_SLEEPS;
+use axon_linux::port::Port;
+use axon_wire::Span;
+use nix::sys::socket::{ControlMessage, MsgFlags, sendmsg, setsockopt, sockopt};
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, IoSlice, Write};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Instant;
@@ -102,6 +108,76 @@ fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_its_sw
     });
     assert!(!late.load(Ordering::Relaxed), "the switch has waited for its agent");
     drop(rogue);
-    switch.until(|port| axon_linux::port::Port::carrier(port) == Some(false));
+    switch.until(|port| port.carrier() == Some(false));
     is_whole_again(&mut switch, "it spliced");
+}
+
+/// Sends bytes, and with them a file that takes longer to close than anything may wait here. While
+/// the stream lives that file would be closed at once.
+fn send_slow_file(to: &UnixStream, bytes: &[u8]) -> TcpStream {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (reads, _) = listener.accept().unwrap();
+    let seconds = LIMIT.as_secs() as libc::c_int + 5;
+    setsockopt(&slow, sockopt::Linger, &libc::linger { l_onoff: 1, l_linger: seconds }).unwrap();
+    slow.set_nonblocking(true).unwrap();
+    while slow.write(&[0; 65_536]).is_ok() {}
+    let files = [slow.as_raw_fd()];
+    let with = [ControlMessage::ScmRights(&files)];
+    let none = MsgFlags::empty();
+    sendmsg::<()>(to.as_raw_fd(), &[IoSlice::new(bytes)], &with, none, None).unwrap();
+    reads
+}
+
+/// A switch that waits until such a file is closed does so for longer than `until` allows.
+#[test]
+fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
+    let mut switch = Switch::with(|setup| setup.buffers = 16);
+    let path = switch.setup.socket.clone();
+    let mut kept = Vec::new();
+    // With its hello, and once more when it is attached.
+    let connect = || {
+        let stream = UnixStream::connect(&path).unwrap();
+        let reads = send_slow_file(&stream, &handshake::hello("rogue"));
+        (Rogue::answered(stream), reads)
+    };
+    let (rogue, reads) = switch.attach(connect);
+    kept.push(reads);
+    kept.push(send_slow_file(&rogue.stream, b"x"));
+    drop(rogue);
+    switch.until(|port| port.carrier() == Some(false));
+    // Instead of a hello, with a name that is refused, and without saying anything more.
+    let attached = switch.attach(|| Rogue::connect(&path));
+    for bytes in [&b"x"[..], &handshake::hello("other")] {
+        let stream = UnixStream::connect(&path).unwrap();
+        kept.push(send_slow_file(&stream, bytes));
+        let refused = switch.port.agent_status().counters.refused;
+        switch.until_counted(|counters| counters.refused > refused);
+    }
+    drop(attached);
+    switch.until(|port| port.carrier() == Some(false));
+    is_whole_again(&mut switch, "it sent files");
+}
+
+#[test]
+fn while_too_many_sockets_cannot_be_closed_nobody_is_accepted() {
+    let mut switch = Switch::with(|setup| setup.backoff_max = Span::from_millis(1));
+    let path = switch.setup.socket.clone();
+    let mut kept = Vec::new();
+    let began = Instant::now();
+    while switch.port.agent_status().counters.refused < 32 {
+        assert!(began.elapsed() < LIMIT, "{:?}", switch.port.agent_status());
+        let stream = UnixStream::connect(&path).unwrap();
+        kept.push(send_slow_file(&stream, b"no hello"));
+        let refused = switch.port.agent_status().counters.refused;
+        switch.until_counted(|counters| counters.refused > refused);
+    }
+    let waiting = UnixStream::connect(&path).unwrap();
+    (&waiting).write_all(b"no hello").unwrap();
+    let waits = switch.port.agent_status().counters.waits;
+    let counters = switch.until_counted(|counters| counters.waits > waits + 3);
+    assert_eq!(counters.refused, 32);
+    // With their readers gone all can be closed.
+    drop(kept);
+    switch.until_counted(|counters| counters.refused == 33);
 }
