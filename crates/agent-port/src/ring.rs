@@ -91,9 +91,9 @@ impl Sender {
         self.tail
     }
 
-    /// How many of them the other side had not read yet when [`room`](Sender::room) last looked.
-    pub fn unread(&self) -> u32 {
-        self.tail.wrapping_sub(self.seen)
+    /// How many of them the other side had read when [`room`](Sender::room) last looked.
+    pub fn read(&self) -> u32 {
+        self.seen
     }
 }
 

@@ -101,7 +101,8 @@ impl Session {
     ) -> Option<FrameBuf> {
         let (head_bytes, bytes) = (answer.head_bytes as usize, answer.bytes as usize);
         if head_bytes + bytes > self.layout.buffer_bytes {
-            payloads.refuse(answer.handle);
+            // One that has expired meanwhile is counted as such, once.
+            payloads.counters.answers_refused += 1;
             let _ = payloads.cache.release(answer.handle).map(|frame| self.recycle(pool, frame));
             return None;
         }

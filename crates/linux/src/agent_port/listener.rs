@@ -51,6 +51,7 @@ pub(super) struct Listener {
     closer: Closer,
     /// Ends a wait.
     timer: TimerFd,
+    is_waiting: bool,
     /// How often the port has left its socket alone.
     pub(super) waits: u64,
 }
@@ -68,7 +69,16 @@ impl Listener {
         epoll.add(&timer, event(token::BACKOFF))?;
         let backoff = Backoff::new(setup.backoff_max);
         let (closer, uid) = (Closer::default(), setup.uid);
-        Ok(Listener { listener, hello: None, uid, backoff, closer, timer, waits: 0 })
+        Ok(Listener {
+            listener,
+            hello: None,
+            uid,
+            backoff,
+            closer,
+            timer,
+            is_waiting: false,
+            waits: 0,
+        })
     }
 
     /// Takes one connection; a newer one takes the place of one that says nothing.
@@ -116,15 +126,28 @@ impl Listener {
             return;
         }
         self.waits += 1;
+        self.is_waiting = true;
         let _ = epoll.delete(&self.listener);
+        self.defer(epoll);
+    }
+
+    /// Leaves who says hello alone.
+    pub(super) fn defer(&self, epoll: &Epoll) {
         let _ = self.hello.as_ref().map(|hello| epoll.delete(hello));
+    }
+
+    /// Whoever was left alone is heard again, unless the socket is left alone.
+    pub(super) fn resume_deferred(&self, epoll: &Epoll) {
+        let hello = self.hello.as_ref().filter(|_| !self.is_waiting);
+        let _ = hello.map(|hello| epoll.add(hello, event(token::HELLO)));
     }
 
     /// A wait is over.
     pub(super) fn resume(&mut self, epoll: &Epoll) {
         let _ = self.timer.wait();
+        self.is_waiting = false;
         let _ = epoll.add(&self.listener, event(token::LISTENER));
-        let _ = self.hello.as_ref().map(|hello| epoll.add(hello, event(token::HELLO)));
+        self.resume_deferred(epoll);
     }
 
     /// Who has said hello, if somebody has.

@@ -15,6 +15,7 @@ mod carry;
 mod closer;
 mod counters;
 mod listener;
+mod looks;
 pub mod measure;
 mod port;
 mod session;

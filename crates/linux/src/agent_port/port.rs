@@ -12,6 +12,7 @@ use super::counters::{AgentCounters, AgentStatus};
 use super::handshake::{self, HELLO_BYTES};
 use super::layout::Layout;
 use super::listener::{Listener, peek, timer, token, wake_after};
+use super::looks::Looks;
 use super::session::{Payloads, Session, Taken};
 use super::setup::AgentPortSetup;
 use crate::clock::Clock;
@@ -64,6 +65,8 @@ pub struct AgentPort {
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
+    /// An agent was detached since frames were last received: first the node is to see that.
+    was_detached: bool,
     /// When to look at all else than the ring.
     look_at: Time,
     notes: NoteLog,
@@ -99,6 +102,7 @@ impl AgentPort {
             sleeps: false,
             paused: PrioritySet::EMPTY,
             counters: PortCounters::default(),
+            was_detached: false,
             look_at: Time::ZERO,
             notes: NoteLog::default(),
             rest: Vec::new(),
@@ -110,8 +114,9 @@ impl AgentPort {
         &self.layout
     }
 
-    /// Looks at everything that is not a ring: a few events at most.
-    fn events(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<()> {
+    /// Looks at everything that is not a ring: a few events at most. An agent is attached only if
+    /// that may be.
+    fn events(&mut self, may_greet: bool, pool: &mut Pool) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 8];
         let count = match self.epoll.wait(&mut events, EpollTimeout::ZERO) {
             Ok(count) => count,
@@ -121,14 +126,18 @@ impl AgentPort {
         let has = |wanted| events[..count].iter().any(|event| event.data() == wanted);
         self.notes.round(self.clock.now(), &self.name);
         if has(token::TIMER) {
-            self.expire(pool, out);
+            self.expire(pool);
         }
-        // One that goes may have answered before.
         if let Some(event) = events[..count].iter().find(|event| event.data() == token::AGENT) {
-            self.hang_up(event.events(), pool, out);
+            self.hang_up(event.events(), pool);
         }
-        if has(token::HELLO) {
-            self.greet();
+        match &self.agent {
+            // The next one waits for the end of this one.
+            Some(agent) if has(token::HELLO) && agent.session.is_gone() => {
+                self.listener.defer(&self.epoll);
+            }
+            _ if has(token::HELLO) && may_greet && !self.was_detached => self.greet(),
+            _ => {}
         }
         if has(token::LISTENER) {
             self.listener.accept(self.clock.now(), &self.epoll);
@@ -204,8 +213,9 @@ impl AgentPort {
         Ok(session)
     }
 
-    /// The agent's socket has something: it has gone, after it may have answered.
-    fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
+    /// The agent's socket has something: it has gone. What it has answered before is carried out
+    /// first, in the rounds to come.
+    fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool) {
         let Some(agent) = &mut self.agent else { return };
         let hung_up = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
         let why = match peek(&agent.stream, &mut [0; HELLO_BYTES + 1]) {
@@ -213,12 +223,8 @@ impl AgentPort {
             _ if events.intersects(hung_up) => Broken::Gone,
             _ => return,
         };
-        if why == Broken::Gone {
-            let now = self.clock.now();
-            let taken = agent.session.last_answers(now, &mut self.payloads, (pool, out));
-            if let Err(broken) = taken {
-                return self.detach(broken, pool);
-            }
+        if why == Broken::Gone && !agent.session.is_silent() {
+            return agent.session.end();
         }
         self.detach(why, pool);
     }
@@ -226,6 +232,8 @@ impl AgentPort {
     /// Ends the attachment: the agent's packets are lost and their buffers come back.
     fn detach(&mut self, why: Broken, pool: &mut Pool) {
         let Some(agent) = self.agent.take() else { return };
+        self.was_detached = true;
+        self.listener.resume_deferred(&self.epoll);
         let stays = self.layout.stays;
         let lost = self.payloads.cache.reset(|frame| {
             if stays {
@@ -252,30 +260,30 @@ impl AgentPort {
     }
 
     /// Takes back what the agent has held for too long.
-    fn expire(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
+    fn expire(&mut self, pool: &mut Pool) {
         let _ = self.timer.wait();
         self.timer_is_set = false;
         let now = self.clock.now();
         // While the port is paused its agent waits for the switch.
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
+            && !agent.session.is_gone()
+            && let Err(broken) = agent.session.expire(now, &mut self.payloads, pool)
         {
-            let answers = agent.session.answers(now, BURST, &mut self.payloads, (pool, out));
-            let expired = answers.and_then(|_| agent.session.expire(now, &mut self.payloads, pool));
-            if let Err(broken) = expired {
-                self.detach(broken, pool);
-            }
+            self.detach(broken, pool);
         }
         self.set_timer();
     }
 
-    /// Wakes this port when the oldest packet has been held for too long.
+    /// Wakes this port when the oldest packet has been held for too long, and before that to look
+    /// at what the agent has read.
     fn set_timer(&mut self) {
         if self.timer_is_set {
             return;
         }
-        let Some(expiry) = self.payloads.cache.next_expiry() else { return };
-        let wait = expiry.since(self.clock.now()).max(TIMER_MIN);
+        let cache = &self.payloads.cache;
+        let Some((expiry, hold_max)) = cache.next_expiry().zip(cache.hold_max()) else { return };
+        let wait = expiry.since(self.clock.now()).min(Looks::pause(hold_max)).max(TIMER_MIN);
         self.timer_is_set = wake_after(&self.timer, wait);
     }
 
@@ -285,7 +293,7 @@ impl AgentPort {
             self.paused = pauses::after(self.paused, frame.bytes()).unwrap_or(self.paused);
             return Ok(Some(frame));
         }
-        let Some(agent) = &mut self.agent else {
+        let Some(agent) = self.agent.as_mut().filter(|agent| !agent.session.is_gone()) else {
             self.counters.tx_refused += 1;
             return Ok(Some(frame));
         };
@@ -325,11 +333,15 @@ impl Port for AgentPort {
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
         let (before, now) = (out.len(), self.clock.now());
         let (mut taken, mut broken) = (Taken::default(), None);
+        let may_greet = !std::mem::take(&mut self.was_detached);
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
         {
             match agent.session.answers(now, BURST, &mut self.payloads, (pool, out)) {
-                Ok(answers) => taken = answers,
+                Ok(answers) => {
+                    taken = answers;
+                    broken = (agent.session.is_gone() && !taken.more).then_some(Broken::Gone);
+                }
                 Err(error) => broken = Some(error),
             }
         }
@@ -343,13 +355,14 @@ impl Port for AgentPort {
                 agent.session.awake();
             }
             self.sleeps = false;
-            self.events(pool, out)?;
+            self.events(may_greet, pool)?;
         }
         let frames = &out[before..];
         self.counters.rx_frames += frames.len() as u64;
         self.counters.rx_bytes +=
             frames.iter().map(|frame| frame.bytes().len() as u64).sum::<u64>();
-        Ok(taken.more)
+        let is_ending = self.agent.as_ref().is_some_and(|agent| agent.session.is_gone());
+        Ok(taken.more || is_ending && self.paused.is_empty())
     }
 
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
@@ -365,7 +378,7 @@ impl Port for AgentPort {
         std::mem::swap(&mut rest, frames);
         self.rest = rest;
         if let Some(broken) = broken {
-            // Its frames go where those of the caller go.
+            // The memory of what it held goes back to the system: the pool is elsewhere.
             let mut pool = Pool::default();
             self.detach(broken, &mut pool);
         }
@@ -384,6 +397,7 @@ impl Port for AgentPort {
 
     fn room(&self) -> usize {
         match (&self.agent, self.setup.when_full) {
+            (Some(agent), WhenFull::Wait) if agent.session.is_gone() => 0,
             (Some(agent), WhenFull::Wait) => agent.session.room(&self.payloads),
             _ => usize::MAX,
         }
