@@ -9,7 +9,7 @@ use crate::layout::{
     Layout, QUEUES, QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
 use crate::memory::Memory;
-use crate::ring::{BadCursor, Bell, Receiver, Sender};
+use crate::ring::{BadCursor, Bell, BellKind, Receiver, Sender};
 use axon_agents::node::HEAD_ROOM_BYTES;
 use axon_agents::{Full, Outbox, Packet};
 use axon_cache::Handle;
@@ -91,6 +91,8 @@ pub struct Client {
     to_fetch: VecDeque<Descriptor>,
     /// Parts of payloads that need not be fetched.
     here: VecDeque<Fetched>,
+    /// Answers to packets that the agent does not hold, since the ring was last seen empty.
+    unheld: usize,
     /// The switch has done what it never does.
     broken: bool,
 }
@@ -127,13 +129,14 @@ impl Client {
         Ok(Client {
             from_switch: Receiver::new(to, TO_AGENT_TAIL, TO_AGENT_HEAD, slots),
             to_switch: Sender::new(from, FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
-            agent_bell: Bell::of(agent_bell, AGENT_SLEEPS),
-            switch_bell: Bell::of(switch_bell, SWITCH_SLEEPS),
+            agent_bell: Bell::of(agent_bell, BellKind::Socket, AGENT_SLEEPS),
+            switch_bell: Bell::of(switch_bell, BellKind::Event, SWITCH_SLEEPS),
             stream,
             held: vec![NONE; layout.payloads],
             free_buffers: (0..layout.buffers as u32).rev().collect(),
             to_fetch: VecDeque::new(),
             here: VecDeque::new(),
+            unheld: 0,
             broken: false,
             memory,
             memory_fd,
@@ -196,6 +199,8 @@ impl Client {
             let Some(words) = words.filter(|_| !self.broken) else {
                 return if self.broken { Err(protocol("a full ring")) } else { Ok(None) };
             };
+            // The switch sees that it is read, however long the agent takes for the batch.
+            self.from_switch.publish(&self.memory);
             let Ok(descriptor) = Descriptor::from_words(words) else {
                 return Err(protocol("an unknown descriptor"));
             };
@@ -206,6 +211,11 @@ impl Client {
                     if (buffer as usize) < self.layout.buffers
                         && bytes as usize <= self.layout.buffer_bytes =>
                 {
+                    if self.held(handle).is_none() {
+                        // The agent has decided on it since it asked.
+                        self.free_buffer(buffer);
+                        continue;
+                    }
                     let at = self.layout.buffer_at(buffer as usize);
                     let (offset, bytes) = (offset as usize, bytes as usize);
                     let buffer = Some(buffer);
@@ -231,7 +241,7 @@ impl Client {
     /// held it for too long: its chunk goes back.
     fn hold(&mut self, descriptor: &Descriptor) -> io::Result<Packet> {
         let Descriptor { handle, chunk, offset, head_bytes: copied, bytes, .. } = *descriptor;
-        let index = number(handle);
+        let index = handle.number();
         let Some(place) = self.held.get_mut(index).filter(|_| {
             let Layout { chunks, chunk_bytes, buffer_bytes, stays, .. } = self.layout;
             (chunk as usize) < chunks
@@ -246,22 +256,28 @@ impl Client {
         let held = Held { handle, chunk, offset, head_bytes, payload_bytes, frame_bytes: bytes };
         let old = std::mem::replace(place, held);
         if old.handle != Handle::NONE {
+            self.forget_fetches(old.handle);
             self.push(Descriptor { chunk: old.chunk, ..Descriptor::new(Kind::Drop, old.handle) });
         }
         Ok(Packet { handle, head_bytes: head_bytes as usize, frame_bytes: bytes as usize })
     }
 
     fn held(&self, handle: Handle) -> Option<Held> {
-        self.held.get(number(handle)).copied().filter(|held| held.handle == handle)
+        self.held.get(handle.number()).copied().filter(|held| held.handle == handle)
     }
 
     /// Takes a packet out of the held ones.
     fn take(&mut self, handle: Handle) -> Option<Held> {
-        let place = self.held.get_mut(number(handle)).filter(|held| held.handle == handle)?;
+        let place = self.held.get_mut(handle.number()).filter(|held| held.handle == handle)?;
         let taken = std::mem::replace(place, NONE);
-        // What was asked for lies in a chunk that goes back.
-        self.here.retain(|fetched| fetched.handle != handle);
+        self.forget_fetches(handle);
         Some(taken)
+    }
+
+    /// Gives up what was asked for of a packet whose chunk goes back.
+    fn forget_fetches(&mut self, handle: Handle) {
+        self.here.retain(|fetched| fetched.handle != handle);
+        self.to_fetch.retain(|fetch| fetch.handle != handle);
     }
 
     /// Uses a buffer again: for what waits to be fetched, or it is free.
@@ -272,28 +288,45 @@ impl Client {
         }
     }
 
+    /// Tells the switch, which counts it, that the agent has answered a packet which it does not
+    /// hold. That takes none of the room for other answers: what is too much is left out.
+    fn push_unheld(&mut self, handle: Handle) {
+        let Layout { ring_slots, chunks, buffers, .. } = self.layout;
+        match self.to_switch.room(&self.memory) {
+            Ok(room) if room as usize == ring_slots => self.unheld = 0,
+            Ok(_) => {}
+            Err(_) => self.broken = true,
+        }
+        if self.unheld < ring_slots - (chunks + buffers) {
+            self.unheld += 1;
+            self.push(Descriptor::new(Kind::Drop, handle));
+        }
+    }
+
     fn push(&mut self, descriptor: Descriptor) {
         // There is room for one answer to everything that the switch has given.
         self.broken |= !matches!(self.to_switch.push(&self.memory, &descriptor), Ok(true));
     }
 
-    /// An answer to a packet with its head as it is now.
-    fn answer(&mut self, kind: Kind, handle: Handle) -> Descriptor {
-        let mut answer = Descriptor::new(kind, handle);
-        // The switch refuses and counts a handle of no held packet.
-        if let Some(held) = self.take(handle) {
-            (answer.chunk, answer.offset) = (held.chunk, held.offset);
-            answer.head_bytes = held.head_bytes + held.payload_bytes;
-        }
-        answer
+    /// An answer to a packet with its head as it is now; `None` if it is not held.
+    fn answer(&mut self, kind: Kind, handle: Handle) -> Option<Descriptor> {
+        let Some(held) = self.take(handle) else {
+            self.push_unheld(handle);
+            return None;
+        };
+        Some(Descriptor {
+            chunk: held.chunk,
+            offset: held.offset,
+            head_bytes: held.head_bytes + held.payload_bytes,
+            ..Descriptor::new(kind, handle)
+        })
     }
 
-    /// Shows the switch all answers so far, and that what was read is read.
+    /// Shows the switch all answers so far.
     pub fn flush(&mut self) {
         while let Some(buffer) = self.free_buffers.pop_if(|_| !self.to_fetch.is_empty()) {
             self.free_buffer(buffer);
         }
-        self.from_switch.publish(&self.memory);
         self.to_switch.publish(&self.memory);
         self.switch_bell.ring(&self.memory);
     }
@@ -329,12 +362,6 @@ impl Client {
     }
 }
 
-/// The number of a payload buffer: the low 16 bits of a handle.
-#[inline]
-fn number(handle: Handle) -> usize {
-    handle.raw() as usize & 0xffff
-}
-
 fn protocol(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("the switch has broken the protocol: {what}"))
 }
@@ -360,26 +387,26 @@ impl Outbox for Client {
             return false;
         }
         let offset = held.offset as usize + held.head_bytes as usize - bytes;
-        if let Some(place) = self.held.get_mut(number(handle)) {
+        if let Some(place) = self.held.get_mut(handle.number()) {
             (place.offset, place.head_bytes) = (offset as u32, bytes as u32);
         }
         true
     }
 
     fn forward(&mut self, handle: Handle) {
-        let answer = self.answer(Kind::Forward, handle);
-        self.push(answer);
+        if let Some(answer) = self.answer(Kind::Forward, handle) {
+            self.push(answer);
+        }
     }
 
     fn drop(&mut self, handle: Handle) {
-        let answer = self.answer(Kind::Drop, handle);
-        self.push(answer);
+        if let Some(answer) = self.answer(Kind::Drop, handle) {
+            self.push(answer);
+        }
     }
 
     fn fetch(&mut self, handle: Handle, offset: usize, bytes: usize) {
-        let Some(held) = self.held(handle) else {
-            return self.push(Descriptor::new(Kind::Drop, handle));
-        };
+        let Some(held) = self.held(handle) else { return self.push_unheld(handle) };
         let end = offset.saturating_add(bytes).min(held.frame_bytes as usize);
         let offset = offset.min(end);
         let bytes = end - offset;
@@ -402,7 +429,7 @@ impl Outbox for Client {
 
     fn replace(&mut self, handle: Handle, payload: &[u8]) -> Result<(), Full> {
         let Some(held) = self.held(handle) else {
-            self.push(Descriptor::new(Kind::Drop, handle));
+            self.push_unheld(handle);
             return Ok(());
         };
         if held.head_bytes as usize + payload.len() > self.layout.buffer_bytes {
@@ -411,9 +438,10 @@ impl Outbox for Client {
         let buffer = self.free_buffers.pop().ok_or(Full)?;
         let at = self.layout.buffer_at(buffer as usize);
         self.memory.write(at, payload);
-        let answer = self.answer(Kind::Replace, handle);
-        let (head_bytes, bytes) = (held.head_bytes, payload.len() as u32);
-        self.push(Descriptor { head_bytes, buffer, bytes, ..answer });
+        if let Some(answer) = self.answer(Kind::Replace, handle) {
+            let (head_bytes, bytes) = (held.head_bytes, payload.len() as u32);
+            self.push(Descriptor { head_bytes, buffer, bytes, ..answer });
+        }
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 //! hello   64 bytes:  magic 8, version 4, length of the name 4, name 48
 //! answer  256 bytes: magic 8, status 4 (0: attached), version of the switch 4, memory bytes 8,
 //!                    length of the text 4, zero 4, text 224: why not
-//!                    with it: memfd, pipe that wakes the agent, eventfd that wakes the switch
+//!                    with it: memfd, socket that wakes the agent, eventfd that wakes the switch
 //! ```
 //!
 //! Numbers are little-endian. The start of both messages is the same in every version.
@@ -106,7 +106,7 @@ fn send(stream: &UnixStream, bytes: &[u8], with: &[ControlMessage<'_>]) -> io::R
     Ok(())
 }
 
-/// What an agent gets: the length of the memory, the memory, the pipe that wakes it, the
+/// What an agent gets: the length of the memory, the memory, the socket that wakes it, the
 /// eventfd that wakes the switch.
 pub struct Shared {
     /// Bytes of the memory.
@@ -160,6 +160,10 @@ mod tests {
         other[8] = 9;
         let why = parse_hello(&other).unwrap_err();
         assert!(why.starts_with("agent \"ab\" is made for version 9"), "{why}");
+        // It reads a pipe, which sockets are not.
+        other[8] = 1;
+        let why = parse_hello(&other).unwrap_err();
+        assert!(why.contains("version 1 of the shared memory and this switch has version 2"));
         assert!(parse_hello(b"GET / HTTP/1.1\r\n").is_err());
         assert!(parse_hello(&[0; HELLO_BYTES]).is_err());
     }

@@ -26,7 +26,9 @@ use axon_cache::Handle;
 
 /// The first eight bytes of the memory and of both messages of the handshake.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"AXONAGNT");
-/// The version of this layout and of its descriptors. Both sides must have the same.
+/// The version of this layout, of its descriptors, and of what comes with the answer of the
+/// [handshake](crate::handshake). Both sides must have the same. In version 1 an agent was woken by
+/// a pipe.
 pub const VERSION: u32 = 2;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 4096;
@@ -321,9 +323,9 @@ mod tests {
             assert!(Layout::parse(&damaged, layout.memory_bytes()).is_err(), "byte {at}");
         }
         let mut newer = header;
-        newer[8] = 2;
+        newer[8] = 3;
         let error = Layout::parse(&newer, layout.memory_bytes()).unwrap_err();
-        assert_eq!(error, "memory of version 2, expected version 1");
+        assert_eq!(error, "memory of version 3, expected version 2");
     }
 
     #[test]

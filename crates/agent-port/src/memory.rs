@@ -38,11 +38,13 @@ impl Memory {
         nix::unistd::ftruncate(&fd, bytes as i64)?;
         let seals = SealFlag::F_SEAL_SHRINK | SealFlag::F_SEAL_GROW | SealFlag::F_SEAL_SEAL;
         fcntl(&fd, FcntlArg::F_ADD_SEALS(seals))?;
-        let memory = Memory::map(fd.as_fd(), bytes)?;
+        // Pages are found as they are used, most of them by the agent when it opens the memory: a
+        // switch has no time to find them all at once.
+        let memory = Memory::map(fd.as_fd(), bytes, 0)?;
         Ok((fd, memory))
     }
 
-    /// Maps the memory that the other side has made.
+    /// Maps the memory that the other side has made, and finds its pages.
     ///
     /// # Errors
     /// It can still change its length, or has another one than `bytes`; or as
@@ -54,12 +56,12 @@ impl Memory {
             let why = format!("memory of {length} bytes, expected {bytes} bytes sealed");
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
-        Memory::map(fd, bytes)
+        Memory::map(fd, bytes, libc::MAP_POPULATE)
     }
 
-    fn map(fd: BorrowedFd<'_>, bytes: usize) -> io::Result<Memory> {
+    fn map(fd: BorrowedFd<'_>, bytes: usize, flags: libc::c_int) -> io::Result<Memory> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        let flags = libc::MAP_SHARED | flags;
         // SAFETY: a new mapping at an address of the kernel's choice; it aliases nothing here.
         let base = unsafe {
             libc::mmap(std::ptr::null_mut(), bytes, protection, flags, fd.as_raw_fd(), 0)
@@ -142,6 +144,17 @@ mod tests {
     use super::*;
     use nix::fcntl::{FallocateFlags, fallocate};
     use std::sync::atomic::Ordering;
+
+    #[test]
+    fn the_pages_of_a_memory_are_found_by_the_side_that_opens_it() {
+        let bytes = 64 << 20;
+        let (fd, switch) = Memory::create(bytes).unwrap();
+        let pages_bytes = || nix::sys::stat::fstat(&fd).unwrap().st_blocks as usize * 512;
+        switch.write(0, b"head");
+        assert!(pages_bytes() < bytes / 8, "{} bytes", pages_bytes());
+        let _agent = Memory::open(fd.as_fd(), bytes).unwrap();
+        assert!(pages_bytes() >= bytes, "{} bytes", pages_bytes());
+    }
 
     #[test]
     fn both_sides_see_what_either_has_written() {

@@ -12,16 +12,22 @@
 //! nobody a system call.
 //!
 //! The agent rings by an eventfd, which the switch waits for by edges and never reads. The switch
-//! rings by a pipe of which the agent has the reading end only: whether a write waits is up to
-//! whoever has the same open file, so with an eventfd an agent could make the switch wait for ever.
+//! rings by one end of a pair of stream sockets, of which the agent has the other. A write to an
+//! eventfd waits if whoever has the same open file says so. One to a pipe waits, in spite of
+//! `O_NONBLOCK`, for the lock of the pipe, which a reader holds in `splice(2)` for as long as what
+//! it splices to is full. So by either an agent could stop its switch for ever. The sender of a
+//! stream socket takes no lock with which a reader sleeps, and the end of the switch takes nothing
+//! from the agent: what an agent sends to a switch may hold files whose closing takes long.
 
 use crate::layout::{DESCRIPTOR_BYTES, Descriptor};
 use crate::memory::Memory;
-use nix::fcntl::OFlag;
 use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, Shutdown, SockFlag, SockType, recv, send, shutdown, socketpair,
+};
 use nix::unistd;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{Ordering, fence};
 
 /// A cursor of the other side that cannot be: how many descriptors would be in the ring.
@@ -85,9 +91,9 @@ impl Sender {
         self.tail
     }
 
-    /// How many of them the other side had not read yet when [`room`](Sender::room) last looked.
-    pub fn unread(&self) -> u32 {
-        self.tail.wrapping_sub(self.seen)
+    /// How many of them the other side had read when [`room`](Sender::room) last looked.
+    pub fn read(&self) -> u32 {
+        self.seen
     }
 }
 
@@ -144,10 +150,20 @@ impl Receiver {
     }
 }
 
-/// One way of waking: a flag in the memory, and an eventfd or one end of a pipe.
+/// One way of waking: a flag in the memory, and a file that can be waited for.
 pub struct Bell {
-    event: OwnedFd,
+    file: OwnedFd,
+    kind: BellKind,
     flag: usize,
+}
+
+/// What the file of a bell is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BellKind {
+    /// An eventfd, which both sides share.
+    Event,
+    /// One end of a pair of stream sockets.
+    Socket,
 }
 
 impl Bell {
@@ -157,21 +173,25 @@ impl Bell {
     /// What the kernel answers: EMFILE.
     pub fn new(flag: usize) -> io::Result<Bell> {
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
-        Ok(Bell { event: EventFd::from_flags(flags)?.into(), flag })
+        let file = EventFd::from_flags(flags)?.into();
+        Ok(Bell { file, kind: BellKind::Event, flag })
     }
 
     /// One that nobody can keep from returning when it rings; and what the other side gets.
     ///
     /// # Errors
     /// What the kernel answers: EMFILE.
-    pub fn by_pipe(flag: usize) -> io::Result<(Bell, OwnedFd)> {
-        let (read, write) = unistd::pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
-        Ok((Bell { event: write, flag }, read))
+    pub fn by_sockets(flag: usize) -> io::Result<(Bell, OwnedFd)> {
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let (own, other) = socketpair(AddressFamily::Unix, SockType::Stream, None, flags)?;
+        // From now on nothing can be sent to this end.
+        shutdown(own.as_raw_fd(), Shutdown::Read)?;
+        Ok((Bell { file: own, kind: BellKind::Socket, flag }, other))
     }
 
     /// The same with what the other side has made.
-    pub fn of(event: OwnedFd, flag: usize) -> Bell {
-        Bell { event, flag }
+    pub fn of(file: OwnedFd, kind: BellKind, flag: usize) -> Bell {
+        Bell { file, kind, flag }
     }
 
     /// Wakes the other side if it sleeps; to be called after publishing.
@@ -181,8 +201,15 @@ impl Bell {
         let flag = memory.word(self.flag);
         if flag.load(Ordering::Relaxed) != 0 {
             flag.store(0, Ordering::Relaxed);
-            // A counter at its end, or a full pipe, is readable, too.
-            let _ = unistd::write(&self.event, &1u64.to_ne_bytes());
+            let one = 1u64.to_ne_bytes();
+            // A counter at its end, or a full socket, is readable, too.
+            let _ = match self.kind {
+                BellKind::Event => unistd::write(&self.file, &one),
+                BellKind::Socket => {
+                    let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+                    send(self.file.as_raw_fd(), &one, flags)
+                }
+            };
         }
     }
 
@@ -205,15 +232,19 @@ impl Bell {
         while self.take().is_ok_and(|count| count > 0) {}
     }
 
-    /// How often an eventfd was rung since the last time; 1 for each time of a pipe.
+    /// How often it was rung since the last time; by sockets 1 for each time. 0 at their end.
     fn take(&self) -> nix::Result<u64> {
         let mut count = [0; 8];
-        unistd::read(&self.event, &mut count).map(|_| u64::from_ne_bytes(count))
+        match self.kind {
+            BellKind::Event => unistd::read(&self.file, &mut count),
+            BellKind::Socket => recv(self.file.as_raw_fd(), &mut count, MsgFlags::MSG_DONTWAIT),
+        }
+        .map(|_| u64::from_ne_bytes(count))
     }
 
     /// What to wait for.
     pub fn fd(&self) -> BorrowedFd<'_> {
-        self.event.as_fd()
+        self.file.as_fd()
     }
 }
 
@@ -222,6 +253,7 @@ mod tests {
     use super::*;
     use crate::layout::{Kind, Layout, TO_AGENT_HEAD, TO_AGENT_TAIL};
     use axon_cache::Handle;
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
     fn ends() -> (Memory, Memory, Sender, Receiver) {
         let layout = Layout::new((1, 1), 0, 64, true);
@@ -289,17 +321,35 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_cannot_make_the_switch_wait_when_it_rings() {
+    fn an_agent_that_does_not_listen_cannot_make_the_switch_wait_when_it_rings() {
         let (switch, agent, ..) = ends();
-        let (bell, ear) = Bell::by_pipe(crate::layout::AGENT_SLEEPS).unwrap();
+        let (bell, ear) = Bell::by_sockets(crate::layout::AGENT_SLEEPS).unwrap();
         // All that an agent has is the other open file.
-        nix::fcntl::fcntl(&ear, nix::fcntl::FcntlArg::F_SETFL(OFlag::empty())).unwrap();
-        let ear = Bell::of(ear, crate::layout::AGENT_SLEEPS);
-        // More than a pipe holds.
-        for _ in 0..10_000 {
-            ear.sleep(&agent);
-            bell.ring(&switch);
-        }
+        fcntl(&ear, FcntlArg::F_SETFL(OFlag::empty())).unwrap();
+        let ear = Bell::of(ear, BellKind::Socket, crate::layout::AGENT_SLEEPS);
+        let ring = |times| {
+            for _ in 0..times {
+                ear.sleep(&agent);
+                bell.ring(&switch);
+            }
+        };
+        // More than a socket holds.
+        ring(10_000);
         assert_eq!(ear.take(), Ok(1));
+        ear.clear();
+        assert!(ear.take().is_err(), "nothing is left");
+        ring(1);
+        assert_eq!(ear.take(), Ok(1), "what was full rings again");
+        drop(ear);
+        bell.sleep(&agent);
+        // Nobody is there to hear it, which ends no process (SIGPIPE).
+        bell.ring(&switch);
+    }
+
+    #[test]
+    fn an_agent_can_send_its_switch_nothing_by_what_it_is_woken_with() {
+        let (_bell, ear) = Bell::by_sockets(crate::layout::AGENT_SLEEPS).unwrap();
+        let sent = send(ear.as_raw_fd(), b"x", MsgFlags::MSG_NOSIGNAL);
+        assert_eq!(sent, Err(nix::errno::Errno::EPIPE));
     }
 }

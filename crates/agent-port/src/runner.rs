@@ -7,10 +7,15 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Events that are handled before the switch sees the answers.
+/// Events that are handled before the switch sees the answers, at most.
 const BATCH: usize = 64;
+/// A batch that takes longer is followed by a shorter one: packets that the switch has seen no
+/// answer to are held.
+const BATCH_SPAN: Span = Span::from_millis(1);
 /// The longest sleep, after which the runner looks at whether it is to end.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// How often a runner that does not sleep looks at whether its switch has gone.
+const LOOK: Span = Span::from_millis(100);
 
 /// How an agent is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +44,29 @@ pub fn run(
 ) -> io::Result<()> {
     let start = Instant::now();
     let clock = || Time::from_nanos(start.elapsed().as_nanos() as u64);
-    let mut busy_at = clock();
+    let (mut busy_at, mut looked_at) = (clock(), clock());
     let mut part = Vec::new();
+    let (mut batch_max, mut batch_began) = (1, None);
     while !stop.load(Ordering::Relaxed) {
         let now = clock();
-        let mut count = batch(client, agent, now, &mut part)?;
-        if agent.deadline().is_some_and(|deadline| deadline <= now) {
-            agent.handle(now, Event::Timeout, client);
-            count += 1;
+        if let Some(began) = batch_began.take() {
+            batch_max = next_batch(batch_max, now.since(began));
         }
-        if count > 0 {
+        let count = batch(client, agent, (now, batch_max), &mut part)?;
+        batch_began = (count > 0).then_some(now);
+        let is_due = agent.deadline().is_some_and(|deadline| deadline <= now);
+        if is_due {
+            agent.handle(now, Event::Timeout, client);
+        }
+        if count > 0 || is_due {
             client.flush();
+        }
+        if now.since(looked_at) >= LOOK {
+            client.wait(Duration::ZERO)?;
+            looked_at = now;
+        }
+        // Deadlines alone do not keep it awake.
+        if count > 0 {
             busy_at = now;
         } else if now.since(busy_at) < options.spin {
             std::hint::spin_loop();
@@ -64,15 +81,20 @@ pub fn run(
     Ok(())
 }
 
-/// Handles what the switch has for the agent, up to a batch of it; returns how much.
+/// How many events to handle after a batch of up to `before` that has taken so long.
+fn next_batch(before: usize, took: Span) -> usize {
+    if took > BATCH_SPAN { (before / 2).max(1) } else { (2 * before).min(BATCH) }
+}
+
+/// Handles what the switch has for the agent, up to so many events; returns how many.
 fn batch(
     client: &mut Client,
     agent: &mut dyn Agent,
-    now: Time,
+    (now, batch_max): (Time, usize),
     part: &mut Vec<u8>,
 ) -> io::Result<usize> {
     let mut count = 0;
-    while count < BATCH
+    while count < batch_max
         && let Some(given) = client.next_given()?
     {
         match given {

@@ -5,6 +5,7 @@
 //! Whole frames come here: the CPU port of that switch keeps no payloads.
 
 use crate::agent::{Agent, Counters, Event, Full, Outbox, Packet};
+use crate::node::HEAD_ROOM_BYTES;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::format;
 use alloc::string::String;
@@ -15,9 +16,6 @@ use axon_wire::{PortNo, Span, Time};
 
 /// Packets that wait for the agent, at most.
 const PACKETS_MAX: usize = 4096;
-/// By how many bytes a head may grow.
-const ROOM: usize = 96;
-
 /// A whole frame, with room before it.
 #[derive(Debug)]
 struct Held {
@@ -103,11 +101,11 @@ impl<A: Agent + Send> Program for CpuPort<A> {
             self.dropped += 1;
             return;
         }
-        let mut store = alloc::vec![0; ROOM];
+        let mut store = alloc::vec![0; HEAD_ROOM_BYTES];
         store.extend_from_slice(received.frame);
         let handle = Handle::from_raw(self.next);
         self.next += 1;
-        let held = Held { store, start: ROOM, received: received.frame.len() };
+        let held = Held { store, start: HEAD_ROOM_BYTES, received: received.frame.len() };
         self.held.insert(handle, held);
         self.waiting.push_back((now + self.delay, handle));
         self.act(now, control);
@@ -162,7 +160,7 @@ impl Outbox for Session<'_> {
 
     fn fetch(&mut self, handle: Handle, offset: usize, bytes: usize) {
         let Some(held) = self.held.get(&handle) else { return };
-        let frame = &held.store[ROOM..];
+        let frame = &held.store[HEAD_ROOM_BYTES..];
         let end = offset.saturating_add(bytes).min(frame.len());
         self.fetched.push((handle, offset, frame[offset.min(end)..end].to_vec()));
     }

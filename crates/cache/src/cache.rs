@@ -109,13 +109,32 @@ impl<P: Frame> PayloadCache<P> {
     /// none: the oldest one of those that came in, then the oldest one of the send segment. A held
     /// payload with a pending transfer has to wait for that, and those held for less long with it.
     pub fn expire(&mut self, now: Time) -> Option<(Handle, P)> {
-        let due = |side: &Side| self.expiry(*side).filter(|&(_, expiry)| expiry <= now);
-        let side = [Side::Receive, Side::Send].into_iter().find(|side| due(side).is_some())?;
-        let (at, _) = self.expiry(side)?;
-        let handle = self.handle(side, at);
+        let handle = self.due(now)?;
+        let (side, at) = self.locate(handle).ok()?;
         let payload = self.segment_mut(side).change(at, |buffer| buffer.clear())?;
         self.counters.expired += 1;
         Some((handle, payload))
+    }
+
+    /// What [`expire`](PayloadCache::expire) would take at `now`.
+    pub fn due(&self, now: Time) -> Option<Handle> {
+        let due = |side: &Side| self.expiry(*side).filter(|&(_, expiry)| expiry <= now);
+        let side = [Side::Receive, Side::Send].into_iter().find(|side| due(side).is_some())?;
+        self.expiry(side).map(|(at, _)| self.handle(side, at))
+    }
+
+    /// Lets the agent hold a payload as if it had got that at `since`. It is taken after all those
+    /// that are held now, or when these have been decided on. Says whether the agent holds it.
+    pub fn renew(&mut self, since: Time, handle: Handle) -> bool {
+        match self.locate(handle) {
+            Ok((side, at)) => self.segment_mut(side).renew(at, since),
+            Err(_) => false,
+        }
+    }
+
+    /// How long the agent may hold a payload.
+    pub fn hold_max(&self) -> Option<Span> {
+        self.hold_max
     }
 
     /// When to call [`expire`](PayloadCache::expire) next.

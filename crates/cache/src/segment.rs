@@ -96,6 +96,18 @@ impl<P> Segment<P> {
         result
     }
 
+    /// Makes the buffer `at`, which there must be, the one that is held for the shortest time, since
+    /// then. Says whether it is held.
+    pub fn renew(&mut self, at: usize, since: Time) -> bool {
+        let buffer = &mut self.buffers[at];
+        if buffer.held {
+            buffer.since = since;
+            self.held.remove(at);
+            self.held.push(at);
+        }
+        buffer.held
+    }
+
     /// Frees all buffers and gives their payloads to `reclaim`. Returns how many were not free.
     pub fn clear(&mut self, mut reclaim: impl FnMut(P)) -> usize {
         let mut count = 0;

@@ -13,7 +13,7 @@ from pathlib import Path
 import axon
 
 MAGIC = b"AXONAGNT"
-VERSION = 1
+VERSION = 2
 TO_AGENT_TAIL, TO_AGENT_HEAD, FROM_AGENT_TAIL, FROM_AGENT_HEAD = 1024, 1152, 1280, 1408
 PACKET, PAYLOAD, RETURNED, FORWARD, DROP, FETCH, REPLACE, SEND = 1, 2, 3, 16, 17, 18, 19, 20
 HEADROOM = 128
@@ -36,8 +36,7 @@ class Switch:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(str(self.path))
         self.listener.listen()
-        self.pipe, self.event = os.pipe(), os.eventfd(0, os.EFD_NONBLOCK)
-        os.set_blocking(self.pipe[0], False)
+        self.bell, self.event = socket.socketpair(), os.eventfd(0, os.EFD_NONBLOCK)
         self.written = self.read = 0
 
     def close(self) -> None:
@@ -46,8 +45,9 @@ class Switch:
             self.stream.close()
             self.memory.close()
         self.listener.close()
-        for fd in (*self.pipe, self.event):
-            os.close(fd)
+        for end in self.bell:
+            end.close()
+        os.close(self.event)
 
     def attach(self, seals: int = fcntl.F_SEAL_SHRINK) -> axon.AgentClient:
         """Attaches an agent that connects meanwhile."""
@@ -71,7 +71,7 @@ class Switch:
         words = (VERSION, *sizes, PAYLOADS, int(self.stays), *places)
         struct.pack_into("<8s15I", self.memory, 0, MAGIC, *words)
         answer = struct.pack("<8sIIQII224x", MAGIC, 0, VERSION, self.bytes, 0, 0)
-        socket.send_fds(self.stream, [answer], [memory, self.pipe[0], self.event])
+        socket.send_fds(self.stream, [answer], [memory, self.bell[0].fileno(), self.event])
         os.close(memory)
 
     def refuse(self, why: bytes) -> axon.AgentClient:

@@ -297,7 +297,7 @@ class TestAgent(WithSwitch):
         self.assertRegex(str(refused), "an agent has one thread")
         # As a switch wakes its agent.
         switch.give(0x10001, 1, FRAME)
-        os.write(switch.pipe[1], bytes(8))
+        switch.bell[1].send(bytes(8))
         waiting.join()
 
 
@@ -358,6 +358,33 @@ class TestRun(WithSwitch):
         answering.join()
         self.assertEqual(switch.hello[16:21], b"Agent")
         self.assertEqual([answer[:3] for answer in switch.answers()], [(FORWARD, 0, 0x10000)])
+
+    def test_an_agent_whose_deadline_is_always_over_is_heard_and_ends_with_its_switch(self) -> None:
+        switch = self.switch()
+
+        class AlwaysDue(axon.Agent):
+            def start(self) -> None:
+                self.deadline_ns = self.now_ns
+                # Otherwise it would run for ever.
+                self.end_ns = self.now_ns + 20_000_000_000
+                self.client.send(FRAME)
+
+            def handle_timeout(self) -> None:
+                self.deadline_ns = self.now_ns
+                if self.now_ns > self.end_ns:
+                    self.stop()
+
+        def answer() -> None:
+            switch.answer()
+            while not switch.answers():
+                pass
+            switch.stream.shutdown(2)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with self.assertRaises(axon.SwitchGone):
+            axon.run_agent(AlwaysDue(), switch.path)
+        answering.join()
 
 
 if __name__ == "__main__":

@@ -34,12 +34,14 @@ use store::Store;
 pub const SETTLE: Span = Span::from_secs(1);
 /// Keys that were just written, at most; while there are more, nothing is kept.
 const WRITTEN_MAX: usize = 4096;
-/// Replies that are being fetched, at most.
+/// Replies that are being fetched, at most; while there are more, nothing is kept.
 const FILLS_MAX: usize = 4096;
 /// Requests that wait for their reply, at most; while there are more, their replies are not kept.
 const ASKED_MAX: usize = 65_536;
 /// How long a request waits: a reply that comes later is not kept.
 const REPLY_WAIT: Span = Span::from_secs(1);
+/// How long a reply is fetched: one that its switch has taken back meanwhile never comes.
+const FETCH_WAIT: Span = Span::from_secs(1);
 
 /// How requests and replies are distinguished and matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +107,8 @@ impl InNetworkCacheConfig {
 struct Fill {
     key: Vec<u8>,
     ends: Ends,
+    /// When it may be given up.
+    until: Time,
 }
 
 /// What it has counted.
@@ -266,7 +270,7 @@ impl InNetworkCache {
     }
 
     /// Keeps a whole UDP datagram, header included, that a server has sent.
-    fn fill(&mut self, now: Time, Fill { key, ends }: Fill, segment: &[u8]) {
+    fn fill(&mut self, now: Time, Fill { key, ends, .. }: Fill, segment: &[u8]) {
         if !is_sound(segment, &ends) {
             return;
         }
@@ -295,10 +299,13 @@ impl InNetworkCache {
             self.counts.unasked += 1;
             return false;
         }
+        if self.fills.len() >= FILLS_MAX {
+            self.fills.retain(|_, fill| fill.until > now);
+        }
         if !self.may_keep(now, &key) || self.fills.len() >= FILLS_MAX {
             return false;
         }
-        let fill = Fill { key, ends: datagram.ends };
+        let fill = Fill { key, ends: datagram.ends, until: now + FETCH_WAIT };
         self.fills.insert(handle, fill);
         true
     }

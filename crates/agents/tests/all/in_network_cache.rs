@@ -3,8 +3,11 @@
 use crate::port::{Port, SERVER, datagram, ends};
 use axon_agents::node::PayloadMode;
 use axon_agents::packet::{Ends, Ipv4, UDP, pseudo};
-use axon_agents::{AgentPortConfig, InNetworkCache, InNetworkCacheConfig};
-use axon_wire::{Bytes, Span};
+use axon_agents::{
+    Agent, AgentPortConfig, Event, Full, Handle, InNetworkCache, InNetworkCacheConfig, Outbox,
+    Packet,
+};
+use axon_wire::{Bytes, Span, Time};
 
 type CachePort = Port<InNetworkCache>;
 
@@ -199,4 +202,53 @@ fn a_write_ends_an_entry_and_an_answer_from_before_it_is_not_kept() {
     port.give(&command("set other 0 0 3\r\nnew\r\n"));
     port.give(&command("get k\r\n"));
     assert_eq!((port.count("hits"), port.count("invalidated")), (1, 0));
+}
+
+/// A switch that never gives what is fetched: it has taken the packets back.
+struct TakesBack {
+    frame: Vec<u8>,
+    fetches: usize,
+}
+
+impl Outbox for TakesBack {
+    fn head(&mut self, _: Handle) -> Option<&mut [u8]> {
+        Some(&mut self.frame)
+    }
+    fn payload(&mut self, _: Handle) -> Option<&mut [u8]> {
+        None
+    }
+    fn resize_head(&mut self, _: Handle, _: usize) -> bool {
+        false
+    }
+    fn forward(&mut self, _: Handle) {}
+    fn drop(&mut self, _: Handle) {}
+    fn fetch(&mut self, _: Handle, _: usize, _: usize) {
+        self.fetches += 1;
+    }
+    fn replace(&mut self, _: Handle, _: &[u8]) -> Result<(), Full> {
+        Err(Full)
+    }
+    fn send(&mut self, _: &[u8]) -> Result<(), Full> {
+        Err(Full)
+    }
+}
+
+#[test]
+fn replies_that_were_taken_back_while_they_were_fetched_are_forgotten() {
+    let mut cache = InNetworkCache::new(InNetworkCacheConfig::ID);
+    let mut switch = TakesBack { frame: Vec::new(), fetches: 0 };
+    let mut give = |cache: &mut InNetworkCache, now, id| {
+        for (frame, handle) in [(request(id), 2 * id), (reply(id), 2 * id + 1)] {
+            let bytes = frame.len();
+            switch.frame = frame;
+            let handle = Handle::from_raw(handle);
+            let packet = Packet { handle, head_bytes: bytes, frame_bytes: bytes };
+            cache.handle(now, Event::Packet(packet), &mut switch);
+        }
+        switch.fetches
+    };
+    let now = Time::ZERO + Span::from_secs(5);
+    let most = (0..5000).map(|id| give(&mut cache, now, id)).last();
+    assert_eq!(most, Some(4096), "so many at once");
+    assert_eq!(give(&mut cache, now + Span::from_secs(2), 6000), 4097);
 }

@@ -43,8 +43,8 @@ pub enum Broken {
     /// It has answered without reading, until its ring overflowed.
     #[error("answers what it has not read, so that its ring is full")]
     RingFull,
-    /// It does not read, or holds more packets than it may.
-    #[error("stalls: it has read no packet, or answered none, for the longest time allowed")]
+    /// It does not read, or holds all packets that there may be.
+    #[error("stalls: it has read no packet for the longest time allowed, or answers none at all")]
     Stalled,
 }
 

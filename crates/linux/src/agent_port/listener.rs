@@ -1,15 +1,18 @@
 //! The socket at which agents attach: who connects, who says hello, and how often.
 
 use super::backoff::Backoff;
+use super::closer::Closer;
 use super::handshake::{self, HELLO_BYTES};
 use super::setup::AgentPortSetup;
 use crate::socket;
 use axon_wire::{Span, Time};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
-use nix::sys::socket::{getsockopt, sockopt};
+use nix::sys::socket::{MsgFlags, getsockopt, recv, sockopt};
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
@@ -45,8 +48,10 @@ pub(super) struct Listener {
     hello: Option<UnixStream>,
     uid: Option<u32>,
     backoff: Backoff,
+    closer: Closer,
     /// Ends a wait.
     timer: TimerFd,
+    is_waiting: bool,
     /// How often the port has left its socket alone.
     pub(super) waits: u64,
 }
@@ -63,15 +68,48 @@ impl Listener {
         epoll.add(&listener, event(token::LISTENER))?;
         epoll.add(&timer, event(token::BACKOFF))?;
         let backoff = Backoff::new(setup.backoff_max);
-        Ok(Listener { listener, hello: None, uid: setup.uid, backoff, timer, waits: 0 })
+        let (closer, uid) = (Closer::default(), setup.uid);
+        Ok(Listener {
+            listener,
+            hello: None,
+            uid,
+            backoff,
+            closer,
+            timer,
+            is_waiting: false,
+            waits: 0,
+        })
     }
 
     /// Takes one connection; a newer one takes the place of one that says nothing.
     pub(super) fn accept(&mut self, now: Time, epoll: &Epoll) {
-        let Ok((stream, _)) = self.listener.accept() else { return };
+        let accepted = match self.closer.start() {
+            Ok(()) if self.closer.is_behind() => Err(ErrorKind::ResourceBusy.into()),
+            Ok(()) => self.listener.accept().map(|(stream, _)| stream),
+            Err(error) => Err(error),
+        };
+        self.accepted(now, accepted, epoll);
+    }
+
+    fn accepted(&mut self, now: Time, accepted: io::Result<UnixStream>, epoll: &Epoll) {
+        let stream = match accepted {
+            Ok(stream) => stream,
+            Err(error) => {
+                // Whoever waits goes on waiting, and would wake the port again at once: EMFILE.
+                if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
+                    let wait = self.backoff.broken(now);
+                    self.wait(wait, epoll);
+                }
+                return;
+            }
+        };
         let watched =
             stream.set_nonblocking(true).is_ok() && epoll.add(&stream, event(token::HELLO)).is_ok();
-        self.hello = watched.then_some(stream);
+        let before = self.hello.replace(stream);
+        before.into_iter().for_each(|before| self.close(before, epoll));
+        if !watched {
+            self.hello.take().into_iter().for_each(|stream| self.close(stream, epoll));
+        }
         let wait = self.backoff.connected(now);
         self.wait(wait, epoll);
     }
@@ -88,33 +126,55 @@ impl Listener {
             return;
         }
         self.waits += 1;
+        self.is_waiting = true;
         let _ = epoll.delete(&self.listener);
+        self.defer(epoll);
+    }
+
+    /// Leaves who says hello alone.
+    pub(super) fn defer(&self, epoll: &Epoll) {
         let _ = self.hello.as_ref().map(|hello| epoll.delete(hello));
+    }
+
+    /// Whoever was left alone is heard again, unless the socket is left alone.
+    pub(super) fn resume_deferred(&self, epoll: &Epoll) {
+        let hello = self.hello.as_ref().filter(|_| !self.is_waiting);
+        let _ = hello.map(|hello| epoll.add(hello, event(token::HELLO)));
     }
 
     /// A wait is over.
     pub(super) fn resume(&mut self, epoll: &Epoll) {
         let _ = self.timer.wait();
+        self.is_waiting = false;
         let _ = epoll.add(&self.listener, event(token::LISTENER));
-        let _ = self.hello.as_ref().map(|hello| epoll.add(hello, event(token::HELLO)));
+        self.resume_deferred(epoll);
     }
 
     /// Who has said hello, if somebody has.
-    pub(super) fn greet(&mut self) -> Option<Greeted> {
-        let mut stream = self.hello.take()?;
+    pub(super) fn greet(&mut self, epoll: &Epoll) -> Option<Greeted> {
+        let stream = self.hello.take()?;
         let mut bytes = [0; HELLO_BYTES];
-        let count = match stream.read(&mut bytes) {
-            Ok(0) => return None,
-            Ok(count) => count,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+        let count = match peek(&stream, &mut bytes) {
+            Ok(count @ 1..) => count,
+            Err(Errno::EAGAIN) => {
                 self.hello = Some(stream);
                 return None;
             }
-            Err(_) => return None,
+            Ok(0) | Err(_) => {
+                self.close(stream, epoll);
+                return None;
+            }
         };
         let name = handshake::parse_hello(&bytes[..count]);
         let greeted = name.and_then(|name| Ok((name, self.allowed(&stream)?)));
         Some((stream, greeted))
+    }
+
+    /// Ends a connection.
+    pub(super) fn close(&self, stream: UnixStream, epoll: &Epoll) {
+        // It may be watched no more.
+        let _ = epoll.delete(&stream);
+        self.closer.close(stream);
     }
 
     /// The process of an agent whose user may be attached.
@@ -131,8 +191,19 @@ impl Listener {
     }
 }
 
+impl std::ops::Drop for Listener {
+    fn drop(&mut self) {
+        self.hello.take().into_iter().for_each(|stream| self.closer.close(stream));
+    }
+}
+
 fn event(token: u64) -> EpollEvent {
     EpollEvent::new(EpollFlags::EPOLLIN, token)
+}
+
+/// Looks at what was sent so far, from the start: see [`closer`](super::closer).
+pub(super) fn peek(stream: &UnixStream, bytes: &mut [u8]) -> nix::Result<usize> {
+    recv(stream.as_raw_fd(), bytes, MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT)
 }
 
 #[cfg(test)]
@@ -140,6 +211,28 @@ mod tests {
     use super::*;
     use nix::sys::epoll::{EpollCreateFlags, EpollTimeout};
     use std::io::Write;
+
+    #[test]
+    fn who_cannot_be_accepted_now_does_not_wake_the_port_until_a_wait_is_over() {
+        let path = std::env::temp_dir().join(format!("axon-accept-{}", std::process::id()));
+        let setup =
+            AgentPortSetup { backoff_max: Span::from_secs(3600), ..AgentPortSetup::at(&path) };
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).unwrap();
+        let mut listener = Listener::open(&setup, &epoll).unwrap();
+        let events = || epoll.wait(&mut [EpollEvent::empty(); 8], EpollTimeout::ZERO);
+        let _waiting = UnixStream::connect(&path).unwrap();
+        assert_eq!(events(), Ok(1));
+        listener.accepted(Time::ZERO, Err(ErrorKind::WouldBlock.into()), &epoll);
+        assert_eq!((events(), listener.waits), (Ok(1), 0), "it had gone already");
+        let no_descriptor = || Err(io::Error::from_raw_os_error(libc::EMFILE));
+        (0..30).for_each(|_| listener.accepted(Time::ZERO, no_descriptor(), &epoll));
+        assert_eq!((events(), listener.waits), (Ok(0), 30));
+        listener.resume(&epoll);
+        assert_eq!(events(), Ok(1));
+        listener.accept(Time::ZERO, &epoll);
+        assert!(listener.hello.is_some());
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn while_the_socket_is_left_alone_nobody_is_accepted_and_nothing_wakes_the_port() {
@@ -152,7 +245,7 @@ mod tests {
         let mut first = UnixStream::connect(&path).unwrap();
         assert_eq!(events(), Ok(1));
         listener.accept(Time::ZERO, &epoll);
-        assert!(listener.greet().is_none(), "it has said nothing yet");
+        assert!(listener.greet(&epoll).is_none(), "it has said nothing yet");
         // The last of these waits is an hour.
         (0..30).for_each(|_| listener.broken(Time::ZERO, &epoll));
         first.write_all(&handshake::hello("first")).unwrap();
@@ -160,7 +253,7 @@ mod tests {
         assert_eq!((events(), listener.waits), (Ok(0), 30));
         listener.resume(&epoll);
         assert_eq!(events(), Ok(2));
-        let (_, greeted) = listener.greet().unwrap();
+        let (_, greeted) = listener.greet(&epoll).unwrap();
         assert_eq!(greeted, Ok(("first".to_owned(), std::process::id() as i32)));
         std::fs::remove_file(&path).unwrap();
     }

@@ -12,8 +12,10 @@
 mod backoff;
 mod broken;
 mod carry;
+mod closer;
 mod counters;
 mod listener;
+mod looks;
 pub mod measure;
 mod port;
 mod session;

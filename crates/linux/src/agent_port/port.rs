@@ -9,9 +9,10 @@
 
 use super::broken::Broken;
 use super::counters::{AgentCounters, AgentStatus};
-use super::handshake;
+use super::handshake::{self, HELLO_BYTES};
 use super::layout::Layout;
-use super::listener::{Listener, timer, token, wake_after};
+use super::listener::{Listener, peek, timer, token, wake_after};
+use super::looks::Looks;
 use super::session::{Payloads, Session, Taken};
 use super::setup::AgentPortSetup;
 use crate::clock::Clock;
@@ -27,7 +28,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{Frame, FrameBuf, Span, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::TimerFd;
-use std::io::{self, ErrorKind, Read};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -64,6 +65,8 @@ pub struct AgentPort {
     sleeps: bool,
     paused: PrioritySet,
     counters: PortCounters,
+    /// An agent was detached since frames were last received: first the node is to see that.
+    was_detached: bool,
     /// When to look at all else than the ring.
     look_at: Time,
     notes: NoteLog,
@@ -99,6 +102,7 @@ impl AgentPort {
             sleeps: false,
             paused: PrioritySet::EMPTY,
             counters: PortCounters::default(),
+            was_detached: false,
             look_at: Time::ZERO,
             notes: NoteLog::default(),
             rest: Vec::new(),
@@ -110,8 +114,9 @@ impl AgentPort {
         &self.layout
     }
 
-    /// Looks at everything that is not a ring: a few events at most.
-    fn events(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<()> {
+    /// Looks at everything that is not a ring: a few events at most. An agent is attached only if
+    /// that may be.
+    fn events(&mut self, may_greet: bool, pool: &mut Pool) -> io::Result<()> {
         let mut events = [EpollEvent::empty(); 8];
         let count = match self.epoll.wait(&mut events, EpollTimeout::ZERO) {
             Ok(count) => count,
@@ -121,14 +126,18 @@ impl AgentPort {
         let has = |wanted| events[..count].iter().any(|event| event.data() == wanted);
         self.notes.round(self.clock.now(), &self.name);
         if has(token::TIMER) {
-            self.expire(pool, out);
+            self.expire(pool);
         }
-        // One that goes may have answered before.
-        if has(token::AGENT) {
-            self.hang_up(pool, out);
+        if let Some(event) = events[..count].iter().find(|event| event.data() == token::AGENT) {
+            self.hang_up(event.events(), pool);
         }
-        if has(token::HELLO) {
-            self.greet();
+        match &self.agent {
+            // The next one waits for the end of this one.
+            Some(agent) if has(token::HELLO) && agent.session.is_gone() => {
+                self.listener.defer(&self.epoll);
+            }
+            _ if has(token::HELLO) && may_greet && !self.was_detached => self.greet(),
+            _ => {}
         }
         if has(token::LISTENER) {
             self.listener.accept(self.clock.now(), &self.epoll);
@@ -141,7 +150,7 @@ impl AgentPort {
 
     /// Attaches the agent that says hello, or refuses it.
     fn greet(&mut self) {
-        let Some((stream, greeted)) = self.listener.greet() else { return };
+        let Some((stream, greeted)) = self.listener.greet(&self.epoll) else { return };
         let greeted = greeted.and_then(|greeted| match &self.agent {
             Some(Attached { name, pid, .. }) => {
                 Err(format!("agent {name:?} (process {pid}) is attached to this port already"))
@@ -156,6 +165,7 @@ impl AgentPort {
                     tracing::warn!(port = self.name, "agent refused: {why}");
                 }
                 handshake::refuse(&stream, &why);
+                self.listener.close(stream, &self.epoll);
             }
         }
     }
@@ -177,44 +187,44 @@ impl AgentPort {
                 self.agent = Some(Attached { session, stream, name, pid });
                 self.paused = PrioritySet::EMPTY;
             }
-            Err(error) if says => {
-                tracing::warn!(port, agent = name, pid, "agent cannot be attached: {error}");
+            Err(error) => {
+                if says {
+                    tracing::warn!(port, agent = name, pid, "agent cannot be attached: {error}");
+                }
+                self.listener.close(stream, &self.epoll);
             }
-            Err(_) => {}
         }
     }
 
     /// Makes the memory that is shared with an agent, and passes it on.
     fn share(&self, stream: &UnixStream) -> io::Result<Session> {
-        let (memory, session) = Session::create(self.layout)?;
-        let bells = [session.agent_ear(), session.switch_bell.fd()];
+        let ([memory, ear], session) = Session::create(self.layout)?;
+        let bell = session.switch_bell.fd();
         // One whose event came with another agent's end is out already.
         let _ = self.epoll.delete(stream);
-        let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
+        // By edges, for its hello stays there; see `closer`.
+        let gone = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         self.epoll.add(stream, EpollEvent::new(gone, token::AGENT))?;
         // By edges, so that nobody has to read it.
         let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
-        self.epoll.add(bells[1], EpollEvent::new(edges, token::BELL))?;
+        self.epoll.add(bell, EpollEvent::new(edges, token::BELL))?;
         let memory_bytes = self.layout.memory_bytes();
-        handshake::attach(stream, memory_bytes, [memory.as_fd(), bells[0], bells[1]])?;
+        handshake::attach(stream, memory_bytes, [memory.as_fd(), ear.as_fd(), bell])?;
         Ok(session)
     }
 
-    /// The agent's socket has something: it has gone, after it may have answered.
-    fn hang_up(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
+    /// The agent's socket has something: it has gone. What it has answered before is carried out
+    /// first, in the rounds to come.
+    fn hang_up(&mut self, events: EpollFlags, pool: &mut Pool) {
         let Some(agent) = &mut self.agent else { return };
-        let why = match agent.stream.read(&mut [0]) {
-            Ok(0) => Broken::Gone,
-            Ok(_) => Broken::Sends,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-            Err(_) => Broken::Gone,
+        let hung_up = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+        let why = match peek(&agent.stream, &mut [0; HELLO_BYTES + 1]) {
+            Ok(count) if count > HELLO_BYTES => Broken::Sends,
+            _ if events.intersects(hung_up) => Broken::Gone,
+            _ => return,
         };
-        if why == Broken::Gone {
-            let now = self.clock.now();
-            let taken = agent.session.last_answers(now, &mut self.payloads, (pool, out));
-            if let Err(broken) = taken {
-                return self.detach(broken, pool);
-            }
+        if why == Broken::Gone && !agent.session.is_silent() {
+            return agent.session.end();
         }
         self.detach(why, pool);
     }
@@ -222,6 +232,8 @@ impl AgentPort {
     /// Ends the attachment: the agent's packets are lost and their buffers come back.
     fn detach(&mut self, why: Broken, pool: &mut Pool) {
         let Some(agent) = self.agent.take() else { return };
+        self.was_detached = true;
+        self.listener.resume_deferred(&self.epoll);
         let stays = self.layout.stays;
         let lost = self.payloads.cache.reset(|frame| {
             if stays {
@@ -229,7 +241,7 @@ impl AgentPort {
             }
         }) as u64;
         self.payloads.counters.lost += lost;
-        let _ = self.epoll.delete(&agent.stream);
+        self.listener.close(agent.stream, &self.epoll);
         let _ = self.epoll.delete(agent.session.switch_bell.fd());
         let is_broken = why != Broken::Gone;
         if is_broken {
@@ -248,30 +260,30 @@ impl AgentPort {
     }
 
     /// Takes back what the agent has held for too long.
-    fn expire(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) {
+    fn expire(&mut self, pool: &mut Pool) {
         let _ = self.timer.wait();
         self.timer_is_set = false;
         let now = self.clock.now();
         // While the port is paused its agent waits for the switch.
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
+            && !agent.session.is_gone()
+            && let Err(broken) = agent.session.expire(now, &mut self.payloads, pool)
         {
-            let answers = agent.session.answers(now, BURST, &mut self.payloads, (pool, out));
-            let expired = answers.and_then(|_| agent.session.expire(now, &mut self.payloads, pool));
-            if let Err(broken) = expired {
-                self.detach(broken, pool);
-            }
+            self.detach(broken, pool);
         }
         self.set_timer();
     }
 
-    /// Wakes this port when the oldest packet has been held for too long.
+    /// Wakes this port when the oldest packet has been held for too long, and before that to look
+    /// at what the agent has read.
     fn set_timer(&mut self) {
         if self.timer_is_set {
             return;
         }
-        let Some(expiry) = self.payloads.cache.next_expiry() else { return };
-        let wait = expiry.since(self.clock.now()).max(TIMER_MIN);
+        let cache = &self.payloads.cache;
+        let Some((expiry, hold_max)) = cache.next_expiry().zip(cache.hold_max()) else { return };
+        let wait = expiry.since(self.clock.now()).min(Looks::pause(hold_max)).max(TIMER_MIN);
         self.timer_is_set = wake_after(&self.timer, wait);
     }
 
@@ -281,7 +293,7 @@ impl AgentPort {
             self.paused = pauses::after(self.paused, frame.bytes()).unwrap_or(self.paused);
             return Ok(Some(frame));
         }
-        let Some(agent) = &mut self.agent else {
+        let Some(agent) = self.agent.as_mut().filter(|agent| !agent.session.is_gone()) else {
             self.counters.tx_refused += 1;
             return Ok(Some(frame));
         };
@@ -321,11 +333,15 @@ impl Port for AgentPort {
     fn receive(&mut self, pool: &mut Pool, out: &mut Vec<FrameBuf>) -> io::Result<bool> {
         let (before, now) = (out.len(), self.clock.now());
         let (mut taken, mut broken) = (Taken::default(), None);
+        let may_greet = !std::mem::take(&mut self.was_detached);
         if let Some(agent) = &mut self.agent
             && self.paused.is_empty()
         {
             match agent.session.answers(now, BURST, &mut self.payloads, (pool, out)) {
-                Ok(answers) => taken = answers,
+                Ok(answers) => {
+                    taken = answers;
+                    broken = (agent.session.is_gone() && !taken.more).then_some(Broken::Gone);
+                }
                 Err(error) => broken = Some(error),
             }
         }
@@ -339,13 +355,14 @@ impl Port for AgentPort {
                 agent.session.awake();
             }
             self.sleeps = false;
-            self.events(pool, out)?;
+            self.events(may_greet, pool)?;
         }
         let frames = &out[before..];
         self.counters.rx_frames += frames.len() as u64;
         self.counters.rx_bytes +=
             frames.iter().map(|frame| frame.bytes().len() as u64).sum::<u64>();
-        Ok(taken.more)
+        let is_ending = self.agent.as_ref().is_some_and(|agent| agent.session.is_gone());
+        Ok(taken.more || is_ending && self.paused.is_empty())
     }
 
     fn transmit(&mut self, frames: &mut Vec<FrameBuf>) -> io::Result<()> {
@@ -361,7 +378,7 @@ impl Port for AgentPort {
         std::mem::swap(&mut rest, frames);
         self.rest = rest;
         if let Some(broken) = broken {
-            // Its frames go where those of the caller go.
+            // The memory of what it held goes back to the system: the pool is elsewhere.
             let mut pool = Pool::default();
             self.detach(broken, &mut pool);
         }
@@ -380,6 +397,7 @@ impl Port for AgentPort {
 
     fn room(&self) -> usize {
         match (&self.agent, self.setup.when_full) {
+            (Some(agent), WhenFull::Wait) if agent.session.is_gone() => 0,
             (Some(agent), WhenFull::Wait) => agent.session.room(&self.payloads),
             _ => usize::MAX,
         }
@@ -406,6 +424,8 @@ impl Port for AgentPort {
 
 impl std::ops::Drop for AgentPort {
     fn drop(&mut self) {
+        let agent = self.agent.take();
+        agent.into_iter().for_each(|agent| self.listener.close(agent.stream, &self.epoll));
         let _ = std::fs::remove_file(&self.setup.socket);
     }
 }

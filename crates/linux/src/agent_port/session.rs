@@ -11,13 +11,14 @@ use super::layout::{
     AGENT_SLEEPS, Descriptor, FROM_AGENT_HEAD, FROM_AGENT_TAIL, HEADROOM, Kind, Layout, QUEUES,
     QUEUES_MAX, SWITCH_SLEEPS, TO_AGENT_HEAD, TO_AGENT_TAIL,
 };
+use super::looks::Looks;
 use super::memory::Memory;
 use super::ring::{Bell, Receiver, Sender};
 use crate::port::Pool;
 use axon_cache::{Handle, PayloadCache, State};
 use axon_wire::{Frame, FrameBuf, Time};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
 /// Bytes that are copied for an agent in one go; what is beyond waits for the next one, in its
@@ -63,8 +64,6 @@ pub(super) struct Session {
     to_agent: Sender,
     from_agent: Receiver,
     agent_bell: Bell,
-    /// The agent's end of that bell. The switch keeps it, too: without a reader a pipe is broken.
-    agent_ear: OwnedFd,
     pub(super) switch_bell: Bell,
     /// By number of the chunk.
     pub(super) given: Vec<Given>,
@@ -75,10 +74,11 @@ pub(super) struct Session {
     read: u32,
     /// Up to where they have to be read before packets expire that are due.
     expires_after: Option<u32>,
+    looks: Looks,
     /// Bytes that were copied for the agent in this go.
     pub(super) copied_bytes: usize,
-    /// It reads no more.
-    is_gone: bool,
+    /// It has gone: how many more answers and bytes it can have left.
+    left: Option<(usize, usize)>,
 }
 
 /// What was taken from an agent in one go.
@@ -91,34 +91,29 @@ pub(super) struct Taken {
 }
 
 impl Session {
-    /// Makes the memory for an agent; the descriptor is for it.
-    pub(super) fn create(layout: Layout) -> io::Result<(OwnedFd, Session)> {
+    /// Makes the memory for an agent. The descriptors are for it: the memory, and what wakes it.
+    pub(super) fn create(layout: Layout) -> io::Result<([OwnedFd; 2], Session)> {
         let (fd, memory) = Memory::create(layout.memory_bytes())?;
         memory.write(0, &layout.emit());
         let slots = layout.ring_slots;
-        let (agent_bell, agent_ear) = Bell::by_pipe(AGENT_SLEEPS)?;
+        let (agent_bell, ear) = Bell::by_sockets(AGENT_SLEEPS)?;
         let session = Session {
             to_agent: Sender::new(layout.to_agent(), TO_AGENT_TAIL, TO_AGENT_HEAD, slots),
             from_agent: Receiver::new(layout.from_agent(), FROM_AGENT_TAIL, FROM_AGENT_HEAD, slots),
             agent_bell,
-            agent_ear,
             switch_bell: Bell::new(SWITCH_SLEEPS)?,
             given: vec![FREE; layout.chunks],
             free_chunks: (0..layout.chunks as u32).rev().collect(),
             chunk_of: vec![0; layout.payloads],
             read: 0,
             expires_after: None,
+            looks: Looks::default(),
             copied_bytes: 0,
-            is_gone: false,
+            left: None,
             memory,
             layout,
         };
-        Ok((fd, session))
-    }
-
-    /// What the agent waits for.
-    pub(super) fn agent_ear(&self) -> BorrowedFd<'_> {
-        self.agent_ear.as_fd()
+        Ok(([fd, ear], session))
     }
 
     /// How many more packets the agent gets now.
@@ -208,26 +203,15 @@ impl Session {
         self.switch_bell.awake(&self.memory);
     }
 
-    /// Carries out the answers of an agent that has gone, as many as its ring has, and no more than
-    /// it can have brought in its memory. It reads nothing more.
-    pub(super) fn last_answers(
-        &mut self,
-        now: Time,
-        payloads: &mut Payloads,
-        (pool, out): (&mut Pool, &mut Vec<FrameBuf>),
-    ) -> Result<(), Broken> {
-        self.is_gone = true;
-        let (slots, memory_bytes) = (self.layout.ring_slots, self.layout.memory_bytes());
-        let (mut count, mut copied_bytes) = (0, 0);
-        while count < slots && copied_bytes < memory_bytes {
-            let taken = self.answers(now, slots - count, payloads, (pool, out))?;
-            if !taken.more {
-                break;
-            }
-            count += taken.count;
-            copied_bytes += self.copied_bytes;
-        }
-        Ok(())
+    /// The agent has gone: only what it has answered is to be carried out, as many answers as its
+    /// ring has, and no more bytes than it can have brought in its memory. It reads nothing more.
+    pub(super) fn end(&mut self) {
+        self.left = Some((self.layout.ring_slots, self.layout.memory_bytes()));
+    }
+
+    /// Whether it has gone.
+    pub(super) fn is_gone(&self) -> bool {
+        self.left.is_some()
     }
 
     /// Carries out up to `answers_max` answers, fewer if they copy much; frames that leave the
@@ -242,6 +226,7 @@ impl Session {
         let before = self.to_agent.written();
         let mut taken = Taken::default();
         self.copied_bytes = 0;
+        let answers_max = answers_max.min(self.left.map_or(usize::MAX, |(answers, _)| answers));
         loop {
             taken.more = taken.count >= answers_max || self.copied_bytes >= COPIED_BYTES_MAX;
             if taken.more {
@@ -252,6 +237,11 @@ impl Session {
             let answer = Descriptor::from_words(words).map_err(Broken::UnknownKind)?;
             self.answer(now, answer, payloads, (pool, out))?;
             taken.count += 1;
+        }
+        if let Some((answers, bytes)) = &mut self.left {
+            *answers -= taken.count;
+            *bytes = bytes.saturating_sub(self.copied_bytes);
+            taken.more &= *answers > 0 && *bytes > 0;
         }
         if taken.count > 0 {
             self.from_agent.publish(&self.memory);
@@ -289,7 +279,7 @@ impl Session {
                 // Its offset is in the frame.
                 self.check_chunk(&Descriptor { offset: 0, ..answer })?;
                 self.check_buffer(&answer)?;
-                if !self.is_gone {
+                if !self.is_gone() {
                     self.fetch(&answer, payloads)?;
                 }
             }
@@ -345,17 +335,22 @@ impl Session {
 
     /// Takes packets back that the agent has held for too long. Their chunks stay with it until it
     /// answers, so that it writes into no other packet. What it had answered before they are due is
-    /// to be carried out first; until then this does nothing.
+    /// to be carried out first; until then this does nothing. A packet is held from when it was
+    /// read, if that is known: see `looks`.
     ///
     /// # Errors
-    /// It has not even read one of them, or has so many that it gets no more.
+    /// One is due that the agent has not read, nor any other for as long; or it has so many that it
+    /// gets no more.
     pub(super) fn expire(
         &mut self,
         now: Time,
         payloads: &mut Payloads,
         pool: &mut Pool,
     ) -> Result<(), Broken> {
-        if payloads.cache.next_expiry().is_none_or(|due| due > now) {
+        let Some(hold_max) = payloads.cache.hold_max() else { return Ok(()) };
+        self.to_agent.room(&self.memory)?;
+        self.looks.look(now, self.to_agent.read(), hold_max);
+        if payloads.cache.due(now).is_none() {
             self.expires_after = None;
             return Ok(());
         }
@@ -367,18 +362,26 @@ impl Session {
             return Ok(());
         }
         self.expires_after = None;
-        let mut unread = false;
-        self.to_agent.room(&self.memory)?;
-        while let Some((handle, frame)) = payloads.cache.expire(now) {
+        let (mut is_stalled, reads) = (false, self.looks.reads(now, hold_max));
+        while let Some(handle) = payloads.cache.due(now) {
+            let unread_at = self.unread_at(handle);
+            if let Some(at) = unread_at.filter(|&at| reads && at + hold_max > now) {
+                payloads.cache.renew(at, handle);
+                continue;
+            }
+            is_stalled |= unread_at == Some(now);
+            let Some((_, frame)) = payloads.cache.expire(now) else { break };
             self.recycle(pool, frame);
-            let chunk = self.chunk_of.get(handle.number());
-            let given = chunk.and_then(|&chunk| self.given.get(chunk as usize));
-            let given = given.filter(|given| given.handle == handle);
-            let age = given.map(|given| self.to_agent.written().wrapping_sub(given.written));
-            unread |= age.is_some_and(|age| age <= self.to_agent.unread());
         }
-        let stuck = self.free_chunks.is_empty() && payloads.cache.in_use() == 0;
-        if unread || stuck { Err(Broken::Stalled) } else { Ok(()) }
+        let is_stuck = self.free_chunks.is_empty() && payloads.cache.in_use() == 0;
+        if is_stalled || is_stuck { Err(Broken::Stalled) } else { Ok(()) }
+    }
+
+    /// When it was last seen that the agent had not read a packet.
+    fn unread_at(&self, handle: Handle) -> Option<Time> {
+        let chunk = self.chunk_of.get(handle.number());
+        let given = chunk.and_then(|&chunk| self.given.get(chunk as usize))?;
+        (given.handle == handle).then(|| self.looks.unread_at(given.written)).flatten()
     }
 }
 
@@ -404,16 +407,17 @@ mod tests {
     use super::*;
     use crate::agent_port::layout::DESCRIPTOR_BYTES;
     use axon_cache::CacheConfig;
+    use std::os::fd::AsFd;
 
     #[test]
     fn an_agent_that_has_gone_leaves_no_more_than_it_can_have_brought_and_gets_nothing() {
         let layout = Layout::new((512, 2), 64, 60_000, true);
-        let (fd, mut session) = Session::create(layout).unwrap();
+        let ([fd, _ear], mut session) = Session::create(layout).unwrap();
         let agent = Memory::open(fd.as_fd(), layout.memory_bytes()).unwrap();
         let config = CacheConfig { buffers: 512, send_buffers: 2, ..CacheConfig::default() };
         let cache = PayloadCache::new(config).unwrap();
         let mut payloads = Payloads { cache, counters: AgentCounters::default() };
-        let (mut pool, mut out) = (Pool::default(), Vec::new());
+        let (mut pool, mut out) = (Pool::default(), Vec::<FrameBuf>::new());
         session.give(Time::ZERO, FrameBuf::new(&[7; 1000]), &mut payloads).unwrap();
         let handle = session.given[0].handle;
         for slot in 0..layout.ring_slots {
@@ -426,7 +430,17 @@ mod tests {
             }
         }
         agent.word(FROM_AGENT_TAIL).store(layout.ring_slots as u32, Ordering::Release);
-        session.last_answers(Time::ZERO, &mut payloads, (&mut pool, &mut out)).unwrap();
+        session.end();
+        let (mut rounds, mut more) = (0, true);
+        while more {
+            let before: usize = out.iter().map(|frame| frame.bytes().len()).sum();
+            let given = (&mut pool, &mut out);
+            more = session.answers(Time::ZERO, 256, &mut payloads, given).unwrap().more;
+            let bytes: usize = out.iter().map(|frame| frame.bytes().len()).sum();
+            assert!(bytes - before < COPIED_BYTES_MAX + 60_000, "{} bytes", bytes - before);
+            rounds += 1;
+        }
+        assert!(rounds > layout.memory_bytes() / (COPIED_BYTES_MAX + 60_000), "{rounds} rounds");
         let bytes: usize = out.iter().map(|frame| frame.bytes().len()).sum();
         let most = layout.memory_bytes() + COPIED_BYTES_MAX + 60_000;
         assert!((layout.memory_bytes()..most).contains(&bytes), "{bytes} of {most}");

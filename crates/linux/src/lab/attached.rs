@@ -1,18 +1,18 @@
 //! The agents of the fabric file in a lab, each attached to a port of its switch. The agents of
 //! hosts, which bring DCB to them, are other daemons.
 
+use super::own_program;
 use super::plan::AttachedPlan;
 use super::state::StateDir;
 use crate::agent_port::{AgentCounters, AgentStatus};
 use crate::attach::{self, AttachOptions};
 use crate::log;
 use crate::status::{NodeStatus, PortStatus, ask};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use nix::unistd::setsid;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 
 /// An agent of the fabric file: whether it is attached, and what it and its port have counted.
@@ -56,9 +56,8 @@ pub(super) fn run(state: &StateDir, name: &str) -> Result<()> {
     let origin = state.origin()?;
     let folder = origin.parent().unwrap_or(Path::new("/"));
     setsid().context("a daemon has just been started and can lead a session")?;
-    if let Some(mut program) = attach::own_program(agent, &state.socket(name), folder) {
-        let error = program.exec();
-        bail!("agent {name}: cannot run {}: {error}", program.get_program().display());
+    if let Some(program) = attach::own_program(agent, &state.socket(name), folder) {
+        return own_program::run(program, state.log(name)).with_context(|| format!("agent {name}"));
     }
     // Its standard error is its log.
     log::rotate(state.log(name));

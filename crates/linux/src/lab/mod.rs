@@ -21,6 +21,7 @@ mod links;
 mod neighbours;
 mod node;
 mod options;
+mod own_program;
 mod part;
 mod ping;
 mod pings;

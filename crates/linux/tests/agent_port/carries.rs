@@ -2,6 +2,7 @@
 
 use crate::support::{Switch, bytes, numbered, packet};
 use axon_agents::{Full, Outbox};
+use axon_cache::Handle;
 use axon_linux::agent_port::client::{Client, Given};
 use axon_linux::agent_port::{PayloadMode, WhenFull};
 use axon_linux::port::Port;
@@ -252,4 +253,54 @@ fn a_second_agent_one_of_another_version_and_what_is_no_agent_are_refused_with_t
     assert_eq!(switch.port.agent_status().counters.refused, 3);
     assert_eq!(switch.port.carrier(), Some(false));
     switch.client();
+}
+
+#[test]
+fn what_was_fetched_of_a_packet_does_not_come_once_the_packet_was_decided_on() {
+    for payload in BOTH {
+        let mut switch = Switch::with(|setup| (setup.send_buffers, setup.payload) = (1, payload));
+        let mut agent = switch.client();
+        switch.give(&numbered(1, 1000));
+        let handle = packet(&mut agent).handle;
+        // Of the second part there is no buffer left to fetch it to.
+        agent.fetch(handle, 0, 100);
+        agent.fetch(handle, 100, 100);
+        agent.forward(handle);
+        agent.flush();
+        assert_eq!(bytes(&switch.take()), [numbered(1, 1000)]);
+        assert_eq!(agent.next_given().unwrap(), None, "{payload:?}");
+        agent.flush();
+        switch.take();
+        assert_eq!(agent.next_given().unwrap(), None, "{payload:?}");
+        agent.send(&numbered(2, 60)).expect("its buffer is free");
+        agent.flush();
+        assert_eq!(bytes(&switch.take()), [numbered(2, 60)]);
+        assert_eq!(switch.port.agent_status().counters.answers_refused, 0);
+    }
+}
+
+#[test]
+fn answers_to_what_is_not_held_take_no_room_from_other_answers() {
+    let mut switch = Switch::with(|setup| (setup.buffers, setup.send_buffers) = (16, 16));
+    let mut agent = switch.client();
+    for round in 1..=3 {
+        (0..16).for_each(|number| drop(switch.give(&numbered(number, 300))));
+        let unheld = Handle::from_raw(7);
+        for _ in 0..1000 {
+            agent.forward(unheld);
+            agent.fetch(unheld, 0, 10);
+            agent.replace(unheld, b"x").unwrap();
+        }
+        for _ in 0..16 {
+            let handle = packet(&mut agent).handle;
+            agent.forward(handle);
+            agent.drop(handle);
+        }
+        (0..16).for_each(|number| agent.send(&numbered(number, 60)).unwrap());
+        agent.flush();
+        let frames = switch.until(|port| port.agent_status().counters.sent == 16 * round);
+        assert_eq!(frames.len(), 32);
+        assert_eq!(agent.next_given().expect("nobody has broken anything"), None);
+        assert!(switch.port.agent_status().counters.answers_refused >= round);
+    }
 }

@@ -5,10 +5,14 @@ use crate::rogue::Rogue;
 use crate::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::Outbox;
 use axon_cache::Handle;
+use axon_linux::agent_port::client::Client;
+use axon_linux::agent_port::handshake;
 use axon_linux::agent_port::layout::{Descriptor, HEADROOM, Kind};
 use axon_linux::port::Port;
-use axon_wire::{FrameBuf, Span};
+use axon_wire::mac_control::{MacControl, Quanta};
+use axon_wire::{FrameBuf, MacAddr, Span};
 use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -71,6 +75,71 @@ fn long_frames_of_an_agents_own_come_in_several_rounds() {
     let sent: Vec<Vec<u8>> = (0..41).map(|number| numbered(number, 60_000)).collect();
     assert!(bytes(&frames) == sent, "in their order");
     assert_eq!(rounds, 41u32.div_ceil(5), "five are more than the bytes of a round");
+}
+
+/// The frames of what an agent has sent that has gone since.
+fn sent_and_gone(switch: &mut Switch) -> Vec<Vec<u8>> {
+    let mut agent = switch.client();
+    (0..41).for_each(|number| agent.send(&numbered(number, 60_000)).unwrap());
+    agent.flush();
+    (0..41).map(|number| numbered(number, 60_000)).collect()
+}
+
+#[test]
+fn what_an_agent_leaves_behind_comes_in_rounds_too_and_then_it_is_detached() {
+    let mut switch = Switch::with(|setup| setup.frame_bytes_max = 65_535);
+    let sent = sent_and_gone(&mut switch);
+    let next = {
+        let path = switch.setup.socket.clone();
+        std::thread::spawn(move || Client::connect(&path, "next").map(drop))
+    };
+    let (frames, rounds) = rounds(&mut switch, 60_000);
+    assert!(bytes(&frames) == sent, "in their order");
+    assert!(rounds >= 41u32.div_ceil(5), "{rounds} rounds");
+    // The next one is not refused, whenever it has come.
+    switch.until_counted(|counters| counters.attached == 2);
+    switch.until(|_| next.is_finished());
+    next.join().unwrap().expect("it is attached");
+    assert_eq!(switch.port.agent_status().counters.refused, 0);
+}
+
+#[test]
+fn what_an_agent_leaves_behind_waits_while_its_port_is_paused() {
+    let mut switch = Switch::with(|setup| setup.frame_bytes_max = 65_535);
+    let pause = |quanta| MacControl::Pause(Quanta(quanta)).emit(MacAddr([2; 6]));
+    let mut agent = switch.client();
+    switch.give(&pause(0xffff));
+    (0..41).for_each(|number| agent.send(&numbered(number, 60_000)).unwrap());
+    agent.flush();
+    drop(agent);
+    for _ in 0..100 {
+        assert!(switch.take().is_empty(), "it is paused");
+    }
+    assert_eq!((switch.port.carrier(), switch.port.room()), (Some(true), 0));
+    switch.give(&pause(0));
+    let frames = switch.until(|port| port.carrier() == Some(false));
+    assert_eq!(frames.len(), 41);
+    is_whole_again(&mut switch, "it was paused");
+}
+
+#[test]
+fn between_an_agent_and_the_next_one_the_node_sees_no_carrier() {
+    let mut switch = Switch::with(|_| {});
+    let agent = switch.client();
+    let path = switch.setup.socket.clone();
+    let next = UnixStream::connect(&path).unwrap();
+    // It is accepted, and says nothing yet.
+    (0..10).for_each(|_| drop(switch.take()));
+    (&next).write_all(&handshake::hello("next")).unwrap();
+    drop(agent);
+    let mut carriers = Vec::new();
+    switch.until(|port| {
+        carriers.push(port.carrier());
+        port.agent_status().counters.attached == 2
+    });
+    carriers.dedup();
+    assert_eq!(carriers, [true, false, true].map(Some));
+    assert_eq!(switch.port.agent_status().counters.refused, 0);
 }
 
 #[test]

@@ -7,5 +7,8 @@ mod hostile;
 mod needs;
 mod python;
 mod rogue;
+mod short;
+mod slow;
+mod stops;
 mod support;
 mod switch;

@@ -8,7 +8,7 @@ use axon_linux::agent_port::layout::{
 };
 use axon_linux::agent_port::memory::Memory;
 use std::io::Write;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -18,6 +18,8 @@ pub struct Rogue {
     pub memory: Memory,
     pub layout: Layout,
     pub stream: UnixStream,
+    /// What wakes it.
+    pub ear: OwnedFd,
     tail: u32,
 }
 
@@ -25,12 +27,18 @@ impl Rogue {
     pub fn connect(path: &Path) -> Rogue {
         let mut stream = UnixStream::connect(path).unwrap();
         stream.write_all(&handshake::hello("rogue")).unwrap();
-        let Shared { memory, memory_bytes, .. } = handshake::parse_answer(&stream).unwrap();
+        Rogue::answered(stream)
+    }
+
+    /// One that has said hello.
+    pub fn answered(stream: UnixStream) -> Rogue {
+        let Shared { memory, memory_bytes, agent_bell: ear, .. } =
+            handshake::parse_answer(&stream).unwrap();
         let memory = Memory::open(memory.as_fd(), memory_bytes).unwrap();
         let mut header = [0; HEADER_WORDS_END];
         memory.read(0, &mut header);
         let layout = Layout::parse(&header, memory_bytes).unwrap();
-        Rogue { memory, layout, stream, tail: 0 }
+        Rogue { memory, layout, stream, ear, tail: 0 }
     }
 
     pub fn attach(switch: &mut Switch) -> Rogue {

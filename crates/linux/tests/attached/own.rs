@@ -6,6 +6,8 @@ use axon_linux::agent_port::client::Client;
 use axon_linux::agent_port::runner::{self, RunOptions};
 use axon_linux::attach::{NAME_VARIABLE, SOCKET_VARIABLE};
 use axon_linux::lab;
+use axon_linux::lab::StateDir;
+use axon_linux::log::LOG_BYTES_MAX;
 use axon_wire::Time;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,6 +16,8 @@ use std::time::Duration;
 
 /// The argument of the agent.
 const PART: &str = "own-agent";
+/// Lines of 101 bytes that it writes to its standard error.
+const LINES: u64 = 3 * LOG_BYTES_MAX / 100;
 
 /// Sends everything on.
 struct Onward;
@@ -32,6 +36,10 @@ pub fn part() -> Option<ExitCode> {
         return None;
     }
     let variable = |name| std::env::var_os(name).expect("its starter sets it");
+    // More than a log may have.
+    for line in 0..LINES {
+        eprintln!("{line:0>100}");
+    }
     let (socket, name) = (PathBuf::from(variable(SOCKET_VARIABLE)), variable(NAME_VARIABLE));
     // Beside the fabric file.
     assert!(Path::new(&name).with_extension("here").is_file(), "it was started elsewhere");
@@ -69,6 +77,14 @@ pub fn is_started_and_attached() {
     let port = agent.port_counters.expect("the switch answers");
     assert!(agent.attached && agent.counters.is_none(), "{agent:?}");
     assert!(port.packets >= 2 && port.forwarded == port.packets, "{port:?}");
+    let log = StateDir::of(lab.name()).expect("its state").log("mine");
+    for file in [log.clone(), log.with_extension("log.old")] {
+        let bytes = std::fs::metadata(&file).map(|of| of.len());
+        let bytes = bytes.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        assert!((1..=LOG_BYTES_MAX).contains(&bytes), "{}: {bytes} bytes", file.display());
+    }
+    let last = std::fs::read_to_string(&log).expect("it is there");
+    assert!(last.lines().any(|line| line == format!("{:0>100}", LINES - 1)), "its last line");
     down(&lab);
     std::fs::remove_dir_all(&folder).expect("it is there");
 }

@@ -82,7 +82,8 @@ def run_agent(
                 agent.handle_timeout()
             if packets or payloads:
                 client.flush()
-            elif not is_due:
+            else:
+                # This flushes, too, and sees whether the switch has gone.
                 wait_s = WAIT_MAX_S
                 if agent.deadline_ns is not None:
                     wait_s = min(wait_s, max(agent.deadline_ns - now_ns, 0) / 1e9)
