@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod allow;
 mod attach;
 mod bench;
 mod cam;
@@ -13,6 +14,7 @@ mod completions;
 mod conformance;
 mod controller;
 mod demo;
+mod deny;
 mod down;
 mod exec;
 mod init;
@@ -23,6 +25,7 @@ mod model;
 mod ping;
 mod probe;
 mod prove;
+mod quarantine;
 mod rekey;
 mod replay;
 mod reproduce;
@@ -58,6 +61,9 @@ enum Verb {
     Exec(exec::Arguments),
     Ping(ping::Arguments),
     Link(link::Arguments),
+    Allow(allow::Arguments),
+    Deny(deny::Arguments),
+    Quarantine(quarantine::Arguments),
     Status(status::Arguments),
     Table(table::Arguments),
     TracePacket(trace_packet::Arguments),
@@ -89,14 +95,17 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Cam, Check, Conformance, Down, Link, Model, Ping, Probe, Prove, Replay, Schema, Status,
-            Table, Trace, TracePacket,
+            Allow, Cam, Check, Conformance, Deny, Down, Link, Model, Ping, Probe, Prove,
+            Quarantine, Replay, Schema, Status, Table, Trace, TracePacket,
         };
         matches!(
             self,
             Status(_)
                 | Ping(_)
                 | Link(_)
+                | Allow(_)
+                | Deny(_)
+                | Quarantine(_)
                 | Down(_)
                 | Prove(_)
                 | Conformance(_)
@@ -146,6 +155,9 @@ fn main() -> ExitCode {
         Verb::Exec(arguments) => exec::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Link(arguments) => link::run(&arguments),
+        Verb::Allow(arguments) => allow::run(&arguments),
+        Verb::Deny(arguments) => deny::run(&arguments),
+        Verb::Quarantine(arguments) => quarantine::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Table(arguments) => table::run(&arguments),
         Verb::TracePacket(arguments) => trace_packet::run(&arguments),

@@ -39,6 +39,8 @@ enum Kind {
     SettingRefused,
     AnswersOwed,
     OverBound,
+    Scan,
+    Misplaced,
     Carrier,
     Agent(AgentEvent),
 }
@@ -99,6 +101,14 @@ impl NoteLog {
             Note::SwitchOverBound { node: switch, port: None } => {
                 tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
                     routes than one may, or acknowledges no commands; the rest is refused");
+            }
+            Note::Scan { node: switch, port, mac, targets } => {
+                tracing::warn!(node, %switch, %port, %mac, targets, "ALARM: a scan: a host \
+                    requests so many that it may not reach or that do not exist");
+            }
+            Note::HostMisplaced { node: switch, port, mac } => {
+                tracing::warn!(node, %switch, %port, %mac, "ALARM: a host at a port where the \
+                    fabric file does not admit it");
             }
             note => tracing::info!(node, ?note),
         }
@@ -175,6 +185,8 @@ fn about(note: &Note) -> About {
         Note::SettingRefused { port, .. } => (Kind::SettingRefused, port),
         Note::AnswersOwed { .. } => (Kind::AnswersOwed, PortNo::CONTROL),
         Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
+        Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
+        Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
     }
 }
 

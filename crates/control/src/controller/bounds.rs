@@ -70,6 +70,8 @@ pub(super) enum Scope {
     Switch,
     /// One of its ports.
     Port,
+    /// The hosts that it may have at one of its ports.
+    Admission,
 }
 
 /// Which switches exceed bounds.

@@ -10,5 +10,6 @@ mod owned_switch;
 mod stations;
 mod strangers;
 mod takeover;
+mod tenants;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;
