@@ -35,5 +35,6 @@ mod servers;
 mod start;
 mod storm;
 mod targeted;
+mod tenants;
 mod threads;
 mod traffic;
