@@ -1,8 +1,8 @@
 //! What the controller keeps for its next incarnation, and what it makes of it.
 //!
 //! Kept are the hosts that switches have reported, the addresses of the DHCP server with their
-//! owners, and what operators have changed of the policy; not the graph, which switches report within a heartbeat, nor routes, which the edges
-//! keep (`takeover.rs`).
+//! owners, and what operators have changed of the policy; not the graph, which switches report
+//! within a heartbeat, nor routes, which the edges keep (`takeover.rs`).
 //!
 //! What comes from the store is provisional. A host is where it was until its switch is heard; if
 //! that does not report it within five seconds it is queried for and forgotten. A switch that is
