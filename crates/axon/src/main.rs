@@ -4,6 +4,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod agent;
+mod allow;
 mod attach;
 mod bench;
 mod cam;
@@ -13,6 +14,7 @@ mod completions;
 mod conformance;
 mod controller;
 mod demo;
+mod deny;
 mod down;
 mod exec;
 mod flows;
@@ -26,6 +28,7 @@ mod path;
 mod ping;
 mod probe;
 mod prove;
+mod quarantine;
 mod rekey;
 mod replay;
 mod reproduce;
@@ -62,6 +65,9 @@ enum Verb {
     Exec(exec::Arguments),
     Ping(ping::Arguments),
     Link(link::Arguments),
+    Allow(allow::Arguments),
+    Deny(deny::Arguments),
+    Quarantine(quarantine::Arguments),
     Status(status::Arguments),
     Hosts(hosts::Arguments),
     Flows(flows::Arguments),
@@ -97,8 +103,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Cam, Check, Conformance, Down, Flows, Hosts, Link, Model, Path, Ping, Probe, Prove,
-            Replay, Schema, Status, Table, Top, Trace, TracePacket,
+            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Path, Ping, Probe,
+            Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
         };
         matches!(
             self,
@@ -109,6 +115,9 @@ impl Verb {
                 | Top(_)
                 | Ping(_)
                 | Link(_)
+                | Allow(_)
+                | Deny(_)
+                | Quarantine(_)
                 | Down(_)
                 | Prove(_)
                 | Conformance(_)
@@ -158,6 +167,9 @@ fn main() -> ExitCode {
         Verb::Exec(arguments) => exec::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Link(arguments) => link::run(&arguments),
+        Verb::Allow(arguments) => allow::run(&arguments),
+        Verb::Deny(arguments) => deny::run(&arguments),
+        Verb::Quarantine(arguments) => quarantine::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Hosts(arguments) => hosts::run(&arguments),
         Verb::Flows(arguments) => flows::run(&arguments),

@@ -3,8 +3,9 @@
 use crate::cli::lab::Choice;
 use crate::cli::say;
 use anyhow::Result;
+use axon_fabric::model::Fabric;
 use axon_linux::lab::attached::{self, AttachedAgent};
-use axon_linux::lab::{Deadlock, Lab, alarms, restored, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, policy, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
@@ -47,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let output = Output { nodes: &status, agents: &agents, deadlock };
         say::print(&crate::cli::output::json(&output)?)?;
     } else {
-        say::print(&text(&status, &agents, deadlock))?;
+        say::print(&text(&status, &agents, deadlock, &lab.fabric()?))?;
     }
     Ok(say::answer(found?.is_none()))
 }
@@ -59,7 +60,7 @@ fn watch(lab: &Lab, pause: Duration) -> Result<ExitCode> {
         let status = lab.status()?;
         let deadlock = lab.deadlock(&status).ok().flatten();
         let agents = lab.attached(&status)?;
-        let text = text(&status, &agents, deadlock.as_ref());
+        let text = text(&status, &agents, deadlock.as_ref(), &lab.fabric()?);
         let text = format!("{before}{text}{after}");
         if !say::print_again(&text)? {
             return Ok(ExitCode::SUCCESS);
@@ -82,13 +83,19 @@ struct Output<'a> {
     deadlock: Option<Option<&'a Deadlock>>,
 }
 
-fn text(status: &[NodeStatus], agents: &[AttachedAgent], deadlock: Option<&Deadlock>) -> String {
+fn text(
+    status: &[NodeStatus],
+    agents: &[AttachedAgent],
+    deadlock: Option<&Deadlock>,
+    fabric: &Fabric,
+) -> String {
     let mut parts = vec![
         table::table(status),
         attached::text(agents),
         dcbx::table(status),
         flow_control::table(status),
         restored::text(status),
+        policy::text(status, fabric),
         alarms::alarms(status),
     ];
     parts.extend(deadlock.map(|deadlock| {

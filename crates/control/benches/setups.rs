@@ -7,6 +7,7 @@
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
+use axon_control::controller::policy::Policy;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_control::node::ControllerNode;
@@ -113,6 +114,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         },
         router,
         layers: 2,
+        policy: Policy::default(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The configuration of switches and controllers. Every limit and interval is here.
 
+use crate::controller::policy::Policy;
 use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -162,6 +163,8 @@ pub struct ControllerConfig {
     pub router: RouterKind,
     /// The number of route layers that the switches have: 1 to 8.
     pub layers: u8,
+    /// Which hosts may reach which.
+    pub policy: Policy,
 }
 
 /// The DHCP server's addresses (RFC 2131).

@@ -79,6 +79,16 @@ impl Stream {
         self.queue.len()
     }
 
+    /// The number of the item that is put on the stream next.
+    pub fn end(&self) -> u64 {
+        self.base + self.queue.len() as u64
+    }
+
+    /// Whether the other end has acknowledged all items before this number.
+    pub fn is_acknowledged(&self, before: u64) -> bool {
+        self.base >= before
+    }
+
     /// Whether an item can be put on the stream so that it does not hold more than `most`.
     pub fn has_room_for(&self, item: &Item, most: usize) -> bool {
         self.queue.len() < most || self.unsent.contains_key(&subject(item))

@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, OnFull, PortPolicies,
-    RouterKind, Switch, Timers, Wire,
+    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, OnFull, Policy,
+    PortPolicies, RouterKind, Switch, Timers, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;
@@ -70,6 +70,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         on_full,
         nack_queue,
         port_policies: PortPolicies::default(),
+        policy: Policy::default(),
         dcb: dcb::resolve(file, &beside(file, on_full))?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),
@@ -93,6 +94,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
+    fabric.policy = crate::isolation::resolve(&fabric, &file.isolation)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)

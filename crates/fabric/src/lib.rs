@@ -22,6 +22,7 @@ pub mod file;
 mod full;
 mod identity;
 mod index;
+mod isolation;
 mod keys;
 mod load;
 pub mod model;

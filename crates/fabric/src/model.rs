@@ -9,6 +9,7 @@ pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
 use axon_agents::AgentPortConfig;
 pub use axon_control::config::Timers;
+pub use axon_control::controller::policy::Policy;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
 use axon_pipeline::Sizes;
@@ -71,6 +72,8 @@ pub struct Fabric {
     pub nack_queue: Bytes,
     /// What the ports of switches are trusted with.
     pub port_policies: PortPolicies,
+    /// Which hosts may reach which.
+    pub policy: Policy,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.

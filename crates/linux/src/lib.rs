@@ -27,6 +27,7 @@ pub mod offload;
 pub mod pacer;
 pub mod packet;
 mod pauses;
+pub mod policy;
 pub mod port;
 mod port_capture;
 pub mod probe;

@@ -40,6 +40,7 @@ enum Kind {
     AnswersOwed,
     OverBound,
     Scan,
+    Misplaced,
     Carrier,
     Agent(AgentEvent),
 }
@@ -101,10 +102,13 @@ impl NoteLog {
                 tracing::warn!(node, %switch, "ALARM: a switch reports or requests more hosts or \
                     routes than one may, or acknowledges no commands; the rest is refused");
             }
-            Note::Scan { node: switch, port } => {
-                tracing::warn!(node, %switch, %port, "the hosts at a port of a switch ask for more \
-                    unknown addresses than those at one port may: a scan? The rest is not looked \
-                    for");
+            Note::Scan { node: switch, port, mac, targets } => {
+                tracing::warn!(node, %switch, %port, %mac, targets, "ALARM: a scan: a host \
+                    requests so many that it may not reach or that do not exist");
+            }
+            Note::HostMisplaced { node: switch, port, mac } => {
+                tracing::warn!(node, %switch, %port, %mac, "ALARM: a host at a port where the \
+                    fabric file does not admit it");
             }
             note => tracing::info!(node, ?note),
         }
@@ -182,6 +186,7 @@ fn about(note: &Note) -> About {
         Note::AnswersOwed { .. } => (Kind::AnswersOwed, PortNo::CONTROL),
         Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
         Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
+        Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
     }
 }
 

@@ -13,6 +13,8 @@ use std::path::Path;
 pub fn rekey(socket: &Path, keys: &Keys) -> Result<()> {
     match request::ask(socket, Request::Rekey(Box::new(keys.clone())))? {
         Done::Rekeyed => Ok(()),
-        done @ (Done::Probe(_) | Done::Tables(_)) => bail!("{done:?} is no answer to this"),
+        done @ (Done::Probe(_) | Done::Tables(_) | Done::Policy(_)) => {
+            bail!("{done:?} is no answer to this")
+        }
     }
 }

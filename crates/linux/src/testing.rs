@@ -41,6 +41,7 @@ pub(crate) fn controller() -> ControllerTelemetry {
         switches: 0,
         hosts: Vec::new(),
         routes: 0,
+        policy: Default::default(),
         restored: Default::default(),
         unacknowledged: 0,
         plane: PlaneTelemetry::default(),

@@ -4,6 +4,7 @@
 //! and replayed.
 
 use crate::keys::{KeyMismatch, Keys};
+use crate::policy::{PolicyChange, PolicyDone, PolicyRefusal};
 use crate::probe::{ProbeId, ProbePlan, ProbeRefusal};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -43,6 +44,8 @@ pub enum Request {
     /// Show or change the tables of a programmable switch, in an encoding of its data plane, which
     /// begins with a version. A programmable switch does.
     Tables(#[serde(with = "bytes")] Vec<u8>),
+    /// Change which hosts may reach which. A controller does.
+    Policy(PolicyChange),
 }
 
 /// The answer to one command.
@@ -63,6 +66,8 @@ pub enum Done {
     Rekeyed,
     /// The answer of a programmable data plane, in its own encoding.
     Tables(#[serde(with = "bytes")] Vec<u8>),
+    /// The policy is changed, and routes that it forbids are being removed.
+    Policy(PolicyDone),
 }
 
 /// Bytes as hexadecimal text where people read the format, and as bytes elsewhere.
@@ -99,8 +104,8 @@ mod bytes {
     }
 }
 
-/// Why a command was not carried out; nothing has changed. `Unsupported`, `Probe`, `Keys`
-/// and `Tables` come from a node, the others from the runtime that takes commands for it.
+/// Why a command was not carried out; nothing has changed. `Unsupported`, `Probe`, `Keys`, `Tables`
+/// and `Policy` come from a node, the others from the runtime that takes commands for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
     /// A node of this kind cannot do it.
@@ -127,6 +132,9 @@ pub enum CommandError {
     /// What is asked of the tables cannot be read; why.
     #[error("not a request for tables: {0}")]
     Tables(String),
+    /// The policy cannot be changed in this way.
+    #[error(transparent)]
+    Policy(#[from] PolicyRefusal),
 }
 
 /// What a node is.

@@ -420,13 +420,25 @@ pub enum Note {
         /// The port whose bound is exceeded; `None` if it is that of the whole switch.
         port: Option<PortNo>,
     },
-    /// From a controller: the hosts at a port ask for more addresses that nobody is known to have
-    /// than those at one port may, as one does that scans the subnet. Nobody is asked for the rest.
+    /// From a controller: a port requests many hosts that it may not reach or that do not exist.
     Scan {
         /// The switch.
         node: NodeId,
-        /// The port.
+        /// The port of the switch.
         port: PortNo,
+        /// The MAC of the last request.
+        mac: MacAddr,
+        /// How many different hosts it has requested so, in the last minute at most.
+        targets: u32,
+    },
+    /// From a controller: a host was reported at a port where the policy does not admit it.
+    HostMisplaced {
+        /// The switch.
+        node: NodeId,
+        /// The port of the switch.
+        port: PortNo,
+        /// The MAC of the host.
+        mac: MacAddr,
     },
 }
 

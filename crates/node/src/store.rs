@@ -4,6 +4,7 @@
 //! keeps it, and gives all of it to the next incarnation when that starts. Switches are named by
 //! [`NodeId`]: everything else about them is given out anew at each start.
 
+use crate::policy::{HostPair, Subject};
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
 use core::net::{IpAddr, Ipv4Addr};
@@ -64,6 +65,10 @@ pub enum Stored {
     Host(StoredHost),
     /// Of the DHCP server.
     Lease(StoredLease),
+    /// Of the policy: whether two hosts may reach each other, other than the fabric file says.
+    Pair(HostPair, bool),
+    /// Of the policy: whether something is in quarantine, other than the fabric file says.
+    Quarantine(Subject, bool),
 }
 
 /// What an entry is about: there is one entry for each.
@@ -73,6 +78,10 @@ pub enum StoreKey {
     Host(MacAddr),
     /// An address.
     Lease(Ipv4Addr),
+    /// Two hosts.
+    Pair(HostPair),
+    /// A host or a port in quarantine, or out of it.
+    Quarantine(Subject),
 }
 
 impl Stored {
@@ -81,6 +90,8 @@ impl Stored {
         match self {
             Stored::Host(host) => StoreKey::Host(host.mac),
             Stored::Lease(lease) => StoreKey::Lease(lease.ip),
+            Stored::Pair(pair, _) => StoreKey::Pair(*pair),
+            Stored::Quarantine(subject, _) => StoreKey::Quarantine(*subject),
         }
     }
 }

@@ -5,6 +5,7 @@ pub mod daemon;
 pub mod file;
 pub mod lab;
 pub mod output;
+pub mod policy;
 pub mod real;
 pub mod record;
 pub mod reserve;

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use syn::{Attribute, Fields, GenericArgument, Item, PathArguments, Type};
 
 /// Types that write themselves by hand, and what they write.
-const BY_HAND: [(&str, &str); 6] = [
+const BY_HAND: [(&str, &str); 7] = [
     ("text::mac", "text, `02:00:00:00:00:01`"),
+    ("text::optional_mac", "text, `02:00:00:00:00:01`, or null"),
     ("text::priorities", "list of numbers, 0 to 7"),
     ("counts::drops", "object: a number for each reason that occurred"),
     ("counts::ended", "object: a number for each reason that occurred"),

@@ -70,8 +70,8 @@ pub(super) enum Scope {
     Switch,
     /// One of its ports.
     Port,
-    /// One of its ports, whose hosts ask for too many unknown addresses.
-    Scan,
+    /// The hosts that it may have at one of its ports.
+    Admission,
 }
 
 /// Which switches exceed bounds.

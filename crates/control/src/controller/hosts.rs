@@ -13,16 +13,17 @@
 //! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
 //! unless a report confirms it, so a late request leaves nothing behind.
 
+mod claimed;
 mod remembered;
 
 use super::bounds::{HOSTS_PER_PORT_MAX, HOSTS_PER_SWITCH_MAX};
 use super::changed::Changed;
-use super::counts::Counts;
 use super::topology::SwitchIndex;
 use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
+use claimed::Claimed;
 use core::net::IpAddr;
 
 /// The shortest time between two queries at the older of two claimed places.
@@ -39,6 +40,12 @@ pub struct Place {
     pub switch: SwitchIndex,
     /// The port of the switch.
     pub port: PortNo,
+}
+
+impl Place {
+    const fn key(self) -> (SwitchIndex, PortNo) {
+        (self.switch, self.port)
+    }
 }
 
 /// A host, by its index in the host table.
@@ -139,7 +146,7 @@ pub struct HostTable {
     /// Whether any host came from the store.
     remembers: bool,
     /// How many claims each switch and port has.
-    claims: Counts,
+    claims: Claimed,
 }
 
 /// The result of giving an address to a host.
@@ -164,7 +171,7 @@ impl HostTable {
             unverified: BTreeSet::new(),
             changed: Changed::default(),
             remembers: false,
-            claims: Counts::default(),
+            claims: Claimed::default(),
         }
     }
 
@@ -223,7 +230,7 @@ impl HostTable {
         } else if full {
             return Learned::Full;
         } else {
-            self.claims.add(place.switch, place.port);
+            self.claims.add(place.key(), mac);
         }
         if before != place {
             self.changed.push(mac);
@@ -231,7 +238,7 @@ impl HostTable {
         host.claims.push(Claim { place, until: None, remembered: false });
         if host.claims.len() > CLAIMS_MAX {
             let oldest = host.claims.remove(0);
-            self.claims.remove(oldest.place.switch, oldest.place.port);
+            self.claims.remove(oldest.place.key(), mac);
             if let Some(until) = oldest.until {
                 self.unconfirmed.remove(&(until, mac, oldest.place));
             }
@@ -257,12 +264,19 @@ impl HostTable {
 
     /// Whether a port claims as many hosts as one may.
     pub(super) fn is_port_full(&self, place: Place) -> bool {
-        self.claims.at(place.switch, place.port) >= HOSTS_PER_PORT_MAX
+        self.claims.at(place.key()) >= HOSTS_PER_PORT_MAX
     }
 
     /// How many hosts a switch claims, at all of its ports.
     pub fn claims_of(&self, switch: SwitchIndex) -> usize {
         self.claims.of(switch)
+    }
+
+    /// The hosts whose place is this port, in the order of their MACs.
+    pub fn hosts_at(&self, place: Place) -> impl Iterator<Item = &Host> {
+        let claimed = self.claims.hosts_at(place.key());
+        let hosts = claimed.filter_map(|mac| self.get(self.by_mac(mac)?));
+        hosts.filter(move |host| host.place() == place)
     }
 
     fn add(&mut self, place: Place, mac: MacAddr, until: Option<Time>) -> Learned {
@@ -272,7 +286,7 @@ impl HostTable {
         if self.is_full(place) {
             return Learned::Full;
         }
-        self.claims.add(place.switch, place.port);
+        self.claims.add(place.key(), mac);
         let host = Host {
             mac,
             ips: Vec::new(),
@@ -395,7 +409,7 @@ impl HostTable {
             return Withdrawn::Gone(index);
         }
         host.claims.remove(at);
-        self.claims.remove(place.switch, place.port);
+        self.claims.remove(place.key(), mac);
         self.changed.push(mac);
         if current { Withdrawn::Moved(index) } else { Withdrawn::Nothing }
     }
@@ -414,7 +428,7 @@ impl HostTable {
             self.by_ip.remove(ip);
         }
         for claim in &host.claims {
-            self.claims.remove(claim.place.switch, claim.place.port);
+            self.claims.remove(claim.place.key(), host.mac);
             if let Some(until) = claim.until {
                 self.unconfirmed.remove(&(until, host.mac, claim.place));
             }

@@ -12,16 +12,19 @@ mod counts;
 pub mod dhcp;
 pub mod flows;
 pub mod hosts;
+mod isolation;
 mod lease;
 mod over_bound;
 pub mod packet;
 mod peers;
 mod pending;
+pub mod policy;
 mod removal;
 mod requests;
 mod reroute;
 mod round;
 pub mod router;
+mod scans;
 mod seek;
 mod sought;
 mod store;
@@ -43,8 +46,10 @@ use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
 use pending::TakeOver;
+use policy::Policy;
 use round::Round;
 use router::{Router, Step};
+use scans::Scans;
 use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
 
@@ -73,6 +78,8 @@ pub struct Controller {
     hops_max: usize,
     counters: ControllerCounters,
     bounds: Bounds,
+    policy: Policy,
+    scans: Scans,
     /// Routes of an earlier incarnation that edges have.
     take_over: TakeOver,
     /// Addresses that nobody is known to have and that are being looked for.
@@ -124,6 +131,8 @@ impl Controller {
             measure_every_ms,
             counters: ControllerCounters::default(),
             bounds: Bounds::default(),
+            policy: config.policy.clone(),
+            scans: Scans::default(),
             take_over: TakeOver::new(&config.node.timers),
             seeking: Seeking::default(),
             restored: Restored::default(),
@@ -204,7 +213,7 @@ impl Controller {
         match item {
             Item::HostSeen { port, mac, ips } => {
                 let at = Place { switch, port };
-                let learned = self.hosts.report(at, mac);
+                let learned = self.reported(now, at, mac, out);
                 if learned == Learned::Full {
                     return self.too_many_hosts(now, at, out);
                 }
@@ -299,14 +308,17 @@ impl Controller {
     /// previous owner are removed; frames request them again by MAC.
     ///
     /// An address that is reserved for another host, leased to it, or of the pool and in use by it
-    /// stays with that host.
+    /// stays with that host. So does one that the policy reserves, or whose owner this host may not
+    /// reach.
     fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some((mac, place)) = self.hosts.get(host).map(|host| (host.mac, host.place())) else {
             return;
         };
-        if let IpAddr::V4(ip) = ip
-            && !self.dhcp.claim(now, mac, place, ip)
-        {
+        let claims = |dhcp: &mut DhcpServer| match ip {
+            IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
+            IpAddr::V6(_) => true,
+        };
+        if !self.may_own(host, mac, ip) || !claims(&mut self.dhcp) {
             self.counters.ip_refused += 1;
             return;
         }

@@ -75,6 +75,16 @@ impl TakeOver {
         self.pending.iter().flat_map(of).collect()
     }
 
+    /// The routes of a port that wait, by destination.
+    pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, MacAddr)> {
+        let range = (at.port, MacAddr([0; 6]))..=(at.port, MacAddr::BROADCAST);
+        let waiting = self.pending.get(&at.switch).into_iter();
+        waiting
+            .flat_map(|waiting| waiting.range(range.clone()))
+            .map(|(key, _)| (at, key.1))
+            .collect()
+    }
+
     /// Enters a route that is to wait, or to go on waiting.
     pub(super) fn add(&mut self, now: Time, at: Place, destination: MacAddr, waits: Pending) {
         if self.pending.is_empty() {

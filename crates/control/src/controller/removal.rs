@@ -1,7 +1,7 @@
 //! Hosts that leave: their port says so, nobody answers for them, or their switch is dead.
 
 use super::Controller;
-use super::hosts::{HostIndex, Place, Withdrawn};
+use super::hosts::{Host, HostIndex, Place, Withdrawn};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, Time};
@@ -31,6 +31,9 @@ impl Controller {
                 self.show(now, host);
                 self.take_over.host_seen(now);
                 self.migrate(host, out);
+                if let Some(at) = self.hosts.get(host).map(Host::place) {
+                    self.came(at, out);
+                }
             }
             Withdrawn::Gone(host) => {
                 if let Some(host) = self.hosts.get(host) {

@@ -39,7 +39,7 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
-        let source = match self.hosts.request(now, place, m.source_mac) {
+        let source = match self.requested(now, place, m.source_mac, out) {
             Learned::Here(source) => source,
             Learned::Full => return self.too_many_hosts(now, place, out),
             Learned::Refused | Learned::Moved(_) => {
@@ -56,11 +56,15 @@ impl Controller {
         };
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
+            self.in_vain(now, place, (m.source_mac, m.target), out);
             return self.seek(now, (from, place), &m, out);
         };
         if target == source {
             self.counters.arp_self += 1;
             return;
+        }
+        if !self.may_reach(place, target) {
+            return self.deny(now, place, &m, out);
         }
         let there = self.hosts.get(target).map_or(place, Host::place);
         let found = [self.flows.find(place, target), self.flows.find(there, source)];
@@ -140,7 +144,7 @@ impl Controller {
         };
         let place = Place { switch, port: m.port };
         let Some(request) = self.dhcp.read(&m.frame) else { return };
-        let learned = self.hosts.request(now, place, request.mac);
+        let learned = self.requested(now, place, request.mac, out);
         if learned == Learned::Full {
             return self.too_many_hosts(now, place, out);
         }

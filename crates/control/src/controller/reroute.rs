@@ -115,8 +115,12 @@ impl Controller {
         Some(to)
     }
 
-    /// The flow of a route as routers know it, and the place where it ends.
+    /// The flow of a route as routers know it, and the place where it ends; `None` if the policy
+    /// forbids it.
     fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
+        if !self.may_reach(at, destination) {
+            return None;
+        }
         let host = self.hosts.get(destination)?;
         let (from, to) = (at.switch, host.place());
         let hash = flow_hash(self.graph.switch(from).incarnation.node, at.port, host.mac);

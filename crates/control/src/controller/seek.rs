@@ -15,13 +15,11 @@
 //! Only addresses that a host of this fabric can have are looked for.
 
 use super::Controller;
-use super::bounds::Scope;
 use super::hosts::Place;
 use super::sought::Asked;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::Note;
 use axon_wire::message::{ArpRequest, Message, Peer, Seek, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Time};
 use core::net::IpAddr;
@@ -48,12 +46,6 @@ impl Controller {
                 self.ask_everywhere(ip, (from.node, m.port), out);
             }
             Asked::Before => {}
-            Asked::PortOver => {
-                self.counters.seeks_limited += 1;
-                if self.bounds.is_news(now, by.switch, Scope::Scan) {
-                    out.push(Effect::Note(Note::Scan { node: from.node, port: m.port }));
-                }
-            }
             Asked::Over => self.counters.seeks_limited += 1,
         }
         self.seeking.wait(now, ip, from, *m);

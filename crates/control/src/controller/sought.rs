@@ -62,8 +62,6 @@ pub(super) enum Asked {
     Round,
     /// The address was asked for a short while ago.
     Before,
-    /// The port is over its rate.
-    PortOver,
     /// The switch or the fabric is over its rate, or too many addresses are remembered.
     Over,
 }
@@ -77,7 +75,7 @@ impl Seeking {
         }
         let of_port = self.ports.entry(by).or_default();
         if !of_port.has(now, OF_PORT) {
-            return Asked::PortOver;
+            return Asked::Over;
         }
         let of_switch = self.switches.entry(by.switch).or_default();
         let is_room = self.sought.len() < SOUGHT_MAX || self.sought.contains_key(&ip);

@@ -1,8 +1,8 @@
 //! What the controller keeps for its next incarnation, and what it makes of it.
 //!
-//! Kept are the hosts that switches have reported and the addresses of the DHCP server with their
-//! owners; not the graph, which switches report within a heartbeat, nor routes, which the edges
-//! keep (`takeover.rs`).
+//! Kept are the hosts that switches have reported, the addresses of the DHCP server with their
+//! owners, and what operators have changed of the policy; not the graph, which switches report
+//! within a heartbeat, nor routes, which the edges keep (`takeover.rs`).
 //!
 //! What comes from the store is provisional. A host is where it was until its switch is heard; if
 //! that does not report it within five seconds it is queried for and forgotten. A switch that is
@@ -10,7 +10,7 @@
 //! than a minute after the start: its host may be there, and its switch is still to be heard.
 
 use super::Controller;
-use super::hosts::{HostIndex, Place};
+use super::hosts::{HostIndex, HostTable, Place};
 use super::lease::{Holder, Lease, LeaseState};
 use super::topology::Graph;
 use crate::effect::Effect;
@@ -27,11 +27,14 @@ impl Controller {
     /// Enters what the store of an earlier incarnation holds. What does not fit this configuration
     /// is given up. To be called once, before anything else.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
+        self.restore_policy(stored);
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
         for entry in stored {
             if let Stored::Host(host) = entry {
+                let admitted = self.policy.admits(host.mac, (host.switch, host.port));
                 let place = self.remembered_place(now, host.switch, host.port);
-                match self.hosts.restore(place, host.mac) {
+                let restore = |hosts: &mut HostTable| hosts.restore(place, host.mac);
+                match admitted.then(|| restore(&mut self.hosts)).flatten() {
                     Some(index) => entered.push((index, host)),
                     None => self.give_up(entry.key(), out),
                 }

@@ -8,7 +8,8 @@
 //! 2. A path that exists, leads to the host and that the router accepts is taken over as it is.
 //! 3. Any other, as one over a link that has died meanwhile or to the old place of a host, gets the
 //!    path that the router chooses now.
-//! 4. Where there is none, or no such host, the route is removed when its time is over. The next
+//! 4. One that the policy forbids is removed at once.
+//! 5. Where there is no path, or no such host, the route is removed when its time is over. The next
 //!    frames of its hosts miss, and their switch asks for it until there is a path.
 //!
 //! What a switch reports beyond [`INHERITED_PER_SWITCH_MAX`] is not decided about: it stays in the
@@ -57,6 +58,9 @@ impl Controller {
         if stamp.epoch == self.epoch {
             self.counters.item_misplaced += 1;
             return;
+        }
+        if !self.may_reach_mac(at, destination) {
+            return self.refuse_route(at, destination, out);
         }
         let before = self.take_over.get(at, destination).map(|waits| waits.until);
         if before.is_none() && !self.has_room_for_inherited(at.switch) {
@@ -133,6 +137,10 @@ impl Controller {
         let (Some((destination, to)), Some(&user)) = (destination, users.first()) else {
             return false;
         };
+        if !self.may_reach(at, destination) {
+            self.refuse_route(at, mac, out);
+            return true;
+        }
         if self.flows.find(at, destination).is_none() {
             match self.trace(at, to, &route.hops) {
                 Trace::Undecided if !last => return false,
@@ -191,7 +199,7 @@ impl Controller {
     }
 
     /// Removes a route that waits at its switch.
-    fn refuse_route(&mut self, at: Place, destination: MacAddr, out: &mut Vec<Effect>) {
+    pub(super) fn refuse_route(&mut self, at: Place, destination: MacAddr, out: &mut Vec<Effect>) {
         self.restored.routes_removed += 1;
         let number = self.next_number();
         let item = Item::RemoveRoute { port: at.port, destination, stamp: self.stamp(number) };

@@ -152,10 +152,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                 .map(Done::Probe)
                 .map_err(CommandError::Probe),
             Request::Rekey(keys) => self.rekey(&keys).map_err(CommandError::Keys),
-            Request::Tables(_) => Err(CommandError::Unsupported(match self.role {
-                Role::Switch => NodeKind::Switch,
-                Role::Controller => NodeKind::Controller,
-            })),
+            // The node of a controller takes changes of the policy itself.
+            Request::Tables(_) | Request::Policy(_) => {
+                Err(CommandError::Unsupported(match self.role {
+                    Role::Switch => NodeKind::Switch,
+                    Role::Controller => NodeKind::Controller,
+                }))
+            }
         };
         self.actions.push(Action::Reply(Reply { id, result }));
     }

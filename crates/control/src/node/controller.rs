@@ -2,6 +2,7 @@
 //! receives Axon packets, and is never a transit hop.
 
 use super::chassis::{Arrival, Chassis, Refusals};
+use super::revoked::Revoked;
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
 use crate::controller::bounds::COMMANDS_PER_SWITCH_MAX;
@@ -13,10 +14,10 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::probe::ProbeReport;
-use axon_node::telemetry::RefusedSetting;
+use axon_node::telemetry::{PolicyTelemetry, RefusedSetting};
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Node, Note, PortSetting, PortSnapshot, Refusal,
-    Snapshot, Stored,
+    Action, Awaited, Command, CommandError, Dataplane, Done, Drop, Input, Node, Note, PolicyChange,
+    PortSetting, PortSnapshot, Refusal, Reply, Request, RequestId, Snapshot, Stored,
 };
 use axon_wire::message::{ControllerPath, Item, Message, Role};
 use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
@@ -28,6 +29,8 @@ pub struct ControllerNode<B, D> {
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
     busy: BTreeSet<NodeId>,
+    /// Which switches are to remove routes that a change of the policy forbids.
+    revoked: Revoked,
     /// When streams want to send again; holds exactly their deadlines.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
@@ -59,6 +62,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             chassis,
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
+            revoked: Revoked::default(),
             resends: BTreeSet::new(),
             timers: config.node.timers,
             commands_max: COMMANDS_PER_SWITCH_MAX,
@@ -299,6 +303,30 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
+    /// Changes which hosts may reach which, and replies: the removals are on their streams then.
+    fn change_policy(
+        &mut self,
+        now: Time,
+        (id, change): (RequestId, PolicyChange),
+        out: &mut Vec<Action<B>>,
+    ) {
+        let changed = self.controller.change_policy(change, &mut self.chassis.effects);
+        for effect in core::mem::take(&mut self.chassis.effects) {
+            self.apply(now, effect, out);
+        }
+        if let Ok(done) = &changed {
+            self.revoked.enter(&done.switches, &self.streams);
+        }
+        let result = changed.map(Done::Policy).map_err(CommandError::Policy);
+        out.push(Action::Reply(Reply { id, result }));
+    }
+
+    /// Which hosts may reach which, and what of that is outstanding.
+    pub fn policy_telemetry(&self) -> PolicyTelemetry {
+        let outstanding = self.revoked.outstanding(&self.streams).collect();
+        PolicyTelemetry { outstanding, ..self.controller.policy_telemetry() }
+    }
+
     /// Reports to the controller which switch is on one of its own ports now.
     fn attachment(&mut self, port: PortNo) {
         let peer = self
@@ -313,7 +341,13 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
 
 impl<B: Frame, D: Dataplane<B>> Node<B> for ControllerNode<B, D> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
-        self.chassis.feed(now, input);
+        match input {
+            Input::Command(Command { id, request: Request::Policy(change) }) => {
+                self.chassis.feed(now, Input::Timeout);
+                self.change_policy(now, (id, change), out);
+            }
+            input => self.chassis.feed(now, input),
+        }
         self.timeouts(now);
         self.settle(now, out);
     }
@@ -333,6 +367,7 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for ControllerNode<B, D> {
 mod tests {
     use super::*;
     use crate::config::{DhcpConfig, NodeConfig, ServerIdentity};
+    use crate::controller::policy::Policy;
     use crate::controller::router::RouterKind;
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::message::{ArpRequest, ControllerHello, Peer, PortState, Segment, Target};
@@ -388,6 +423,7 @@ mod tests {
                 },
                 router: RouterKind::default(),
                 layers: 1,
+                policy: Policy::default(),
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

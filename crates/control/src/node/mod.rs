@@ -15,6 +15,7 @@ mod load;
 mod pause_meter;
 mod prober;
 mod refused;
+mod revoked;
 mod settings;
 mod switch;
 mod telemetry;

@@ -64,6 +64,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             switches: graph.switches().filter(|(_, switch)| switch.was_heard()).count() as u64,
             hosts: hosts.collect(),
             routes: controller.flows().len() as u64,
+            policy: self.policy_telemetry(),
             restored: controller.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),

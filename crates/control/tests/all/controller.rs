@@ -2,6 +2,7 @@
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
+use axon_control::controller::policy::Policy;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_wire::message::{
@@ -43,6 +44,7 @@ pub fn config() -> ControllerConfig {
         },
         router: RouterKind::default(),
         layers: 2,
+        policy: Policy::default(),
     }
 }
 

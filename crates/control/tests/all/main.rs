@@ -11,5 +11,6 @@ mod seek;
 mod stations;
 mod strangers;
 mod takeover;
+mod tenants;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;

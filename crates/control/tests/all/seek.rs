@@ -227,7 +227,11 @@ fn a_scan_is_held_to_the_rate_of_its_port_and_takes_nothing_from_another() {
         scene.pass(1);
     }
     assert_eq!(rounds, 64 + 9, "a burst, and ten a second");
-    assert_eq!(notes, [Note::Scan { node: NodeId(1), port: PortNo(8) }]);
+    let noted = notes.iter().map(|note| match note {
+        Note::Scan { node: NodeId(1), port: PortNo(8), targets, .. } => *targets,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(noted.collect::<Vec<u32>>(), [64, 256]);
     let counters = scene.controller.counters();
     assert_eq!((counters.seeks, counters.seeks_limited), (73, 927));
     scene.ask_from(9, Target::Ip(unused(2_000)), None);

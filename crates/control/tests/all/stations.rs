@@ -4,6 +4,7 @@ use crate::client::{SERVER, SERVER_MAC};
 use axon_control::config::*;
 use axon_control::controller::Controller;
 use axon_control::controller::hosts::Place;
+use axon_control::controller::policy::Policy;
 use axon_control::controller::router::RouterKind;
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::edge::Edge;
@@ -84,6 +85,7 @@ impl Net {
             dhcp,
             router: RouterKind::default(),
             layers: 1,
+            policy: Policy::default(),
         };
         let has = Capabilities {
             name: "test",

@@ -2,6 +2,7 @@
 
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
+use axon_control::controller::policy::Policy;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_wire::message::{ControllerHello, Item, Peer, PortState, Role, Stamp};
@@ -58,6 +59,7 @@ impl Ring {
             },
             router: RouterKind::named(router).unwrap(),
             layers: 2,
+            policy: Policy::default(),
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

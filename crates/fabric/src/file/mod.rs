@@ -7,6 +7,7 @@ mod dcb;
 mod dcbx;
 mod device;
 mod faults;
+mod isolation;
 mod pauses;
 mod ports;
 mod program;
@@ -31,9 +32,11 @@ pub use dcbx::{
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use faults::Fault;
+pub use isolation::{Isolation, Others, Tenant};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use program::{Program as ProgramFile, ProgramText, TableSizes};
+pub(crate) use text::mac;
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
@@ -109,6 +112,9 @@ pub struct File {
     /// What the ports of switches are trusted with.
     #[serde(default)]
     pub ports: Ports,
+    /// Which hosts may reach which; Axon only.
+    #[serde(default)]
+    pub isolation: Isolation,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
     /// Agents: programs beside switches that look at packets.
@@ -160,6 +166,7 @@ impl File {
             key: None,
             key_file: None,
             ports: Ports::default(),
+            isolation: Isolation::default(),
             dcb: None,
             agents: Vec::new(),
             faults: Vec::new(),

@@ -28,7 +28,7 @@ fn subnet(text: &str) -> Result<Ipv4Net, &'static str> {
 
 const MAC_EXPECTED: &str = "a unicast MAC such as 02:00:00:00:00:01";
 
-fn mac(text: &str) -> Result<MacAddr, &'static str> {
+pub(crate) fn mac(text: &str) -> Result<MacAddr, &'static str> {
     let mut bytes = [0; 6];
     let mut parts = text.split(':');
     for byte in &mut bytes {

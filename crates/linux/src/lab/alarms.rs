@@ -2,7 +2,9 @@
 
 use crate::status::{NodeStatus, PortStatus};
 use axon_node::Refusal;
-use axon_node::telemetry::{EdgeDebts, NodeTelemetry, ProgrammableTelemetry, RefusedSetting};
+use axon_node::telemetry::{
+    ControllerCounters, EdgeDebts, NodeTelemetry, ProgrammableTelemetry, RefusedSetting,
+};
 use std::fmt::Write;
 
 /// One line for each thing that is wrong; empty if nothing is.
@@ -50,8 +52,31 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                  refused (ip_refused)"
             );
         }
+        if let NodeTelemetry::Controller(controller) = &status.node {
+            policy(&mut text, &status.name, &controller.counters);
+        }
     }
     text
+}
+
+/// What hosts did that the policy of a controller forbids.
+fn policy(text: &mut String, name: &str, counters: &ControllerCounters) {
+    if counters.hosts_misplaced > 0 {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: {} reports of hosts at ports where `isolation` of the fabric file does \
+             not admit them were refused (hosts_misplaced)",
+            counters.hosts_misplaced
+        );
+    }
+    if counters.scans > 0 {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: {} times a port has requested many hosts that it may not reach or \
+             that do not exist (scans); the log of {name} has the hosts",
+            counters.scans
+        );
+    }
 }
 
 /// What a data plane has refused, and what it owes.

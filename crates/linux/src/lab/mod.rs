@@ -26,6 +26,7 @@ mod part;
 mod ping;
 mod pings;
 pub mod plan;
+pub mod policy;
 pub mod restored;
 mod root;
 mod running;

@@ -16,7 +16,7 @@
 //!
 //! A file that was written to the end of a record is whole. The last record of a key counts.
 
-use axon_node::{StoreKey, StoredHost, StoredLease};
+use axon_node::{HostPair, StoreKey, StoredHost, StoredLease, Subject};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -37,6 +37,10 @@ pub(super) enum Record {
     Lease(StoredLease, u64),
     /// There is no such entry any more.
     Delete(StoreKey),
+    /// Whether two hosts may reach each other.
+    Pair(HostPair, bool),
+    /// Whether a host or a port is in quarantine.
+    Quarantine(Subject, bool),
 }
 
 /// Why a file is not read at all.
@@ -173,6 +177,12 @@ fn enter(entries: &mut BTreeMap<StoreKey, Vec<u8>>, payload: &[u8]) {
         }
         Some(Record::Delete(key)) => {
             entries.remove(&key);
+        }
+        Some(Record::Pair(pair, _)) => {
+            entries.insert(StoreKey::Pair(pair), payload.to_vec());
+        }
+        Some(Record::Quarantine(subject, _)) => {
+            entries.insert(StoreKey::Quarantine(subject), payload.to_vec());
         }
         None => {}
     }

@@ -231,6 +231,8 @@ impl Store {
                 lease.until = Time::ZERO;
                 Record::Lease(lease, until)
             }
+            Stored::Pair(pair, allowed) => Record::Pair(*pair, *allowed),
+            Stored::Quarantine(subject, on) => Record::Quarantine(*subject, *on),
         })
     }
 
@@ -305,6 +307,8 @@ fn stored(payload: &[u8], clock: &Clock) -> Option<Stored> {
             Some(Stored::Lease(lease))
         }
         Record::Delete(_) => None,
+        Record::Pair(pair, allowed) => Some(Stored::Pair(pair, allowed)),
+        Record::Quarantine(subject, on) => Some(Stored::Quarantine(subject, on)),
     }
 }
 

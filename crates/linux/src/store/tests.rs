@@ -3,7 +3,7 @@
 use super::allowance::WAIT_MAX;
 use super::log::Disk;
 use super::*;
-use axon_node::{StoredHost, StoredLease, StoredState};
+use axon_node::{HostPair, StoredHost, StoredLease, StoredState, Subject};
 use axon_wire::{MacAddr, NodeId, PortNo};
 use nix::sys::stat::Mode;
 use std::fs::File;
@@ -110,9 +110,24 @@ fn what_was_kept_is_there_after_a_crash_and_times_are_those_of_the_wall_clock() 
         StoredLease { until, ..leased.clone() },
         match lease(1, until) {
             Stored::Lease(lease) => lease,
-            Stored::Host(_) => unreachable!(),
+            _ => unreachable!(),
         }
     );
+}
+
+#[test]
+fn changes_of_the_policy_are_there_after_a_crash() {
+    let folder = Folder::new("policy");
+    let (mut store, _) = open(&folder).unwrap();
+    let pair = Stored::Pair(HostPair::of(mac(2), mac(1)), false);
+    let [by_mac, by_port] =
+        [Subject::Mac(mac(3)), Subject::Port(NodeId(3), PortNo(4))].map(|of| (of, true));
+    let kept = [by_mac, by_port].map(|(of, on)| Stored::Quarantine(of, on));
+    put(&mut store, &[&[pair.clone()][..], &kept].concat());
+    store.keep_changes([&StoreChange::Delete(kept[0].key())].into_iter());
+    std::mem::forget(store);
+    let (_, found) = open(&folder).unwrap();
+    assert_eq!(found, [pair, kept[1].clone()]);
 }
 
 #[test]

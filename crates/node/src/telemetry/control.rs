@@ -2,6 +2,7 @@
 
 use super::text;
 use crate::settings::{SettingError, SettingName};
+use alloc::string::String;
 use alloc::vec::Vec;
 use axon_wire::{Hops, MacAddr, NodeId, PortNo};
 use core::net::{IpAddr, Ipv4Addr};
@@ -169,6 +170,65 @@ pub struct ControllerCounters {
     pub dhcp_unreachable: u64,
     /// Hosts, routes and queries refused because their switch or port had as many as one may have.
     pub over_bound: u64,
+    /// Requests for a host that the policy does not let the requesting port reach.
+    pub arp_denied: u64,
+    /// Hosts that were reported at a port where the policy does not admit them.
+    pub hosts_misplaced: u64,
+    /// How often a port was noted for requests for many hosts that it may not reach or that do not
+    /// exist.
+    pub scans: u64,
+}
+
+/// A tenant of the policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantTelemetry {
+    /// The name of the tenant in the fabric file.
+    pub name: String,
+    /// How many hosts of it the controller knows now.
+    pub hosts: u64,
+}
+
+/// A pair of hosts that an operator has allowed or denied to reach each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairTelemetry {
+    /// The MAC address of one host.
+    #[serde(with = "text::mac")]
+    pub a: MacAddr,
+    /// The MAC address of the other host.
+    #[serde(with = "text::mac")]
+    pub b: MacAddr,
+    /// Whether they may reach each other.
+    pub allowed: bool,
+}
+
+/// A host or a port in quarantine; one of the two keys is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuarantineTelemetry {
+    /// The MAC address of the host.
+    #[serde(with = "text::optional_mac")]
+    pub mac: Option<MacAddr>,
+    /// The identity of the switch of the port.
+    pub switch: Option<NodeId>,
+    /// The number of the port, from 0.
+    pub port: Option<PortNo>,
+}
+
+/// Which hosts may reach which, as a controller knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyTelemetry {
+    /// The tenants, in the order of the fabric file.
+    pub tenants: Vec<TenantTelemetry>,
+    /// How many hosts that all tenants reach it knows now.
+    pub shared_hosts: u64,
+    /// How many hosts in no tenant it knows now.
+    pub other_hosts: u64,
+    /// Hosts and ports in quarantine.
+    pub quarantine: Vec<QuarantineTelemetry>,
+    /// Pairs of hosts for which an operator has said something else than the fabric file.
+    pub pairs: Vec<PairTelemetry>,
+    /// Switches that have not acknowledged yet that they remove routes which a change of the
+    /// policy forbids.
+    pub outstanding: Vec<NodeId>,
 }
 
 /// What a controller has of its incarnation before: from its store, and from the routes of edges.

@@ -16,7 +16,8 @@ pub mod text;
 
 pub use control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
-    Neighbour, RefusedSetting, Restored,
+    Neighbour, PairTelemetry, PolicyTelemetry, QuarantineTelemetry, RefusedSetting, Restored,
+    TenantTelemetry,
 };
 pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};

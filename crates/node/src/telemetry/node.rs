@@ -2,7 +2,7 @@
 
 use super::control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
-    Neighbour, RefusedSetting, Restored,
+    Neighbour, PolicyTelemetry, RefusedSetting, Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
@@ -83,6 +83,8 @@ pub struct ControllerTelemetry {
     pub hosts: Vec<ControllerHost>,
     /// How many routes it has set up that stand.
     pub routes: u64,
+    /// Which hosts may reach which.
+    pub policy: PolicyTelemetry,
     /// What it has of its incarnation before.
     pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.

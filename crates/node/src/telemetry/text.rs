@@ -36,6 +36,31 @@ pub mod mac {
     }
 }
 
+/// The same, or nothing.
+pub mod optional_mac {
+    use axon_wire::MacAddr;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Text(#[serde(with = "super::mac")] MacAddr);
+
+    /// Writes the text of [`mac`](super::mac), or nothing.
+    ///
+    /// # Errors
+    /// The serializer's.
+    pub fn serialize<S: Serializer>(mac: &Option<MacAddr>, to: S) -> Result<S::Ok, S::Error> {
+        mac.map(Text).serialize(to)
+    }
+
+    /// Reads what [`serialize`] writes.
+    ///
+    /// # Errors
+    /// The text is no MAC address.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MacAddr>, D::Error> {
+        Ok(Option::<Text>::deserialize(from)?.map(|Text(mac)| mac))
+    }
+}
+
 /// A [`PrioritySet`](axon_wire::PrioritySet) as a list of numbers from 0 to 7, in ascending order.
 pub mod priorities {
     use alloc::vec::Vec;

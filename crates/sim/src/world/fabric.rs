@@ -19,7 +19,7 @@ use crate::world::python::PythonLoader;
 use crate::world::running::{PingId, Running};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
-use axon_fabric::model::{End, Fabric, Wire};
+use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::io::Write;
@@ -195,6 +195,11 @@ impl World {
         let stored = self.engine.stored(station);
         let node = ControllerNode::restored(config.control, plane, self.now(), &stored);
         self.engine.power_on(station, StationNode::Controller(Box::new(node)));
+    }
+
+    /// Gives the controller another policy from its next start on, as when its file has changed.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.fabric.policy = policy;
     }
 
     /// (Re)starts a host; its pings and streams are forgotten.

@@ -129,8 +129,8 @@ impl World {
         let done = self.engine_mut().command(switch, Request::Probe(plan))?;
         Some(done.map(|done| match done {
             Done::Probe(id) => id,
-            Done::Rekeyed | Done::Tables(_) => {
-                unreachable!("a plan of probes changes no keys and shows no tables")
+            Done::Rekeyed | Done::Tables(_) | Done::Policy(_) => {
+                unreachable!("a plan of probes is answered by its number")
             }
         }))
     }

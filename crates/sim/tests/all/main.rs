@@ -37,5 +37,6 @@ mod silent;
 mod start;
 mod storm;
 mod targeted;
+mod tenants;
 mod threads;
 mod traffic;

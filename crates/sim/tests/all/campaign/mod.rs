@@ -1,12 +1,13 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves.
+//! themselves, tenants.
 //!
-//! After every step: no frame was delivered to another host than the one it is for, no two hosts
-//! have one address, what nodes keep is bounded. In the end every two hosts that are connected to
-//! each other and to the controller must ping, and no switch that the controller can reach may hold
-//! a route that leads nowhere.
+//! After every step: no frame was delivered to another host than the one it is for, or crossed from
+//! one tenant to another, no two hosts have one address, what nodes keep is bounded. In the end
+//! every two hosts that are connected to each other and to the controller, and may reach each
+//! other, must ping, and no switch that the controller can reach may hold a route that leads
+//! nowhere.
 //!
 //! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
 //! software plane, the reference and the pipeline, and a tenth of it over the one that refuses;
@@ -17,6 +18,7 @@ mod hostile;
 mod invariants;
 mod pipeline;
 mod plan;
+mod tenants;
 
 use crate::common::{assert_on, describe, pairs, unreached};
 use axon_fabric::model::End;
@@ -51,8 +53,9 @@ type Job = (DataplaneKind, u64);
 
 /// Runs one seed. Answers with the world as it is in the end, or says what is wrong.
 fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, String> {
-    let Plan { builder, disorder, routes_per_port, attacks, silent_hosts, acts } =
+    let Plan { mut builder, disorder, routes_per_port, attacks, silent_hosts, mut acts } =
         plan(dataplane, seed);
+    tenants::draw(seed, &mut builder, &mut acts);
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
@@ -62,6 +65,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
         (0..links).for_each(|link| world.engine_mut().set_disorder(LinkId(link), disorder));
     }
     background(&mut world, seed);
+    tenants::watch(&mut world);
     let end = Time::from_nanos(FAILURES.1 * 1_000_000);
     let attacks = (0..).zip(&attacks);
     let attacks: Vec<LinkId> = attacks
@@ -90,6 +94,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
 fn watch(world: &mut World, end: Time) -> Result<(), String> {
     while world.now() < end {
         world.run_until((world.now() + STEP).min(end));
+        tenants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
         invariants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
     }
     Ok(())
@@ -115,13 +120,16 @@ fn check(world: &mut World) -> Result<(), String> {
         let without: Vec<_> = hosts.iter().filter(|&&host| world.address(host).is_none()).collect();
         return Err(format!("hosts without address (by index): {without:?}"));
     }
-    let silent = unreached(world, &pairs(&hosts), TRIES);
+    let wanted: Vec<_> =
+        pairs(&hosts).into_iter().filter(|&pair| tenants::allowed(world, pair)).collect();
+    let silent = unreached(world, &wanted, TRIES);
+    tenants::check(world)?;
     let limit = world.now() + PATIENCE;
     // On links that lose frames, what must be removed is removed after some tries.
     world.run_until_true(limit, |world| world.stale_routes().is_empty());
     let mut wrong: Vec<String> = world.stale_routes().iter().map(ToString::to_string).collect();
     if !silent.is_empty() {
-        let count = pairs(&hosts).len();
+        let count = wanted.len();
         wrong.push(format!("{} of {count} pairs (by index) unanswered: {silent:?}", silent.len()));
         wrong.push(describe(world, silent[0].0, silent[0].1));
     }

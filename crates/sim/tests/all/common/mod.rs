@@ -1,8 +1,8 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 
 use axon_fabric::model::{
-    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, PortPolicies,
-    RouterKind, Shape, Switch, Timers, Wire,
+    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, Policy,
+    PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
@@ -130,6 +130,7 @@ impl Builder {
                 on_full: OnFull::Drop,
                 nack_queue: Bytes(128 * 1024),
                 port_policies: PortPolicies::default(),
+                policy: Policy::default(),
                 dcb: None,
                 mtu: 1500,
                 faults: Vec::new(),

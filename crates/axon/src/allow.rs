@@ -1,0 +1,27 @@
+//! `axon allow A B`: lets two hosts reach each other.
+
+use crate::cli::policy::Target;
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Let two hosts reach each other, whatever their tenants say
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit status: 0 done; 1 a switch has not acknowledged within 2 s that it removes \
+    routes; 2 there is no such lab, controller or host, or wrong usage"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// A host: a name of the fabric file, or a MAC
+    #[arg(value_name = "A")]
+    one: String,
+    /// The other host
+    #[arg(value_name = "B")]
+    other: String,
+}
+
+/// Changes the policy of the controller, and waits for the switches.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    arguments.target.pair([&arguments.one, &arguments.other], true)
+}

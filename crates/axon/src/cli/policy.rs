@@ -1,0 +1,104 @@
+//! What the commands that change which hosts may reach which share.
+
+use super::{file, lab, say};
+use anyhow::{Result, anyhow};
+use axon_fabric::Problem;
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::Fabric;
+use axon_linux::policy::{Changed, change};
+use axon_node::{HostPair, PolicyChange, Subject};
+use axon_wire::{MacAddr, NodeId};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// The controller whose policy is to change.
+#[derive(Debug, clap::Args)]
+pub struct Target {
+    #[command(flatten)]
+    lab: lab::Choice,
+    /// The status socket of a controller, as in its --status-socket, in place of a lab
+    #[arg(long, value_name = "PATH", requires = "fabric", conflicts_with = "lab")]
+    socket: Option<PathBuf>,
+    /// With --socket: the fabric file, which has the names of hosts and ports
+    #[arg(long, value_name = "FILE", requires = "socket")]
+    fabric: Option<PathBuf>,
+}
+
+impl Target {
+    /// The socket of the controller, and its fabric.
+    fn open(&self) -> Result<(PathBuf, Fabric)> {
+        if let (Some(socket), Some(fabric)) = (&self.socket, &self.fabric) {
+            return Ok((socket.clone(), file::load(fabric)?));
+        }
+        let lab = self.lab.open()?;
+        let fabric = lab.fabric()?;
+        Ok((lab.state().socket(&fabric.controller.name), fabric))
+    }
+
+    /// Lets two hosts reach each other, or not, and says what came of it.
+    ///
+    /// # Errors
+    /// There is no such lab, controller or host, or the controller refuses the change.
+    pub fn pair(&self, names: [&str; 2], allowed: bool) -> Result<ExitCode> {
+        let (socket, fabric) = self.open()?;
+        let [a, b] = [host(&fabric, names[0])?, host(&fabric, names[1])?];
+        let changed = change(&socket, PolicyChange::Pair(HostPair::of(a, b), allowed))?;
+        let [a, b] = names;
+        let state = match (allowed, changed.done.reach) {
+            (true, true) => format!("{a} and {b} may reach each other"),
+            (true, false) => {
+                format!("{a} and {b} may reach each other when neither is in quarantine any more")
+            }
+            (false, _) => format!("{a} and {b} may not reach each other"),
+        };
+        answer(&state, &changed, &fabric)
+    }
+
+    /// Puts a host or a port into quarantine or ends that, and says what came of it.
+    ///
+    /// # Errors
+    /// As [`Target::pair`].
+    pub fn quarantine(&self, name: &str, on: bool) -> Result<ExitCode> {
+        let (socket, fabric) = self.open()?;
+        let subject = subject(&fabric, name)?;
+        let changed = change(&socket, PolicyChange::Quarantine(subject, on))?;
+        let not = if on { "" } else { "not " };
+        answer(&format!("{name} is {not}in quarantine"), &changed, &fabric)
+    }
+}
+
+fn subject(fabric: &Fabric, name: &str) -> Result<Subject> {
+    fabric
+        .subject(name)
+        .map_err(|Problem { what, expected, .. }| anyhow!("{what}; expected {expected}"))
+}
+
+fn host(fabric: &Fabric, name: &str) -> Result<MacAddr> {
+    match subject(fabric, name)? {
+        Subject::Mac(mac) => Ok(mac),
+        Subject::Port(..) => Err(anyhow!("{name} is a port; expected a host or a MAC")),
+    }
+}
+
+/// Prints what is so now. The answer is no while switches may still have routes.
+fn answer(state: &str, changed: &Changed, fabric: &Fabric) -> Result<ExitCode> {
+    let names = |nodes: &[NodeId]| {
+        let name = |node: &NodeId| {
+            let mut switches = (0..).zip(&fabric.switches);
+            let found = switches.find(|(index, _)| switch_id(*index) == *node);
+            found.map_or(node.to_string(), |(_, switch)| switch.name.clone())
+        };
+        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    };
+    let removed = match changed.done.routes_removed {
+        0 => String::new(),
+        1 => format!(": 1 route removed at {}", names(&changed.done.switches)),
+        count => format!(": {count} routes removed at {}", names(&changed.done.switches)),
+    };
+    say::print(&format!("{state}{removed}\n"))?;
+    if !changed.outstanding.is_empty() {
+        let those = names(&changed.outstanding);
+        say::note!("{those}: the removal is not acknowledged yet; frames may pass until it is");
+    }
+    Ok(say::answer(changed.outstanding.is_empty()))
+}

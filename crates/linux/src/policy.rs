@@ -1,0 +1,49 @@
+//! Changes of the policy of a controller that runs: which hosts may reach which.
+
+use crate::{request, status};
+use anyhow::{Result, bail};
+use axon_node::telemetry::NodeTelemetry;
+use axon_node::{Done, PolicyChange, PolicyDone, Request};
+use axon_wire::NodeId;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Between two looks at the status.
+const LOOK: Duration = Duration::from_millis(10);
+/// How long switches may take to acknowledge what they are to remove.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A change that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Changed {
+    /// What the controller has answered.
+    pub done: PolicyDone,
+    /// The switches that have not acknowledged within two seconds that they remove their routes.
+    pub outstanding: Vec<NodeId>,
+}
+
+/// Changes the policy of the controller whose status socket is `socket`, and waits until all
+/// switches have acknowledged the removal of their routes, or two seconds.
+///
+/// # Errors
+/// Nobody takes commands there, it is no controller, or it refuses the change.
+pub fn change(socket: &Path, change: PolicyChange) -> Result<Changed> {
+    let done = match request::ask(socket, Request::Policy(change))? {
+        Done::Policy(done) => done,
+        done => bail!("{done:?} is no answer to this"),
+    };
+    let limit = Instant::now() + PATIENCE;
+    loop {
+        let status = status::ask(socket)?;
+        let NodeTelemetry::Controller(controller) = &status.node else {
+            bail!("{} is no controller", status.name);
+        };
+        let of_this = |node: &NodeId| done.switches.contains(node);
+        let outstanding = controller.policy.outstanding.iter().copied().filter(of_this);
+        let outstanding: Vec<NodeId> = outstanding.collect();
+        if outstanding.is_empty() || Instant::now() > limit {
+            return Ok(Changed { done, outstanding });
+        }
+        std::thread::sleep(LOOK);
+    }
+}

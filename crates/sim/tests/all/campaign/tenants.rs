@@ -1,0 +1,71 @@
+//! Tenants in the campaign: whatever fails, no frame crosses.
+
+use super::plan::{Act, Dice};
+use crate::common::{Builder, mac};
+use axon_control::controller::policy::{Group, Identity};
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::Policy;
+use axon_node::Subject;
+use axon_sim::World;
+use axon_sim::links::WireEnd;
+use axon_wire::{MacAddr, PortNo, Time};
+
+/// Of so many seeds one has tenants.
+const ONE_IN: usize = 4;
+
+/// A policy for some seeds: every host is pinned and in one of two tenants, or shared. Whoever else
+/// is there, as a hostile host, reaches nobody. A pinned host that moved would be without service,
+/// so none moves then.
+pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
+    // With numbers of its own: what else a seed stands for stays as it is.
+    let mut dice = Dice::new(u128::from(seed) << 32 | 7);
+    if dice.below(ONE_IN) > 0 {
+        return;
+    }
+    let mut policy = Policy::default();
+    let tenants = ["red", "blue"].map(|name| policy.add_tenant(name));
+    for host in &builder.fabric.hosts {
+        let group = if dice.below(6) == 0 { Group::Shared } else { tenants[dice.below(2)] };
+        policy.put(Subject::Mac(host.mac), group);
+        policy.pin(host.mac, (switch_id(host.switch), host.port));
+    }
+    policy.deny_others();
+    builder.fabric.policy = policy;
+    acts.retain(|(_, act)| !matches!(act, Act::Move(..)));
+}
+
+/// Whether two hosts may reach each other.
+pub fn allowed(world: &World, (a, b): (usize, usize)) -> bool {
+    let host = |host| Identity { mac: mac(host), at: None };
+    world.fabric().policy.allows(&host(a), &host(b))
+}
+
+/// Keeps what hosts are sent, if there are tenants.
+pub fn watch(world: &mut World) {
+    if world.fabric().policy.is_open() {
+        return;
+    }
+    for host in 0..world.fabric().hosts.len() {
+        let station = world.host_station(host);
+        world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
+    }
+}
+
+/// No host has been sent a frame under the MAC of one that it may not reach since the last look.
+/// Frames of hostile hosts come to nobody, whatever their MAC.
+pub fn check(world: &mut World) -> Result<(), String> {
+    if world.fabric().policy.is_open() {
+        return Ok(());
+    }
+    let first = world.host_station(0);
+    for one in world.engine_mut().take_captured() {
+        let host = one.station - first;
+        let source = MacAddr::source_of(&one.frame).filter(|_| !one.outbound);
+        let hosts = 0..world.fabric().hosts.len();
+        let from = hosts.into_iter().find(|&from| Some(mac(from)) == source && from != host);
+        if let Some(from) = from.filter(|&from| !allowed(world, (from, host))) {
+            return Err(format!("at {}: h{} was sent a frame of h{}", one.at, host + 1, from + 1));
+        }
+    }
+    Ok(())
+}
