@@ -103,8 +103,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Path, Ping, Probe,
-            Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
+            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Path, Ping,
+            Probe, Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
         };
         matches!(
             self,

@@ -278,7 +278,7 @@ fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
     let masked: Vec<rules::Row> = rows.iter().map(|row| (at(&row.value), at(&row.mask))).collect();
     let (mut bits, mut tuples) = (tcam::Tcam::new(12), tuple_space::TupleSpace::default());
     for (index, (value, mask)) in (0..).zip(&masked) {
-        bits.set(index, &value[..12], &mask[..12]);
+        bits.set(index, &value[..12], &mask[..12], true);
         tuples.set(index, value, mask);
     }
     for key in &keys {
@@ -306,7 +306,7 @@ fn methods(name: &str, rows: &[expand::Pattern], hertz: f64) {
     };
     let bits_update = updates(&mut |index, (value, mask)| {
         bits.clear(index, &value[..12], &mask[..12]);
-        bits.set(index, &value[..12], &mask[..12]);
+        bits.set(index, &value[..12], &mask[..12], true);
     });
     let tuples_update = updates(&mut |index, (value, mask)| {
         tuples.clear(index, value, mask);

@@ -37,7 +37,8 @@ fn incarnation(node: u64) -> Incarnation {
 /// Hosts 1 to 9 are red, 11 to 19 blue, 21 to 29 shared.
 fn policy() -> Policy {
     let mut policy = Policy::default();
-    (policy.add_tenant("red"), policy.add_tenant("blue"));
+    policy.add_tenant("red");
+    policy.add_tenant("blue");
     for (first, group) in [(1, RED), (11, BLUE), (21, Group::Shared)] {
         (first..first + 9).for_each(|host| policy.put(Subject::Mac(mac(host)), group));
     }
@@ -109,7 +110,7 @@ impl Scene {
     }
 
     fn seen_with(&mut self, node: u64, port: u16, host: u16, ip: IpAddr) {
-        self.item(node, Item::HostSeen { port: PortNo(port), mac: mac(host), ip: Some(ip) });
+        self.item(node, Item::HostSeen { port: PortNo(port), mac: mac(host), ips: vec![ip] });
     }
 
     fn gone(&mut self, (node, port): At, host: u16) {
@@ -125,6 +126,7 @@ impl Scene {
             source_mac: mac(host),
             source_ip: None,
             target,
+            hint: None,
         };
         self.call(|controller, now, out| {
             controller.arp_request(now, incarnation(node), request, out);

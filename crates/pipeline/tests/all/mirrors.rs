@@ -54,7 +54,7 @@ fn the_tables_decide_about_a_mirrored_frame_as_if_the_entry_were_not_there() {
         (tcam(601, to_port(0)), 0),
     ];
     for (change, port) in lower {
-        rig.commit(&[change.clone()]);
+        rig.commit(std::slice::from_ref(&change));
         let fate = rig.fate(0, &bytes);
         assert_eq!((fate.ports(), fate.dropped), (vec![COPIES, port], vec![]), "{change:?}");
     }

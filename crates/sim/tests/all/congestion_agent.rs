@@ -1,5 +1,6 @@
 //! A congestion responder beside a programmable switch: it gets copies of marked frames and reads
 //! the queues of its switch.
+#![allow(clippy::disallowed_types, reason = "a node must be Send, and a test looks into it")]
 
 use crate::common;
 use axon_agents::packet::{Ends, Ipv4, udp};
