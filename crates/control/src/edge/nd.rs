@@ -203,7 +203,7 @@ mod tests {
         assert!(bench.edge.hosts().all(|(_, host)| host.ips.is_empty()));
 
         let effects = bench.frame(1, &detection(2, 7));
-        assert_eq!(reported(&effects), [IpAddr::from(ip6(0)); 0], "not before it is free");
+        assert!(reported(&effects).is_empty(), "not before it is free");
         let later = bench.pass(Span::from_secs(4));
         assert_eq!(reported(&later), [IpAddr::from(ip6(7))], "nobody has answered");
         assert!(messages(&later).iter().all(|(_, to, _)| *to != mac(2)), "and silence");
