@@ -69,7 +69,7 @@ impl Addresses {
 
     /// The address to probe, of a host that has left so many probes `unanswered`. Removes one that
     /// was probed `probes_max` times in vain.
-    pub(super) fn probed_next(&mut self, unanswered: u32, probes_max: u32) -> Option<IpAddr> {
+    pub(super) fn next_probe(&mut self, unanswered: u32, probes_max: u32) -> Option<IpAddr> {
         if unanswered == 0 && self.0.len() > 1 {
             let oldest = self.0.first_mut()?;
             if oldest.unanswered < probes_max {
@@ -102,7 +102,7 @@ mod tests {
         let mut unanswered = 0;
         let mut asked = Vec::new();
         for _ in 0..8 {
-            let probed = own.probed_next(unanswered, 3).unwrap();
+            let probed = own.next_probe(unanswered, 3).unwrap();
             asked.push(probed);
             unanswered += 1;
             if probed != ip(1) {
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn the_last_address_stays_however_silent_the_host_is_and_the_oldest_of_many_goes() {
         let mut own = Addresses::default();
-        assert_eq!((own.probed_next(0, 3), own.newest()), (None, None));
+        assert_eq!((own.next_probe(0, 3), own.newest()), (None, None));
         own.used(ip(1));
         for unanswered in 0..9 {
-            assert_eq!(own.probed_next(unanswered, 3), Some(ip(1)));
+            assert_eq!(own.next_probe(unanswered, 3), Some(ip(1)));
         }
         (2..100).for_each(|last| own.used(ip(last)));
         assert_eq!(own.iter().count(), IPS_PER_HOST_MAX);

@@ -146,7 +146,7 @@ impl Edge {
             self.forget_host(cx, mac);
             return;
         }
-        let Some(ip) = host.ips.probed_next(host.unanswered, self.host_probes_max) else { return };
+        let Some(ip) = host.ips.next_probe(host.unanswered, self.host_probes_max) else { return };
         host.unanswered += 1;
         let port = host.port;
         cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
