@@ -288,7 +288,7 @@ impl Client {
         }
     }
 
-    /// Tells the switch, which counts it, that the agent has answered a packet which it does not
+    /// Shows the switch, which counts it, that the agent has answered a packet which it does not
     /// hold. That takes none of the room for other answers: what is too much is left out.
     fn push_unheld(&mut self, handle: Handle) {
         let Layout { ring_slots, chunks, buffers, .. } = self.layout;

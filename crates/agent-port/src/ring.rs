@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(ear.take(), Ok(1), "what was full rings again");
         drop(ear);
         bell.sleep(&agent);
-        // Nobody is there to hear it, which ends no process (SIGPIPE).
+        // Nobody is there to be woken, which ends no process (SIGPIPE).
         bell.ring(&switch);
     }
 

@@ -49,8 +49,8 @@ pub struct Full;
 
 /// What an agent may do with packets. A packet that it does nothing with, it holds.
 ///
-/// A handle that is not of a held packet changes nothing. The switch counts it and refuses it; of
-/// more such answers than there is room for beside the others it hears no more.
+/// A handle that is not of a held packet changes nothing: the switch counts it and refuses it. More
+/// such answers than there is room for beside the others are not counted.
 pub trait Outbox {
     /// The head of a held packet, to read and to rewrite in place; `None` if it is not held.
     fn head(&mut self, handle: Handle) -> Option<&mut [u8]>;

@@ -96,8 +96,8 @@ impl<P> Segment<P> {
         result
     }
 
-    /// Makes the buffer `at`, which there must be, the one that is held for the shortest time, since
-    /// then. Says whether it is held.
+    /// Makes the buffer `at`, which there must be, the one that was held last, since then. Says
+    /// whether it is held.
     pub fn renew(&mut self, at: usize, since: Time) -> bool {
         let buffer = &mut self.buffers[at];
         if buffer.held {

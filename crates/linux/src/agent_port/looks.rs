@@ -1,9 +1,10 @@
 //! Since when an agent may have read what it was given.
 //!
 //! In plain English: an agent says how many packets it has read, and not when. So the switch looks
-//! at that number [`LOOKS`] times in the longest time that a packet may be held, and remembers for as
-//! long what it saw. A packet was read after the last look at which it was unread: from then on it
-//! is held. One that waits unread behind others is not held yet, while the agent goes on reading.
+//! at that number [`LOOKS`] times in the longest time that a packet may be held, and remembers for
+//! as long what it saw. A packet was read after the last look at which it was unread: from then on
+//! it is held. One that waits unread behind others is not held yet, while the agent goes on
+//! reading.
 
 use axon_wire::{Span, Time};
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ impl Looks {
         Span::from_nanos(hold_max.as_nanos() / LOOKS)
     }
 
-    /// The agent has read so many packets at `now`. One that takes its number back has read nothing.
+    /// The agent has read so many packets at `now`. One that takes its number back has read none.
     pub fn look(&mut self, now: Time, read: u32, hold_max: Span) {
         if read.wrapping_sub(self.most) as i32 > 0 {
             (self.most, self.moved_at) = (read, now);

@@ -28,7 +28,7 @@ fn full_terminal() -> (File, File) {
     let reads = open("/dev/ptmx", 0);
     let mut unlocked: libc::c_int = 0;
     let mut number: libc::c_int = 0;
-    // SAFETY: each reads or writes one int, which lives for as long.
+    // SAFETY: each reads or writes one int, which is there for as long.
     unsafe {
         assert_eq!(libc::ioctl(reads.as_raw_fd(), libc::TIOCSPTLCK, &raw mut unlocked), 0);
         assert_eq!(libc::ioctl(reads.as_raw_fd(), libc::TIOCGPTN, &raw mut number), 0);
@@ -112,8 +112,8 @@ fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_its_sw
     is_whole_again(&mut switch, "it spliced");
 }
 
-/// Sends bytes, and with them a file that takes longer to close than anything may wait here. While
-/// the stream lives that file would be closed at once.
+/// Sends bytes, and with them a file that takes longer to close than anything may wait here: until
+/// what is returned is dropped.
 fn send_slow_file(to: &UnixStream, bytes: &[u8]) -> TcpStream {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
