@@ -37,7 +37,9 @@ fn incarnation(node: u64) -> Incarnation {
 /// Hosts 1 to 9 are red, 11 to 19 blue, 21 to 29 shared.
 fn policy() -> Policy {
     let mut policy = Policy::default();
-    (policy.add_tenant("red"), policy.add_tenant("blue"));
+    for name in ["red", "blue"] {
+        policy.add_tenant(name);
+    }
     for (first, group) in [(1, RED), (11, BLUE), (21, Group::Shared)] {
         (first..first + 9).for_each(|host| policy.put(Subject::Mac(mac(host)), group));
     }
