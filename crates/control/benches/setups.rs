@@ -113,6 +113,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         },
         router,
         layers: 2,
+        backups: true,
     }
 }
 

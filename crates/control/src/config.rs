@@ -159,6 +159,8 @@ pub struct ControllerConfig {
     pub router: RouterKind,
     /// The number of route layers that the switches have: 1 to 8.
     pub layers: u8,
+    /// Whether edges get a backup route beside each route.
+    pub backups: bool,
 }
 
 /// The DHCP server's addresses (RFC 2131).

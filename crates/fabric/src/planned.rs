@@ -7,11 +7,11 @@ use crate::assemble;
 use crate::model::{End, Fabric, Link};
 use axon_control::controller::Controller;
 use axon_control::controller::flows::Route;
-use axon_control::controller::router::Router;
+use axon_control::controller::router::{Router, Step};
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::effect::Effect;
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
-use axon_wire::{Hops, Incarnation, PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, Layer, PortNo, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -150,10 +150,21 @@ impl<'a> Planned<'a> {
 
     /// The route from one host to another, by index, if the controller has chosen one.
     pub fn route(&self, from: usize, to: usize) -> Option<&Route> {
+        self.route_and_backup(from, to).map(|(route, _)| route)
+    }
+
+    /// The same with its backup, if it has one: the links of that, nearest first, and its layer.
+    /// [`Planned::settle`] lets the controller find the backups.
+    pub fn route_and_backup(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> Option<(&Route, Option<(&[Step], Layer)>)> {
         let (hosts, flows) = (self.controller.hosts(), self.controller.flows());
         let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
         let source = hosts.get(index(from)?)?;
-        flows.get(flows.find(source.place(), index(to)?)?)
+        let found = flows.find(source.place(), index(to)?)?;
+        Some((flows.get(found)?, self.controller.backup(found)))
     }
 
     /// The index in the fabric of a switch of the controller's graph.

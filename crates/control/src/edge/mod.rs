@@ -18,6 +18,8 @@
 
 mod ageing;
 mod arrival;
+mod backup;
+mod backups;
 mod context;
 mod flows;
 mod hosts;

@@ -277,6 +277,8 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Release { .. }
             | Effect::Abandon { .. }
             | Effect::Resynchronise
+            | Effect::LinkLost { .. }
+            | Effect::LinkDown { .. }
             | Effect::Route { .. } => {}
         }
     }
@@ -388,6 +390,7 @@ mod tests {
                 },
                 router: RouterKind::default(),
                 layers: 1,
+                backups: true,
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

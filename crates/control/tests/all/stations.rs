@@ -84,6 +84,7 @@ impl Net {
             dhcp,
             router: RouterKind::default(),
             layers: 1,
+            backups: true,
         };
         let has = Capabilities {
             name: "test",

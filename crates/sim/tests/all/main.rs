@@ -14,6 +14,7 @@ mod dcbx;
 mod deadlock;
 mod device;
 mod domain;
+mod failover;
 mod failures;
 mod full;
 mod host_flow_control;
