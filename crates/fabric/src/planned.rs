@@ -21,6 +21,9 @@ const FIRST_IP: u32 = 0x0a10_0000;
 /// Rounds of a router that improves what it has placed; more are not waited for.
 const ROUNDS_MAX: u64 = 40;
 
+/// A route, and its backup if it has one: the links of that, nearest first, and its layer.
+pub type RouteAndBackup<'a> = (&'a Route, Option<(&'a [Step], Layer)>);
+
 /// A controller, and the fabric that it has learned from the messages of all its switches.
 #[derive(Debug)]
 pub struct Planned<'a> {
@@ -153,13 +156,8 @@ impl<'a> Planned<'a> {
         self.route_and_backup(from, to).map(|(route, _)| route)
     }
 
-    /// The same with its backup, if it has one: the links of that, nearest first, and its layer.
-    /// [`Planned::settle`] lets the controller find the backups.
-    pub fn route_and_backup(
-        &self,
-        from: usize,
-        to: usize,
-    ) -> Option<(&Route, Option<(&[Step], Layer)>)> {
+    /// The same with its backup. [`Planned::settle`] lets the controller find the backups.
+    pub fn route_and_backup(&self, from: usize, to: usize) -> Option<RouteAndBackup<'_>> {
         let (hosts, flows) = (self.controller.hosts(), self.controller.flows());
         let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
         let source = hosts.get(index(from)?)?;

@@ -2,12 +2,10 @@
 
 use super::bar::bar;
 use super::proof::{Asked, Backups, Proof};
-use axon_control::controller::flows::Route;
 use axon_control::controller::router::Step;
 use axon_fabric::model::{End, Fabric};
-use axon_fabric::planned::Planned;
+use axon_fabric::planned::{Planned, RouteAndBackup};
 use axon_prove::Dependencies;
-use axon_wire::Layer;
 use std::collections::BTreeSet;
 
 /// Pairs of hosts between two looks at the bar.
@@ -121,11 +119,12 @@ fn backups(planned: &Planned<'_>, asked: &Asked, routes: &Dependencies) -> Backu
     Backups::Proved(count, all.verdict())
 }
 
-/// A route, and its backup with the layer of that, if it has one.
-type Found<'a> = (&'a Route, Option<(&'a [Step], Layer)>);
-
 /// Shows every route that was asked for, both directions of each pair.
-fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<Found<'_>>)) {
+fn each(
+    planned: &Planned<'_>,
+    asked: &Asked,
+    mut look: impl FnMut(u32, Option<RouteAndBackup<'_>>),
+) {
     let bar = bar(asked.pairs.len() as u64, "dependencies", "pairs");
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
