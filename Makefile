@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless bcube-paths reproduce lint bench bench-ns3 \
+.PHONY: help setup build python test demo demo-lossless failover bcube-paths reproduce lint bench bench-ns3 \
     fuzz docs
 
 help: ## this list
@@ -41,6 +41,9 @@ demo: setup ## table 1 of the Axon paper with real Linux hosts; results in resul
 
 demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided; on Linux too
 	tools/demo-lossless
+
+failover: $(if $(AXON),,build) ## the gap of 50 cuts in a lab, with backup routes and without; as root
+	tools/failover --axon $(or $(AXON),target/release/axon)
 
 bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
 	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths

@@ -75,6 +75,14 @@ LOAD_ITEMS = several(
          several(number(0) + number(2**40), number(300) + number(0))),
 )
 
+PRIMARY = route(2, 5) + several(number(7))
+BACKUP = route(3, 1, 5) + several(number(7), number(300))
+BACKUP_ITEMS = several(
+    item(7, number(1), TARGET_MAC_ADDRESS, PRIMARY, some(BACKUP)),
+    item(7, number(1), TARGET_MAC_ADDRESS, PRIMARY, NONE),
+    item(8, number(1), TARGET_MAC_ADDRESS, STAMP, route(3, 1, 5)),
+)
+
 MESSAGES = {
     "hello": message(0, number(2), SWITCH, EIGHT_BITS, CHALLENGE),
     "hello-controller-nibble": message(0, number(2), CONTROLLER, FOUR_BITS, CHALLENGE),
@@ -104,6 +112,8 @@ MESSAGES = {
     "host-frame": message(10, HOST_FRAME),
     "segment": message(11, number(128), number(5), ITEMS),
     "segment-load": message(11, number(2), U64_MAX, LOAD_ITEMS),
+    "segment-backup": message(11, number(3), number(4), BACKUP_ITEMS),
+    "link-down": message(13, number(7), number(2), number(300), number(200), b"\x40"),
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),
     "seek-except": message(12, LOCALHOST, some(number(300))),

@@ -115,6 +115,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         router,
         layers: 2,
         policy: Policy::default(),
+        backups: true,
     }
 }
 

@@ -165,6 +165,8 @@ pub struct ControllerConfig {
     pub layers: u8,
     /// Which hosts may reach which.
     pub policy: Policy,
+    /// Whether edges get a backup route beside each route.
+    pub backups: bool,
 }
 
 /// The DHCP server's addresses (RFC 2131).

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use axon_node::{Note, Refusal, RouteChange, RouteTicket, StoreChange};
-use axon_wire::message::{Item, Message};
+use axon_wire::message::{Item, LinkDown, LinkEnd, Message};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
 
 /// A request of a part of the control plane. The node seals messages, builds frames and hands them
@@ -86,6 +86,20 @@ pub enum Effect {
         port: PortNo,
         /// The new kind.
         kind: axon_node::PortKind,
+    },
+    /// Switch: the link to the switch at this port is lost.
+    LinkLost {
+        /// The port.
+        port: PortNo,
+        /// The other end.
+        far: LinkEnd,
+    },
+    /// Switch: a neighbour has passed on that a link is down.
+    LinkDown {
+        /// The port that the neighbour is at.
+        ingress: PortNo,
+        /// Which link, and how far the news may go.
+        news: LinkDown,
     },
     /// Count a refused message.
     Refuse {

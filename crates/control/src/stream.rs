@@ -12,13 +12,13 @@
 use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use axon_wire::message::{Item, Segment};
+use axon_wire::message::{Item, RoutePath, Segment};
 use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
 
 /// Items in one segment; each is below 60 bytes plus two bytes a hop at the most.
 const SEGMENT_ITEMS_MAX: usize = 16;
 /// Hops in one segment, so that long routes make short segments.
-const SEGMENT_HOPS_MAX: usize = 300;
+pub(crate) const SEGMENT_HOPS_MAX: usize = 300;
 /// The most items in flight and not acknowledged.
 const IN_FLIGHT_MAX: usize = 256;
 /// The interval between two tries grows up to this many times the first.
@@ -49,6 +49,7 @@ enum Subject {
     Host,
     Route,
     Load,
+    Backup,
 }
 
 impl Stream {
@@ -203,9 +204,15 @@ fn keep_addresses(item: &mut Item, before: Item) {
     *ips = all;
 }
 
-fn hop_count(item: &Item) -> usize {
+/// The size of the lists in an item, in hops.
+pub(crate) fn hop_count(item: &Item) -> usize {
     match item {
-        Item::SetRoute { route, .. } => route.hops.len(),
+        Item::SetRoute { route, .. } | Item::BackupUsed { route, .. } => route.hops.len(),
+        Item::SetBackup { primary, backup, .. } => {
+            // A switch takes ten bytes at the most, as five hops do.
+            let size = |path: &RoutePath| path.route.hops.len() + path.switches.len() * 5;
+            size(primary) + backup.as_ref().map_or(0, size)
+        }
         // A port takes eight bytes at the most, as four hops do.
         Item::PortLoad { ports, .. } => ports.len() * 4,
         // An address takes 17 at the most.
@@ -223,6 +230,9 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
         | Item::AskHost { port, mac, .. } => (Subject::Host, port, mac),
         Item::SetRoute { port, destination, .. } | Item::RemoveRoute { port, destination, .. } => {
             (Subject::Route, port, destination)
+        }
+        Item::SetBackup { port, destination, .. } | Item::BackupUsed { port, destination, .. } => {
+            (Subject::Backup, port, destination)
         }
         Item::AskLoad { .. } => (Subject::Load, PortNo::CONTROL, MacAddr([0; 6])),
         Item::PortLoad { ref ports, .. } => {

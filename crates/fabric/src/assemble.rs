@@ -99,6 +99,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
         router: fabric.controller.router,
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
+        backups: fabric.has_backups(),
     };
     // All that hosts cause anywhere comes in by its one port.
     let causes = fabric.switches.len() + fabric.hosts.len();

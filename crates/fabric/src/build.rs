@@ -62,6 +62,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
             at: numbered.controller,
             wire: default_wire,
             router: RouterKind::default(),
+            backups: file.failover.backup,
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,

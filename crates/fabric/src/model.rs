@@ -113,6 +113,19 @@ impl Fabric {
         group.and_then(|group| group.get(layer.index())).copied().unwrap_or_default()
     }
 
+    /// Whether routes have backups: where the file wants them, and no priority is lossless or the
+    /// router has an order that backups follow too. Any other router could close a cycle of buffers
+    /// by one, which nobody would have proved absent.
+    pub fn has_backups(&self) -> bool {
+        let router = self.controller.router;
+        self.controller.backups && (router.is_ordered() || !self.is_lossless())
+    }
+
+    /// Whether any priority is lossless.
+    pub fn is_lossless(&self) -> bool {
+        self.dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
+    }
+
     /// The longest frame that a host may send, in bytes without FCS: where priorities count, its
     /// VLAN tag comes on top.
     pub(crate) fn frame_bytes_max(&self) -> usize {
@@ -310,6 +323,8 @@ pub struct Controller {
     pub wire: Wire,
     /// How it chooses paths.
     pub router: RouterKind,
+    /// Whether the file wants backup routes; see [`Fabric::has_backups`].
+    pub backups: bool,
 }
 
 /// Addresses for hosts.

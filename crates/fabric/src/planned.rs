@@ -7,11 +7,11 @@ use crate::assemble;
 use crate::model::{End, Fabric, Link};
 use axon_control::controller::Controller;
 use axon_control::controller::flows::Route;
-use axon_control::controller::router::Router;
+use axon_control::controller::router::{Router, Step};
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::effect::Effect;
 use axon_wire::message::{ArpRequest, ControllerHello, Item, Peer, PortState, Role, Target};
-use axon_wire::{Hops, Incarnation, PortNo, Span, Time};
+use axon_wire::{Hops, Incarnation, Layer, PortNo, Span, Time};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -20,6 +20,9 @@ use std::net::{IpAddr, Ipv4Addr};
 const FIRST_IP: u32 = 0x0a10_0000;
 /// Rounds of a router that improves what it has placed; more are not waited for.
 const ROUNDS_MAX: u64 = 40;
+
+/// A route, and its backup if it has one: the links of that, nearest first, and its layer.
+pub type RouteAndBackup<'a> = (&'a Route, Option<(&'a [Step], Layer)>);
 
 /// A controller, and the fabric that it has learned from the messages of all its switches.
 #[derive(Debug)]
@@ -151,10 +154,16 @@ impl<'a> Planned<'a> {
 
     /// The route from one host to another, by index, if the controller has chosen one.
     pub fn route(&self, from: usize, to: usize) -> Option<&Route> {
+        self.route_and_backup(from, to).map(|(route, _)| route)
+    }
+
+    /// The same with its backup. [`Planned::settle`] lets the controller find the backups.
+    pub fn route_and_backup(&self, from: usize, to: usize) -> Option<RouteAndBackup<'_>> {
         let (hosts, flows) = (self.controller.hosts(), self.controller.flows());
         let index = |host: usize| hosts.by_mac(self.fabric.hosts[host].mac);
         let source = hosts.get(index(from)?)?;
-        flows.get(flows.find(source.place(), index(to)?)?)
+        let found = flows.find(source.place(), index(to)?)?;
+        Some((flows.get(found)?, self.controller.backup(found)))
     }
 
     /// The index in the fabric of a switch of the controller's graph.

@@ -8,6 +8,7 @@ pub mod attach;
 pub mod chain;
 pub mod choice;
 pub mod clock;
+mod closing;
 mod columns;
 pub mod daemon;
 pub mod dataplane;

@@ -90,6 +90,12 @@ impl Port for PacketPort {
         self.rx.as_fd()
     }
 
+    fn into_sockets(self: Box<Self>) -> Vec<OwnedFd> {
+        let PacketPort { ring, rx, tx, .. } = *self;
+        drop(ring);
+        vec![rx, tx]
+    }
+
     fn has_frame(&self) -> Option<bool> {
         Some(self.ring.has_frame())
     }

@@ -11,7 +11,7 @@ use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Frame, FrameBuf};
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// The MTU that a link between switches needs for hosts with `host_mtu`, in bytes.
 ///
@@ -121,6 +121,11 @@ pub trait Port {
     /// Prepares for a wait on [`fd`](Port::fd); returns whether there is a reason not to wait.
     fn before_wait(&mut self) -> bool {
         false
+    }
+
+    /// Ends the port. Gives the sockets whose closing takes long; the rest is closed.
+    fn into_sockets(self: Box<Self>) -> Vec<OwnedFd> {
+        Vec::new()
     }
 
     /// Sets what is plugged into the port, by the node.

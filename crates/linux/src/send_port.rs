@@ -62,6 +62,10 @@ impl Port for SendPort {
         self.control.as_fd()
     }
 
+    fn into_sockets(self: Box<Self>) -> Vec<OwnedFd> {
+        vec![self.control, self.data]
+    }
+
     /// Nothing comes here but the news that the device is down.
     fn receive(&mut self, _: &mut Pool, _: &mut Vec<FrameBuf>) -> io::Result<bool> {
         match getsockopt(&self.control, sockopt::SocketError)? {

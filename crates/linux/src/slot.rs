@@ -3,6 +3,7 @@
 
 use crate::agent::{HostPort, HostQueues};
 use crate::agent_port::{AgentPort, AgentPortSetup, AgentStatus};
+use crate::closing;
 use crate::kernel::ports::KernelPorts;
 use crate::link_watch::is_up;
 use crate::pacer::Pacer;
@@ -294,6 +295,7 @@ impl Slot {
     fn close(&mut self) {
         if let Some(mut port) = self.port.take() {
             self.before.add(port.counters());
+            closing::apart(port.into_sockets());
         }
         if let Some(OfKernel { ports, number }) = &self.kernel {
             ports.borrow_mut().close_port(*number);

@@ -42,6 +42,8 @@ pub enum Message {
     Segment(Segment),
     /// Controller to switch: ask your hosts for an address that nobody is known to have.
     Seek(Seek),
+    /// Link: a link between switches has failed; every switch passes it on.
+    LinkDown(LinkDown),
 }
 
 impl Message {
@@ -156,6 +158,25 @@ pub enum Peer {
         /// Whether it may be a transit hop.
         role: Role,
     },
+}
+
+/// One end of a link between switches, which names the direction that starts there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LinkEnd {
+    /// The switch.
+    pub node: NodeId,
+    /// Its port.
+    pub port: PortNo,
+}
+
+/// A link between two switches that one of them has lost. It is flooded, so that every edge knows
+/// it before the controller has chosen new routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkDown {
+    /// Both ends; first that of the switch that has lost the link.
+    pub ends: [LinkEnd; 2],
+    /// How many switches may still pass it on.
+    pub hops_left: u8,
 }
 
 /// Acknowledges a [`ControllerHello`], along the way it came.
@@ -374,6 +395,45 @@ pub enum Item {
         /// The ports, in order.
         ports: Vec<PortBytes>,
     },
+    /// Controller: as soon as a link of this route is down, frames take the backup route.
+    SetBackup {
+        /// The host port.
+        port: PortNo,
+        /// The destination MAC.
+        destination: MacAddr,
+        /// The route that the backup is for; with any other route it is of no use.
+        primary: RoutePath,
+        /// The backup; `None` if there is none any more.
+        backup: Option<RoutePath>,
+    },
+    /// Switch: a link of the route was down, and frames take its backup route now.
+    BackupUsed {
+        /// The host port.
+        port: PortNo,
+        /// The destination MAC.
+        destination: MacAddr,
+        /// The stamp of the decision that the backup belongs to.
+        stamp: Stamp,
+        /// The backup route.
+        route: Route,
+    },
+}
+
+/// A route, and the switches that it leads through.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutePath {
+    /// The route.
+    pub route: Route,
+    /// The switch that each hop leaves, but for the last hop, which leads to the host.
+    pub switches: Vec<NodeId>,
+}
+
+impl RoutePath {
+    /// The links that the route takes, nearest first, each by the end that it starts from.
+    pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
+        let ends = self.switches.iter().zip(self.route.hops.iter());
+        ends.map(|(&node, &port)| LinkEnd { node, port })
+    }
 }
 
 /// What a port has sent.

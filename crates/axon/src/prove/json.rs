@@ -29,6 +29,8 @@ pub(super) struct ProofJson<'a> {
     dependencies: u64,
     /// Whether buffers may wait for each other in a cycle.
     deadlock: VerdictJson<'a>,
+    /// What is known of the backup routes; null if the file wants none.
+    backups: Option<String>,
     /// What the failure of the links of `--fail` changes; null without.
     after_failure: Option<FailureJson<'a>>,
     /// Hosts that have no route to another: from which, to which.
@@ -219,6 +221,7 @@ pub(super) fn of<'a>(proof: &'a Proof<'_>) -> ProofJson<'a> {
         links_in_use: dependencies.links(),
         dependencies: dependencies.count(),
         deadlock: verdict(proof, &proof.verdict),
+        backups: super::show::backups(proof),
         after_failure,
         unreachable: unreachable.collect(),
         headroom: proof.buffers.as_ref().map(headroom),

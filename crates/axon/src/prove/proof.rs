@@ -20,6 +20,18 @@ pub struct Asked {
     pub failed: Vec<usize>,
 }
 
+/// The backup routes, which edges take by themselves.
+pub enum Backups {
+    /// The file wants none.
+    Off,
+    /// There are none: a priority is lossless, and the router has no order for them to follow.
+    NoOrder,
+    /// No priority is lossless and the router has no order: they are no part of the proof.
+    Lossy,
+    /// How many there are, and what they and all routes say together.
+    Proved(u64, Verdict),
+}
+
 /// What was found.
 pub struct Proof<'a> {
     /// The fabric.
@@ -35,6 +47,8 @@ pub struct Proof<'a> {
     /// What the routes before the failures and all that came after say together, if there were
     /// failures.
     pub mixed: Option<Verdict>,
+    /// The backups of these routes.
+    pub backups: Backups,
     /// Routes that the failures moved.
     pub moved: u64,
     /// Whether what waits has room, where the fabric says how much there is.
@@ -69,6 +83,7 @@ impl Proof<'_> {
         let is_free = |verdict: &Verdict| matches!(verdict, Verdict::Free(_));
         is_free(&self.verdict)
             && self.mixed.as_ref().is_none_or(is_free)
+            && !matches!(self.backups, Backups::Proved(_, Verdict::Cycle(_)))
             && self.unreachable.is_empty()
             && self.disagreements.is_empty()
             && self.without_pfc.is_empty()

@@ -1,11 +1,10 @@
 //! The routes of a fabric by its own controller, and the dependencies of buffers that they cause.
 
 use super::bar::bar;
-use super::proof::{Asked, Proof};
-use axon_control::controller::flows::Route;
+use super::proof::{Asked, Backups, Proof};
 use axon_control::controller::router::Step;
 use axon_fabric::model::{End, Fabric};
-use axon_fabric::planned::Planned;
+use axon_fabric::planned::{Planned, RouteAndBackup};
 use axon_prove::Dependencies;
 use std::collections::BTreeSet;
 
@@ -42,17 +41,22 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         mix(&planned, &asked, &dead, &mut mixed);
         planned.cut(&fabric.links[link]);
     }
+    if fabric.controller.router.is_ordered() {
+        // Nothing moves any more, but what has moved gets its backups.
+        planned.settle();
+    }
     let moved = planned.controller().counters().routes_moved - before;
     let (mut dependencies, mut unreachable) = (Dependencies::default(), Vec::new());
     let mut on_layer = vec![0; usize::from(fabric.layers())];
-    each(&planned, &asked, |flow, route| match route {
-        Some(route) => {
+    each(&planned, &asked, |flow, found| match found {
+        Some((route, _)) => {
             dependencies.add(flow, fabric.priority_on(route.layer), route.steps());
             on_layer[route.layer.index()] += 1;
         }
         None => unreachable.push(asked.hosts(flow)),
     });
     let verdict = dependencies.verdict();
+    let backups = backups(&planned, &asked, &dependencies);
     let mixed = (!asked.failed.is_empty()).then(|| {
         mix(&planned, &asked, &dead, &mut mixed);
         mixed.verdict()
@@ -68,6 +72,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         on_layer,
         verdict,
         mixed,
+        backups,
         moved,
         unreachable,
     }
@@ -75,25 +80,55 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
 
 /// Adds the routes that are in use now, without what lies on dead links.
 fn mix(planned: &Planned<'_>, asked: &Asked, dead: &BTreeSet<End>, mixed: &mut Dependencies) {
-    each(planned, asked, |flow, route| {
-        let Some(route) = route else { return };
+    let is_dead = |step: &Step| {
+        dead.contains(&End { switch: planned.switch(step.switch), port: step.egress })
+    };
+    let has_order = planned.fabric().controller.router.is_ordered();
+    each(planned, asked, |flow, found| {
+        let Some((route, backup)) = found else { return };
         let steps: Vec<Step> = route.steps().collect();
-        let is_dead = |step: &Step| {
-            dead.contains(&End { switch: planned.switch(step.switch), port: step.egress })
-        };
         let priority = planned.fabric().priority_on(route.layer);
         for part in steps.split(is_dead) {
             mixed.add(flow, priority, part.iter().copied());
         }
+        if let Some((steps, layer)) = backup.filter(|_| has_order) {
+            let priority = planned.fabric().priority_on(layer);
+            for part in steps.split(is_dead) {
+                mixed.add(flow, priority, part.iter().copied());
+            }
+        }
     });
 }
 
+/// Looks at the backups beside all routes: any of them may be in use.
+fn backups(planned: &Planned<'_>, asked: &Asked, routes: &Dependencies) -> Backups {
+    let fabric = planned.fabric();
+    match fabric.controller.router.is_ordered() {
+        _ if !fabric.controller.backups => return Backups::Off,
+        false if fabric.is_lossless() => return Backups::NoOrder,
+        false => return Backups::Lossy,
+        true => {}
+    }
+    let (mut all, mut count) = (routes.clone(), 0);
+    each(planned, asked, |flow, found| {
+        if let Some((_, Some((steps, layer)))) = found {
+            all.add(flow, fabric.priority_on(layer), steps.iter().copied());
+            count += 1;
+        }
+    });
+    Backups::Proved(count, all.verdict())
+}
+
 /// Shows every route that was asked for, both directions of each pair.
-fn each(planned: &Planned<'_>, asked: &Asked, mut look: impl FnMut(u32, Option<&Route>)) {
+fn each(
+    planned: &Planned<'_>,
+    asked: &Asked,
+    mut look: impl FnMut(u32, Option<RouteAndBackup<'_>>),
+) {
     let bar = bar(asked.pairs.len() as u64, "dependencies", "pairs");
     for flow in 0..asked.pairs.len() as u32 * 2 {
         let (from, to) = asked.hosts(flow);
-        look(flow, planned.route(from, to));
+        look(flow, planned.route_and_backup(from, to));
         if (flow as usize).is_multiple_of(LOOK) {
             bar.set_position(u64::from(flow) / 2);
         }

@@ -2,7 +2,7 @@
 
 use super::buffers::{self, Buffers};
 use super::names::name;
-use super::proof::Proof;
+use super::proof::{Backups, Proof};
 use super::{neighbours, watchdog};
 use axon_fabric::cycle::{ends, ingress_ports};
 use axon_fabric::model::{Fabric, FlowControl, RouterKind};
@@ -118,6 +118,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     if let Some(Verdict::Free(_)) = &proof.mixed {
         writeln!(out, "transition     old and new routes together have no cycle either")?;
     }
+    write_backups(proof, out)?;
     let lost = proof.unreachable.len();
     writeln!(out, "headroom       {}", buffers::headline(proof.buffers.as_ref()))?;
     if let Some(watchdog) = &proof.watchdog {
@@ -134,6 +135,9 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         let which = "old and new routes, while both are in flight after the failure,";
         write_cycle(proof, cycle, which, out)?;
     }
+    if let Backups::Proved(_, Verdict::Cycle(cycle)) = &proof.backups {
+        write_cycle(proof, cycle, "the routes and their backups", out)?;
+    }
     write_unreachable(proof, out)?;
     if let Some(Buffers::Lossless(kinds)) = &proof.buffers {
         buffers::write(kinds, out)?;
@@ -143,6 +147,25 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
     ways_out(proof, out)?;
     writeln!(out, "\nassuming that")?;
     assumptions(proof).try_for_each(|line| writeln!(out, "- {line}"))
+}
+
+/// What is known of the backups, in one line.
+pub(super) fn backups(proof: &Proof<'_>) -> Option<String> {
+    Some(match &proof.backups {
+        Backups::Off => return None,
+        Backups::NoOrder => "none: the router has no order that keeps them free of cycles".into(),
+        Backups::Lossy => "not looked at: no priority is lossless".into(),
+        Backups::Proved(count, Verdict::Free(_)) => {
+            format!("{count} beside the routes; with them there is no cycle either")
+        }
+        Backups::Proved(count, Verdict::Cycle(_)) => {
+            format!("{count} beside the routes; with them there is a cycle")
+        }
+    })
+}
+
+fn write_backups(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
+    backups(proof).map_or(Ok(()), |line| writeln!(out, "backups        {line}"))
 }
 
 /// What to change in the fabric file, for each thing that is wrong.
@@ -195,6 +218,9 @@ fn headline(proof: &Proof<'_>) -> &'static str {
              storm"
         }
         (Verdict::Cycle(_), _) => "NOT PROVED free of deadlock",
+        _ if matches!(proof.backups, Backups::Proved(_, Verdict::Cycle(_))) => {
+            "NOT PROVED free of deadlock on backup routes"
+        }
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",
         _ => "NOT PROVED: free of deadlock, but there are hosts without a route to others",
     }

@@ -14,7 +14,7 @@ use super::hosts::{HostIndex, Place};
 use super::peers::{ByOther, Peers};
 use super::router::Step;
 use super::topology::SwitchIndex;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, PortNo};
 
@@ -125,6 +125,8 @@ pub struct Flows {
     by_switch: Peers<SwitchIndex, ROUTES_PER_SWITCH_MAX>,
     /// Routes that were taken over, by their own port.
     inherited: Counts,
+    /// Routes that were added or changed since [`Flows::take_fresh`] gave them.
+    fresh: BTreeSet<RouteIndex>,
 }
 
 impl Flows {
@@ -222,6 +224,7 @@ impl Flows {
             Account::Inherited(by) => self.inherited.add(by.switch, by.port),
         }
         grown(&mut self.towards, destination.index()).insert(at, index);
+        self.fresh.insert(index);
         self.count += 1;
         index
     }
@@ -285,6 +288,22 @@ impl Flows {
             (route.exit, route.layer) = (exit, layer);
             route.number = number;
         }
+        self.fresh.insert(index);
+    }
+
+    /// Takes one of the routes that were added or changed, the lowest index first.
+    pub(super) fn take_fresh(&mut self) -> Option<RouteIndex> {
+        self.fresh.pop_first()
+    }
+
+    /// Forgets which routes were added or changed.
+    pub(super) fn clear_fresh(&mut self) {
+        self.fresh.clear();
+    }
+
+    /// Whether there is a route to take.
+    pub(super) fn has_fresh(&self) -> bool {
+        !self.fresh.is_empty()
     }
 
     /// Removes a route and all its users.
@@ -300,6 +319,7 @@ impl Flows {
             }
         }
         self.free.push(index);
+        self.fresh.remove(&index);
         self.count -= 1;
         match route.account {
             Account::Requested(by, other) => {

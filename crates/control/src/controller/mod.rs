@@ -6,6 +6,8 @@
 
 mod ageing;
 mod allocation;
+mod backup;
+mod backups;
 pub mod bounds;
 mod changed;
 mod counts;
@@ -40,6 +42,7 @@ use alloc::vec::Vec;
 use axon_node::telemetry::{ControllerCounters, Restored};
 use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message, Stamp};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
+use backups::Backups;
 use bounds::Bounds;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
@@ -68,6 +71,7 @@ pub struct Controller {
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The round of looking for better paths that is in progress.
     improving: Option<Round>,
+    backups: Backups,
     settle: Span,
     /// For how long the links of a switch's incarnation before count.
     reunion_max: Span,
@@ -124,6 +128,7 @@ impl Controller {
             dhcp: DhcpServer::new(server, &config.dhcp),
             attachments: BTreeMap::new(),
             improving: None,
+            backups: Backups::new(config.backups, heartbeat),
             hops_max,
             settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
@@ -245,7 +250,12 @@ impl Controller {
                 let at = Place { switch, port };
                 self.inherited(now, at, destination, (route, stamp), out);
             }
-            Item::AskHost { .. } | Item::AskLoad { .. } => self.counters.item_misplaced += 1,
+            Item::BackupUsed { port, destination, stamp, route } => {
+                self.backup_used(Place { switch, port }, destination, (stamp, &route), out);
+            }
+            Item::AskHost { .. } | Item::AskLoad { .. } | Item::SetBackup { .. } => {
+                self.counters.item_misplaced += 1;
+            }
         }
     }
 
@@ -270,6 +280,7 @@ impl Controller {
         self.age(now, out);
         self.take_over(now, out);
         self.improve(now, out);
+        self.plan_backups(now, out);
     }
 
     /// When to call [`Controller::timeout`] next.
@@ -277,8 +288,8 @@ impl Controller {
         let improving = self.improving.as_ref().map(|improving| improving.next);
         let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
-        let links = self.graph.deadline();
-        [hosts, dhcp, ageing, take_over, improving, links].into_iter().flatten().min()
+        let (links, backups) = (self.graph.deadline(), self.backups_deadline());
+        [hosts, dhcp, ageing, take_over, improving, links, backups].into_iter().flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new

@@ -117,7 +117,7 @@ impl Controller {
 
     /// The flow of a route as routers know it, and the place where it ends; `None` if the policy
     /// forbids it.
-    fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
+    pub(super) fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
         if !self.may_reach(at, destination) {
             return None;
         }
@@ -128,7 +128,7 @@ impl Controller {
     }
 
     /// Removes a route's path from the router's accounts.
-    fn unplace(&mut self, index: RouteIndex) {
+    pub(super) fn unplace(&mut self, index: RouteIndex) {
         if let Some(route) = self.flows.get(index) {
             self.current.clear();
             self.current.extend(route.steps());
@@ -137,7 +137,7 @@ impl Controller {
     }
 
     /// Gives a route the path it should have now, or removes it.
-    fn reroute(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
+    pub(super) fn reroute(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
         };
@@ -158,14 +158,35 @@ impl Controller {
     /// Gives a route the path in `self.path`, which the router has placed already, and sends it to
     /// the switch.
     fn switch_over(&mut self, index: RouteIndex, exit: Place, out: &mut Vec<Effect>) {
-        let Some(route) = self.flows.get(index) else {
+        if self.flows.get(index).is_none() {
             return;
-        };
-        let (at, destination) = (route.at, route.destination);
+        }
         let number = self.next_number();
         self.flows.change(index, (&self.path, self.layer), exit.port, number);
         self.counters.routes_moved += 1;
-        let (Some(route), Some(host)) = (self.flows.get(index), self.hosts.get(destination)) else {
+        self.send(index, out);
+    }
+
+    /// Sends a route that stands to its switch again, as a new decision.
+    pub(super) fn send_again(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (exit, layer) = (route.exit, route.layer);
+        self.current.clear();
+        self.current.extend(route.steps());
+        let number = self.next_number();
+        self.flows.change(index, (&self.current, layer), exit, number);
+        self.send(index, out);
+    }
+
+    /// Sends a route to its switch.
+    fn send(&self, index: RouteIndex, out: &mut Vec<Effect>) {
+        let Some(route) = self.flows.get(index) else {
+            return;
+        };
+        let (at, number) = (route.at, route.number);
+        let Some(host) = self.hosts.get(route.destination) else {
             return;
         };
         let item = Item::SetRoute {
@@ -257,6 +278,7 @@ impl Controller {
         if change.gained && !self.flows.is_empty() {
             self.improving = Some(Round::begin(now + self.settle));
         }
+        self.backups_changed();
         self.plan_round(now);
     }
 

@@ -29,6 +29,7 @@
 mod echo;
 mod echoes;
 mod handshake;
+mod link_down;
 #[cfg(test)]
 mod tests;
 
@@ -197,6 +198,7 @@ impl Discovery {
             return;
         }
         state.up = up;
+        self.report_lost(port.index(), out);
         self.lose_neighbour(port.index(), out);
         self.search(now, port.index(), self.timers.hello.ticks() * HELLOS_BEFORE_HOST);
         self.set_kind(port.index(), PortKind::Unknown, out);
@@ -222,6 +224,7 @@ impl Discovery {
                 self.on_echo(now, index, from, confirm.echo, out).map(|_| ())
             }
             (Message::Heartbeat(beat), true) => self.on_heartbeat(now, index, from, beat, out),
+            (&Message::LinkDown(news), true) => self.on_link_down(index, from, news, out),
             _ => Err(Refusal::Misplaced),
         };
         if let Err(refusal) = result {
@@ -244,6 +247,7 @@ impl Discovery {
                 if dead_at <= now {
                     // While its data plane may still send, nothing from there is a host's frame.
                     let forwards = neighbour.forwards();
+                    self.report_lost(index, out);
                     self.lose_neighbour(index, out);
                     let hold = self.timers.heartbeat.ticks() * UNKNOWN_HEARTBEATS;
                     self.search(now, index, hold);

@@ -4,6 +4,7 @@
 //! `install.rs` has the requests to the data plane and its answers, `inherited.rs` what becomes of
 //! routes when the controller starts anew.
 
+use super::backups::Backups;
 use super::context::Cx;
 use super::places::{Key, of_port};
 use super::placing::Placing;
@@ -85,6 +86,7 @@ pub(super) struct Flows {
     /// Flows whose routes are kept in software.
     pub(super) unplaced: BTreeSet<Key>,
     pub(super) placing: Placing,
+    pub(super) backups: Backups,
     by_ip: BTreeMap<(PortNo, IpAddr), MacAddr>,
     removed: BTreeMap<Key, (Stamp, Time)>,
     removed_order: BTreeSet<(Time, Key)>,
@@ -95,6 +97,8 @@ impl Flows {
     pub(super) fn new(placing: Placing) -> Flows {
         Flows {
             software_per_port_max: placing.per_port_max(),
+            // Beside those in the table there are those in software.
+            backups: Backups::new(placing.per_port_max().saturating_mul(2)),
             placing,
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
@@ -189,6 +193,7 @@ impl Flows {
             return;
         };
         self.forget_ip(key);
+        self.backups.forget(key);
         if let Some(flow) = self.live.remove(&key) {
             self.unplaced.remove(&key);
             if flow.is_placed() {
@@ -245,6 +250,7 @@ impl Flows {
     /// Removes a flow that neither table nor software keeps, without a tombstone.
     pub(super) fn let_go(&mut self, key: Key) {
         self.forget_ip(key);
+        self.backups.forget(key);
         self.live.remove(&key);
         self.unplaced.remove(&key);
     }

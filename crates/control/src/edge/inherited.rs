@@ -35,6 +35,8 @@ impl Edge {
     /// until it decides about them.
     pub(super) fn inherit(&mut self, cx: &mut Cx) {
         self.flows.forget_all_removed();
+        // Those of the incarnation before may break a rule that this one has.
+        self.flows.backups.clear();
         for (&key, flow) in &mut self.flows.live {
             flow.inherited = true;
             claim(cx, key, flow);

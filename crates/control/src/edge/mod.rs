@@ -22,6 +22,8 @@
 mod addresses;
 mod ageing;
 mod arrival;
+mod backup;
+mod backups;
 mod context;
 mod flows;
 mod hosts;

@@ -1,5 +1,6 @@
 //! The state of a switch's edge, and the calls of its node.
 
+use super::backups::down_max;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::hosts::{Host, Hosts};
@@ -53,6 +54,8 @@ pub struct Edge {
     /// Routes that the data plane had at the start, at ports of which nothing is known yet.
     pub(super) found: BTreeMap<Key, Route>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
+    /// For how long a link is remembered as down.
+    pub(super) down_max: Span,
     pub(super) agenda: Agenda<Timer>,
     /// Questions for hosts that the controller looks for.
     pub(super) questions: Bucket,
@@ -100,6 +103,7 @@ impl Edge {
             queries: BTreeMap::new(),
             found: BTreeMap::new(),
             recalls: BTreeMap::new(),
+            down_max: down_max(node.timers.heartbeat),
             agenda: Agenda::new(),
             questions: Bucket::default(),
             pings: BTreeMap::new(),
@@ -161,6 +165,9 @@ impl Edge {
             Item::RemoveRoute { port, destination, stamp } if self.is_current(stamp) => {
                 self.flows.remove(cx, (port, destination), Some(stamp));
                 self.flows.promote(cx, port);
+            }
+            Item::SetBackup { port, destination, primary, backup } => {
+                self.set_backup(cx, (port, destination), primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
             _ => self.counters.messages_ignored += 1,
@@ -374,6 +381,9 @@ impl Edge {
             }
             return Verdict::Unusable;
         }
-        self.flows.set(cx, key, stamp, route, ip)
+        let verdict = self.flows.set(cx, key, stamp, route, ip);
+        // The controller may not have known yet that a link of it is down.
+        self.use_backup(cx, key);
+        verdict
     }
 }

@@ -281,6 +281,8 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Release { .. }
             | Effect::Abandon { .. }
             | Effect::Resynchronise
+            | Effect::LinkLost { .. }
+            | Effect::LinkDown { .. }
             | Effect::Route { .. } => {}
         }
     }
@@ -424,6 +426,7 @@ mod tests {
                 router: RouterKind::default(),
                 layers: 1,
                 policy: Policy::default(),
+                backups: true,
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

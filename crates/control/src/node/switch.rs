@@ -16,8 +16,8 @@ use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSetting, PortSnapshot, Refusal,
-    RouteAnswer, Snapshot,
+    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSnapshot, Refusal, RouteAnswer,
+    Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Incarnation, PortNo, Time};
@@ -27,13 +27,13 @@ pub struct SwitchNode<B, D> {
     /// When anything but the plane has something to do next: before it, a frame that the plane
     /// has dealt with concerns nobody else.
     wake: Option<Time>,
-    chassis: Chassis<B, D>,
+    pub(super) chassis: Chassis<B, D>,
     uplink: Uplink,
-    edge: Edge,
+    pub(super) edge: Edge,
     waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
-    limits: HostLimits,
+    pub(super) limits: HostLimits,
     /// The controller that was last passed to the edge.
     controller: Option<Incarnation>,
     timers: Timers,
@@ -436,20 +436,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             }
             Effect::Resynchronise => self.resynchronise(now),
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
+            Effect::LinkLost { port, far } => self.link_lost(now, port, far),
+            Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
             Effect::Command { .. } | Effect::Store(_) => {}
         }
-    }
-
-    fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
-        let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
-        if let Some(&table) = table {
-            self.chassis.set_port(now, port, PortSetting::Regeneration(table.into()));
-        }
-        self.chassis.set_port(now, port, PortSetting::Kind(kind));
-        let Chassis { plane, effects, .. } = &mut self.chassis;
-        self.edge.port_changed(now, port, plane, effects);
     }
 }
 

@@ -6,8 +6,8 @@ use axon_control::controller::policy::Policy;
 use axon_control::controller::router::RouterKind;
 use axon_control::effect::Effect;
 use axon_wire::message::{
-    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role, Stamp,
-    Target,
+    ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role,
+    RoutePath, Stamp, Target,
 };
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use proptest::prelude::*;
@@ -45,32 +45,35 @@ pub fn config() -> ControllerConfig {
         router: RouterKind::default(),
         layers: 2,
         policy: Policy::default(),
+        backups: true,
     }
 }
 
-fn mac(host: u8) -> MacAddr {
+pub fn mac(host: u8) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, host])
 }
 
-fn ip(host: u8) -> IpAddr {
+pub fn ip(host: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, host))
 }
 
 /// What the switches of a world hold, and the controller that configured them.
-struct World {
-    controller: Controller,
+pub struct World {
+    pub controller: Controller,
     /// Node, port and peer of every link that is up, from both ends.
     links: BTreeMap<(u64, u16), (u64, u16)>,
     incarnations: BTreeMap<u64, (u64, u64)>,
     /// Route memories: node, port, destination.
-    tables: BTreeMap<(u64, u16, MacAddr), Route>,
-    out: Vec<Effect>,
+    pub tables: BTreeMap<(u64, u16, MacAddr), Route>,
+    /// Backups that switches hold: node, port, destination.
+    pub backups: BTreeMap<(u64, u16, MacAddr), (RoutePath, RoutePath)>,
+    pub out: Vec<Effect>,
     targets: Vec<ArpTarget>,
     /// Hosts that switches are to ask for after a restart.
     asked: Vec<(u64, u16, MacAddr)>,
     /// The interval at which each switch is to report what it sends, in milliseconds.
     measured: BTreeMap<u64, u32>,
-    now: Time,
+    pub now: Time,
 }
 
 impl World {
@@ -87,6 +90,7 @@ impl World {
             links: BTreeMap::new(),
             incarnations: BTreeMap::new(),
             tables: BTreeMap::new(),
+            backups: BTreeMap::new(),
             out: Vec::new(),
             targets: Vec::new(),
             asked: Vec::new(),
@@ -95,7 +99,7 @@ impl World {
         }
     }
 
-    fn incarnation(&mut self, node: u64) -> Incarnation {
+    pub fn incarnation(&mut self, node: u64) -> Incarnation {
         let incarnation = self.incarnations.entry(node).or_insert((1, 0)).0;
         Incarnation { node: NodeId(node), number: incarnation }
     }
@@ -107,7 +111,7 @@ impl World {
         self.hello(b.0);
     }
 
-    fn cut(&mut self, a: (u64, u16)) {
+    pub fn cut(&mut self, a: (u64, u16)) {
         if let Some(b) = self.links.remove(&a) {
             self.links.remove(&b);
             self.hello(a.0);
@@ -155,7 +159,7 @@ impl World {
         self.carry_out();
     }
 
-    fn ask(&mut self, node: u64, port: u16, host: u8, target: Target) -> Option<ArpTarget> {
+    pub fn ask(&mut self, node: u64, port: u16, host: u8, target: Target) -> Option<ArpTarget> {
         let from = self.incarnation(node);
         let request = ArpRequest {
             id: 5,
@@ -180,7 +184,7 @@ impl World {
         self.carry_out();
     }
 
-    fn wait(&mut self) {
+    pub fn wait(&mut self) {
         let mut times = 0;
         while let Some(deadline) = self.controller.deadline() {
             times += 1;
@@ -192,7 +196,7 @@ impl World {
     }
 
     /// Does what effects ask, as switches would.
-    fn carry_out(&mut self) {
+    pub fn carry_out(&mut self) {
         for effect in std::mem::take(&mut self.out) {
             match effect {
                 Effect::Command { to, item: Item::SetRoute { port, destination, route, .. } } => {
@@ -216,6 +220,9 @@ impl World {
                 Effect::Command { to, item: Item::AskLoad { every_ms } } => {
                     self.measured.insert(to.0, every_ms);
                 }
+                Effect::Command { to, item: item @ Item::SetBackup { .. } } => {
+                    self.set_backup(to.0, item);
+                }
                 Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
                 other => panic!("{other:?}"),
             }
@@ -223,7 +230,7 @@ impl World {
     }
 
     /// Where a frame of a node ends that takes this route.
-    fn follow(&self, node: u64, hops: &[PortNo]) -> Option<(u64, PortNo)> {
+    pub fn follow(&self, node: u64, hops: &[PortNo]) -> Option<(u64, PortNo)> {
         let (last, links) = hops.split_last()?;
         let step = |at: u64, hop: &PortNo| Some(self.links.get(&(at, hop.0))?.0);
         let end = links.iter().try_fold(node, step)?;
@@ -231,7 +238,7 @@ impl World {
     }
 
     /// Every registered route ends at its host, and the tables hold just those.
-    fn check(&self) {
+    pub fn check(&self) {
         let mut registered = BTreeMap::new();
         let (graph, hosts) = (self.controller.graph(), self.controller.hosts());
         for (_, route) in self.controller.flows().iter() {
@@ -251,7 +258,7 @@ impl World {
 }
 
 /// Switches 1 to 4 in a ring, port 1 clockwise, port 2 counter-clockwise; host n on n's p9.
-fn ring() -> World {
+pub fn ring() -> World {
     let mut world = World::new();
     for node in 1..=4 {
         world.link((node, 1), (node % 4 + 1, 2));

@@ -1,5 +1,6 @@
 //! How the controller and its nodes behave, seen from outside.
 
+mod backups;
 mod client;
 mod comeback;
 mod controller;

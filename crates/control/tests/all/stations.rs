@@ -86,6 +86,7 @@ impl Net {
             router: RouterKind::default(),
             layers: 1,
             policy: Policy::default(),
+            backups: true,
         };
         let has = Capabilities {
             name: "test",

@@ -60,6 +60,7 @@ impl Ring {
             router: RouterKind::named(router).unwrap(),
             layers: 2,
             policy: Policy::default(),
+            backups: true,
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

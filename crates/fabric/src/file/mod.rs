@@ -6,6 +6,7 @@ mod dataplane;
 mod dcb;
 mod dcbx;
 mod device;
+mod failover;
 mod faults;
 mod isolation;
 mod pauses;
@@ -31,6 +32,7 @@ pub use dcbx::{
     ZeroClasses,
 };
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
+pub use failover::Failover;
 pub use faults::Fault;
 pub use isolation::{Isolation, Others, Tenant};
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
@@ -95,6 +97,9 @@ pub struct File {
     /// Intervals of the control plane.
     #[serde(default)]
     pub timers: Timers,
+    /// What edges do by themselves when a link of a route is down.
+    #[serde(default)]
+    pub failover: Failover,
     /// MTU of the hosts, 576 to 9000 bytes of IP packet.
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
@@ -161,6 +166,7 @@ impl File {
             controller: Controller::default(),
             dhcp: Dhcp::default(),
             timers: Timers::default(),
+            failover: Failover::default(),
             mtu: ethernet_mtu(),
             self_congestion_pause: false,
             key: None,

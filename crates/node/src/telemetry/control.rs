@@ -124,6 +124,8 @@ pub struct EdgeCounters {
     pub changes_refused: u64,
     /// Changes of routes that the data plane did not answer in time.
     pub changes_unanswered: u64,
+    /// Flows that took their backup route because a link of their route was down.
+    pub backups_used: u64,
     /// How often the data plane owed more answers than are remembered.
     pub answers_lost: u64,
     /// Frames that the control plane forwarded by a route of its own.
@@ -156,6 +158,10 @@ pub struct ControllerCounters {
     pub arp_answered: u64,
     /// Routes given another path.
     pub routes_moved: u64,
+    /// Backup routes sent to edges.
+    pub backups_sent: u64,
+    /// Routes whose edge has taken the backup, which is the route since then.
+    pub backups_used: u64,
     /// Routes that the controller removed from edges.
     pub routes_removed: u64,
     /// Routes that their switch has removed because no frame took them for long.

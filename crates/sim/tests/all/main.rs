@@ -15,6 +15,7 @@ mod dcbx;
 mod deadlock;
 mod device;
 mod domain;
+mod failover;
 mod failures;
 mod full;
 mod host_flow_control;

@@ -72,6 +72,25 @@ fn load_segment() -> Segment {
     Segment { first: 2, ack: u64::MAX, items }
 }
 
+fn backup_segment() -> Segment {
+    let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
+    let primary = RoutePath { route: Route::from([2, 5]), switches: vec![NodeId(7)] };
+    let switches = vec![NodeId(7), NodeId(300)];
+    let backup = RoutePath { route: Route::from([3, 1, 5]), switches };
+    let route = backup.route.clone();
+    let items = vec![
+        Item::SetBackup { port, destination, primary: primary.clone(), backup: Some(backup) },
+        Item::SetBackup { port, destination, primary, backup: None },
+        Item::BackupUsed { port, destination, stamp, route },
+    ];
+    Segment { first: 3, ack: 4, items }
+}
+
+fn link_down() -> LinkDown {
+    let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
+    LinkDown { ends: [end(7, 2), end(300, 200)], hops_left: 64 }
+}
+
 fn of_links() -> Vec<(&'static str, Message)> {
     let (port, challenge, echo) = (PortNo(2), 0x1122_3344_5566_7788, 0x99aa);
     let hello = Hello { port, role: Role::Switch, hop_width: HopWidth::Eight, challenge };
@@ -86,6 +105,7 @@ fn of_links() -> Vec<(&'static str, Message)> {
         ("hello-confirm", Message::HelloConfirm(HelloConfirm { echo })),
         ("heartbeat", Message::Heartbeat(Heartbeat { echo, path: Some(path) })),
         ("heartbeat-without-path", Message::Heartbeat(Heartbeat { echo, path: None })),
+        ("link-down", Message::LinkDown(link_down())),
     ]
 }
 
@@ -112,6 +132,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         ("host-frame", Message::HostFrame(host_frame())),
         ("segment", Message::Segment(segment())),
         ("segment-load", Message::Segment(load_segment())),
+        ("segment-backup", Message::Segment(backup_segment())),
         ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
         ("seek", Message::Seek(Seek { ip: TARGET_IP, except: None })),
         ("seek-except", Message::Seek(Seek { ip: LOCALHOST, except: Some(PortNo(300)) })),
@@ -122,16 +143,16 @@ fn of_paths() -> Vec<(&'static str, Message)> {
 /// number here, and panics before it has a sample.
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
-    let mut messages = [false; 13];
-    let mut items = [false; 7];
+    let mut messages = [false; 14];
+    let mut items = [false; 9];
     for (_, message) in &samples {
         messages[number(message)] = true;
         if let Message::Segment(segment) = message {
             segment.items.iter().for_each(|item| items[item_number(item)] = true);
         }
     }
-    assert_eq!(messages, [true; 13], "each kind of message has a sample");
-    assert_eq!(items, [true; 7], "each kind of item has a sample");
+    assert_eq!(messages, [true; 14], "each kind of message has a sample");
+    assert_eq!(items, [true; 9], "each kind of item has a sample");
     samples
 }
 
@@ -150,6 +171,7 @@ fn number(message: &Message) -> usize {
         Message::HostFrame(_) => 10,
         Message::Segment(_) => 11,
         Message::Seek(_) => 12,
+        Message::LinkDown(_) => 13,
     }
 }
 
@@ -162,5 +184,7 @@ fn item_number(item: &Item) -> usize {
         Item::AskHost { .. } => 4,
         Item::AskLoad { .. } => 5,
         Item::PortLoad { .. } => 6,
+        Item::SetBackup { .. } => 7,
+        Item::BackupUsed { .. } => 8,
     }
 }

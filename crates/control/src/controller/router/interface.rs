@@ -74,6 +74,12 @@ pub trait Router: Debug + Send {
         true
     }
 
+    /// Whether a link between these switches leads up in the order of the router. A path that has
+    /// gone down may not go up again; where the router has no order, every link leads up.
+    fn climbs(&mut self, _graph: &Graph, _from: SwitchIndex, _to: SwitchIndex) -> bool {
+        true
+    }
+
     /// Whether a flow may stay on this path and layer, which an earlier incarnation of the
     /// controller has given it.
     fn take_over(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {

@@ -80,6 +80,12 @@ impl RouterKind {
         }
     }
 
+    /// Whether all its paths, backups too, follow an order in which no buffers wait for each other
+    /// in a cycle.
+    pub const fn is_ordered(self) -> bool {
+        matches!(self, RouterKind::UpDown | RouterKind::Layered)
+    }
+
     /// Whether a flow's path follows from the graph and the flow alone, not from what was
     /// placed, measured or drawn before.
     pub const fn is_fixed(self) -> bool {

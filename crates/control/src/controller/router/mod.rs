@@ -5,6 +5,7 @@
 //! rounds. docs/routers.md says when to use which.
 
 mod congestion;
+mod detour;
 mod ecmp;
 mod flow;
 mod hedera;
@@ -23,6 +24,7 @@ mod up_down;
 mod weighted;
 
 pub use congestion::CongestionAware;
+pub use detour::Detour;
 pub use ecmp::Ecmp;
 pub use flow::{Flow, flow_hash};
 pub use hedera::{Annealing, FirstFit};

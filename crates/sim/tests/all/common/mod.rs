@@ -109,6 +109,7 @@ impl Builder {
                     at: end(0, 0),
                     wire: wire(),
                     router: RouterKind::default(),
+                    backups: true,
                 },
                 timers: Timers {
                     hello: HEARTBEAT,

@@ -4,7 +4,7 @@ mod dependencies;
 
 use super::flow::mix;
 use super::{Flow, Router, ShortestPaths, Step, UpDown};
-use crate::controller::topology::Graph;
+use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::Layer;
 use dependencies::ChannelDependencies;
@@ -95,6 +95,10 @@ impl Router for Layered {
                 self.dependencies.get(further).is_some_and(|layer| layer.include(path))
             }
         }
+    }
+
+    fn climbs(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> bool {
+        self.up_down.climbs(graph, from, to)
     }
 
     fn take_over(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {

@@ -221,6 +221,11 @@ impl Router for UpDown {
         self.placed > 0 && self.refresh(graph)
     }
 
+    fn climbs(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> bool {
+        self.refresh(graph);
+        self.order.is_up(from, to)
+    }
+
     fn allows(&mut self, graph: &Graph, path: &[Step], _layer: Layer) -> bool {
         self.refresh(graph);
         let mut descending = false;

@@ -1,0 +1,165 @@
+//! Backup routes: every route gets a second one beside it, which its edge takes by itself as soon
+//! as a link of the first is down (`edge/backup.rs`).
+//!
+//! In plain English: a route that was made, moved or taken over is noted. Soon after, and after the
+//! answer to whoever asked for the route, the controller looks for a path that shares no link with
+//! it, or as few as the graph allows ([`Detour`](super::router::Detour)), follows the router's
+//! rule, and fits a header. It is sent to the switch on the reliable stream, together with the
+//! route that it is for. After a change of the graph all routes are looked at again, a batch at a
+//! time, and what has changed is sent.
+//!
+//! A switch that has used a backup reports it. If no later decision about that flow is on its way,
+//! the backup is the route from then on: it counts on its links, and gets a backup of its own. So a
+//! later failure, a round or a removal finds the route where it is.
+
+use super::Controller;
+use super::backups::{Backups, Sent};
+use super::flows::RouteIndex;
+use super::hosts::Place;
+use super::router::Step;
+use crate::effect::Effect;
+use crate::stream;
+use alloc::vec::Vec;
+use axon_wire::message::{Item, RoutePath, Stamp};
+use axon_wire::{Hops, Layer, MacAddr, PortNo, Route, Time};
+
+/// Routes that are looked at in one batch.
+const BATCH: usize = 64;
+
+impl Controller {
+    /// The backup of a route that its switch has: its links, nearest first, and its layer.
+    pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
+        let number = self.flows.get(index)?.number;
+        let sent = self.backups.sent.get(&index).filter(|sent| sent.number == number)?;
+        Some((&sent.path, sent.layer))
+    }
+
+    /// When to look at the next batch.
+    pub(super) fn backups_deadline(&self) -> Option<Time> {
+        let waits = self.backups.on && (self.flows.has_fresh() || self.backups.sweep.is_some());
+        waits.then_some(self.backups.not_before)
+    }
+
+    /// The graph has changed: every backup may be wrong now, or there may be a better one.
+    pub(super) fn backups_changed(&mut self) {
+        self.backups.sweep = Some(0);
+    }
+
+    /// Looks at the next batch of routes, if it is time: first at new ones.
+    pub(super) fn plan_backups(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if !self.backups.on {
+            return self.flows.clear_fresh();
+        }
+        if self.backups.not_before > now {
+            return;
+        }
+        let mut left = BATCH;
+        while left > 0
+            && let Some(index) = self.flows.take_fresh()
+        {
+            self.plan_backup(index, out);
+            left -= 1;
+        }
+        if let Some(mut at) = self.backups.sweep {
+            while left > 0 && at < self.flows.end() {
+                self.plan_backup(RouteIndex(at), out);
+                (at, left) = (at + 1, left - 1);
+            }
+            self.backups.sweep = (at < self.flows.end()).then_some(at);
+        }
+        if left < BATCH {
+            self.backups.not_before = now + self.backups.pause;
+        }
+    }
+
+    /// Finds the backup of a route; sends it if the switch does not have it.
+    fn plan_backup(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
+        let before = self.backups.sent.remove(&index);
+        let Some(route) = self.flows.get(index) else { return };
+        let (at, number, exit) = (route.at, route.number, route.exit);
+        let (layer, destination) = (route.layer, route.destination);
+        self.current.clear();
+        self.current.extend(route.steps());
+        let Some((flow, _)) = self.flow(at, destination) else { return };
+        let Backups { detour, path, .. } = &mut self.backups;
+        let found = detour.find(&self.graph, &flow, &self.current, &mut *self.router, path)
+            && path.len() < self.hops_max;
+        let lawful = if found { self.router.layer(&self.graph, path) } else { None };
+        let path = core::mem::take(&mut self.backups.path);
+        let same = before.as_ref().is_some_and(|before| {
+            (before.number, Some(before.layer)) == (number, lawful) && before.path == path
+        });
+        let Some(host) = self.hosts.get(destination) else { return };
+        let set = |primary, backup| {
+            let (port, destination) = (at.port, host.mac);
+            Item::SetBackup { port, destination, primary, backup }
+        };
+        let item = lawful.map(|backup_layer| {
+            let primary = self.route_path(&self.current, exit, layer);
+            set(primary, Some(self.route_path(&path, exit, backup_layer)))
+        });
+        // A segment holds no longer one.
+        let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
+        let to = self.graph.switch(at.switch).incarnation.node;
+        match (item, lawful) {
+            (Some(item), Some(layer)) => {
+                if !same {
+                    out.push(Effect::Command { to, item });
+                    self.counters.backups_sent += 1;
+                }
+                self.backups.sent.insert(index, Sent { number, path, layer });
+            }
+            _ if before.is_some() => {
+                out.push(Effect::Command { to, item: set(RoutePath::default(), None) });
+            }
+            _ => {}
+        }
+    }
+
+    fn route_path(&self, path: &[Step], exit: PortNo, layer: Layer) -> RoutePath {
+        let mut hops: Vec<PortNo> = path.iter().map(|step| step.egress).collect();
+        hops.push(exit);
+        let node = |step: &Step| self.graph.switch(step.switch).incarnation.node;
+        let switches = path.iter().map(node).collect();
+        RoutePath { route: Route { hops: Hops(hops), layer }, switches }
+    }
+
+    /// A switch has used a backup. Unless a later decision is on its way to it, the backup is the
+    /// route of the flow from now on. One that this controller has not sent it, or has replaced, is
+    /// answered with the route that should stand.
+    pub(super) fn backup_used(
+        &mut self,
+        at: Place,
+        destination: MacAddr,
+        (stamp, used): (Stamp, &Route),
+        out: &mut Vec<Effect>,
+    ) {
+        let host = self.hosts.by_mac(destination);
+        let Some(index) = host.and_then(|host| self.flows.find(at, host)) else { return };
+        let Some(route) = self.flows.get(index) else { return };
+        let (number, exit) = (route.number, route.exit);
+        // What an edge has from an earlier incarnation it reports by itself.
+        if stamp.epoch != self.epoch || stamp.number < number {
+            return;
+        }
+        let sent = self.backups.sent.remove(&index).filter(|sent| sent.number == number);
+        let known =
+            sent.filter(|sent| self.route_path(&sent.path, exit, sent.layer).route == *used);
+        self.counters.backups_used += u64::from(known.is_some());
+        match known {
+            Some(Sent { path, layer, .. }) => {
+                self.unplace(index);
+                self.flows.change(index, (&path, layer), exit, number);
+                self.router.placed(&path);
+                // A link of it may have gone while the report was on its way.
+                let is_there = |step: &Step| self.graph.edge(step.switch, step.egress).is_some();
+                let lawful = self.router.allows(&self.graph, &path, layer);
+                if !lawful || !path.iter().all(is_there) {
+                    self.reroute(index, out);
+                }
+            }
+            None => self.send_again(index, out),
+        }
+        self.round_wanted = true;
+    }
+}

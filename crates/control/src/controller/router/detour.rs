@@ -1,0 +1,292 @@
+//! Paths for backup routes: as disjoint from the primary as the graph allows.
+
+use super::flow::mix;
+use super::{Flow, Router, Step};
+use crate::controller::topology::{Edge, Graph, SwitchIndex};
+use alloc::collections::BinaryHeap;
+use alloc::vec::Vec;
+use axon_wire::PortNo;
+use core::cmp::Reverse;
+
+/// The path has not gone down yet: it may go up.
+const CLIMBING: usize = 0;
+/// It has gone down: it goes up no more.
+const DESCENDING: usize = 1;
+
+/// Of one link: more than all jitter of a path ...
+const LINK: u64 = 1 << 12;
+/// ... of a switch that the primary goes through: more than all links of a path ...
+const SHARED_SWITCH: u64 = 1 << 28;
+/// ... and of a link of the primary, in either direction: more than all switches of a path.
+const SHARED_LINK: u64 = 1 << 44;
+/// The jitter of a link, by the hash of the flow: backups of many flows use different paths.
+const JITTER: u64 = 1 << 4;
+
+/// The memory of searches for backup paths, kept from one to the next.
+///
+/// Dijkstra's algorithm (Numerische Mathematik 1, 1959) from one end to the other. The cheapest
+/// path shares the fewest links with the primary, of these the fewest switches between the two
+/// ends, and of these it is the shortest. Where the graph has a path without any link of the
+/// primary, the answer is one.
+///
+/// The router's rule holds too: a path that has gone down in its order never goes up again
+/// ([`Router::climbs`]). So each switch is known in two phases. A path of least cost visits none
+/// twice: whoever comes back to a switch could have gone on from there before.
+#[derive(Clone, Debug, Default)]
+pub struct Detour {
+    reached: Vec<[Reached; 2]>,
+    heap: BinaryHeap<Reverse<(u64, SwitchIndex, usize)>>,
+    round: u32,
+    /// Both ends of the links of the primary.
+    ends: Vec<(SwitchIndex, PortNo)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Reached {
+    /// The search that the rest is of.
+    round: u32,
+    cost: u64,
+    from: (SwitchIndex, usize),
+    egress: PortNo,
+}
+
+const NEVER: Reached =
+    Reached { round: 0, cost: 0, from: (SwitchIndex(0), CLIMBING), egress: PortNo(0) };
+
+impl Detour {
+    /// Replaces `path` with the best backup of `primary`, the present path of `flow`. Returns
+    /// whether there is one that avoids at least one link of the primary, and leaves `path` empty
+    /// otherwise.
+    pub fn find(
+        &mut self,
+        graph: &Graph,
+        flow: &Flow,
+        primary: &[Step],
+        router: &mut dyn Router,
+        path: &mut Vec<Step>,
+    ) -> bool {
+        path.clear();
+        if primary.is_empty() {
+            return false;
+        }
+        self.begin(graph, flow.from, primary);
+        while let Some(Reverse((cost_here, here, phase))) = self.heap.pop() {
+            if here == flow.to {
+                self.walk_back(flow.from, (here, phase), path);
+                break;
+            }
+            if self.reached[here.index()][phase].cost != cost_here {
+                continue;
+            }
+            for edge in graph.edges(here) {
+                let climbs = router.climbs(graph, here, edge.to);
+                if climbs && phase == DESCENDING {
+                    continue;
+                }
+                let after = if climbs { phase } else { DESCENDING };
+                let cost = cost_here + self.cost(flow, primary, here, edge);
+                let there = &mut self.reached[edge.to.index()][after];
+                if there.round != self.round || cost < there.cost {
+                    let (round, egress) = (self.round, edge.egress);
+                    *there = Reached { round, cost, from: (here, phase), egress };
+                    self.heap.push(Reverse((cost, edge.to, after)));
+                }
+            }
+        }
+        if primary.iter().all(|step| path.contains(step)) {
+            path.clear();
+        }
+        !path.is_empty()
+    }
+
+    fn begin(&mut self, graph: &Graph, from: SwitchIndex, primary: &[Step]) {
+        self.round = self.round.wrapping_add(1);
+        if self.round == 0 || self.reached.len() != graph.len() {
+            self.reached.clear();
+            self.reached.resize(graph.len(), [NEVER; 2]);
+            self.round = 1;
+        }
+        self.ends.clear();
+        for step in primary {
+            self.ends.push((step.switch, step.egress));
+            let far = graph.edge(step.switch, step.egress);
+            self.ends.extend(far.map(|edge| (edge.to, edge.ingress)));
+        }
+        self.heap.clear();
+        self.reached[from.index()][CLIMBING] = Reached { round: self.round, ..NEVER };
+        self.heap.push(Reverse((0, from, CLIMBING)));
+    }
+
+    fn cost(&self, flow: &Flow, primary: &[Step], here: SwitchIndex, edge: &Edge) -> u64 {
+        let link = (u64::from(here.0) << 16) ^ u64::from(edge.egress.0);
+        let mut cost = LINK + mix(flow.hash ^ mix(link)) % JITTER;
+        if self.ends.contains(&(here, edge.egress)) {
+            cost += SHARED_LINK;
+        }
+        if primary.iter().skip(1).any(|step| step.switch == edge.to) {
+            cost += SHARED_SWITCH;
+        }
+        cost
+    }
+
+    fn walk_back(&self, from: SwitchIndex, to: (SwitchIndex, usize), path: &mut Vec<Step>) {
+        let (mut at, mut phase) = to;
+        while at != from {
+            let reached = &self.reached[at.index()][phase];
+            path.push(Step { switch: reached.from.0, egress: reached.egress });
+            (at, phase) = reached.from;
+        }
+        path.reverse();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{all_pairs, check, connected, place, ring, tell, torus};
+    use super::super::{Layered, ShortestPaths, UpDown};
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use axon_prove::{Dependencies, Verdict};
+    use axon_wire::Priority;
+    use proptest::prelude::*;
+
+    fn graph(count: u64, pairs: &[(u64, u64)]) -> Graph {
+        let mut graph = Graph::default();
+        tell(&mut graph, 1, count, pairs);
+        graph
+    }
+
+    /// The links of a path, whichever way it takes them.
+    fn links(graph: &Graph, path: &[Step]) -> BTreeSet<(SwitchIndex, SwitchIndex)> {
+        let ends = |step: &Step| {
+            let to = graph.edge(step.switch, step.egress).expect("a link").to;
+            (step.switch.min(to), step.switch.max(to))
+        };
+        path.iter().map(ends).collect()
+    }
+
+    /// Whether a graph without these links still joins two switches: a search by hand.
+    fn joined(
+        graph: &Graph,
+        without: &BTreeSet<(SwitchIndex, SwitchIndex)>,
+        from: SwitchIndex,
+        to: SwitchIndex,
+    ) -> bool {
+        let (mut seen, mut next) = (BTreeSet::from([from]), alloc::vec![from]);
+        while let Some(here) = next.pop() {
+            for edge in graph.edges(here) {
+                let link = (here.min(edge.to), here.max(edge.to));
+                if !without.contains(&link) && seen.insert(edge.to) {
+                    next.push(edge.to);
+                }
+            }
+        }
+        seen.contains(&to)
+    }
+
+    #[test]
+    fn the_backup_of_a_ring_is_the_other_way_round_and_a_line_has_none() {
+        let graph = graph(5, &ring(5));
+        let flow = all_pairs(&graph, 1)[0];
+        let mut router = ShortestPaths::default();
+        let mut primary = Vec::new();
+        assert!(router.path(&graph, &flow, &mut primary));
+        let (mut detour, mut path) = (Detour::default(), Vec::new());
+        assert!(detour.find(&graph, &flow, &primary, &mut router, &mut path));
+        check(&graph, &flow, &path);
+        assert_eq!(path.len(), 5 - primary.len());
+        let line = self::graph(3, &[(0, 1), (1, 2)]);
+        for flow in all_pairs(&line, 1) {
+            assert!(router.path(&line, &flow, &mut primary));
+            assert!(!detour.find(&line, &flow, &primary, &mut router, &mut path));
+        }
+    }
+
+    #[test]
+    fn of_two_disjoint_backups_the_one_past_other_switches_is_taken_though_it_is_longer() {
+        // 0-1-2 is the primary; 0-3-1-4-2 shares switch 1, and 0-5-6-7-8-2 none.
+        let pairs = [(0, 1), (1, 2), (0, 3), (3, 1), (1, 4), (4, 2)];
+        let far = [(0, 5), (5, 6), (6, 7), (7, 8), (8, 2)];
+        let (near, both) = (graph(9, &pairs), graph(9, &[&pairs[..], &far[..]].concat()));
+        for (graph, wanted) in [(near, 4), (both, 5)] {
+            let flows = all_pairs(&graph, 1);
+            let ends = (SwitchIndex(0), SwitchIndex(2));
+            let flow = flows.iter().find(|flow| (flow.from, flow.to) == ends).unwrap();
+            let (mut router, mut primary) = (ShortestPaths::default(), Vec::new());
+            assert!(router.path(&graph, flow, &mut primary) && primary.len() == 2);
+            let mut path = Vec::new();
+            assert!(Detour::default().find(&graph, flow, &primary, &mut router, &mut path));
+            check(&graph, flow, &path);
+            assert_eq!(path.len(), wanted);
+        }
+    }
+
+    #[test]
+    fn backups_of_many_flows_between_two_switches_take_different_paths() {
+        let graph = graph(16, &torus(4, 4));
+        let ends = (SwitchIndex(0), SwitchIndex(10));
+        let mut router = ShortestPaths::default();
+        let (mut detour, mut found) = (Detour::default(), BTreeSet::new());
+        for hash in 0..32 {
+            let flow = Flow { from: ends.0, to: ends.1, hash: mix(hash), towards: 1 };
+            let (mut primary, mut path) = (Vec::new(), Vec::new());
+            assert!(router.path(&graph, &flow, &mut primary));
+            assert!(detour.find(&graph, &flow, &primary, &mut router, &mut path));
+            found.insert(path);
+        }
+        assert!(found.len() > 2, "{}", found.len());
+    }
+
+    proptest! {
+        #[test]
+        fn a_backup_avoids_every_link_where_the_graph_allows(
+            (count, pairs) in connected(),
+        ) {
+            let graph = graph(count, &pairs);
+            let (mut router, mut detour) = (ShortestPaths::default(), Detour::default());
+            let (mut primary, mut path) = (Vec::new(), Vec::new());
+            for flow in all_pairs(&graph, 1) {
+                prop_assert!(router.path(&graph, &flow, &mut primary));
+                let found = detour.find(&graph, &flow, &primary, &mut router, &mut path);
+                let taken = links(&graph, &primary);
+                let apart = joined(&graph, &taken, flow.from, flow.to);
+                prop_assert!(found || !apart);
+                if found {
+                    check(&graph, &flow, &path);
+                    let shared = links(&graph, &path).intersection(&taken).count();
+                    prop_assert_eq!(shared == 0, apart);
+                    prop_assert!(shared < primary.len());
+                }
+            }
+        }
+
+        #[test]
+        fn primaries_and_backups_together_have_no_cycle_where_the_router_has_an_order(
+            (count, pairs) in connected(),
+            layers in 0..3_u8,
+        ) {
+            let graph = graph(count, &pairs);
+            let mut up_down = UpDown::default();
+            let mut layered = Layered::new(layers.max(2));
+            let router: &mut dyn Router =
+                if layers == 0 { &mut up_down } else { &mut layered };
+            let flows = all_pairs(&graph, 3);
+            let primaries = place(router, &graph, &flows);
+            let (mut detour, mut all) = (Detour::default(), Dependencies::default());
+            let mut path = Vec::new();
+            for (at, (flow, primary)) in flows.iter().zip(&primaries).enumerate() {
+                let mut add = |router: &mut dyn Router, path: &[Step]| {
+                    let layer = router.layer(&graph, path).expect("a lawful path");
+                    let priority = Priority::from_low_bits(layer.value());
+                    all.add(at as u32, priority, path.iter().copied());
+                };
+                add(router, primary);
+                if detour.find(&graph, flow, primary, router, &mut path) {
+                    check(&graph, flow, &path);
+                    add(router, &path);
+                }
+            }
+            prop_assert!(matches!(all.verdict(), Verdict::Free(_)));
+        }
+    }
+}

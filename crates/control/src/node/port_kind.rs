@@ -1,0 +1,19 @@
+//! What follows when it is known what is plugged into a port of a switch.
+
+use super::chassis::Chassis;
+use super::switch::SwitchNode;
+use axon_node::{Dataplane, PortKind, PortSetting};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+    /// Sets the kind of a port, for hosts their priorities first, and lets the edge know.
+    pub(super) fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
+        let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
+        if let Some(&table) = table {
+            self.chassis.set_port(now, port, PortSetting::Regeneration(table.into()));
+        }
+        self.chassis.set_port(now, port, PortSetting::Kind(kind));
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        self.edge.port_changed(now, port, plane, effects);
+    }
+}
