@@ -74,7 +74,7 @@ import mmap, os, socket, struct, sys, time
 
 stream = socket.socket(socket.AF_UNIX)
 stream.connect(sys.argv[1])
-stream.sendall(struct.pack("<8sII48s", b"AXONAGNT", 1, 6, b"forger"))
+stream.sendall(struct.pack("<8sII48s", b"AXONAGNT", 2, 6, b"forger"))
 answer, fds, _, _ = socket.recv_fds(stream, 256, 3)
 size, = struct.unpack_from("<Q", answer, 16)
 memory = mmap.mmap(fds[0], size)

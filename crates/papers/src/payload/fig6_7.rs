@@ -162,9 +162,10 @@ fn notes(outcome: &mut Outcome) {
     );
     outcome.note(
         "By construction: that bandwidth falls behind every page, as each page has a set-up of DMA \
-         and of the firmware of its own; and that a fast bus gains nothing on the LANai 7 and 9. The share of the \
-         memory that the processor has was halved for these two after a first run had gained on \
-         the fast bus, and the gain of the LANai 9 on the slow bus rests on it, too.",
+         and of the firmware of its own; and that a fast bus gains nothing on the LANai 7 and 9. \
+         The share of the memory that the processor has was halved for these two after a first \
+         run had gained on the fast bus, and the gain of the LANai 9 on the slow bus rests on it, \
+         too.",
     );
     outcome.note(
         "The paper calls its saw-tooth slight, which we read as 5 % at most; ours is not, since \

@@ -168,9 +168,9 @@ fn notes(outcome: &mut Outcome) {
         "Of what was measured the paper gives no constants. Two are fitted: 169 cycles of the bus \
          to set up the DMA of a page, to the 56.67 MB/s of the LANai 9 without a cache in the \
          abstract (table 2 has 54.23 for the same), and 3.70 us of the firmware for a page, to the \
-         89.10 MB/s of the LANai 7 with it. The LANai 7 without a cache is bound by the same bus as \
-         the 9, and the share of the memory that the processor of the 7 and the 9 has was halved \
-         after a first run of payload/fig6-7. So these four lines are by construction, and the two \
-         of the LANai 4 are predictions.",
+         89.10 MB/s of the LANai 7 with it. The LANai 7 without a cache is bound by the same bus \
+         as the 9, and the share of the memory that the processor of the 7 and the 9 has was \
+         halved after a first run of payload/fig6-7. So these four lines are by construction, and \
+         the two of the LANai 4 are predictions.",
     );
 }

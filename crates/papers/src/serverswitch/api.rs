@@ -16,8 +16,9 @@ pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/api",
     title: "The programming interface, its rules and the fabrics built on it",
     source: "004 §3.3.2, §4.1, §5.1 and appendix A",
-    setup: "A pipeline with the default sizes and a frame that two entries of the TCAM, one of MACs \
-            and one of prefixes match, each with an output of its own; entries go one by one, the best first. Lookup keys \
+    setup: "A pipeline with the default sizes and a frame that two entries of the TCAM, one of \
+            MACs and one of prefixes match, each with an output of its own; entries go one by \
+            one, the best first. Lookup keys \
             that are taken and that are not, registers, and a control program that sends on what \
             it receives. Tables of figure 6 for BCube_1 with 16 servers. Then every program that \
             ships, in the simulator: all pairs of hosts ping, with up to five requests each, on \
