@@ -32,9 +32,7 @@ const CONTROLLER: &str = "c1";
 pub fn build(file: &File) -> Result<Fabric, Problem> {
     check_name(&file.name)?;
     let hop_width = hop_width(file.hop_width)?;
-    if !(576..=9000).contains(&file.mtu) {
-        return Err(Problem::new("mtu", format!("{} is out of range", file.mtu), "576 to 9000"));
-    }
+    check_mtu(file.mtu)?;
     let mut plan = topology::expand(&file.topology, file.seed)?;
     let default_wire = default_wire(file);
     check_wire("links", &default_wire)?;
@@ -99,6 +97,13 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+fn check_mtu(mtu: u16) -> Result<(), Problem> {
+    match mtu {
+        576..=9000 => Ok(()),
+        _ => Err(Problem::new("mtu", format!("{mtu} is out of range"), "576 to 9000")),
+    }
 }
 
 /// What `dcb` has to suit.
