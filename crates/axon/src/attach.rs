@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// The longest time that an agent may look for packets before it sleeps.
 const SPIN_MAX: Span = Span::from_secs(1);
 
-/// Run an agent of a fabric, a cache or a forwarder, at its port of a switch on this machine
+/// Run an agent of the fabric file at its port of a switch on this machine
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 ended by SIGTERM or SIGINT; 2 it could not be attached, or wrong \

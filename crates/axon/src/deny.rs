@@ -4,7 +4,7 @@ use crate::cli::policy::Target;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Let two hosts not reach each other, whatever their tenants say
+/// Keep two hosts from reaching each other, whatever their tenants say
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit status: 0 done; 1 a switch has not acknowledged within 2 s that it removes \

@@ -16,7 +16,7 @@ use std::time::Duration;
 pub struct Arguments {
     #[command(flatten)]
     lab: Choice,
-    /// Seconds between two looks, 1 to 3600
+    /// Seconds from one measurement to the next, 1 to 3600
     #[arg(long, value_name = "SECONDS", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=3600))]
     every: u64,
@@ -24,7 +24,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 20,
           value_parser = clap::value_parser!(u64).range(1..=10_000))]
     lines: u64,
-    /// Show what two looks say, and end
+    /// Show one measurement, and end
     #[arg(long)]
     once: bool,
     /// Print the loads of all ports as JSON, once

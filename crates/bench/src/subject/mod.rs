@@ -157,8 +157,8 @@ impl<'a> World<'a> {
         bail!("host {} does not reach host {}", from + 1, to + 1)
     }
 
-    /// Gives two hosts IPv6 addresses and each the other's MAC: switches of Axon do not answer
-    /// neighbour discovery, so none is done.
+    /// Gives two hosts IPv6 addresses and each the other's MAC, so that nothing but TCP is on the
+    /// links.
     ///
     /// # Errors
     /// A host refuses.

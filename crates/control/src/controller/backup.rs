@@ -154,7 +154,10 @@ impl Controller {
                 // A link of it may have gone while the report was on its way.
                 let is_there = |step: &Step| self.graph.edge(step.switch, step.egress).is_some();
                 let lawful = self.router.allows(&self.graph, &path, layer);
-                if !lawful || !path.iter().all(is_there) {
+                if lawful && path.iter().all(is_there) {
+                    // With a stamp that no answer of before the failure has.
+                    self.send_again(index, out);
+                } else {
                     self.reroute(index, out);
                 }
             }

@@ -139,6 +139,12 @@ impl Policy {
         by_mac.or_else(by_port).copied().unwrap_or_default()
     }
 
+    /// Whether the group of a host is the same wherever it is.
+    fn has_fixed_group(&self, mac: MacAddr) -> bool {
+        let is_port = |subject: &Subject| matches!(subject, Subject::Port(..));
+        self.groups.contains_key(&Subject::Mac(mac)) || !self.groups.keys().any(is_port)
+    }
+
     /// Whether a host is in quarantine, by its MAC or by its port.
     pub fn is_quarantined(&self, host: &Identity) -> bool {
         let mac = Subject::Mac(host.mac);
@@ -208,7 +214,9 @@ impl Policy {
             return Err(PolicyRefusal::NoHost(none));
         }
         let pair = HostPair::of(a.mac, b.mac);
-        if self.groups_allow(self.group(a), self.group(b)) == allowed {
+        // A host whose group is that of a port may be elsewhere now: what is said of it is kept.
+        let is_fixed = self.has_fixed_group(a.mac) && self.has_fixed_group(b.mac);
+        if is_fixed && self.groups_allow(self.group(a), self.group(b)) == allowed {
             self.changed_pairs.remove(&pair);
             return Ok(StoreChange::Delete(StoreKey::Pair(pair)));
         }
@@ -350,6 +358,18 @@ mod tests {
         assert!(matches!(back, StoreChange::Delete(_)), "{back:?}");
         let same = policy.change_pair([&host(1), &host(1)], true);
         assert_eq!(same, Err(PolicyRefusal::SameHost));
+    }
+
+    #[test]
+    fn what_is_said_of_a_host_holds_wherever_it_comes_back() {
+        let (mut policy, _) = policy();
+        let away = Identity { at: None, ..host(4) };
+        for (allowed, there) in [(false, 3), (true, 5)] {
+            let change = policy.change_pair([&away, &host(there)], allowed).unwrap();
+            assert!(matches!(change, StoreChange::Put(_)), "{change:?}");
+            // At its port it is blue, as host 3, and host 5 is in no tenant.
+            assert_eq!(policy.allows(&host(4), &host(there)), allowed);
+        }
     }
 
     #[test]

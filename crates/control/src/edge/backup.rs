@@ -6,14 +6,11 @@
 //! for each flow as before. A link is known to be down when a port of this switch loses its carrier
 //! or its neighbour, or when another switch has lost it and floods that (`node/failover.rs`). Then:
 //!
-//! 1. Every backup over the link is forgotten: it would lead nowhere.
-//! 2. Every flow whose route is over the link and has a backup takes that, by one change of its
-//!    entry, and the controller gets a report. The backup is used up; the controller sends another
-//!    one.
+//! every flow whose route is over the link and has a backup takes that, by one change of its entry,
+//! and the controller gets a report. The backup is used up; the controller sends another one.
 //!
-//! The link is remembered as down for ten heartbeats. A backup that comes meanwhile and leads over
-//! it is not kept, and a route that comes meanwhile and leads over it is replaced at once: both
-//! were decided before the controller knew. Later than that the controller knows better.
+//! The link is remembered as down for ten heartbeats. Meanwhile no backup over it is used, and a
+//! route over it that comes is replaced at once: it was decided before the controller knew. Later than that the controller knows better.
 //!
 //! **Order.** The flow keeps the stamp of the decision that the backup belongs to. So an older
 //! decision that arrives late changes nothing, and a newer one replaces the backup. A backup is
@@ -49,9 +46,7 @@ impl Edge {
     ) {
         let cx = &mut Cx { now, ports, out };
         let over = |path: &RoutePath| path.links().any(|end| ends.contains(&end));
-        let backups = &mut self.flows.backups.of;
-        backups.retain(|_, backup| !over(&backup.backup));
-        let hit = backups.iter().filter(|(_, backup)| over(&backup.primary));
+        let hit = self.flows.backups.of.iter().filter(|(_, backup)| over(&backup.primary));
         let hit: Vec<Key> = hit.map(|(&key, _)| key).collect();
         for key in hit {
             self.use_backup(cx, key);
@@ -75,9 +70,6 @@ impl Edge {
             && self.flows.placing.can_hold(cx.ports, key.0, &backup.route);
         if !sound || !self.flows.has_room_for_backup(key) {
             self.counters.messages_ignored += 1;
-            return;
-        }
-        if self.flows.backups.is_over_down(cx.now, &backup) {
             return;
         }
         self.flows.backups.of.insert(key, Backup { primary, backup });
@@ -114,7 +106,8 @@ impl Flows {
         let Some(kept) = self.backups.of.get(&key) else { return false };
         let Some(flow) = self.live.get(&key) else { return false };
         let current = !flow.inherited && flow.route == kept.primary.route;
-        if !current || !self.backups.is_over_down(cx.now, &kept.primary) {
+        let is_down = |path| self.backups.is_over_down(cx.now, path);
+        if !current || !is_down(&kept.primary) || is_down(&kept.backup) {
             return false;
         }
         let Some(Backup { backup, .. }) = self.backups.of.remove(&key) else { return false };
@@ -231,17 +224,14 @@ mod tests {
     fn a_backup_over_a_link_that_is_down_is_never_used() {
         let mut bench = bench();
         down(&mut bench, [end(3, 1), end(4, 1)]);
-        assert_eq!(bench.edge.flows.backups.len(), 0);
-        assert_eq!(used(&down(&mut bench, [end(2, 1), end(4, 0)]).1), []);
+        let primary_down = [end(2, 1), end(4, 0)];
+        assert_eq!(used(&down(&mut bench, primary_down).1), []);
         // The controller does not know it yet.
-        give(&mut bench, 9, primary(), backup());
-        assert_eq!(
-            (bench.edge.flows.backups.len(), bench.placed(0, 9)),
-            (0, Some(primary().route))
-        );
+        assert_eq!(used(&give(&mut bench, 9, primary(), backup())), []);
+        assert_eq!(bench.placed(0, 9), Some(primary().route));
+        // The link may be back by then: the backup is kept, and nobody has to send it again.
         bench.pass(down_max(TIMERS));
-        give(&mut bench, 9, primary(), backup());
-        assert_eq!(bench.edge.flows.backups.len(), 1, "it has had the time to know");
+        assert_eq!(used(&down(&mut bench, primary_down).1), [(9, 1)]);
     }
 
     #[test]

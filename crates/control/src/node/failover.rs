@@ -24,7 +24,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// The link at a port is lost; the other end was this one.
     pub(super) fn link_lost(&mut self, now: Time, port: PortNo, far: LinkEnd) {
         let near = LinkEnd { node: self.incarnation().node, port };
-        self.link_down(now, port, LinkDown { ends: [near, far], hops_left: HOPS_MAX });
+        let ends = [near, far];
+        self.link_down(now, port, LinkDown { ends, hops_left: HOPS_MAX });
+        // A second loss within the time that the first is remembered is no news to others.
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        self.edge.fail_over(now, ends, plane, effects);
     }
 
     /// A link is down, says a neighbour at `ingress`, or this switch itself. The neighbours come

@@ -102,7 +102,7 @@ pub fn own_program(agent: &AgentSetup, socket: &Path, folder: &Path) -> Option<C
 pub fn attach(fabric: &Fabric, name: &str, options: &AttachOptions) -> Result<AttachmentStatus> {
     let setup = agent_of(fabric, name)?;
     if setup.kind.build().is_none() {
-        bail!("agent {name} is a program of its own; expected a cache or a forwarder");
+        bail!("agent {name} is a program of its own; expected one of the agents that ship");
     }
     let signals = serve::signals()?;
     let server = options.status_socket.as_deref().map(StatusServer::open).transpose()?;

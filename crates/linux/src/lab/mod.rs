@@ -5,8 +5,8 @@
 //! can be seen from the machine's own namespaces, see [`build`].
 //!
 //! What differs from real links: latency and loss of the fabric file are the simulator's
-//! business and not emulated here; rates are. Hosts have IPv4 only: IPv6 is switched off in
-//! them, because the fabric does not answer neighbour discovery.
+//! business and not emulated here; rates are. IPv6 is off in hosts until the user
+//! switches it on.
 
 pub mod alarms;
 mod announce;

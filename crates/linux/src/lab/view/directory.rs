@@ -5,7 +5,7 @@ use axon_fabric::model::Fabric;
 use axon_node::telemetry::{
     ControllerHost, ControllerTelemetry, NodeTelemetry, PortTelemetry, SwitchTelemetry,
 };
-use axon_node::{Drop, PortCounters};
+use axon_node::{Drop, PortCounters, Subject};
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::collections::BTreeMap;
 
@@ -100,9 +100,9 @@ impl<'a> Directory<'a> {
         self.hosts.get(&mac).map_or_else(|| mac.to_string(), ToString::to_string)
     }
 
-    /// The name of a port of a switch; that of its identity if the switch has not answered.
+    /// The name of a port of a switch, `s1-p0`, whether the switch has answered or not.
     pub fn port_name(&self, (node, port): (NodeId, PortNo)) -> String {
-        self.switch(node).map_or_else(|| format!("{node}-{port}"), |switch| switch.port_name(port))
+        self.fabric.subject_name(Subject::Port(node, port))
     }
 
     /// Follows hops from a switch: the ports by which a frame comes in, where it does by a link

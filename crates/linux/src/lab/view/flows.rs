@@ -6,7 +6,7 @@ use axon_node::telemetry::text;
 use axon_wire::MacAddr;
 use serde::Serialize;
 
-const HEADINGS: [&str; 4] = ["from", "to", "way", "state"];
+const HEADINGS: [&str; 4] = ["from", "to", "path", "state"];
 
 /// A route at the edge: frames that come in by a host port for one destination.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,7 +22,7 @@ pub struct FlowView {
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
     /// The ports by which its frames leave each switch, in their order.
-    pub way: Vec<String>,
+    pub path: Vec<String>,
     /// Whether the last of them is no link to another switch, by what switches know of their
     /// neighbours; else the route leads nowhere now.
     pub arrives: bool,
@@ -37,13 +37,13 @@ pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
         let mut routes: Vec<_> = switch.node.routes.iter().collect();
         routes.sort_by_key(|route| (route.port, route.destination));
         for route in routes {
-            let (way, arrives) = directory.follow(switch.node.id, &route.hops);
+            let (path, arrives) = directory.follow(switch.node.id, &route.hops);
             all.push(FlowView {
                 from: directory.hosts_at((switch.node.id, route.port)),
                 at: switch.port_name(route.port),
                 to: directory.host_name(route.destination),
                 destination: route.destination,
-                way: way.iter().map(|hop| hop.switch.port_name(hop.egress)).collect(),
+                path: path.iter().map(|hop| hop.switch.port_name(hop.egress)).collect(),
                 arrives,
                 in_table: route.placed,
             });
@@ -64,7 +64,7 @@ pub fn text(flows: &[FlowView]) -> String {
             (true, true) => "in the table",
             (true, false) => "slow path",
         };
-        vec![from, flow.to.clone(), flow.way.join(" "), state.to_owned()]
+        vec![from, flow.to.clone(), flow.path.join(" "), state.to_owned()]
     };
     columns(&HEADINGS, flows.iter().map(row))
 }

@@ -64,14 +64,19 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
             let view = all.entry(host.mac).or_insert_with(|| HostView::new(directory, host.mac));
             view.learned_at.push(switch.port_name(host.port));
         }
+    }
+    let mut by_port: BTreeMap<String, u64> = BTreeMap::new();
+    for switch in directory.switches() {
         for route in &switch.node.routes {
             if let Some(view) = all.get_mut(&route.destination) {
                 view.routes_to += 1;
             }
-            let port = switch.port_name(route.port);
-            let of_port = all.values_mut().filter(|view| view.at.as_ref() == Some(&port));
-            of_port.for_each(|view| view.routes_from += 1);
+            *by_port.entry(switch.port_name(route.port)).or_default() += 1;
         }
+    }
+    for view in all.values_mut() {
+        let of_port = view.at.as_ref().and_then(|port| by_port.get(port));
+        view.routes_from = of_port.copied().unwrap_or(0);
     }
     let mut found: Vec<HostView> = listed.iter().filter_map(|mac| all.remove(mac)).collect();
     found.extend(all.into_values());

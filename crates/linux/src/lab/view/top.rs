@@ -13,7 +13,7 @@ const HEADINGS: [&str; 9] =
     ["port", "to", "rx Mb/s", "tx Mb/s", "rx/s", "tx/s", "link used", "queued", "drops/s"];
 const NONE: &str = "-";
 
-/// What a port of a switch carries, by two looks at it.
+/// What a port of a switch carries, by two measurements of its counters.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PortLoad {
     /// The name of the port, `s1-p0`.
@@ -43,7 +43,7 @@ impl PortLoad {
     }
 }
 
-/// The loads of all ports of all switches between two looks at a lab, the busiest first. A switch
+/// The loads of all ports of all switches between two measurements of a lab, the busiest first. A switch
 /// that did not answer both, or was started again in between, is left out.
 pub fn loads(fabric: &Fabric, before: &[NodeStatus], after: &[NodeStatus]) -> Vec<PortLoad> {
     let directory = Directory::new(fabric, after);
