@@ -4,13 +4,13 @@
 //! In plain English: the controller sends a backup beside each route, with the switches that both
 //! lead through. It is kept here, in the memory of the control plane; the data plane has one route
 //! for each flow as before. A link is known to be down when a port of this switch loses its carrier
-//! or its neighbour, or when another switch has lost it and floods that (`node/failover.rs`). Then:
-//!
+//! or its neighbour, or when another switch has lost it and floods that (`node/failover.rs`). Then
 //! every flow whose route is over the link and has a backup takes that, by one change of its entry,
 //! and the controller gets a report. The backup is used up; the controller sends another one.
 //!
 //! The link is remembered as down for ten heartbeats. Meanwhile no backup over it is used, and a
-//! route over it that comes is replaced at once: it was decided before the controller knew. Later than that the controller knows better.
+//! route over it that comes is replaced at once: it was decided before the controller knew. Later
+//! than that the controller knows better.
 //!
 //! **Order.** The flow keeps the stamp of the decision that the backup belongs to. So an older
 //! decision that arrives late changes nothing, and a newer one replaces the backup. A backup is

@@ -43,8 +43,8 @@ impl PortLoad {
     }
 }
 
-/// The loads of all ports of all switches between two measurements of a lab, the busiest first. A switch
-/// that did not answer both, or was started again in between, is left out.
+/// The loads of all ports of all switches between two measurements of a lab, the busiest first. A
+/// switch that did not answer both, or was started again in between, is left out.
 pub fn loads(fabric: &Fabric, before: &[NodeStatus], after: &[NodeStatus]) -> Vec<PortLoad> {
     let directory = Directory::new(fabric, after);
     let mut all = Vec::new();
