@@ -144,9 +144,12 @@ impl Rig {
     /// Runs until `end`, and ends all recordings. With `ask`, nodes are asked whose wires they
     /// wait for, which a replay does not do.
     fn run(mut self, end: Time, ask: bool) {
+        let mut last = Time::ZERO;
         loop {
             let due = self.nodes.iter().enumerate();
-            let due = due.filter_map(|(index, node)| Some((node.node.deadline()?, index))).min();
+            // A deadline that is over means at once.
+            let due =
+                due.filter_map(|(at, node)| Some((node.node.deadline()?.max(last), at))).min();
             let next = self.agenda.first_key_value().map(|(&(at, _), _)| at);
             let (now, node, input) = match (due, next) {
                 (Some((at, node)), next) if next.is_none_or(|next| at <= next) => {
@@ -160,6 +163,7 @@ impl Rig {
             if now > end {
                 break;
             }
+            last = now;
             self.feed(now, node, input);
             while ask && self.nodes[node].node.awaited() != Awaited::None {}
         }
