@@ -15,7 +15,7 @@
 //! Only addresses that a host of this fabric can have are looked for.
 
 use super::Controller;
-use super::hosts::Place;
+use super::hosts::{Host, Place};
 use super::sought::Asked;
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
@@ -82,7 +82,17 @@ impl Controller {
     /// Fulfils the requests that have waited for addresses that were found.
     pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((from, m)) = self.seeking.take_found(now) {
-            self.request(now, from, m, out);
+            let source = self.hosts.by_mac(m.source_mac);
+            let is_there = |host: &Host| {
+                let Place { switch, port } = host.place();
+                (self.graph.switch(switch).incarnation, port) == (from, m.port)
+            };
+            // It may have moved meanwhile, and its address may be another's: the newer claim wins.
+            if source.and_then(|source| self.hosts.get(source)).is_some_and(is_there) {
+                let own = |ip: &IpAddr| self.hosts.by_ip(*ip) == source;
+                let m = ArpRequest { source_ip: m.source_ip.filter(own), ..m };
+                self.request(now, from, m, out);
+            }
         }
     }
 }

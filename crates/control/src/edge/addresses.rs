@@ -67,6 +67,11 @@ impl Addresses {
         self.0.push(Address { ip, unanswered: 0 });
     }
 
+    /// Removes an address.
+    pub(super) fn forget(&mut self, ip: IpAddr) {
+        self.0.retain(|own| own.ip != ip);
+    }
+
     /// The address to probe, of a host that has left so many probes `unanswered`. Removes one that
     /// was probed `probes_max` times in vain.
     pub(super) fn next_probe(&mut self, unanswered: u32, probes_max: u32) -> Option<IpAddr> {

@@ -32,8 +32,7 @@ impl Edge {
     /// A link is down, says this switch itself or another. Returns whether that is news, which is
     /// to be passed on before [`Edge::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        let until = now + self.down_max;
-        self.flows.backups.mark(now, ends, until)
+        self.flows.backups.mark(now, self.heartbeat, ends, self.node)
     }
 
     /// Every flow over this link, which is down, takes its backup route.
@@ -329,7 +328,25 @@ mod tests {
         let ends = |n: u64| [end(n + 100, 1), end(n + 100, 2)];
         let passed_on = (0..2_000).filter(|&n| down(&mut bench, ends(n)).0).count();
         assert_eq!(passed_on, DOWN_MAX / 2);
+        // A link of this switch takes the place of another.
+        let own = [end(1, 3), end(2, 9)];
+        let (news, effects) = down(&mut bench, own);
+        assert!(news && used(&effects) == [(9, 1)]);
         bench.pass(down_max(TIMERS));
         assert!(down(&mut bench, ends(0)).0);
+    }
+
+    #[test]
+    fn a_link_that_is_lost_again_is_news_after_a_heartbeat() {
+        let mut bench = bench();
+        let far = [end(3, 1), end(4, 1)];
+        assert!(down(&mut bench, far).0);
+        bench.pass(Span::from_millis(99));
+        assert!(!down(&mut bench, far).0, "the same loss by another way");
+        bench.pass(Span::from_millis(1));
+        assert!(down(&mut bench, far).0);
+        // Remembered from the second loss on.
+        bench.pass(Span::from_millis(901));
+        assert_eq!(used(&down(&mut bench, [end(2, 1), end(4, 0)]).1), []);
     }
 }

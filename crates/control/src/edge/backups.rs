@@ -3,12 +3,12 @@
 use super::places::Key;
 use alloc::collections::BTreeMap;
 use axon_wire::message::{LinkEnd, RoutePath};
-use axon_wire::{Span, Time};
+use axon_wire::{NodeId, Span, Time};
 
 /// For how many heartbeats a link is remembered as down.
 const DOWN_HEARTBEATS: u64 = 10;
 /// Ends of links that are remembered; news of further ones is ignored until the oldest are
-/// forgotten. This bounds what a neighbour can have flooded.
+/// forgotten, but for links of this switch. This bounds what a neighbour can have flooded.
 pub(super) const DOWN_MAX: usize = 2_048;
 
 /// The backups of an edge, and the links that are down.
@@ -51,12 +51,31 @@ impl Backups {
         path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
     }
 
-    /// Remembers a link as down until then; `false` if it was known, or cannot be remembered.
-    pub(super) fn mark(&mut self, now: Time, ends: [LinkEnd; 2], until: Time) -> bool {
+    /// Remembers a link as down for ten heartbeats; `false` if that is known for less than one
+    /// heartbeat, or cannot be remembered. A link of this switch always can: if there is no room,
+    /// the link that would be forgotten first makes it.
+    pub(super) fn mark(
+        &mut self,
+        now: Time,
+        heartbeat: Span,
+        ends: [LinkEnd; 2],
+        here: NodeId,
+    ) -> bool {
+        let until = now + down_max(heartbeat);
         self.down.retain(|_, until| now < *until);
-        let known = ends.iter().all(|end| self.down.contains_key(end));
-        if known || self.down.len() >= DOWN_MAX {
+        let fresh = |kept: &Time| until < *kept + heartbeat;
+        if ends.iter().all(|end| self.down.get(end).is_some_and(fresh)) {
             return false;
+        }
+        let more = ends.iter().filter(|end| !self.down.contains_key(end)).count();
+        while self.down.len() + more > DOWN_MAX {
+            let is_of_others = |end: &LinkEnd| end.node != here;
+            let others = self.down.iter().filter(|(end, _)| is_of_others(end));
+            let oldest = others.min_by_key(|(_, until)| **until).map(|(end, _)| *end);
+            match oldest {
+                Some(oldest) if !ends.iter().all(is_of_others) => self.down.remove(&oldest),
+                _ => return false,
+            };
         }
         self.down.extend(ends.map(|end| (end, until)));
         true

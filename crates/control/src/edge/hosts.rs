@@ -3,6 +3,7 @@
 use super::addresses::Addresses;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, PortNo, Time};
+use core::net::IpAddr;
 
 /// A host on a port of this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub(super) struct Hosts {
     pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
     pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
+    /// Addresses of these that the controller has lost.
+    withdrawn: BTreeSet<IpAddr>,
 }
 
 impl Hosts {
@@ -36,6 +39,7 @@ impl Hosts {
             by_mac: BTreeMap::new(),
             by_port: BTreeMap::new(),
             reported: BTreeMap::new(),
+            withdrawn: BTreeSet::new(),
         }
     }
 
@@ -55,6 +59,24 @@ impl Hosts {
     /// The hosts of one port, in the order of their MACs.
     pub(super) fn on_port(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
         self.by_port.get(&port).into_iter().flatten().copied()
+    }
+
+    /// The controller does not have this address any more: it is reported again when its host says
+    /// that it has it.
+    pub(super) fn withdraw(&mut self, ip: IpAddr) {
+        let Hosts { reported, withdrawn, .. } = self;
+        withdrawn.insert(ip);
+        withdrawn.retain(|&ip| reported.values().any(|(_, ips)| ips.contains(ip)));
+    }
+
+    /// Whether an address is to be reported again, now that its host has used it.
+    pub(super) fn report_again(&mut self, mac: MacAddr, ip: IpAddr) -> bool {
+        let Some((_, ips)) = self.reported.get_mut(&mac) else { return false };
+        let again = ips.contains(ip) && self.withdrawn.remove(&ip);
+        if again {
+            ips.forget(ip);
+        }
+        again
     }
 
     pub(super) fn count_on(&self, port: PortNo) -> usize {

@@ -89,6 +89,9 @@ impl Edge {
         };
         if host.ips.contains(ip) {
             host.ips.used(ip);
+            if self.hosts.report_again(mac, ip) {
+                self.report(out, mac);
+            }
             return;
         }
         if host.ips.is_full() {

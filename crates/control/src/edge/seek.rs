@@ -4,8 +4,9 @@
 //! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
 //! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control
 //! plane, for that MAC never has a route, and whoever gives it is learned and reported like any
-//! host. The controller keeps to a rate of its own; the limit here holds what hosts receive within
-//! bounds even if it does not.
+//! host; reported again, if the controller had the address before and has lost it. The controller
+//! keeps to a rate of its own; the limit here holds what hosts receive within bounds even if it
+//! does not.
 
 use super::state::Edge;
 use crate::bucket::Rate;
@@ -34,6 +35,7 @@ impl Edge {
             return;
         }
         self.questions.take(now, QUESTIONS);
+        self.hosts.withdraw(m.ip);
         let hosts = (0..ports.count()).map(PortNo).filter(|&port| ports.is_host(port));
         for port in hosts.filter(|&port| ports.is_up(port) && Some(port) != m.except) {
             out.push(Effect::Host { port, frame: question.clone() });
@@ -95,6 +97,25 @@ mod tests {
         bench.port(0, Some(PortKind::Unknown));
         assert_eq!(arps(&seek(&mut bench, 8, None)).len(), 2);
         assert_eq!(bench.edge.counters().seeks, 2);
+    }
+
+    #[test]
+    fn an_address_that_the_controller_has_lost_is_reported_again_when_its_host_answers() {
+        let mut bench = Bench::new();
+        let says = |last| host_frame::reply(mac(9), ip(last), SERVER.mac, SERVER.ip);
+        let (port, mac) = (PortNo(2), mac(9));
+        bench.frame(2, &says(9));
+        bench.frame(2, &says(10));
+        assert!(!bench.frame(2, &says(9)).iter().any(|e| matches!(e, Effect::Report(_))));
+        seek(&mut bench, 9, None);
+        let reports = |effects: Vec<Effect>| {
+            let reports = effects.into_iter().filter(|e| matches!(e, Effect::Report(_)));
+            reports.collect::<Vec<_>>()
+        };
+        assert_eq!(reports(bench.frame(2, &says(10))), [], "of another address");
+        let seen = Item::HostSeen { port, mac, ips: [ip(9).into()].into() };
+        assert_eq!(reports(bench.frame(2, &says(9))), [Effect::Report(seen)]);
+        assert_eq!(reports(bench.frame(2, &says(9))), []);
     }
 
     #[test]

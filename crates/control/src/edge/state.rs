@@ -1,6 +1,5 @@
 //! The state of a switch's edge, and the calls of its node.
 
-use super::backups::down_max;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::hosts::{Host, Hosts};
@@ -54,8 +53,7 @@ pub struct Edge {
     /// Routes that the data plane had at the start, at ports of which nothing is known yet.
     pub(super) found: BTreeMap<Key, Route>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
-    /// For how long a link is remembered as down.
-    pub(super) down_max: Span,
+    pub(super) heartbeat: Span,
     pub(super) agenda: Agenda<Timer>,
     /// Questions for hosts that the controller looks for.
     pub(super) questions: Bucket,
@@ -103,7 +101,7 @@ impl Edge {
             queries: BTreeMap::new(),
             found: BTreeMap::new(),
             recalls: BTreeMap::new(),
-            down_max: down_max(node.timers.heartbeat),
+            heartbeat: node.timers.heartbeat,
             agenda: Agenda::new(),
             questions: Bucket::default(),
             pings: BTreeMap::new(),

@@ -7,8 +7,9 @@
 //! links and one step of each node, whether the controller can be reached or not. Edges then use
 //! their backup routes (`edge/backup.rs`).
 //!
-//! News is passed on once in the time that a link is remembered as down, so it dies out by itself;
-//! and no further than [`HOPS_MAX`] switches, whatever becomes of their clocks.
+//! News of a link is passed on once in a heartbeat, which is longer than it takes to come back by
+//! another way, so it dies out by itself; and no further than [`HOPS_MAX`] switches, whatever becomes
+//! of their clocks.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -26,7 +27,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let near = LinkEnd { node: self.incarnation().node, port };
         let ends = [near, far];
         self.link_down(now, port, LinkDown { ends, hops_left: HOPS_MAX });
-        // A second loss within the time that the first is remembered is no news to others.
+        // A second loss within a heartbeat is no news to others.
         let Chassis { plane, effects, .. } = &mut self.chassis;
         self.edge.fail_over(now, ends, plane, effects);
     }

@@ -125,6 +125,20 @@ impl Scene {
 }
 
 #[test]
+fn a_request_that_has_waited_takes_no_address_back_that_is_anothers_by_now() {
+    let mut scene = Scene::new();
+    scene.ask(Target::Ip(ip(7)), None);
+    // Host 5 claims the address of host 1 meanwhile.
+    let item = Item::HostSeen { port: PortNo(8), mac: mac(5), ips: vec![ip(1)] };
+    scene.controller.item(scene.now, incarnation(3), item, &mut scene.out);
+    scene.out.clear();
+    scene.seen(3, 9, 7);
+    assert_eq!(scene.answered(), [(mac(7), 1)], "host 1 is there, and is answered");
+    scene.ask_from(9, Target::Ip(ip(1)), None);
+    assert_eq!(scene.answered(), [(mac(5), 2)]);
+}
+
+#[test]
 fn an_unknown_address_is_sought_at_each_edge_and_the_waiting_request_is_answered_at_once() {
     let mut scene = Scene::new();
     scene.ask(Target::Ip(ip(7)), None);
