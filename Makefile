@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover bcube-paths reproduce lint bench bench-ns3 \
+.PHONY: help setup build python test demo demo-lossless failover soak bcube-paths reproduce lint bench bench-ns3 \
     fuzz docs
 
 help: ## this list
@@ -44,6 +44,9 @@ demo-lossless: build ## a deadlock of lossless links: foretold, brought about, a
 
 failover: $(if $(AXON),,build) ## the gap of 50 cuts in a lab, with backup routes and without; as root
 	tools/failover --axon $(or $(AXON),target/release/axon)
+
+soak: $(if $(AXON),,build) ## 30 minutes of random failures and moves under traffic, in a lab; as root
+	tools/soak --axon $(or $(AXON),target/release/axon) --minutes $(or $(MINUTES),30)
 
 bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
 	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths

@@ -179,3 +179,43 @@ fn what_an_edge_has_decided_by_itself_the_controller_takes_over() {
     world.run_for(Span::from_secs(1));
     assert_whole(&mut world);
 }
+
+/// The longest gap over every link of a fabric of bridges with rapid spanning trees (IEEE 802.1Q
+/// clause 13), its hellos 2 s apart. Requests are a millisecond apart.
+fn longest_of_bridges(topology: &str, (from, to): (usize, usize), silent: bool) -> Span {
+    let text = format!("name: t\nprogram: bridge\ntopology: {topology}\n");
+    let fabric = common::fabric(&text);
+    let gap = |link: usize| {
+        let mut world = World::new(&fabric, 1);
+        world.run_for(Span::from_secs(5));
+        let target = world.address(to).expect("an address");
+        let plan = PingPlan::steady(target, Span::from_millis(1), 12_000);
+        let ping = world.ping(from, plan).expect("the host runs");
+        world.run_for(Span::from_millis(500));
+        world.inject(match silent {
+            true => FaultKind::LinkSilent(link),
+            false => FaultKind::LinkDown(link),
+        });
+        let limit = world.now() + Span::from_secs(15);
+        world.run_until_true(limit, |world| world.ping_stats(ping).is_some_and(|stats| stats.done));
+        let stats = world.ping_stats(ping).expect("it ran");
+        assert!(stats.done && stats.received > 5_000, "link {link}: {stats:?}");
+        stats.gap_max
+    };
+    (0..fabric.links.len()).map(gap).max().expect("a link")
+}
+
+#[test]
+fn beside_it_rapid_spanning_trees_on_the_same_graphs() {
+    for (name, topology, pair) in [
+        ("ring", "{ring: {switches: 5}}", (0, 2)),
+        ("torus", "{torus: {rows: 3, cols: 3}}", (0, 4)),
+    ] {
+        let cut = longest_of_bridges(topology, pair, false);
+        let silent = longest_of_bridges(topology, pair, true);
+        println!("{name}, bridges with RSTP: cut {cut}, silent {silent}");
+        // Three hellos are missed before a silent neighbour counts as gone.
+        assert!(silent > Span::from_secs(4), "{name}: {silent}");
+        assert!(cut > Span::from_millis(1), "{name}: {cut}");
+    }
+}
