@@ -132,7 +132,8 @@ fn ring(switches: usize) -> String {
     format!(
         "name: ring\n\
          topology: {{ listed: {{ switches: [{}], hosts: {{ h1: s1 }}, links: [{}] }} }}\n\
-         links: {{ rate: 1Gbps }}\ndevice: axon-netfpga\n",
+         links: {{ rate: 1Gbps }}\ndevice: axon-netfpga\n\
+         failover: {{ backup: false }}\n",
         names.join(", "),
         links.join(", ")
     )

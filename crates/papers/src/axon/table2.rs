@@ -134,7 +134,8 @@ fn run(context: &mut Context) -> Result<Outcome> {
 fn measure(context: &mut Context, name: &str, topology: &str) -> Result<Vec<Measured>> {
     let seed = context.seed;
     let text = format!(
-        "name: table2\nseed: {seed}\ntopology: {{ {topology} }}\ndhcp: {{ subnet: 10.0.0.0/8 }}\n"
+        "name: table2\nseed: {seed}\ntopology: {{ {topology} }}\ndhcp: {{ subnet: 10.0.0.0/8 }}\n\
+         failover: {{ backup: false }}\n"
     );
     let fabric = axon_fabric::parse(Path::new("table2.yaml"), &text).context(name.to_owned())?;
     let pairs = pairs(&fabric, seed, FLOWS_PER_HOST);

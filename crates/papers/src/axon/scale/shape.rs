@@ -72,6 +72,8 @@ impl Shape {
         };
         let mut file = File::new("scale", topology);
         file.seed = seed;
+        // The papers have no backup routes, which cost messages of the controller.
+        file.failover.backup = false;
         axon_fabric::build(&file).map_err(|problem| anyhow::anyhow!("{problem}"))
     }
 }

@@ -83,6 +83,7 @@ fn run(context: &mut Context) -> Result<Outcome> {
 fn fabric(text: &str) -> Result<Fabric> {
     let mut fabric = axon_fabric::parse(Path::new("table1.yaml"), text)?;
     fabric.device = Device::axon_netfpga();
+    fabric.controller.backups = false;
     let links = fabric.links.iter_mut().map(|link| &mut link.wire);
     let hosts = fabric.hosts.iter_mut().map(|host| &mut host.wire);
     for wire in links.chain(hosts).chain([&mut fabric.controller.wire]) {

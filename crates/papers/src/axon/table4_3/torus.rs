@@ -10,7 +10,8 @@ use std::path::Path;
 
 const FABRIC: &str = "name: torus\n\
     topology: { torus: { rows: 25, cols: 40, hosts_per_switch: 10 } }\n\
-    dhcp: { subnet: 10.0.0.0/8 }\n";
+    dhcp: { subnet: 10.0.0.0/8 }\n\
+    failover: { backup: false }\n";
 
 /// Set-ups before the clock starts.
 const WARM_UP: usize = 1000;
