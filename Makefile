@@ -7,8 +7,8 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover bcube-paths reproduce lint bench bench-ns3 \
-    fuzz docs
+.PHONY: help setup build python test demo demo-lossless failover moves guest tenants bcube-paths \
+    reproduce lint bench bench-ns3 fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -44,6 +44,15 @@ demo-lossless: build ## a deadlock of lossless links: foretold, brought about, a
 
 failover: $(if $(AXON),,build) ## the gap of 50 cuts in a lab, with backup routes and without; as root
 	tools/failover --axon $(or $(AXON),target/release/axon)
+
+moves: $(if $(AXON),,build) ## the gap of hosts that move from switch to switch in a lab; as root
+	tools/moves --axon $(or $(AXON),target/release/axon)
+
+guest: $(if $(AXON),,build) ## a virtual machine under QEMU moves, with its TCP connection; as root
+	tools/guest --axon $(or $(AXON),target/release/axon)
+
+tenants: $(if $(AXON),,build) ## 20 revocations under load, and a scan, in a lab; as root
+	tools/tenants --axon $(or $(AXON),target/release/axon)
 
 bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
 	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths

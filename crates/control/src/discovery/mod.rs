@@ -21,7 +21,8 @@
 //! machine. It then waits longer for each neighbour: by the delay of its timers, and at most by the
 //! normal waiting time once more. A port without an answer becomes a host port. Hello continues
 //! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
-//! hosts: then every message that comes in there is refused. A port that receives from a node
+//! hosts: then every message that comes in there is refused, no answer is waited for, and the port
+//! is a host port as soon as it has carrier. A port that receives from a node
 //! without being heard stays unknown: no host is learned there. So does one whose neighbour was
 //! removed although its data plane outlived its node, until carrier is lost or a node is heard
 //! again.
@@ -200,7 +201,8 @@ impl Discovery {
         state.up = up;
         self.report_lost(port.index(), out);
         self.lose_neighbour(port.index(), out);
-        self.search(now, port.index(), self.timers.hello.ticks() * HELLOS_BEFORE_HOST);
+        let hellos = if self.ports[port.index()].pinned { 0 } else { HELLOS_BEFORE_HOST };
+        self.search(now, port.index(), self.timers.hello.ticks() * hellos);
         self.set_kind(port.index(), PortKind::Unknown, out);
         self.timeout(now, out);
     }
