@@ -172,7 +172,18 @@ fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
         assert_eq!(pair.kinds(), [PortKind::Host, PortKind::Unknown]);
         pair.carrier(false, &mut |_| true);
         assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+        pair.run(Span::from_millis(300), |_| true);
     }
+    // One whose carrier comes and goes changes its kind no more often than any other.
+    pair.carrier(true, &mut |_| true);
+    pair.carrier(false, &mut |_| true);
+    pair.carrier(true, &mut |_| true);
+    pair.run(Span::from_millis(299), |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+    pair.run(Span::from_millis(1), |_| true);
+    assert_eq!(pair.kinds()[0], PortKind::Host);
+    pair.carrier(false, &mut |_| true);
+    pair.run(Span::from_millis(300), |_| true);
     // A switch at the other end meets nobody, so it never takes the link for one of its own.
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(10), |_| false);

@@ -82,7 +82,7 @@ impl Edge {
 
     /// Whether a host that is known on `port` is queried there, and has not answered yet: the
     /// controller has it elsewhere. Others at the port, as behind a bridge, may look for it there.
-    pub(super) fn is_doubted(&self, port: PortNo, mac: MacAddr) -> bool {
+    pub(super) fn seems_moved(&self, port: PortNo, mac: MacAddr) -> bool {
         self.recalls.contains_key(&(port, mac))
     }
 

@@ -40,7 +40,7 @@ impl Edge {
     ) {
         let neighbour = |mac| {
             mac != requester.mac
-                && !self.is_doubted(port, mac)
+                && !self.seems_moved(port, mac)
                 && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {

@@ -81,7 +81,8 @@ impl Plan {
                 far.with_context(|| format!("{host} has no cable"))?.device.clone()
             }
             None => {
-                port(what).context("expected a host, or a port of a switch with something in it")?;
+                port(what)
+                    .context("expected a host, or a port of a switch with something in it")?;
                 what.to_owned()
             }
         };
@@ -175,7 +176,10 @@ agents: [{name: lb, at: s2-p3, run: [lb]}]
         let home = plan.clone();
         let moved = plan.to_move(&fabric, "h1", "s3-p2").unwrap();
         let from = moved.from.clone();
-        assert_eq!(moved, Moved { host: Some("h1".into()), from: from.clone(), to: "s3-p2".into() });
+        assert_eq!(
+            moved,
+            Moved { host: Some("h1".into()), from: from.clone(), to: "s3-p2".into() }
+        );
         assert_eq!(plan.to_move(&fabric, &from, "s3-p2").unwrap(), moved);
         plan.follow(&[("h1".to_owned(), "s3-p2".to_owned())].into());
         assert_eq!(plan.host_at("s3-p2"), Some("h1"));
