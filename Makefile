@@ -7,8 +7,8 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover soak bcube-paths reproduce lint bench bench-ns3 \
-    fuzz docs
+.PHONY: help setup build python test demo demo-lossless failover soak moves guest tenants bcube-paths \
+    reproduce lint bench bench-ns3 fuzz docs
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -47,6 +47,15 @@ failover: $(if $(AXON),,build) ## the gap of 50 cuts in a lab, with backup route
 
 soak: $(if $(AXON),,build) ## 30 minutes of random failures and moves under traffic, in a lab; as root
 	tools/soak --axon $(or $(AXON),target/release/axon) --minutes $(or $(MINUTES),30)
+
+moves: $(if $(AXON),,build) ## the gap of hosts that move from switch to switch in a lab; as root
+	tools/moves --axon $(or $(AXON),target/release/axon)
+
+guest: $(if $(AXON),,build) ## a virtual machine under QEMU moves, with its TCP connection; as root
+	tools/guest --axon $(or $(AXON),target/release/axon)
+
+tenants: $(if $(AXON),,build) ## 20 revocations under load, and a scan, in a lab; as root
+	tools/tenants --axon $(or $(AXON),target/release/axon)
 
 bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
 	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths

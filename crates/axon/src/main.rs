@@ -24,6 +24,7 @@ mod key;
 mod link;
 mod man;
 mod model;
+mod move_host;
 mod path;
 mod ping;
 mod probe;
@@ -65,6 +66,7 @@ enum Verb {
     Exec(exec::Arguments),
     Ping(ping::Arguments),
     Link(link::Arguments),
+    Move(move_host::Arguments),
     Allow(allow::Arguments),
     Deny(deny::Arguments),
     Quarantine(quarantine::Arguments),
@@ -103,8 +105,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Path, Ping,
-            Probe, Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
+            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Move, Path,
+            Ping, Probe, Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
         };
         matches!(
             self,
@@ -115,6 +117,7 @@ impl Verb {
                 | Top(_)
                 | Ping(_)
                 | Link(_)
+                | Move(_)
                 | Allow(_)
                 | Deny(_)
                 | Quarantine(_)
@@ -167,6 +170,7 @@ fn main() -> ExitCode {
         Verb::Exec(arguments) => exec::run(&arguments),
         Verb::Ping(arguments) => ping::run(&arguments),
         Verb::Link(arguments) => link::run(&arguments),
+        Verb::Move(arguments) => move_host::run(&arguments),
         Verb::Allow(arguments) => allow::run(&arguments),
         Verb::Deny(arguments) => deny::run(&arguments),
         Verb::Quarantine(arguments) => quarantine::run(&arguments),

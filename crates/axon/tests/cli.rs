@@ -20,6 +20,7 @@ const VERBS: &[&str] = &[
     "exec",
     "ping",
     "link",
+    "move",
     "allow",
     "deny",
     "quarantine",

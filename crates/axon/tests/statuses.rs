@@ -57,6 +57,7 @@ fn what_cannot_be_tried_ends_with_two_in_every_command() {
         &["exec", "h1"],
         &["ping"],
         &["link", "s1,s2", "down"],
+        &["move", "h1", "s3-p2"],
         &["status"],
         &["hosts"],
         &["flows"],

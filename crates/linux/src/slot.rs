@@ -191,6 +191,9 @@ impl Slot {
         let is_tap = self.is_tap();
         let has_failed = !is_tap && std::mem::take(&mut self.failed);
         if up == self.up {
+            if !up {
+                self.leave_gone();
+            }
             return up && self.follow_mtu();
         }
         if !is_tap {
@@ -299,6 +302,14 @@ impl Slot {
         }
         if let Some(OfKernel { ports, number }) = &self.kernel {
             ports.borrow_mut().close_port(*number);
+        }
+        self.leave_gone();
+    }
+
+    /// The kernel's program goes with the port where its device has gone.
+    fn leave_gone(&self) {
+        if let Some(OfKernel { ports, number }) = &self.kernel {
+            ports.borrow_mut().leave_gone(*number, &self.setup.device);
         }
     }
 

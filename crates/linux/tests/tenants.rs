@@ -16,7 +16,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 const NAME: &str = "test-tenants";
 
 fn main() -> ExitCode {
-    support::run(&[("tenants_are_apart_and_a_revoked_pair_stops", tenants)])
+    support::run(&[
+        ("tenants_are_apart_and_a_revoked_pair_stops", tenants),
+        ("a_scan_is_reported_with_its_source", scan),
+    ])
 }
 
 /// A line of three switches. h1 and h2 are red, h3 is blue, h4 is shared, h5 is nothing.
@@ -102,6 +105,39 @@ fn tenants() {
         held(&lab, dataplane);
         lab::down(Some(NAME)).expect("it ends");
     }
+}
+
+/// A thousand addresses that nobody has, from a host in no tenant.
+const SCAN: &str = "import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for n in range(1000):
+    try: s.sendto(b'scan', (f'10.0.{90 + n // 250}.{1 + n % 250}', 9))
+    except OSError: pass
+";
+
+fn scan() {
+    if !support::needs::programs(&["python3"]) {
+        return;
+    }
+    let file = fabric_file("auto");
+    let (lab, _) = lab::up(&file, &UpOptions::default(), |_| ()).expect("it comes up");
+    let mac = lab.fabric().expect("its file is there").hosts[4].mac.to_string();
+    let log = lab.state().log("c1");
+    let notes = || {
+        let text = std::fs::read_to_string(&log).expect("the controller has a log");
+        text.lines().filter(|line| line.contains("a scan")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!((controller(&lab).counters.scans, notes()), (0, Vec::new()));
+    let mut command = lab.command("h5", &["python3", "-c", SCAN]).expect("a command");
+    assert!(command.status().expect("it starts").success());
+    let limit = Instant::now() + Duration::from_secs(60);
+    while controller(&lab).counters.scans == 0 {
+        assert!(Instant::now() < limit, "nobody has noticed");
+    }
+    let notes = notes();
+    let names_it = |line: &String| line.contains(&mac) && line.contains("port=p0");
+    assert!(!notes.is_empty() && notes.iter().all(names_it), "{notes:?} name no {mac}");
+    lab::down(Some(NAME)).expect("it ends");
 }
 
 fn held(lab: &Lab, dataplane: &str) {

@@ -136,14 +136,16 @@ impl Controller {
         }
     }
 
-    /// Gives a route the path it should have now, or removes it.
+    /// Gives a route the path it should have now, or removes it. One that would end where it begins
+    /// is removed: hosts behind one port reach each other without the fabric, and a bridge there
+    /// would be misled by what comes back to it.
     pub(super) fn reroute(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
         };
         let (at, destination) = (route.at, route.destination);
         self.unplace(index);
-        let found = self.find_path(at, destination);
+        let found = self.find_path(at, destination).filter(|exit| *exit != at);
         // Whoever removes the route next takes from the books what it finds in the registry.
         let Some(exit) = found else {
             self.router.placed(&self.current);

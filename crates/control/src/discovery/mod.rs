@@ -21,7 +21,8 @@
 //! machine. It then waits longer for each neighbour: by the delay of its timers, and at most by the
 //! normal waiting time once more. A port without an answer becomes a host port. Hello continues
 //! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
-//! hosts: then every message that comes in there is refused. A port that receives from a node
+//! hosts: then every message that comes in there is refused, no answer is waited for, and the port
+//! is a host port as soon as it has carrier, once in three Hellos. A port that receives from a node
 //! without being heard stays unknown: no host is learned there. So does one whose neighbour was
 //! removed although its data plane outlived its node, until carrier is lost or a node is heard
 //! again.
@@ -82,6 +83,8 @@ struct Port {
     hello_at: Time,
     /// When the port becomes a host port without an answer.
     host_at: Time,
+    /// When it last did.
+    host_since: Option<Time>,
     /// A node that has not finished the handshake.
     pending: Option<Neighbour>,
     neighbour: Option<Neighbour>,
@@ -200,7 +203,15 @@ impl Discovery {
         state.up = up;
         self.report_lost(port.index(), out);
         self.lose_neighbour(port.index(), out);
-        self.search(now, port.index(), self.timers.hello.ticks() * HELLOS_BEFORE_HOST);
+        let hold = self.timers.hello * HELLOS_BEFORE_HOST;
+        let state = &self.ports[port.index()];
+        let unknown = match state.host_since {
+            // Its carrier may come and go all the time: that is to be no burden to the controller.
+            Some(at) if state.pinned => (at + hold).since(now),
+            _ if state.pinned => Span::ZERO,
+            _ => hold,
+        };
+        self.search(now, port.index(), unknown.ticks());
         self.set_kind(port.index(), PortKind::Unknown, out);
         self.timeout(now, out);
     }
@@ -302,7 +313,8 @@ impl Discovery {
             let (port, kind) = (PortNo(index as u16), PortKind::Unknown);
             state.host_at = now + self.timers.heartbeat * UNKNOWN_HEARTBEATS;
             out.push(Effect::PortKind { port, kind });
-        } else {
+        } else if state.kind != PortKind::Host {
+            state.host_since = Some(now);
             self.set_kind(index, PortKind::Host, out);
         }
     }

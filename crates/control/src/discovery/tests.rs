@@ -164,6 +164,35 @@ fn a_port_without_an_answer_is_a_host_port() {
 }
 
 #[test]
+fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
+    let mut pair = Pair::new([HopWidth::Eight; 2]);
+    pair.ends[0].pin(PORT);
+    for _ in 0..2 {
+        pair.carrier(true, &mut |_| true);
+        assert_eq!(pair.kinds(), [PortKind::Host, PortKind::Unknown]);
+        pair.carrier(false, &mut |_| true);
+        assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+        pair.run(Span::from_millis(300), |_| true);
+    }
+    // One whose carrier comes and goes changes its kind no more often than any other.
+    pair.carrier(true, &mut |_| true);
+    pair.carrier(false, &mut |_| true);
+    pair.carrier(true, &mut |_| true);
+    pair.run(Span::from_millis(299), |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+    pair.run(Span::from_millis(1), |_| true);
+    assert_eq!(pair.kinds()[0], PortKind::Host);
+    pair.carrier(false, &mut |_| true);
+    pair.run(Span::from_millis(300), |_| true);
+    // A switch at the other end meets nobody, so it never takes the link for one of its own.
+    pair.carrier(true, &mut |_| false);
+    pair.run(Span::from_secs(10), |_| false);
+    assert_ne!(pair.kinds()[1], PortKind::Axon);
+    assert_eq!(pair.kinds()[0], PortKind::Host);
+    assert!(pair.refusals.contains(&Refusal::PinnedPort), "{:?}", pair.refusals);
+}
+
+#[test]
 fn silence_ends_a_link_after_two_intervals_and_carrier_loss_at_once() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |_| false);

@@ -93,7 +93,7 @@ impl Edge {
             self.counters.slow_path += 1;
             return Ok(Fate::Forward(flow.route.clone()));
         }
-        if self.hosts.is_on(destination, port) {
+        if self.hosts.is_on(destination, port) && !self.seems_moved(port, destination) {
             return Err(Drop::Refused);
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());

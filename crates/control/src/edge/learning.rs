@@ -107,6 +107,7 @@ impl Edge {
             self.agenda.set(Timer::Host(mac), now + offset);
         }
         host.ips.used(ip);
+        self.sought.found(ip);
         self.report(out, mac);
     }
 

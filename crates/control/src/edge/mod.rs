@@ -14,7 +14,8 @@
 //!   is kept in software.
 //! - Other broadcast and multicast is dropped.
 //!
-//! The controller may have all hosts asked for an address that nobody is known to have (`seek`).
+//! The controller may have all hosts asked for an address that nobody is known to have (`seek`),
+//! those at ports that come up meanwhile included (`sought`).
 //! Local hosts with an address are probed. A host that is silent too long is removed together with
 //! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
 //! of messages: see `flows`.
@@ -40,6 +41,7 @@ mod recall;
 mod seek;
 mod setup;
 mod setups;
+mod sought;
 mod state;
 mod target;
 

@@ -80,6 +80,12 @@ impl Edge {
         self.recalls.remove(&(port, mac))
     }
 
+    /// Whether a host that is known on `port` is queried there, and has not answered yet: the
+    /// controller has it elsewhere. Others at the port, as behind a bridge, may look for it there.
+    pub(super) fn seems_moved(&self, port: PortNo, mac: MacAddr) -> bool {
+        self.recalls.contains_key(&(port, mac))
+    }
+
     /// Queries a host at the port that it has left, since another port has received its MAC.
     pub(super) fn recall_moved(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
@@ -175,6 +181,27 @@ mod tests {
         assert!(seen(&effects) > 0);
         assert_eq!(arps(&effects).len(), 0, "nobody else is queried");
         assert_eq!(bench.edge.hosts().next().unwrap().1.port, PortNo(0));
+    }
+
+    #[test]
+    fn others_at_its_port_look_elsewhere_for_a_host_that_the_controller_has_elsewhere() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.host(0, 7);
+        let frame = udp_frame(mac(7), mac(1), 0);
+        assert_eq!(bench.frame(0, &frame), []);
+        assert_eq!(bench.last_drop(), Some(axon_node::Drop::Refused), "it is at the same port");
+        asked_for(&mut bench, 0, 7);
+        let request = asked(&bench.frame(0, &frame));
+        assert_eq!(request.target, axon_wire::message::Target::Mac(mac(7)));
+        let request = asked(&bench.frame(0, &arp_request(1, 7)));
+        assert_eq!(request.target, axon_wire::message::Target::Ip(ip(7).into()));
+        // It is still there.
+        bench.frame(0, &answer(7));
+        bench.host(0, 2);
+        bench.frame(0, &udp_frame(mac(7), mac(2), 0));
+        assert_eq!(bench.last_drop(), Some(axon_node::Drop::Refused));
+        assert_eq!(bench.frame(0, &arp_request(2, 7)), [], "it answers for itself");
     }
 
     #[test]

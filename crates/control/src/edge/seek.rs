@@ -20,7 +20,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// Questions to the hosts of this switch: twice what a controller asks of it.
-const QUESTIONS: Rate = Rate { every: Span::from_millis(5), burst: 1_024 };
+pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(5), burst: 1_024 };
 
 impl Edge {
     /// The controller looks for a host that has this address.
@@ -30,6 +30,7 @@ impl Edge {
             return;
         };
         self.counters.seeks += 1;
+        self.sought.remember(now, m.ip);
         if !self.questions.has(now, QUESTIONS) {
             self.counters.seeks_limited += 1;
             return;

@@ -30,7 +30,7 @@ impl Edge {
     /// otherwise after a set-up.
     ///
     /// All hosts of a port share their routes. A host on the same port has received the request
-    /// itself, so the edge does not answer for it.
+    /// itself, so the edge does not answer for it, unless it seems to have moved.
     pub(super) fn resolve(
         &mut self,
         cx: &mut Cx,
@@ -40,6 +40,7 @@ impl Edge {
     ) {
         let neighbour = |mac| {
             mac != requester.mac
+                && !self.seems_moved(port, mac)
                 && self.hosts.get(mac).is_some_and(|host| host.ips.contains(wanted))
         };
         if self.hosts.on_port(port).any(neighbour) {

@@ -7,6 +7,7 @@ use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
+use super::sought::SoughtHere;
 use crate::bucket::Bucket;
 use crate::config::{ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
@@ -57,6 +58,8 @@ pub struct Edge {
     pub(super) agenda: Agenda<Timer>,
     /// Questions for hosts that the controller looks for.
     pub(super) questions: Bucket,
+    /// Addresses that the controller looks for.
+    pub(super) sought: SoughtHere,
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
     pub(super) counters: EdgeCounters,
@@ -104,6 +107,7 @@ impl Edge {
             heartbeat: node.timers.heartbeat,
             agenda: Agenda::new(),
             questions: Bucket::default(),
+            sought: SoughtHere::default(),
             pings: BTreeMap::new(),
             counters: EdgeCounters::default(),
         }
@@ -243,6 +247,7 @@ impl Edge {
         }
         self.adopt(cx, port);
         self.recall_port(cx, port);
+        self.sought_at(cx, port);
         if ports.is_host(port) {
             return;
         }
@@ -314,6 +319,7 @@ impl Edge {
                 Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Place(port) => self.flows.try_again(cx, port),
+                Timer::Sought(port) => self.sought_due(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));

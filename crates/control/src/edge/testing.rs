@@ -338,7 +338,9 @@ impl Bench {
         let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = edge.queries.len() + recalled;
         let refused = edge.flows.placing.refused();
-        let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due + refused;
+        let new_ports = edge.sought.asked.len();
+        let waits = edge.setups.count() + edge.setups.failures() + asked;
+        let due = waits + hosts_due + refused + new_ports;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

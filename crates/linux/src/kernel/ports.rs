@@ -178,6 +178,19 @@ impl KernelPorts {
         self.sniffers.iter_mut().for_each(|sniffers| drop(sniffers.remove(&port)));
     }
 
+    /// Takes the program off the device that a port had, if that has another name now or is in
+    /// another network namespace: it would decide about the frames of whoever has the device.
+    pub fn leave_gone(&mut self, port: PortNo, device: &str) {
+        let had = self.devices.get(port);
+        let is_there = nix::net::if_::if_nametoindex(device).is_ok_and(|index| index == had);
+        if had != 0 && !is_there {
+            // The filters of a device go with it, so there may be nothing to take off.
+            if let Err(error) = self.kernel.detach(port) {
+                tracing::debug!(device, "its program is gone: {error:#}");
+            }
+        }
+    }
+
     /// The queues of the node; XDP has none.
     pub fn queues(&self) -> Option<&NodeQueues> {
         self.queues.as_ref()

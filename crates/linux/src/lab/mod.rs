@@ -18,6 +18,7 @@ pub mod deadlock;
 mod enter;
 mod interrupt;
 mod links;
+mod moves;
 mod neighbours;
 mod node;
 mod options;
@@ -37,6 +38,7 @@ pub mod table;
 pub mod view;
 
 pub use deadlock::Deadlock;
+pub use moves::Moved;
 pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
 pub use pings::Ping;

@@ -2,7 +2,7 @@
 
 use super::options::PART;
 use super::state::StateDir;
-use super::{attached, enter, links, node, ping, supervisor};
+use super::{attached, enter, links, moves, node, ping, supervisor};
 use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -43,6 +43,10 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
                 .map(done)
         }
         ["announce", state, host] => links::announce_host(&StateDir::at(state), host).map(done),
+        ["move", state, from] => {
+            let to = arguments.get(3).and_then(|to| to.to_str()).context("a port is missing")?;
+            moves::hand_over(&StateDir::at(state), from, to).map(done)
+        }
         ["device", state, node] => match arguments.get(3..).unwrap_or(&[]) {
             [device, direction] => {
                 let device = device.to_str().context("a device name is plain text")?;

@@ -1,6 +1,7 @@
 //! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
 //! and logs.
 
+use super::moves::Moves;
 use super::options::{PART, UpOptions};
 use super::plan::Plan;
 use super::root::{self, RootLock};
@@ -20,13 +21,14 @@ use std::path::{Path, PathBuf};
 /// The file that says that a directory is a lab's, and what it says.
 const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
 /// What else the lab writes into its directory, beside one file of each [`ENDINGS`] per node.
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "fabric.yaml",
     "origin.json",
     "options.json",
     "supervisor.json",
     "supervisor.json.new",
     "restarts.json",
+    "moves.json",
 ];
 const ENDINGS: [&str; 11] = [
     "log",
@@ -247,7 +249,22 @@ impl StateDir {
     /// # Errors
     /// A file of the lab cannot be read.
     pub fn load_plan(&self) -> Result<Plan> {
-        Ok(Plan::of(&self.load_fabric()?, &self.load_options()?)?)
+        let mut plan = Plan::of(&self.load_fabric()?, &self.load_options()?)?;
+        plan.follow(&self.moves());
+        Ok(plan)
+    }
+
+    /// Writes down where hosts were moved to.
+    pub(super) fn write_moves(&self, moves: &Moves) -> Result<()> {
+        let new = self.path.join("moves.json.new");
+        fs::write(&new, serde_json::to_vec(moves)?)?;
+        Ok(fs::rename(new, self.path.join("moves.json"))?)
+    }
+
+    /// Where hosts were moved to; empty if none ever was.
+    pub(super) fn moves(&self) -> Moves {
+        let bytes = fs::read(self.path.join("moves.json")).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
     /// Reads how the lab was asked for.

@@ -1,0 +1,214 @@
+//! Moves a host, or whatever is plugged into a port, to another port of a running lab.
+//!
+//! A cable of a lab is a veth pair, and the end at the switch is its port: a device of the name of
+//! the port in the switch's namespace. To move the cable is to hand that device over to the
+//! namespace of the other switch, under the name of the other port. Both switches see what they see
+//! of a real cable: one loses carrier, the other one gets it. The host keeps its device, its
+//! addresses and its connections, and loses carrier for a moment. A TAP device that a guest has as
+//! its NIC is such a device, too.
+
+use super::build::enter_net;
+use super::enter::join;
+use super::plan::{CableEnd, Plan};
+use super::running::Lab;
+use super::state::StateDir;
+use crate::iproute::run;
+use crate::sys;
+use anyhow::{Context, Result, bail, ensure};
+use axon_fabric::assemble::{split_port, switch_index};
+use axon_fabric::model::Fabric;
+use axon_wire::PortNo;
+use std::collections::BTreeMap;
+
+/// Where hosts were moved to: by host, the port.
+pub(super) type Moves = BTreeMap<String, String>;
+
+/// A cable that was moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// The host at its other end, if that is one of the fabric file.
+    pub host: Option<String>,
+    /// The port where it was, such as `s1-p0`.
+    pub from: String,
+    /// The port where it is.
+    pub to: String,
+}
+
+impl Plan {
+    /// Follows the cables that were moved.
+    pub(super) fn follow(&mut self, moves: &Moves) {
+        for (host, port) in moves {
+            let Some((node, _)) = split_port(port) else { continue };
+            let at_host = |end: &CableEnd| end.node == *host;
+            let cable = self.cables.iter_mut().find(|cable| cable.ends.iter().any(at_host));
+            let far = cable.and_then(|cable| cable.ends.iter_mut().find(|end| !at_host(end)));
+            if let Some(end) = far {
+                (end.node, end.device) = (node.to_owned(), port.clone());
+            }
+        }
+    }
+
+    /// The host whose cable ends at a port.
+    fn host_at(&self, port: &str) -> Option<&str> {
+        let here = self.cables.iter().find(|cable| cable.ends.iter().any(|end| end.device == port));
+        let ends = here.map(|cable| cable.ends.iter()).into_iter().flatten();
+        let mut names = ends.map(|end| end.node.as_str());
+        names.find(|name| self.hosts.iter().any(|host| host.name == *name))
+    }
+
+    /// What is to be moved from where to where: `what` names a host or a port.
+    ///
+    /// # Errors
+    /// No such host or port, a link of switches there, or the other port is taken.
+    fn to_move(&self, fabric: &Fabric, what: &str, to: &str) -> Result<Moved> {
+        ensure!(!self.has_bridges, "bridges have the ports of their cables only: nothing can move");
+        let port = |text: &str| {
+            let found = split_port(text).and_then(|(name, port)| {
+                let index = switch_index(fabric, name)?;
+                (port < PortNo(fabric.switches[index].ports)).then_some(())
+            });
+            found.with_context(|| {
+                format!("there is no port {text}; expected a port of a switch, such as s1-p3")
+            })
+        };
+        port(to)?;
+        let host = self.hosts.iter().any(|host| host.name == what).then_some(what);
+        let from = match host {
+            Some(host) => {
+                let at_host = |end: &CableEnd| end.node == host;
+                let cable = self.cables.iter().find(|cable| cable.ends.iter().any(at_host));
+                let far = cable.and_then(|cable| cable.ends.iter().find(|end| !at_host(end)));
+                far.with_context(|| format!("{host} has no cable"))?.device.clone()
+            }
+            None => {
+                port(what)
+                    .context("expected a host, or a port of a switch with something in it")?;
+                what.to_owned()
+            }
+        };
+        let host = host.or_else(|| self.host_at(&from)).map(str::to_owned);
+        let is_link = |port: &str| self.link(port).is_ok() && self.host_at(port).is_none();
+        ensure!(!is_link(&from), "{from} is where a link of switches ends; expected a host's port");
+        if let Some(host) = self.hosts.iter().find(|one| Some(&one.name) == host.as_ref()) {
+            let name = &host.name;
+            ensure!(host.server.is_none(), "{name} is a server that forwards: it stays");
+        }
+        if let Some(agent) = self.attached.iter().find(|agent| agent.port == to) {
+            bail!("{to} is the port of agent {}; expected a free one", agent.name);
+        }
+        if to != from && self.link(to).is_ok() {
+            let what = self.host_at(to).unwrap_or("a link of switches");
+            bail!("{to} is taken by {what}; expected a free port");
+        }
+        Ok(Moved { host, from, to: to.to_owned() })
+    }
+}
+
+impl Lab {
+    /// Moves a host, or whatever is plugged into a port, to another port. `announce` lets a host of
+    /// the fabric file say its addresses there, as one does that comes up; it is waited for until
+    /// the fabric knows them, for five seconds at most. A host says nothing otherwise.
+    ///
+    /// # Errors
+    /// There is no such host or port, nothing is plugged into it, the other port is taken, or the
+    /// kernel refuses.
+    pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
+        let plan = self.state.load_plan()?;
+        let fabric = self.state.load_fabric()?;
+        let moved = plan.to_move(&fabric, what, to)?;
+        if moved.from != moved.to {
+            self.part("move", &[&moved.from, &moved.to])?;
+        }
+        if let Some(host) = &moved.host {
+            let mut moves = self.state.moves();
+            moves.insert(host.clone(), moved.to.clone());
+            self.state.write_moves(&moves)?;
+            if announce {
+                self.part("announce", &[host])?;
+            }
+        }
+        Ok(moved)
+    }
+}
+
+/// Joins the lab and hands the device of port `from` over to the switch of port `to`.
+pub(super) fn hand_over(state: &StateDir, from: &str, to: &str) -> Result<()> {
+    let node = |port: &str| {
+        let name = split_port(port).map(|(name, _)| name.to_owned());
+        name.with_context(|| format!("{port} is no port"))
+    };
+    let (old, new) = (node(from)?, node(to)?);
+    join(state)?;
+    enter_net(&old)?;
+    ensure!(sys::device_flags(from).is_ok(), "nothing is plugged into {from}");
+    // All that takes long is done before the cable is out.
+    if old == new {
+        run("ip", &["link", "set", "dev", from, "down"], "")?;
+        run("ip", &["link", "set", "dev", from, "name", to, "up"], "")?;
+        return Ok(());
+    }
+    run("ip", &["link", "set", "dev", from, "netns", &new, "name", to, "up"], "")?;
+    enter_net(&new)?;
+    sys::set_device_up(to, true).with_context(|| format!("{new} has no port {to}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::options::UpOptions;
+    use super::*;
+
+    fn fabric() -> Fabric {
+        let text = "name: a
+topology:
+  listed:
+    switches: [s1, s2, s3]
+    hosts: { h1: s1, h2: s2 }
+    links: [[s1, s2], [s2-p6, s3-p7]]
+agents: [{name: lb, at: s2-p3, run: [lb]}]
+";
+        axon_fabric::parse("a.yaml".as_ref(), text).unwrap()
+    }
+
+    #[test]
+    fn a_host_or_a_port_moves_to_a_free_port_and_back() {
+        let fabric = fabric();
+        let mut plan = Plan::of(&fabric, &UpOptions::default()).unwrap();
+        let home = plan.clone();
+        let moved = plan.to_move(&fabric, "h1", "s3-p2").unwrap();
+        let from = moved.from.clone();
+        assert_eq!(
+            moved,
+            Moved { host: Some("h1".into()), from: from.clone(), to: "s3-p2".into() }
+        );
+        assert_eq!(plan.to_move(&fabric, &from, "s3-p2").unwrap(), moved);
+        plan.follow(&[("h1".to_owned(), "s3-p2".to_owned())].into());
+        assert_eq!(plan.host_at("s3-p2"), Some("h1"));
+        let link = plan.link("h1,s3").unwrap();
+        assert!(link.ends.iter().any(|end| end.device == "s3-p2"), "{link:?}");
+        assert_eq!(plan.to_move(&fabric, "h1", &from).unwrap().from, "s3-p2");
+        // A guest, whose port the plan does not know.
+        let guest = plan.to_move(&fabric, "s3-p1", "s2-p4").unwrap();
+        assert_eq!(guest.host, None);
+        plan.follow(&[("h1".to_owned(), from)].into());
+        assert_eq!(plan, home);
+    }
+
+    #[test]
+    fn what_cannot_move_is_refused_with_the_way_out() {
+        let fabric = fabric();
+        let plan = Plan::of(&fabric, &UpOptions::default()).unwrap();
+        let at_h2 = plan.to_move(&fabric, "h2", "s3-p2").unwrap().from;
+        for (what, to, why) in [
+            ("h1", "s3-p7", "s3-p7 is taken by a link of switches; expected a free port"),
+            ("h1", &at_h2, "is taken by h2; expected a free port"),
+            ("h1", "s2-p3", "s2-p3 is the port of agent lb; expected a free one"),
+            ("h1", "s3-p99", "there is no port s3-p99; expected a port of a switch"),
+            ("h1", "h2", "there is no port h2"),
+            ("h9", "s3-p2", "expected a host, or a port of a switch with something in it"),
+            ("s2-p6", "s3-p2", "s2-p6 is where a link of switches ends; expected a host's port"),
+        ] {
+            let error = plan.to_move(&fabric, what, to).unwrap_err();
+            assert!(format!("{error:#}").contains(why), "{what} {to}: {error:#}");
+        }
+    }
+}
