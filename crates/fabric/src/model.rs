@@ -7,6 +7,7 @@ pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
+use crate::cam::Cam;
 use axon_agents::AgentPortConfig;
 pub use axon_control::config::Timers;
 pub use axon_control::controller::policy::Policy;
@@ -62,6 +63,8 @@ pub struct Fabric {
     pub timers: Timers,
     /// Addresses for hosts.
     pub dhcp: Dhcp,
+    /// The tables of host ports.
+    pub cam: Cam,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
     /// Whether switches tell a host to pause for the bytes that its routes add.
