@@ -3,11 +3,11 @@
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
 pub use crate::agents::kind::AgentKind;
+use crate::cam::Cam;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
-use crate::cam::Cam;
 use axon_agents::AgentPortConfig;
 pub use axon_control::config::Timers;
 pub use axon_control::controller::policy::Policy;

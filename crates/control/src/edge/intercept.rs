@@ -95,7 +95,8 @@ impl Edge {
         let key = (port, destination);
         let flow = self.flows.live.get(&key).filter(|_| is_reply);
         let given_another = self.flows.placing.address(key) != key;
-        flow.filter(|_| given_another).map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
+        flow.filter(|_| given_another)
+            .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
     }
 
     /// Handles a unicast frame that missed: it takes a software route if there is one, or is

@@ -233,8 +233,6 @@ impl Edge {
         (mac != destination).then_some(mac)
     }
 
-
-
     /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
     /// state.
     pub fn resynchronised(

@@ -16,8 +16,8 @@ use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Node, Masqueraded, PortKind, PortSnapshot, Refusal, RouteAnswer,
-    Snapshot,
+    Action, Awaited, Dataplane, Drop, Input, Masqueraded, Node, PortKind, PortSnapshot, Refusal,
+    RouteAnswer, Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Incarnation, PortNo, Time};

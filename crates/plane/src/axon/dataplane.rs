@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
-    Snapshot, Treatment,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket,
+    SettingError, Snapshot, Treatment,
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};

@@ -25,7 +25,8 @@ fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
     let mut config = PlaneConfig { routes_per_port_max: 1, ..config };
     change(&mut config);
     let mut plane = Plane::new(config);
-    for (port, kind) in [(HOST, PortKind::Host), (OTHER_HOST, PortKind::Host), (AXON, PortKind::Axon)]
+    for (port, kind) in
+        [(HOST, PortKind::Host), (OTHER_HOST, PortKind::Host), (AXON, PortKind::Axon)]
     {
         plane.set_port(T0, port, PortSetting::Kind(kind), &mut Vec::new()).unwrap();
         plane.link(T0, port, true, &mut Vec::new());
