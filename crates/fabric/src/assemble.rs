@@ -126,7 +126,7 @@ fn plane_config(
     ports: u16,
 ) -> PlaneConfig {
     let control_priority = fabric.dcb.as_ref().map_or(Priority::ZERO, |dcb| dcb.control_priority);
-    PlaneConfig {
+    let plane = PlaneConfig {
         hop_width: fabric.hop_width,
         frame_bytes_max: fabric.frame_bytes_max(),
         route_bytes_max: route_bytes_max(fabric),
@@ -137,7 +137,8 @@ fn plane_config(
         control_priority,
         dcb,
         ..PlaneConfig::with_ports(ports, mac)
-    }
+    };
+    fabric.cam.apply(plane)
 }
 
 /// The longest header that a packet of this fabric needs, in bytes.

@@ -64,6 +64,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
+        cam: crate::cam::resolve(&file.cam)?,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         on_full,

@@ -10,6 +10,7 @@ mod addresses;
 pub mod agents;
 pub mod assemble;
 mod build;
+pub mod cam;
 pub mod capture;
 pub mod cycle;
 mod dataplane;

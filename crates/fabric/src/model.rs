@@ -3,6 +3,7 @@
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
 pub use crate::agents::kind::AgentKind;
+use crate::cam::Cam;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
@@ -62,6 +63,8 @@ pub struct Fabric {
     pub timers: Timers,
     /// Addresses for hosts.
     pub dhcp: Dhcp,
+    /// The tables of host ports.
+    pub cam: Cam,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
     /// Whether switches tell a host to pause for the bytes that its routes add.

@@ -197,6 +197,7 @@ mod tests {
             frame_bytes_max: 9018,
             route_bytes_max: 128,
             routes_per_port_max: 16,
+            masqueraded_per_port_max: 0,
             port_rate_max: Rate::FASTEST,
             queues_per_port: 8,
             lossless_classes: 8,

@@ -23,6 +23,9 @@ pub struct Capabilities {
     pub route_bytes_max: usize,
     /// Routes that the table of one host port holds.
     pub routes_per_port_max: usize,
+    /// Routes that the route memory of one host port holds beside the table, by index: 0 to 65,536.
+    /// 0 if it cannot rewrite masqueraded addresses.
+    pub masqueraded_per_port_max: usize,
     /// The fastest link that a port can be on, in bits per second. How much of it a machine can
     /// fill is not said here.
     pub port_rate_max: Rate,
@@ -205,6 +208,7 @@ mod tests {
         frame_bytes_max: 1514,
         route_bytes_max: 128,
         routes_per_port_max: 16,
+        masqueraded_per_port_max: 0,
         port_rate_max: Rate::gbps(10),
         queues_per_port: 4,
         lossless_classes: 1,

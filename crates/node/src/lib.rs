@@ -37,5 +37,5 @@ pub use policy::{HostPair, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
 pub use settings::{PortSetting, SettingError, SettingName, Treatment};
-pub use snapshot::{PortSnapshot, Snapshot};
+pub use snapshot::{Masqueraded, PortSnapshot, Snapshot};
 pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};

@@ -22,12 +22,25 @@ pub enum RouteChange {
         /// Hops and layer.
         route: Route,
     },
+    /// Frames from `port` to the masqueraded address `mac` get `destination` in its place and take
+    /// `route`. That replaces what stood at the index of `mac`
+    /// ([`masquerade`](axon_wire::masquerade)).
+    Masquerade {
+        /// The host port.
+        port: PortNo,
+        /// The destination MAC that hosts of the port were given.
+        mac: MacAddr,
+        /// The MAC of the destination itself.
+        destination: MacAddr,
+        /// Hops and layer.
+        route: Route,
+    },
     /// Frames from `port` to `destination` have no route: they are punted. It is no error if they
     /// had none before.
     Remove {
         /// The host port.
         port: PortNo,
-        /// The destination MAC of the frames.
+        /// The destination MAC of the frames, a masqueraded one too.
         destination: MacAddr,
     },
 }

@@ -18,6 +18,17 @@ pub struct Snapshot {
     pub ports: Vec<PortSnapshot>,
 }
 
+/// A route to which a masqueraded MAC leads.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Masqueraded {
+    /// The destination MAC that hosts were given.
+    pub mac: MacAddr,
+    /// The MAC of the destination itself.
+    pub destination: MacAddr,
+    /// The route to it.
+    pub route: Route,
+}
+
 /// The configuration of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSnapshot {
@@ -25,6 +36,8 @@ pub struct PortSnapshot {
     pub kind: PortKind,
     /// Its routes, by destination MAC.
     pub routes: Vec<(MacAddr, Route)>,
+    /// The routes of its route memory.
+    pub masqueraded: Vec<Masqueraded>,
     /// Mapping and scheduling of its traffic classes, where a control plane has set them.
     pub classes: Option<Ets>,
     /// The priorities with flow control, where a control plane has set them.

@@ -32,6 +32,13 @@ pub struct PlaneConfig {
     pub queue_bytes_max: Bytes,
     /// Routes that one port's memory holds.
     pub routes_per_port_max: usize,
+    /// Routes that one port's route memory holds beside them, by the index in a masqueraded MAC:
+    /// 0 to 65,536.
+    pub masqueraded_per_port_max: usize,
+    /// Whether ARP and neighbour discovery of a host go to the control plane even if there is a
+    /// route to their destination. Where both ends may have masqueraded addresses of each other,
+    /// the other end could not answer (thesis 000 §4.1.1).
+    pub punts_resolution: bool,
     /// What one host port may send to the control plane, and any port of link frames and of
     /// packets that could not be forwarded: each by itself.
     pub punt: PuntLimit,
@@ -109,7 +116,8 @@ impl PlaneConfig {
     }
 
     /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
-    /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice),
+    /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice) and
+    /// as many more by masqueraded addresses,
     /// 1000 punted frames a second per port after a burst of 256; of packets for the control plane
     /// 20,000, and for each port as many as its hosts may cause.
     pub fn with_ports(ports: u16, mac: MacAddr) -> PlaneConfig {
@@ -121,6 +129,8 @@ impl PlaneConfig {
             route_bytes_max: FrameBuf::HEADROOM,
             queue_bytes_max: Bytes(128 * 1024),
             routes_per_port_max: 4096,
+            masqueraded_per_port_max: 4096,
+            punts_resolution: false,
             punt: PuntLimit { frames_per_second: 1000, burst: 256 },
             addressed: PuntLimit::for_causes(u32::from(ports)),
             self_congestion_pause: false,

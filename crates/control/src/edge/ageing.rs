@@ -19,8 +19,8 @@ impl Edge {
         !self.flows.live.is_empty()
     }
 
-    /// The routes that no frame has taken since the last call. `used` says that of a route in the
-    /// data plane's table, and is asked for each.
+    /// The routes that no frame has taken since the last call. `used` says that of an
+    /// address in the data plane's table or route memory, and is asked for each.
     ///
     /// None while the controller cannot be reached: it could not set them up again.
     pub fn idle_flows(
@@ -31,7 +31,8 @@ impl Edge {
         let mut idle = Vec::new();
         for (&(port, destination), flow) in &mut self.flows.live {
             let by_software = core::mem::take(&mut flow.used);
-            let by_table = flow.placement == Placement::Installed && used(port, destination);
+            let (_, address) = self.flows.placing.address((port, destination));
+            let by_table = flow.placement == Placement::Installed && used(port, address);
             if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
                 idle.push((port, destination));
             }

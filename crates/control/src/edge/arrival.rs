@@ -47,7 +47,7 @@ impl Edge {
             self.agenda.cancel(Timer::Setup(key.0, key.1));
             self.counters.setups_done += 1;
             for requester in setup.requesters {
-                answer(cx, port, requester, m.target_mac, ip);
+                self.show(cx, port, requester, m.target_mac, ip);
             }
         }
         self.route_ready(cx, port, m.target_mac, &m.to_target);
@@ -67,9 +67,11 @@ impl Edge {
     /// had room for the route.
     pub(super) fn route_ready(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, route: &Route) {
         let key = (port, Target::Mac(mac));
-        if self.setups.remove(key).is_none() {
+        let Some(setup) = self.setups.remove(key) else {
             return;
-        }
+        };
+        // It has used the destination's own MAC.
+        self.correct(cx, setup.source_mac, (port, mac), setup.hint);
         self.agenda.cancel(Timer::Setup(port, Target::Mac(mac)));
         self.unreserve(port, mac);
         self.counters.setups_done += 1;

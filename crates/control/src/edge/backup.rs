@@ -283,6 +283,20 @@ mod tests {
     }
 
     #[test]
+    fn a_masqueraded_flow_takes_its_backup_under_the_same_address() {
+        let mut bench = Bench::masquerading(1, 4);
+        bench.host(0, 1);
+        set(&mut bench, 8, 1, &primary());
+        set(&mut bench, 9, 1, &primary());
+        give(&mut bench, 9, primary(), backup());
+        let given = bench.edge.masquerade_of(PortNo(0), mac(9)).expect("the table is full");
+        assert_eq!(used(&down(&mut bench, [end(2, 1), end(4, 0)]).1), [(9, 1)]);
+        let stands = bench.tables.memory.get(&(PortNo(0), given));
+        assert_eq!(stands, Some(&(mac(9), backup().route)));
+        assert_eq!(bench.tables.memory.len(), 1);
+    }
+
+    #[test]
     fn a_device_that_refuses_a_backup_leaves_the_flow_to_software() {
         let mut bench = bench();
         bench.tables.refuses = 1;

@@ -98,7 +98,7 @@ impl Flows {
         Flows {
             software_per_port_max: placing.per_port_max(),
             // Beside those in the table there are those in software.
-            backups: Backups::new(placing.per_port_max().saturating_mul(2)),
+            backups: Backups::new(placing.placed_max().saturating_add(placing.per_port_max())),
             placing,
             live: BTreeMap::new(),
             unplaced: BTreeSet::new(),
@@ -309,7 +309,7 @@ mod tests {
     const KEY: Key = (PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
 
     fn flows(device: &TestDevice) -> Flows {
-        Flows::new(Placing::new(&device.capabilities()))
+        Flows::new(Placing::new(&device.capabilities(), 1))
     }
 
     /// Does what the flows ask for and gives them the answers, in order.

@@ -96,6 +96,9 @@ impl Edge {
                 self.flows.placing.take_out(cx, key);
                 continue;
             }
+            if self.flows.placing.address(key) != key {
+                self.flows.placing.take_out(cx, key);
+            }
             let placed = self.flows.placing.install(cx, key, route.clone());
             let flow = Flow {
                 stamp: Stamp::default(),

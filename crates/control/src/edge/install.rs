@@ -22,16 +22,23 @@ impl Flows {
         self.live.get(&key).is_some_and(|flow| flow.is_placed())
     }
 
+    /// Whether the data plane has a route at this address of its tables, or may have one.
+    fn is_placed_at(&self, address: Key) -> bool {
+        let destination = self.placing.owner(address).unwrap_or(address.1);
+        let key = (address.0, destination);
+        self.is_placed(key) && self.placing.address(key) == address
+    }
+
     /// Handles an answer of the data plane. Returns when to try the port again, if that is new.
     pub(super) fn answered(&mut self, cx: &mut Cx, answer: RouteAnswer) -> Option<(PortNo, Time)> {
         let key = match (self.placing.requested.remove(&answer.ticket)?.0, answer.result) {
             (Requested::Remove(_), Ok(())) => return None,
-            (Requested::Remove(key), Err(_)) => {
+            (Requested::Remove(address), Err(_)) => {
                 // A later install has replaced the route, or will.
-                if !self.is_placed(key) {
-                    self.placing.keep_stale(key);
+                if !self.is_placed_at(address) {
+                    self.placing.keep_stale(address);
                 }
-                key
+                address
             }
             (Requested::Install(key), result) => {
                 let flow = self.live.get_mut(&key)?;
@@ -45,8 +52,9 @@ impl Flows {
                     return None;
                 }
                 flow.placement = Placement::Software;
+                let address = self.placing.address(key);
                 self.placing.free(key);
-                self.placing.take_out(cx, key);
+                self.placing.take_out(cx, address);
                 match self.software_is_full(key.0) {
                     true => self.let_go(key),
                     false => drop(self.unplaced.insert(key)),
@@ -104,10 +112,11 @@ impl Flows {
         true
     }
 
-    /// All routes that the data plane should have.
-    pub(super) fn wanted(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
+    /// All routes that the data plane should have: the address in its tables, the destination
+    /// itself, and the route.
+    pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
         let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
-        placed.map(|(&(port, mac), flow)| (port, mac, &flow.route))
+        placed.map(|(&key, flow)| (self.placing.address(key), key.1, &flow.route))
     }
 
     /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
@@ -117,17 +126,13 @@ impl Flows {
         let was_lost = self.placing.is_lost();
         self.placing.settle();
         let mut again = Vec::new();
-        let there: BTreeMap<Key, &Route> = (0..)
-            .zip(&has.ports)
-            .flat_map(|(number, port)| {
-                port.routes.iter().map(move |(mac, route)| ((PortNo(number), *mac), route))
-            })
-            .collect();
+        let there = by_address(has);
         let too_much: Vec<Key> =
-            there.keys().copied().filter(|&key| !self.is_placed(key)).collect();
-        too_much.into_iter().for_each(|key| self.placing.take_out(cx, key));
+            there.keys().copied().filter(|&address| !self.is_placed_at(address)).collect();
+        too_much.into_iter().for_each(|address| self.placing.take_out(cx, address));
         for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
-            if there.get(&key).is_some_and(|had| **had == flow.route) {
+            let stands = there.get(&self.placing.address(key));
+            if stands.is_some_and(|(to, route)| *to == key.1 && **route == flow.route) {
                 flow.placement = Placement::Installed;
                 continue;
             }
@@ -146,6 +151,18 @@ impl Flows {
         }
         again
     }
+}
+
+/// The routes that a data plane has: by the address in its tables, the destination itself and the
+/// route.
+fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
+    let mut all = BTreeMap::new();
+    for (port, is) in (0..).map(PortNo).zip(&has.ports) {
+        all.extend(is.routes.iter().map(|(mac, route)| ((port, *mac), (*mac, route))));
+        let masqueraded = is.masqueraded.iter();
+        all.extend(masqueraded.map(|one| ((port, one.mac), (one.destination, &one.route))));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -346,7 +363,7 @@ mod tests {
         fn new(room: usize) -> Late {
             let device = TestDevice::new(room);
             Late {
-                flows: Flows::new(Placing::new(&device.capabilities())),
+                flows: Flows::new(Placing::new(&device.capabilities(), 1)),
                 device,
                 asked: VecDeque::new(),
                 routes: BTreeMap::new(),
@@ -394,6 +411,7 @@ mod tests {
                                 false => Err(RouteError::Full),
                             }
                         }
+                        RouteChange::Masquerade { .. } => unreachable!("it has no route memory"),
                         RouteChange::Remove { port, destination } => {
                             self.routes.remove(&(port, destination));
                             Ok(())
@@ -405,7 +423,7 @@ mod tests {
                 Event::Lose(left_out) => {
                     self.asked.clear();
                     let wanted = self.flows.wanted().filter(|(_, to, _)| *to != mac(left_out));
-                    self.routes = wanted.map(|(on, to, route)| ((on, to), route.clone())).collect();
+                    self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
                     let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
                     for ((port, to), route) in &self.routes {
                         has.ports[port.index()].routes.push((*to, route.clone()));

@@ -11,6 +11,7 @@ use axon_node::Drop;
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
+use axon_wire::nd::Nd;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
@@ -35,8 +36,16 @@ impl Edge {
         }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
         match host_frame::classify(frame) {
-            Kind::Arp(arp) => self.arp(cx, port, source, arp).map(|()| Fate::Served),
-            Kind::Nd(nd) => self.neighbour_message(cx, port, source, nd).map(|()| Fate::Served),
+            Kind::Arp(arp) => {
+                self.arp(cx, port, source, arp)?;
+                let is_reply = arp.operation == ArpOperation::Reply;
+                Ok(self.answer_to_owner(port, destination, is_reply))
+            }
+            Kind::Nd(nd) => {
+                let is_reply = matches!(nd, Nd::Advertisement { .. });
+                self.neighbour_message(cx, port, source, nd)?;
+                Ok(self.answer_to_owner(port, destination, is_reply))
+            }
             Kind::BadArp | Kind::BadNd => Err(Drop::Malformed),
             Kind::DhcpClient if to_us => {
                 let frame = frame.to_vec();
@@ -79,6 +88,17 @@ impl Edge {
         Ok(())
     }
 
+    /// A reply to a remote host, whose own MAC was in the question. It would take the route to that
+    /// host if hosts of this port were not given another MAC for it, so it goes the slow way
+    /// (thesis 000 §4.1.1).
+    fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
+        let key = (port, destination);
+        let flow = self.flows.live.get(&key).filter(|_| is_reply);
+        let given_another = self.flows.placing.address(key) != key;
+        flow.filter(|_| given_another)
+            .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
+    }
+
     /// Handles a unicast frame that missed: it takes a software route if there is one, or is
     /// queued while its route is looked up.
     fn unicast(
@@ -88,17 +108,16 @@ impl Edge {
         (source, destination): (MacAddr, MacAddr),
         frame: &[u8],
     ) -> Result<Fate, Drop> {
-        if let Some(flow) = self.flows.live.get_mut(&(port, destination)) {
-            flow.used = true;
-            self.counters.slow_path += 1;
-            return Ok(Fate::Forward(flow.route.clone()));
+        let hint = host_frame::destination_ip(frame);
+        if let Some(fate) = self.by_software(cx, port, (source, destination), hint) {
+            return Ok(fate);
         }
+        self.over(cx, port, (source, destination), hint)?;
         if self.hosts.is_on(destination, port) && !self.seems_moved(port, destination) {
             return Err(Drop::Refused);
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
         let source_ip = self.hosts.get(source).and_then(own);
-        let hint = host_frame::destination_ip(frame);
         match self.begin(cx, (port, Target::Mac(destination)), (source, source_ip), hint) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),

@@ -54,6 +54,7 @@ impl Edge {
         let ips = Addresses::default();
         let host = Host { port, ips, heard: cx.now, unanswered: 0, changed: cx.now };
         self.hosts.insert(mac, host);
+        self.keep_own(cx, port, mac);
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.report(cx.out, mac);
@@ -123,6 +124,7 @@ impl Edge {
         if let Some(ip) = ips.newest() {
             self.recall_later(cx, port, mac, ip);
         }
+        self.flows.placing.vacate(port, mac);
         self.agenda.cancel(Timer::Host(mac));
         self.end_queries_to(cx, port, mac);
         self.end_setups_of(cx, port, mac);

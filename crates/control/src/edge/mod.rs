@@ -10,6 +10,7 @@
 //! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
 //! - DHCP goes to the controller.
 //! - The fabric's own address answers ping (`ping`).
+//! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
 //! - Other broadcast and multicast is dropped.
@@ -27,11 +28,13 @@ mod backup;
 mod backups;
 mod context;
 mod flows;
+mod given;
 mod hosts;
 mod inherited;
 mod install;
 mod intercept;
 mod learning;
+mod masquerade;
 mod nd;
 mod ping;
 mod places;

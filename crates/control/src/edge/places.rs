@@ -1,8 +1,10 @@
 //! The free entries of each host port's route table.
 
+use super::given::{Given, Place};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo};
+use core::net::IpAddr;
 
 /// The port where frames come in, and the MAC that their route leads to.
 pub(super) type Key = (PortNo, MacAddr);
@@ -23,28 +25,44 @@ pub(super) struct Places {
     ports: Vec<PortPlaces>,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct PortPlaces {
     named: BTreeSet<MacAddr>,
     unnamed: usize,
+    /// Of those that have no place in the table.
+    given: Given,
+    /// The MACs of hosts at this port that have the form of masqueraded ones.
+    own: BTreeSet<MacAddr>,
 }
 
 impl Places {
-    /// `per_port_max` free places at each of `ports` ports.
-    pub(super) fn new(ports: u16, per_port_max: usize) -> Places {
-        Places { per_port_max, ports: alloc::vec![PortPlaces::default(); usize::from(ports)] }
+    /// `per_port_max` free places at each of `ports` ports, and so many indexes of route memory
+    /// besides, whose generations follow from this seed.
+    pub(super) fn new(ports: u16, per_port_max: usize, (indexes, seed): (usize, u64)) -> Places {
+        let port = |port| PortPlaces {
+            named: BTreeSet::new(),
+            unnamed: 0,
+            given: Given::new(indexes, seed, port),
+            own: BTreeSet::new(),
+        };
+        Places { per_port_max, ports: (0..ports).map(PortNo).map(port).collect() }
     }
 
-    /// Takes a place for `destination`, if it has none yet; `false` if there is none left.
+    /// Takes a place for `destination`, if it has none yet; `false` if there is none left. If the
+    /// table is full it is an index of route memory.
     pub(super) fn reserve(&mut self, port: PortNo, destination: MacAddr) -> bool {
         let most = self.per_port_max;
         let Some(places) = self.ports.get_mut(port.index()) else {
             return false;
         };
-        if places.named.contains(&destination) {
+        if places.named.contains(&destination) || places.given.of(destination).is_some() {
             return true;
         }
-        places.taken() < most && places.named.insert(destination)
+        if places.taken() < most {
+            return places.named.insert(destination);
+        }
+        let PortPlaces { named, given, own, .. } = places;
+        given.take(destination, |mac| own.contains(&mac) || named.contains(&mac))
     }
 
     /// Takes a place for a destination whose MAC is still to be learned; `false` if there is none
@@ -69,14 +87,62 @@ impl Places {
     pub(super) fn free(&mut self, port: PortNo, destination: MacAddr) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.named.remove(&destination);
+            places.given.release(destination);
         }
     }
 
     /// Gives back all places of one port.
     pub(super) fn clear(&mut self, port: PortNo) {
         if let Some(places) = self.ports.get_mut(port.index()) {
-            *places = PortPlaces::default();
+            (places.named, places.unnamed) = (BTreeSet::new(), 0);
+            places.given.release_all();
         }
+    }
+
+    /// The masqueraded address that stands for `destination` at a port, if it has one.
+    pub(super) fn given(&self, (port, destination): Key) -> Option<MacAddr> {
+        self.ports.get(port.index())?.given.of(destination)
+    }
+
+    /// The place of an address that a port was given last, in use or not.
+    pub(super) fn given_at(&self, (port, mac): Key) -> Option<&Place> {
+        self.ports.get(port.index())?.given.at(mac)
+    }
+
+    /// The place of a destination that has a masqueraded address, or had one.
+    pub(super) fn given_to(&mut self, (port, destination): Key) -> Option<&mut Place> {
+        self.ports.get_mut(port.index())?.given.place_of(destination)
+    }
+
+    /// As [`Places::given`], for a host that is given it for `ip`.
+    pub(super) fn show(&mut self, (port, destination): Key, ip: IpAddr) -> Option<MacAddr> {
+        self.ports.get_mut(port.index())?.given.show(destination, ip)
+    }
+
+    /// A host of `port` has this MAC, which is therefore not given.
+    pub(super) fn occupy(&mut self, port: PortNo, mac: MacAddr) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            places.own.insert(mac);
+        }
+    }
+
+    /// Nobody is given this MAC any more: whoever had it stand for its own has none.
+    pub(super) fn give_up(&mut self, port: PortNo, mac: MacAddr) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            places.given.give_up(mac);
+        }
+    }
+
+    /// No host of `port` has this MAC any more.
+    pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
+        if let Some(places) = self.ports.get_mut(port.index()) {
+            places.own.remove(&mac);
+        }
+    }
+
+    /// Masqueraded addresses in use at all ports.
+    pub(super) fn given_count(&self) -> usize {
+        self.ports.iter().map(|places| places.given.count()).sum()
     }
 
     /// Places taken on one port.
@@ -104,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_place_is_taken_once_for_a_destination_and_counts_until_it_is_given_back() {
-        let mut places = Places::new(2, 2);
+        let mut places = Places::new(2, 2, (0, 1));
         assert!(places.reserve(PORT, mac(1)) && places.reserve(PORT, mac(1)));
         assert!(places.hold(PORT));
         assert!(!places.reserve(PORT, mac(2)) && !places.hold(PORT));
@@ -121,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_port_that_is_not_there_has_no_places() {
-        let mut places = Places::new(1, 4);
+        let mut places = Places::new(1, 4, (0, 1));
         assert!(!places.reserve(PORT, mac(1)) && !places.hold(PORT));
     }
 }

@@ -7,12 +7,15 @@
 //! removes whatever is too much in it. Meanwhile software forwards the frames of new flows.
 
 use super::context::Cx;
+use super::given::{Place, mixed};
 use super::places::{Key, Places};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Capabilities, Note, PortView, RouteChange, RouteTicket};
-use axon_wire::{HopWidth, PortNo, Route, Span, Time};
+use axon_wire::masquerade::INDEXES;
+use axon_wire::{HopWidth, MacAddr, PortNo, Route, Span, Time};
+use core::net::IpAddr;
 
 /// How long an answer of the data plane is waited for.
 const ANSWER_WAIT: Span = Span::from_secs(5);
@@ -30,10 +33,12 @@ pub(super) struct Placing {
     width: HopWidth,
     hops_max: usize,
     places: Places,
+    masqueraded_max: usize,
     tickets: u64,
     /// Changes without an answer, and until when it is waited for; later tickets wait longer.
     pub(super) requested: BTreeMap<RouteTicket, (Requested, Time)>,
-    /// Removals that the data plane has refused: it may still have these routes.
+    /// Removals that the data plane has refused, by port and address in its tables: it may still
+    /// have these routes.
     pub(super) stale: BTreeSet<Key>,
     /// Ports to be tried again.
     pub(super) refused: BTreeSet<PortNo>,
@@ -49,22 +54,28 @@ pub(super) struct Placing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requested {
     Install(Key),
+    /// By the address in the tables.
     Remove(Key),
 }
 
 impl Placing {
-    /// An empty table at each port of a data plane that can do this.
-    pub(super) fn new(has: &Capabilities) -> Placing {
+    /// An empty table at each port of a data plane that can do this. Masqueraded addresses follow
+    /// from a seed that no other incarnation has.
+    pub(super) fn new(has: &Capabilities, seed: u64) -> Placing {
+        let masqueraded_max = has.masqueraded_per_port_max.min(INDEXES);
+        let seed = mixed(seed);
         Placing {
             per_port_max: has.routes_per_port_max,
             width: has.hop_width,
             hops_max: has.hops_max(),
-            places: Places::new(has.ports, has.routes_per_port_max),
+            places: Places::new(has.ports, has.routes_per_port_max, (masqueraded_max, seed)),
+            masqueraded_max,
             tickets: 0,
             requested: BTreeMap::new(),
             stale: BTreeSet::new(),
             refused: BTreeSet::new(),
-            owed_max: (has.routes_per_port_max.saturating_mul(usize::from(has.ports)))
+            owed_max: (has.routes_per_port_max.saturating_add(masqueraded_max))
+                .saturating_mul(usize::from(has.ports))
                 .clamp(OWED_MIN, OWED_MAX),
             lost: None,
             losses: 0,
@@ -122,6 +133,63 @@ impl Placing {
         }
     }
 
+    /// Routes that table and route memory of one port hold together.
+    pub(super) fn placed_max(&self) -> usize {
+        self.per_port_max.saturating_add(self.masqueraded_max)
+    }
+
+    /// Whether destinations without a place in the table may get masqueraded addresses.
+    pub(super) fn can_masquerade(&self) -> bool {
+        self.masqueraded_max > 0
+    }
+
+    /// Under which address a destination is in the data plane's tables: its own, or the one that is
+    /// given to hosts in its place.
+    pub(super) fn address(&self, key: Key) -> Key {
+        (key.0, self.places.given(key).unwrap_or(key.1))
+    }
+
+    /// The destination for which the hosts of a port are given this address now.
+    pub(super) fn owner(&self, address: Key) -> Option<MacAddr> {
+        let place = self.places.given_at(address).filter(|place| place.is_taken());
+        place.map(|place| place.destination)
+    }
+
+    /// What an address was given for that leads nowhere any more.
+    pub(super) fn former(&self, address: Key) -> Option<&Place> {
+        self.places.given_at(address).filter(|place| !place.is_taken())
+    }
+
+    /// The place of a destination that has a masqueraded address now.
+    pub(super) fn given_place(&mut self, key: Key) -> Option<&mut Place> {
+        self.places.given_to(key).filter(|place| place.is_taken())
+    }
+
+    /// The address of a destination that a host is given for `ip`.
+    pub(super) fn show(&mut self, key: Key, ip: IpAddr) -> MacAddr {
+        self.places.show(key, ip).unwrap_or(key.1)
+    }
+
+    /// A host of `port` has this MAC, which is never given there while it has.
+    pub(super) fn occupy(&mut self, port: PortNo, mac: MacAddr) {
+        self.places.occupy(port, mac);
+    }
+
+    /// Nobody is given this MAC any more.
+    pub(super) fn give_up(&mut self, port: PortNo, mac: MacAddr) {
+        self.places.give_up(port, mac);
+    }
+
+    /// No host of `port` has this MAC any more.
+    pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
+        self.places.vacate(port, mac);
+    }
+
+    /// Masqueraded addresses that are in use.
+    pub(super) fn given_count(&self) -> usize {
+        self.places.given_count()
+    }
+
     /// Routes that the table of one port holds.
     pub(super) fn per_port_max(&self) -> usize {
         self.per_port_max
@@ -163,22 +231,29 @@ impl Placing {
     /// Requests a route that has an entry.
     pub(super) fn install(&mut self, cx: &mut Cx, key: Key, route: Route) -> RouteTicket {
         let (port, destination) = key;
-        self.stale.remove(&key);
-        self.ask(cx, Requested::Install(key), RouteChange::Install { port, destination, route })
+        let (_, mac) = self.address(key);
+        self.stale.remove(&(port, mac));
+        let change = match mac == destination {
+            true => RouteChange::Install { port, destination, route },
+            false => RouteChange::Masquerade { port, mac, destination, route },
+        };
+        self.ask(cx, Requested::Install(key), change)
     }
 
     /// Requests the removal of a route, and frees its entry.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
         let (port, destination) = key;
+        let address = self.address(key);
         self.places.free(port, destination);
         cx.out.push(Effect::Note(Note::RouteRemoved { port, destination }));
-        self.take_out(cx, key);
+        self.take_out(cx, address);
     }
 
-    pub(super) fn take_out(&mut self, cx: &mut Cx, key: Key) {
-        let (port, destination) = key;
-        self.stale.remove(&key);
-        self.ask(cx, Requested::Remove(key), RouteChange::Remove { port, destination });
+    /// Requests the removal of what stands at an address in the tables.
+    pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
+        let (port, destination) = address;
+        self.stale.remove(&address);
+        self.ask(cx, Requested::Remove(address), RouteChange::Remove { port, destination });
     }
 
     fn ask(&mut self, cx: &mut Cx, request: Requested, change: RouteChange) -> RouteTicket {

@@ -1,7 +1,6 @@
 //! Requests to the controller for a route: phase I of Axon-ARP at the source switch (paper 001
 //! §4.2.2).
 
-use super::arrival::answer;
 use super::context::{Cx, Timer};
 use super::flows::Flows;
 use super::setups::{Failure, Key, Requester, Setup, of_port};
@@ -48,7 +47,7 @@ impl Edge {
         }
         if let Some(mac) = self.flows.mac_of(port, wanted) {
             self.counters.arp_cached += 1;
-            answer(cx, port, requester, mac, wanted);
+            self.show(cx, port, requester, mac, wanted);
             return;
         }
         let key = (port, Target::Ip(wanted));

@@ -2,6 +2,7 @@
 
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
+use super::given::mixed;
 use super::hosts::{Host, Hosts};
 use super::places::Key;
 use super::placing::Placing;
@@ -72,8 +73,17 @@ pub enum Fate {
     Served,
     /// Forward the frame by this route, which is kept in software.
     Forward(Route),
+    /// Forward the frame by this route, which is kept in software, with this destination in the
+    /// place of the masqueraded one.
+    Readdress(Route, MacAddr),
     /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
+}
+
+/// A seed that no other incarnation of this switch, nor another switch, has.
+fn incarnation_seed(config: &SwitchConfig) -> u64 {
+    let Incarnation { node, number } = config.node.incarnation;
+    config.node.seed ^ mixed(node.0 ^ mixed(number))
 }
 
 impl Edge {
@@ -99,7 +109,7 @@ impl Edge {
             inherited_max: node.timers.inherited_max(),
             inherited_until: None,
             hosts: Hosts::new(config.hosts_per_port_max),
-            flows: Flows::new(Placing::new(has)),
+            flows: Flows::new(Placing::new(has, incarnation_seed(config))),
             setups: Setups::new(),
             queries: BTreeMap::new(),
             found: BTreeMap::new(),
@@ -213,9 +223,16 @@ impl Edge {
         }
     }
 
-    /// All routes that the data plane should have: ingress port, destination, route.
-    pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Route)> {
+    /// All routes that the data plane should have: the ingress port and the address in its table or
+    /// route memory, the destination, the route.
+    pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, MacAddr), MacAddr, &Route)> {
         self.flows.wanted()
+    }
+
+    /// The address that hosts of `port` are given in the place of a destination's own, if they are.
+    pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
+        let (_, mac) = self.flows.placing.address((port, destination));
+        (mac != destination).then_some(mac)
     }
 
     /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
@@ -352,7 +369,11 @@ impl Edge {
 
     /// The counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
-        EdgeCounters { answers_lost: self.flows.placing.losses, ..self.counters }
+        EdgeCounters {
+            answers_lost: self.flows.placing.losses,
+            macs_masqueraded: self.flows.placing.given_count() as u64,
+            ..self.counters
+        }
     }
 
     /// What the data plane owes.
@@ -385,6 +406,7 @@ impl Edge {
             }
             return Verdict::Unusable;
         }
+        self.evade(cx, key.0, key.1);
         let verdict = self.flows.set(cx, key, stamp, route, ip);
         // The controller may not have known yet that a link of it is down.
         self.use_backup(cx, key);

@@ -40,6 +40,7 @@ impl Edge {
             self.counters.messages_ignored += 1;
             return;
         }
+        self.evade(cx, m.target_port, m.source_mac);
         // Full: the route back will be kept in software.
         self.flows.placing.reserve((m.target_port, m.source_mac));
         let Some(target_ip) = m.target_ip else {
@@ -63,12 +64,17 @@ impl Edge {
         let due = query.until.min(cx.now + pause);
         self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
         let is_placed = self.flows.is_placed((port, source_mac));
-        let frame = match (query.m.source_ip.filter(|_| !is_placed), query.target_ip) {
+        let source_ip = query.m.source_ip.filter(|_| !is_placed);
+        let shown = match source_ip {
+            Some(ip) => self.flows.placing.show((port, source_mac), ip),
+            None => source_mac,
+        };
+        let frame = match (source_ip, query.target_ip) {
             (Some(IpAddr::V4(ip)), IpAddr::V4(target)) => {
-                Some(host_frame::request(source_mac, ip, target_mac, target))
+                Some(host_frame::request(shown, ip, target_mac, target))
             }
             (Some(IpAddr::V6(ip)), IpAddr::V6(target)) => {
-                Some(nd::solicitation((source_mac, ip), Some(target_mac), target))
+                Some(nd::solicitation((shown, ip), Some(target_mac), target))
             }
             (_, target) => self.question(target_mac, target),
         };

@@ -16,6 +16,10 @@ pub(super) struct TestDevice {
     pub(super) kinds: [PortKind; PORTS as usize],
     pub(super) routes: BTreeMap<(PortNo, MacAddr), Route>,
     routes_per_port_max: usize,
+    /// Indexes of route memory.
+    pub(super) masqueraded_per_port_max: usize,
+    /// By port and masqueraded address: destination and route.
+    pub(super) memory: BTreeMap<(PortNo, MacAddr), (MacAddr, Route)>,
     /// Installs to be refused, whatever room there is.
     pub(super) refuses: usize,
     /// Removals to be refused.
@@ -31,6 +35,8 @@ impl TestDevice {
             kinds,
             routes: BTreeMap::new(),
             routes_per_port_max,
+            masqueraded_per_port_max: 0,
+            memory: BTreeMap::new(),
             refuses: 0,
             keeps: 0,
             late: None,
@@ -53,12 +59,21 @@ impl TestDevice {
                     Err(RouteError::Full)
                 }
             }
+            RouteChange::Masquerade { .. } if self.refuses > 0 => {
+                self.refuses -= 1;
+                Err(RouteError::Unavailable)
+            }
+            RouteChange::Masquerade { port, mac, destination, route } => {
+                self.memory.insert((*port, *mac), (*destination, route.clone()));
+                Ok(())
+            }
             RouteChange::Remove { .. } if self.keeps > 0 => {
                 self.keeps -= 1;
                 Err(RouteError::Unavailable)
             }
             RouteChange::Remove { port, destination } => {
                 self.routes.remove(&(*port, *destination));
+                self.memory.remove(&(*port, *destination));
                 Ok(())
             }
         };
@@ -85,6 +100,7 @@ impl TestDevice {
             frame_bytes_max: 1514,
             route_bytes_max: 128,
             routes_per_port_max: self.routes_per_port_max,
+            masqueraded_per_port_max: self.masqueraded_per_port_max,
             port_rate_max: Rate::FASTEST,
             queues_per_port: 1,
             lossless_classes: 0,

@@ -103,7 +103,11 @@ impl Bench {
 
     /// The same with these limits: routes per port, waiting bytes, hosts per port.
     pub(super) fn with(routes: usize, waiting: usize, hosts: usize) -> Bench {
-        let config = SwitchConfig {
+        Bench::on(TestDevice::new(routes), Bench::config(waiting, hosts))
+    }
+
+    fn config(waiting: usize, hosts: usize) -> SwitchConfig {
+        SwitchConfig {
             node: NodeConfig {
                 incarnation: INCARNATION,
                 mac: MacAddr([2, 0xee, 0, 0, 0, 1]),
@@ -117,8 +121,19 @@ impl Bench {
             hosts_per_port_max: hosts,
             host_control: ByteLimit::default(),
             ports: Vec::new(),
-        };
-        let tables = TestDevice::new(routes);
+        }
+    }
+
+    /// A switch whose ports have so many places in their tables, and indexes besides.
+    pub(super) fn masquerading(routes: usize, indexes: usize) -> Bench {
+        let mut tables = TestDevice::new(routes);
+        tables.masqueraded_per_port_max = indexes;
+        Bench::on(tables, Bench::config(1000, 4))
+    }
+
+    fn on(tables: TestDevice, config: SwitchConfig) -> Bench {
+        let (waiting, hosts) = (config.waiting_bytes_max, config.hosts_per_port_max);
+        let routes = tables.capabilities().routes_per_port_max;
         let mut bench = Bench {
             edge: Edge::new(&config, &tables.capabilities()),
             tables,
@@ -211,6 +226,11 @@ impl Bench {
                 self.sent.push((ingress, route, frame.to_vec()));
                 return effects;
             }
+            Ok(Fate::Readdress(route, to)) => {
+                let frame = [&to.0, &frame[6..]].concat();
+                self.sent.push((ingress, route, frame));
+                return effects;
+            }
             Ok(Fate::Wait(to)) => {
                 let kept = self.waiting.push(ingress, to, FrameBuf::new(frame), host_ports.into());
                 match kept {
@@ -242,7 +262,7 @@ impl Bench {
     /// The device restarts, and is re-synchronised; it does not take the routes to these.
     pub(super) fn lose_routes(&mut self, refused: &[MacAddr]) {
         self.tables.routes.clear();
-        for (port, destination, route) in self.edge.wanted_routes() {
+        for ((port, destination), _, route) in self.edge.wanted_routes() {
             if !refused.contains(&destination) {
                 self.tables.routes.insert((port, destination), route.clone());
             }
@@ -350,8 +370,9 @@ impl Bench {
         let placed = of_port().filter(|(.., flow)| flow.placement == Placement::Installed).count();
         assert_eq!(of_port().filter(|(.., flow)| flow.is_placed()).count(), placed, "all answered");
         let found = edge.found.keys().filter(|key| key.0 == port).count();
-        assert_eq!(self.tables.count(port), placed + found);
-        let reserved = edge.flows.placing.taken(port) - placed;
+        let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
+        assert_eq!(self.tables.count(port) + by_index, placed + found);
+        let reserved = edge.flows.placing.taken(port) + by_index - placed;
         let macs = edge.setups.macs_on(port).count();
         let asked = edge.queries.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
@@ -359,7 +380,14 @@ impl Bench {
         for (on, destination, flow) in of_port() {
             let for_hosts = edge.hosts.count_on(on) > 0 || flow.inherited;
             assert!(for_hosts, "a port without hosts has a flow");
-            let has = self.tables.route(on, destination);
+            let has = match edge.masquerade_of(on, destination) {
+                None => self.tables.route(on, destination),
+                Some(mac) => {
+                    let (to, route) = self.tables.memory.get(&(on, mac)).expect("its route");
+                    assert_eq!(*to, destination);
+                    Some(route)
+                }
+            };
             assert_eq!(has, flow.is_placed().then_some(&flow.route));
         }
     }

@@ -16,8 +16,8 @@ use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Node, PortKind, PortSnapshot, Refusal, RouteAnswer,
-    Snapshot,
+    Action, Awaited, Dataplane, Drop, Input, Masqueraded, Node, PortKind, PortSnapshot, Refusal,
+    RouteAnswer, Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Incarnation, PortNo, Time};
@@ -288,7 +288,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         out: &mut Vec<Action<B>>,
     ) {
         let Chassis { plane, actions, .. } = &mut self.chassis;
+        let mut frame = frame;
         let (reason, frame) = match fate {
+            Ok(Fate::Readdress(route, destination)) => {
+                if let Some(place) = frame.bytes_mut().first_chunk_mut() {
+                    *place = destination.0;
+                }
+                return plane.forward(now, port, &route, frame, actions);
+            }
             Ok(Fate::Served) => (Drop::Consumed, frame),
             Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
             Ok(Fate::Wait(destination)) => {
@@ -328,9 +335,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
-        for (port, destination, route) in self.edge.wanted_routes() {
-            if let Some(port) = wanted.ports.get_mut(port.index()) {
-                port.routes.push((destination, route.clone()));
+        for ((port, mac), destination, route) in self.edge.wanted_routes() {
+            let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
+            let route = route.clone();
+            match mac == destination {
+                true => port.routes.push((destination, route)),
+                false => port.masqueraded.push(Masqueraded { mac, destination, route }),
             }
         }
         // What was asked for and not passed on yet is part of what is wanted, and its answer would

@@ -95,6 +95,7 @@ impl Net {
             frame_bytes_max: 1514,
             route_bytes_max: 128,
             routes_per_port_max: 64,
+            masqueraded_per_port_max: 0,
             port_rate_max: Rate::FASTEST,
             queues_per_port: 1,
             lossless_classes: 0,

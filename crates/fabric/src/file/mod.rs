@@ -1,6 +1,7 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
 mod agents;
+mod cam;
 mod congestion;
 mod dataplane;
 mod dcb;
@@ -19,6 +20,7 @@ pub use agents::{
     Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
     Route, Select, Transport, WhenAgentFull,
 };
+pub use cam::Cam;
 pub use congestion::{
     Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
     Rounding, TargetPart,
@@ -100,6 +102,9 @@ pub struct File {
     /// What edges do by themselves when a link of a route is down.
     #[serde(default)]
     pub failover: Failover,
+    /// The tables of host ports, and masquerading; Axon only.
+    #[serde(default)]
+    pub cam: Cam,
     /// MTU of the hosts, 576 to 9000 bytes of IP packet.
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
@@ -167,6 +172,7 @@ impl File {
             dhcp: Dhcp::default(),
             timers: Timers::default(),
             failover: Failover::default(),
+            cam: Cam::default(),
             mtu: ethernet_mtu(),
             self_congestion_pause: false,
             key: None,

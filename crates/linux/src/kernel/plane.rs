@@ -83,6 +83,8 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
             RouteChange::Install { port, destination, route } => {
                 self.offload_route(now, (port, destination), route)
             }
+            // Route memory is the software plane's: such a frame has no route in the kernel.
+            RouteChange::Masquerade { .. } => Ok(()),
             RouteChange::Remove { port, destination } => self.take_out((port, destination)),
         }
     }

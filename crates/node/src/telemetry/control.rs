@@ -126,6 +126,12 @@ pub struct EdgeCounters {
     pub changes_unanswered: u64,
     /// Flows that took their backup route because a link of their route was down.
     pub backups_used: u64,
+    /// Destinations for which hosts are given masqueraded MACs now, at all ports.
+    pub macs_masqueraded: u64,
+    /// Hosts that sent a frame to an address by which it could not go the fast way, or not go at
+    /// all, and were sent the present one: a masqueraded MAC that is over, or the destination's own
+    /// in the place of one.
+    pub macs_corrected: u64,
     /// How often the data plane owed more answers than are remembered.
     pub answers_lost: u64,
     /// Frames that the control plane forwarded by a route of its own.

@@ -10,9 +10,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
-    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket, SettingError,
-    Snapshot, Treatment,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortKind,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket,
+    SettingError, Snapshot, Treatment,
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
@@ -44,6 +44,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
         frame_bytes_max: config.frame_bytes_max,
         route_bytes_max: config.route_bytes_max,
         routes_per_port_max: config.routes_per_port_max,
+        masqueraded_per_port_max: config.masqueraded_per_port_max,
         port_rate_max: Rate::FASTEST,
         queues_per_port: PRIORITIES as u8,
         lossless_classes: PRIORITIES as u8,
@@ -68,8 +69,12 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
             RouteChange::Install { port, destination, route } => {
                 self.tables.install(port, destination, &route)
             }
+            RouteChange::Masquerade { port, mac, destination, route } => {
+                self.memory.install(port, mac, destination, &route)
+            }
             RouteChange::Remove { port, destination } => {
                 self.tables.remove(port, destination);
+                self.memory.remove(port, destination);
                 Ok(())
             }
         };
@@ -168,13 +173,15 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
     }
 
     fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        self.tables.take_used(port, destination)
+        let by_index = self.memory.take_used(port, destination);
+        self.tables.take_used(port, destination) || by_index
     }
 
     fn snapshot(&self) -> Snapshot {
         let port = |(number, settings): (u16, &Settings)| PortSnapshot {
             kind: self.ports.kind(PortNo(number)).unwrap_or_default(),
             routes: self.tables.routes(PortNo(number)),
+            masqueraded: self.memory.routes(PortNo(number)),
             classes: settings.classes.as_deref().cloned(),
             pfc: settings.pfc,
             defence: settings.defence.as_deref().copied(),
@@ -282,6 +289,10 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     ) -> Result<(), SettingError> {
         self.set_kind(port, wanted.kind);
         self.tables.clear(port);
+        self.memory.clear(port);
+        for Masqueraded { mac, destination, route } in &wanted.masqueraded {
+            let _ = self.memory.install(port, *mac, *destination, route);
+        }
         for (destination, route) in &wanted.routes {
             let (destination, route): (MacAddr, &Route) = (*destination, route);
             // What finds no room is punted, as if its install had been refused.

@@ -8,7 +8,9 @@ use alloc::vec::Vec;
 use axon_node::{Action, Drop, Punt};
 use axon_wire::cn;
 use axon_wire::header::{self, HeaderFields, PacketType};
+use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
+use axon_wire::masquerade;
 use axon_wire::{Frame, MacAddr, PortNo, Route, Time};
 
 impl<B: Frame, T: Lookups> Plane<B, T> {
@@ -97,11 +99,11 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
         }
         let destination = MacAddr::destination_of(bytes).unwrap_or_default();
-        if destination.is_multicast() {
+        if destination.is_multicast() || self.config.punts_resolution && is_resolution(bytes) {
             return self.miss(now, meta.elsewhere(), out);
         }
         let Some(route) = self.tables.lookup(ingress, destination, bytes) else {
-            return self.miss(now, meta.elsewhere(), out);
+            return self.masquerade_ingress(now, meta.elsewhere(), destination, out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
@@ -186,6 +188,49 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         self.ports.punt(now, meta, Punt::LinkLocal, out);
     }
 
+    /// A frame whose destination is not in the table: it may be a masqueraded address, which is an
+    /// index into route memory. The frame gets the true address before it takes the route. ARP and
+    /// neighbour discovery are the control plane's: what they say of addresses would be wrong at
+    /// the other end.
+    fn masquerade_ingress(
+        &mut self,
+        now: Time,
+        meta: FrameMeta<B>,
+        mac: MacAddr,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let ingress = meta.ingress;
+        if masquerade::index_of(mac).is_none() || is_resolution(meta.frame.bytes()) {
+            return self.miss(now, meta, out);
+        }
+        let Some((destination, route)) = self.memory.lookup(ingress, mac) else {
+            return self.miss(now, meta, out);
+        };
+        let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
+            return self.ports.discard(meta, Drop::Malformed, out);
+        };
+        let FrameMeta { mut frame, complete_at, came_bytes, intact, .. } = meta;
+        frame.bytes_mut()[..destination.0.len()].copy_from_slice(&destination.0);
+        let pushed = frame.push_front(route.len());
+        if pushed.is_ok() {
+            frame.bytes_mut()[..route.len()].copy_from_slice(route);
+        }
+        let header = match pushed {
+            Ok(()) => self.set_host_priority(ingress, &mut frame, header),
+            Err(_) => header,
+        };
+        let mut meta = FrameMeta::new(frame, ingress, complete_at, intact);
+        meta.came_bytes = came_bytes;
+        if pushed.is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
+        meta.set_header(&header);
+        let left_for_axon = self.step(now, meta, &header, out);
+        if left_for_axon && self.config.self_congestion_pause {
+            self.burden(now, ingress, header.header_bytes, out);
+        }
+    }
+
     /// The default header: no forward hops, and the ingress port as the way back. An ether
     /// probe, which has no route, is stamped and goes to the control plane as it is.
     fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
@@ -211,4 +256,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             Err(_) => self.ports.discard(meta, Drop::Malformed, out),
         }
     }
+}
+
+/// Whether a frame is ARP, or a message of neighbour discovery about a neighbour.
+fn is_resolution(frame: &[u8]) -> bool {
+    matches!(classify(frame), Kind::Arp(_) | Kind::BadArp | Kind::Nd(_) | Kind::BadNd)
 }

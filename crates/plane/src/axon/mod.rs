@@ -13,6 +13,7 @@ pub mod meter;
 mod node;
 pub mod pause;
 mod plane;
+mod route_memory;
 pub mod routes;
 mod settings;
 mod telemetry;

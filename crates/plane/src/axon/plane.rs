@@ -6,6 +6,7 @@ use crate::axon::ethernet;
 use crate::axon::lookups::Lookups;
 use crate::axon::meter::Meter;
 use crate::axon::pause::{self, SelfCongestion};
+use crate::axon::route_memory::RouteMemory;
 use crate::axon::routes::RouteTables;
 use crate::config::{OnFull, PlaneConfig};
 use crate::congestion::qcn::Treatment;
@@ -28,6 +29,7 @@ pub struct Plane<B, T = RouteTables> {
     pub(super) ports: Ports<B>,
     pub(super) config: PlaneConfig,
     pub(super) tables: T,
+    pub(super) memory: RouteMemory,
     pub(super) guards: Vec<Guard>,
     /// By port, what the control plane has set.
     pub(super) settings: Vec<Settings>,
@@ -90,6 +92,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         };
         Plane {
             tables: lookups,
+            memory: RouteMemory::new(&config),
             ports,
             guards: (0..config.ports).map(|_| guard()).collect(),
             settings: alloc::vec![Settings::default(); usize::from(config.ports)],

@@ -21,6 +21,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
         frame_bytes_max: config.frame_bytes_max,
         route_bytes_max: config.route_bytes_max,
         routes_per_port_max: config.routes_per_port_max,
+        masqueraded_per_port_max: 0,
         port_rate_max: Rate::FASTEST,
         queues_per_port: 1,
         lossless_classes: 0,
@@ -78,6 +79,8 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
             RouteChange::Install { port, destination, route } => {
                 self.install(port, destination, route)
             }
+            // It has no route memory.
+            RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
             RouteChange::Remove { port, destination } => {
                 if let Some(port) = self.ports.get_mut(port.index()) {
                     port.routes.remove(&destination);

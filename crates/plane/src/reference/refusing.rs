@@ -181,7 +181,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         change: RouteChange,
         out: &mut Vec<Action<B>>,
     ) {
-        let is_install = matches!(change, RouteChange::Install { .. });
+        let is_install = !matches!(change, RouteChange::Remove { .. });
         let is_refused = if is_install { self.refuses() } else { self.refuses_removal() };
         if is_refused {
             let result = Err(RouteError::Unavailable);
@@ -288,9 +288,11 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         let mut all = Ok(());
         for port in &mut taken.ports {
             port.routes.retain(|_| !self.refuses());
+            port.masqueraded.retain(|_| !self.refuses());
             if self.refuses_setting() {
                 let routes = core::mem::take(&mut port.routes);
-                *port = PortSnapshot { routes, ..PortSnapshot::default() };
+                let masqueraded = core::mem::take(&mut port.masqueraded);
+                *port = PortSnapshot { routes, masqueraded, ..PortSnapshot::default() };
                 all = Err(SettingError::Unavailable);
             }
         }

@@ -5,6 +5,7 @@ mod congestion;
 mod cut_through;
 mod layers;
 mod link;
+mod masquerading;
 mod model;
 mod plane;
 mod probes;

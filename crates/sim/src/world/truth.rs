@@ -106,7 +106,10 @@ impl World {
                 continue;
             };
             for (port, state) in (0..).map(PortNo).zip(switch.plane().snapshot().ports) {
-                for (destination, Route { hops, .. }) in state.routes {
+                let masqueraded = state.masqueraded.into_iter();
+                let masqueraded = masqueraded.map(|one| (one.destination, one.route));
+                let routes = state.routes.into_iter().chain(masqueraded);
+                for (destination, Route { hops, .. }) in routes {
                     let leads_to = match self.walk(index, &hops) {
                         Ok(host) if host == destination => continue,
                         Ok(host) => host.to_string(),

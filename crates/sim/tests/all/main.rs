@@ -25,6 +25,7 @@ mod iscsi;
 mod keys;
 mod lossless;
 mod lossless_fabrics;
+mod masquerading;
 mod moves;
 mod priorities;
 mod probes;

@@ -1,0 +1,159 @@
+//! Masquerading at the edge: what hosts are given in the place of a destination's own MAC when
+//! their port's table is full, and what becomes of frames to addresses that are over (thesis 000
+//! §3.2.1, §4.1.1).
+//!
+//! In plain English: wherever a host would be shown the MAC of a destination, in an answer or in
+//! the question of a remote host, it is shown the masqueraded one if the destination has one at
+//! this port. A frame that comes here nevertheless:
+//!
+//! - to the destination's own MAC, from a host that knew it before: it goes the slow way, and the
+//!   host is sent the present address, once a second;
+//! - to an address that is given and not in the data plane: it goes the slow way with the true MAC;
+//! - to one that is over: it is dropped, and its sender is sent the present address, after a set-up
+//!   if there is no route any more.
+
+use super::arrival::answer;
+use super::context::Cx;
+use super::flows::Placement;
+use super::places::Key;
+use super::setups::Requester;
+use super::state::{Edge, Fate};
+use crate::effect::Effect;
+use axon_node::Drop;
+use axon_wire::host_frame;
+use axon_wire::masquerade::index_of;
+use axon_wire::nd;
+use axon_wire::{MacAddr, PortNo, Span};
+use core::net::IpAddr;
+
+/// A host is sent the present address of one destination no more often than this.
+const CORRECT_PAUSE: Span = Span::from_secs(1);
+
+impl Edge {
+    /// Answers a host: `ip` is at the MAC that its port has for `destination`. A host gets no
+    /// answer for its own address.
+    pub(super) fn show(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        requester: Requester,
+        destination: MacAddr,
+        ip: IpAddr,
+    ) {
+        if requester.mac != destination {
+            let shown = self.flows.placing.show((port, destination), ip);
+            answer(cx, port, requester, shown, ip);
+        }
+    }
+
+    /// A frame to `destination` that missed, if this port has a route for it.
+    pub(super) fn by_software(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        (source, destination): (MacAddr, MacAddr),
+        hint: Option<IpAddr>,
+    ) -> Option<Fate> {
+        let key = (port, self.flows.placing.owner((port, destination)).unwrap_or(destination));
+        let flow = self.flows.live.get_mut(&key)?;
+        flow.used = true;
+        self.counters.slow_path += 1;
+        let route = flow.route.clone();
+        if self.flows.placing.address(key).1 != destination {
+            self.correct(cx, source, key, hint);
+        }
+        Some(match key.1 == destination {
+            true => Fate::Forward(route),
+            false => Fate::Readdress(route, key.1),
+        })
+    }
+
+    /// Sends a host at `key.0` the present address of a destination that is masqueraded, if it has
+    /// not been sent a moment ago. `like` is an address of the family that it uses.
+    pub(super) fn correct(&mut self, cx: &mut Cx, host: MacAddr, key: Key, like: Option<IpAddr>) {
+        let flow = self.flows.live.get(&key).and_then(|flow| flow.ip);
+        let Some(place) = self.flows.placing.given_place(key) else { return };
+        let same = |ip: &IpAddr| like.is_none_or(|like| like.is_ipv4() == ip.is_ipv4());
+        let Some(ip) = flow.filter(same).or(place.ip(like)) else { return };
+        let recently = place.corrected.is_some_and(|at| cx.now.since(at) < CORRECT_PAUSE);
+        let Some(requester) = self.requester(host, ip).filter(|_| !recently) else { return };
+        if let Some(place) = self.flows.placing.given_place(key) {
+            place.corrected = Some(cx.now);
+        }
+        self.counters.macs_corrected += 1;
+        self.show(cx, key.0, requester, key.1, ip);
+    }
+
+    /// A frame to an address of the masqueraded form that has no route. If this port has given it,
+    /// its sender is sent the present one, and the frame ends. What was never given may be from
+    /// before a restart, or a host's own: its destination is looked for both ways.
+    pub(super) fn over(
+        &mut self,
+        cx: &mut Cx,
+        port: PortNo,
+        (source, destination): (MacAddr, MacAddr),
+        hint: Option<IpAddr>,
+    ) -> Result<(), Drop> {
+        let placing = &self.flows.placing;
+        if index_of(destination).is_none() || !placing.can_masquerade() {
+            return Ok(());
+        }
+        let former = placing.former((port, destination));
+        let ip = former.and_then(|place| place.ip(hint)).or(hint);
+        let was_given = former.is_some();
+        if let Some(ip) = ip.filter(|&ip| self.is_host_ip(ip))
+            && let Some(requester) = self.requester(source, ip)
+        {
+            self.counters.macs_corrected += 1;
+            self.resolve(cx, port, requester, ip);
+        }
+        if was_given { Err(Drop::NoRoute) } else { Ok(()) }
+    }
+
+    /// A host of `port` has this MAC: it is not given there while it has.
+    pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        if index_of(mac).is_some() {
+            self.flows.placing.occupy(port, mac);
+            self.evade(cx, port, mac);
+        }
+    }
+
+    /// Somebody has this MAC, a host of `port` or one that its hosts reach. If it was given for
+    /// another destination there, that one gets another address, and the hosts of the port are sent
+    /// it.
+    pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        let Some(destination) = self.flows.placing.owner((port, mac)) else { return };
+        let key = (port, destination);
+        if let Some(flow) = self.flows.live.get_mut(&key).filter(|flow| flow.is_placed()) {
+            flow.placement = Placement::Software;
+            self.flows.unplaced.insert(key);
+            self.flows.placing.take_out(cx, (port, mac));
+        }
+        self.flows.placing.give_up(port, mac);
+        if !self.flows.place(cx, key) {
+            self.flows.placing.reserve(key);
+        }
+        self.announce(cx, key);
+    }
+
+    /// Sends all hosts of a port the MAC that stands for a destination there.
+    fn announce(&mut self, cx: &mut Cx, key: Key) {
+        let Some(ip) = self.flows.live.get(&key).and_then(|flow| flow.ip) else { return };
+        let (port, mac) = (key.0, self.flows.placing.show(key, ip));
+        let frame = match ip {
+            IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
+            IpAddr::V6(ip) => nd::advertisement(mac, ip, None),
+        };
+        cx.out.push(Effect::Host { port, frame });
+    }
+
+    /// A host that is to be sent the MAC of `ip`, with an address of the same family.
+    fn requester(&self, mac: MacAddr, ip: IpAddr) -> Option<Requester> {
+        let mut own = self.hosts.get(mac)?.ips.iter().rev();
+        let ip = own.find(|own| own.is_ipv4() == ip.is_ipv4())?;
+        Some(Requester { mac, ip })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Route memory by index, beside the CAM (thesis 000 §3.2.1).
+//!
+//! In plain English: a masqueraded destination MAC has an index in it, and the route stands at that
+//! index in the memory of the port by which the frame came in. The whole address is kept there too
+//! and must be the same: an address that this port was not given, or that is over, has no route.
+//! Beside the route stands the true address of the destination, which the frame gets in its place.
+//! There is nothing to search, so the memory may be as large as memory is cheap.
+
+use super::routes::{header_of, layer_of};
+use crate::config::PlaneConfig;
+use alloc::vec::Vec;
+use axon_node::{Masqueraded, RouteError};
+use axon_wire::header::{HeaderView, HopWidth};
+use axon_wire::masquerade::index_of;
+use axon_wire::{MacAddr, PortNo, Route};
+
+/// The route memories of all ports of a switch. They grow as they are used.
+#[derive(Clone, Debug)]
+pub(super) struct RouteMemory {
+    width: HopWidth,
+    per_port_max: usize,
+    ports: Vec<Vec<Option<Entry>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    /// The address whose index this is.
+    mac: MacAddr,
+    /// What frames get in its place.
+    destination: MacAddr,
+    header: Vec<u8>,
+    /// Whether a frame has had the header since that was last asked.
+    used: bool,
+}
+
+impl RouteMemory {
+    /// Empty memories of `masqueraded_per_port_max` routes each.
+    pub(super) fn new(config: &PlaneConfig) -> RouteMemory {
+        RouteMemory {
+            width: config.hop_width,
+            per_port_max: config.masqueraded_per_port_max,
+            ports: alloc::vec![Vec::new(); usize::from(config.ports)],
+        }
+    }
+
+    /// Makes `mac` lead to `destination` by `route`, in the place of what stood at its index.
+    ///
+    /// # Errors
+    /// `Full`: there is no such index. `Unrepresentable` too if the address has none.
+    pub(super) fn install(
+        &mut self,
+        port: PortNo,
+        mac: MacAddr,
+        destination: MacAddr,
+        route: &Route,
+    ) -> Result<(), RouteError> {
+        let header = header_of(route, self.width)?;
+        let index = usize::from(index_of(mac).ok_or(RouteError::Unrepresentable)?);
+        let port = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if index >= self.per_port_max {
+            return Err(RouteError::Full);
+        }
+        if index >= port.len() {
+            port.resize(index + 1, None);
+        }
+        port[index] = Some(Entry { mac, destination, header, used: false });
+        Ok(())
+    }
+
+    /// Forgets the route of `mac`; what stands at its index for another address stays.
+    pub(super) fn remove(&mut self, port: PortNo, mac: MacAddr) {
+        let place = index_of(mac)
+            .and_then(|index| self.ports.get_mut(port.index())?.get_mut(usize::from(index)));
+        if let Some(place) = place
+            && place.as_ref().is_some_and(|entry| entry.mac == mac)
+        {
+            *place = None;
+        }
+    }
+
+    /// Forgets all routes of one port.
+    pub(super) fn clear(&mut self, port: PortNo) {
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            *port = Vec::new();
+        }
+    }
+
+    /// The true address of a frame from `port` to `mac`, and the header to prepend to it; the route
+    /// is in use from now on.
+    pub(super) fn lookup(&mut self, port: PortNo, mac: MacAddr) -> Option<(MacAddr, &[u8])> {
+        let entry = self.entry(port, mac)?;
+        entry.used = true;
+        Some((entry.destination, &entry.header))
+    }
+
+    /// Whether the route was looked up since the last call of this.
+    pub(super) fn take_used(&mut self, port: PortNo, mac: MacAddr) -> bool {
+        self.entry(port, mac).is_some_and(|entry| core::mem::take(&mut entry.used))
+    }
+
+    /// The routes of one port, by index.
+    pub(super) fn routes(&self, port: PortNo) -> Vec<Masqueraded> {
+        let entries = self.ports.get(port.index()).into_iter().flatten().flatten();
+        let route = |entry: &Entry| {
+            let view = HeaderView::parse(&entry.header, self.width).ok()?;
+            let route = Route { hops: view.forward(), layer: layer_of(&view.fields()) };
+            Some(Masqueraded { mac: entry.mac, destination: entry.destination, route })
+        };
+        entries.filter_map(route).collect()
+    }
+
+    fn entry(&mut self, port: PortNo, mac: MacAddr) -> Option<&mut Entry> {
+        let index = usize::from(index_of(mac)?);
+        let entry = self.ports.get_mut(port.index())?.get_mut(index)?.as_mut()?;
+        (entry.mac == mac).then_some(entry)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use axon_wire::masquerade::address;
+    use proptest::prelude::*;
+
+    fn mac(last: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, last])
+    }
+
+    fn memory(per_port_max: usize) -> RouteMemory {
+        let config = PlaneConfig::with_ports(2, mac(99));
+        RouteMemory::new(&PlaneConfig { masqueraded_per_port_max: per_port_max, ..config })
+    }
+
+    #[test]
+    fn an_index_that_is_not_there_and_an_address_without_one_are_refused() {
+        let mut memory = memory(2);
+        let route = Route::from([3]);
+        let mut install = |port, at| memory.install(PortNo(port), at, mac(1), &route);
+        assert_eq!(install(0, address(2, 1)), Err(RouteError::Full));
+        assert_eq!(install(0, mac(1)), Err(RouteError::Unrepresentable));
+        assert_eq!(install(2, address(1, 1)), Err(RouteError::NoSuchPort));
+        assert_eq!(install(0, address(1, 1)), Ok(()));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Install(u16, MacAddr, u8, u16),
+        Remove(u16, MacAddr),
+        Lookup(u16, MacAddr),
+        Clear(u16),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        let at = (0..4u16, 0..3u32).prop_map(|(index, generation)| address(index, generation));
+        prop_oneof![
+            4 => (0..2u16, at.clone(), 0..5u8, 1..9u16)
+                .prop_map(|(port, at, to, hop)| Event::Install(port, at, to, hop)),
+            2 => (0..2u16, at.clone()).prop_map(|(port, at)| Event::Remove(port, at)),
+            4 => (0..2u16, at).prop_map(|(port, at)| Event::Lookup(port, at)),
+            1 => (0..2u16).prop_map(Event::Clear),
+        ]
+    }
+
+    proptest! {
+        /// The reference is a map by port and whole address, in which no two have one index.
+        #[test]
+        fn an_address_leads_only_where_it_was_last_made_to_lead_and_only_from_its_port(
+            events in prop::collection::vec(event(), 0..100),
+        ) {
+            let mut memory = memory(3);
+            let mut simple: BTreeMap<(u16, MacAddr), (MacAddr, u16)> = BTreeMap::new();
+            for event in events {
+                match event {
+                    Event::Install(port, at, to, hop) => {
+                        let done = memory.install(PortNo(port), at, mac(to), &Route::from([hop]));
+                        prop_assert_eq!(done.is_ok(), index_of(at) < Some(3));
+                        if done.is_ok() {
+                            simple.retain(|key, _| {
+                                key.0 != port || index_of(key.1) != index_of(at)
+                            });
+                            simple.insert((port, at), (mac(to), hop));
+                        }
+                    }
+                    Event::Remove(port, at) => {
+                        memory.remove(PortNo(port), at);
+                        simple.remove(&(port, at));
+                    }
+                    Event::Lookup(port, at) => {
+                        let header = |hop: u16| header_of(&[hop].into(), HopWidth::Eight).unwrap();
+                        let is = simple.get(&(port, at)).map(|&(to, hop)| (to, header(hop)));
+                        let has = memory.lookup(PortNo(port), at);
+                        prop_assert_eq!(has.map(|(to, header)| (to, header.to_vec())), is.clone());
+                        prop_assert_eq!(memory.take_used(PortNo(port), at), is.is_some());
+                        prop_assert!(!memory.take_used(PortNo(port), at));
+                    }
+                    Event::Clear(port) => {
+                        memory.clear(PortNo(port));
+                        simple.retain(|key, _| key.0 != port);
+                    }
+                }
+                let all = memory.routes(PortNo(0)).len() + memory.routes(PortNo(1)).len();
+                prop_assert_eq!(all, simple.len());
+            }
+        }
+    }
+}

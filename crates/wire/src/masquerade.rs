@@ -1,0 +1,62 @@
+//! Masqueraded MAC addresses: an edge gives them to hosts in the place of a destination's own
+//! (thesis 000 §3.2.1).
+//!
+//! ```text
+//! octet   0      1  2  3      4  5
+//!       +----+--------------+--------+
+//!       | a2 |  generation  | index  |
+//!       +----+--------------+--------+
+//! ```
+//!
+//! The first octet makes the address a unicast one that is administered locally. The index is a
+//! place in the route memory of one host port. The generation changes each time that a place is
+//! given to another destination, so an address from before leads nowhere.
+
+use crate::MacAddr;
+
+/// The first octet: unicast, administered locally.
+pub const PREFIX: u8 = 0xa2;
+
+/// How many generations there are; they count on from 0 after the last.
+pub const GENERATIONS: u32 = 1 << 24;
+
+/// Places that a route memory can have.
+pub const INDEXES: usize = 1 << 16;
+
+/// The address of a place in this generation, of which the low 24 bits count.
+pub const fn address(index: u16, generation: u32) -> MacAddr {
+    let [_, a, b, c] = generation.to_be_bytes();
+    let [high, low] = index.to_be_bytes();
+    MacAddr([PREFIX, a, b, c, high, low])
+}
+
+/// The index in an address of this form; `None` if it has another form. That a host has such an
+/// address of its own is possible: only a route memory knows which were given.
+#[inline]
+pub const fn index_of(mac: MacAddr) -> Option<u16> {
+    let [PREFIX, _, _, _, high, low] = mac.0 else { return None };
+    Some(u16::from_be_bytes([high, low]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_unicast_and_local_and_gives_its_index_back() {
+        for (index, generation) in [(0, 0), (1, 7), (0xabcd, 0x12_3456), (u16::MAX, u32::MAX)] {
+            let mac = address(index, generation);
+            assert_eq!(index_of(mac), Some(index));
+            assert!(mac.is_unicast() && mac.0[0] & 2 == 2, "{mac}");
+        }
+        assert_eq!(address(0x0102, 0x0003_0405).0, [0xa2, 3, 4, 5, 1, 2]);
+        assert_eq!(address(9, GENERATIONS), address(9, 0), "they count on");
+    }
+
+    #[test]
+    fn other_addresses_have_no_index() {
+        for first in [0x00, 0x02, 0xa0, 0xa3, 0xff] {
+            assert_eq!(index_of(MacAddr([first, 0, 0, 0, 0, 1])), None);
+        }
+    }
+}
