@@ -21,6 +21,7 @@ pub mod host_frame;
 pub mod link;
 pub mod lldp;
 pub mod mac_control;
+pub mod membership;
 pub mod message;
 pub mod nd;
 pub mod priority;
