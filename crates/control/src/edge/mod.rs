@@ -12,7 +12,8 @@
 //! - The fabric's own address answers ping (`ping`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
-//! - Other broadcast and multicast is dropped.
+//! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members,
+//!   and so does other broadcast, if that is wanted.
 //!
 //! The controller may have all hosts asked for an address that nobody is known to have (`seek`).
 //! Local hosts with an address are probed. A host that is silent too long is removed together with
@@ -26,11 +27,13 @@ mod backup;
 mod backups;
 mod context;
 mod flows;
+mod groups;
 mod hosts;
 mod inherited;
 mod install;
 mod intercept;
 mod learning;
+mod members;
 mod nd;
 mod ping;
 mod places;
@@ -38,6 +41,7 @@ mod placing;
 mod queries;
 mod recall;
 mod seek;
+mod senders;
 mod setup;
 mod setups;
 mod state;
@@ -53,5 +57,6 @@ mod tests;
 pub use addresses::Addresses;
 pub use ageing::ROUTE_LOOK;
 pub use flows::{Flow, Placement};
+pub(crate) use groups::COPIES_MAX;
 pub use hosts::Host;
 pub use state::{Edge, Fate};

@@ -3,6 +3,7 @@
 use super::backups::down_max;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
+use super::groups::Groups;
 use super::hosts::{Host, Hosts};
 use super::places::Key;
 use super::placing::Placing;
@@ -61,6 +62,7 @@ pub struct Edge {
     pub(super) questions: Bucket,
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
+    pub(super) groups: Groups,
     pub(super) counters: EdgeCounters,
 }
 
@@ -73,6 +75,8 @@ pub enum Fate {
     Forward(Route),
     /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
+    /// Copy the frame: each copy is forwarded, or queued.
+    Copies(Vec<Fate>),
 }
 
 impl Edge {
@@ -107,6 +111,7 @@ impl Edge {
             agenda: Agenda::new(),
             questions: Bucket::default(),
             pings: BTreeMap::new(),
+            groups: Groups::new(config.groups),
             counters: EdgeCounters::default(),
         }
     }
@@ -170,6 +175,9 @@ impl Edge {
                 self.set_backup(cx, (port, destination), primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
+            Item::GroupHosts { port, mac, group, first, more, hosts } => {
+                self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
+            }
             _ => self.counters.messages_ignored += 1,
         }
     }
@@ -284,10 +292,12 @@ impl Edge {
         if new_incarnation {
             self.end_all_queries(cx);
         }
-        if lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after) {
+        let forgotten = lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after);
+        if forgotten {
             self.forget_reports();
         }
         self.report_all(cx.out, new_incarnation);
+        self.report_groups(cx.out, forgotten || new_incarnation);
         if new_incarnation {
             self.inherit(cx);
         }
@@ -316,6 +326,7 @@ impl Edge {
                 Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Place(port) => self.flows.try_again(cx, port),
+                Timer::Groups(port) => self.groups_due(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));
