@@ -9,6 +9,7 @@ mod device;
 mod failover;
 mod faults;
 mod isolation;
+mod multicast;
 mod pauses;
 mod ports;
 mod program;
@@ -35,6 +36,7 @@ pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use failover::Failover;
 pub use faults::Fault;
 pub use isolation::{Isolation, Others, Tenant};
+pub use multicast::Multicast;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use program::{Program as ProgramFile, ProgramText, TableSizes};
@@ -100,6 +102,9 @@ pub struct File {
     /// What edges do by themselves when a link of a route is down.
     #[serde(default)]
     pub failover: Failover,
+    /// Frames to groups and to all: who gets them, and how many.
+    #[serde(default)]
+    pub multicast: Multicast,
     /// MTU of the hosts, 576 to 9000 bytes of IP packet.
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
@@ -167,6 +172,7 @@ impl File {
             dhcp: Dhcp::default(),
             timers: Timers::default(),
             failover: Failover::default(),
+            multicast: Multicast::default(),
             mtu: ethernet_mtu(),
             self_congestion_pause: false,
             key: None,
