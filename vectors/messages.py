@@ -83,6 +83,18 @@ BACKUP_ITEMS = several(
     item(8, number(1), TARGET_MAC_ADDRESS, STAMP, route(3, 1, 5)),
 )
 
+GROUP = number(0) + bytes([239, 1, 2, 3])
+MDNS = number(1) + b"\xff\x02" + bytes(13) + b"\xfb"
+NO, YES = b"\x00", b"\x01"
+GROUP_ITEMS = several(
+    item(9, number(1), SOURCE_MAC, GROUP, YES),
+    item(9, number(1), SOURCE_MAC, MDNS, NO),
+    item(10, number(1), SOURCE_MAC, GROUP, YES),
+    item(11, number(1), SOURCE_MAC, GROUP, number(300), YES,
+         several(TARGET_MAC_ADDRESS, SOURCE_MAC)),
+    item(11, number(1), SOURCE_MAC, MDNS, number(0), NO, several()),
+)
+
 MESSAGES = {
     "hello": message(0, number(2), SWITCH, EIGHT_BITS, CHALLENGE),
     "hello-controller-nibble": message(0, number(2), CONTROLLER, FOUR_BITS, CHALLENGE),
@@ -113,6 +125,7 @@ MESSAGES = {
     "segment": message(11, number(128), number(5), ITEMS),
     "segment-load": message(11, number(2), U64_MAX, LOAD_ITEMS),
     "segment-backup": message(11, number(3), number(4), BACKUP_ITEMS),
+    "segment-group": message(11, number(3), number(4), GROUP_ITEMS),
     "link-down": message(13, number(7), number(2), number(300), number(200), b"\x40"),
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),

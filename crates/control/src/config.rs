@@ -122,8 +122,33 @@ pub struct SwitchConfig {
     pub hosts_per_port_max: usize,
     /// The control traffic that the hosts of one port may cause.
     pub host_control: ByteLimit,
+    /// What becomes of its hosts' frames to groups.
+    pub groups: GroupConfig,
     /// By port, what it is trusted with; a port that is missing is any kind of port.
     pub ports: Vec<PortPolicy>,
+}
+
+/// How frames to groups and to all are handled at the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupConfig {
+    /// Whether frames to groups go to their members. Otherwise they end at the edge.
+    pub multicast: bool,
+    /// Whether broadcasts, and frames to the groups of all systems and all nodes, go to all hosts.
+    pub broadcast: bool,
+    /// How many frames the hosts of one port may send so in a second, and as many at once after a
+    /// rest; 0 counts as 1.
+    pub frames_per_second: u32,
+    /// The time from one question to the hosts of a port for their groups to the next; a
+    /// membership lasts twice as long.
+    pub query: Span,
+}
+
+impl Default for GroupConfig {
+    /// Groups and no broadcasts, 500 frames a second, questions as RFC 3376 section 8.2 has them.
+    fn default() -> GroupConfig {
+        let query = Span::from_secs(125);
+        GroupConfig { multicast: true, broadcast: false, frames_per_second: 500, query }
+    }
 }
 
 /// A token bucket over bytes.

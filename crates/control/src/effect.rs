@@ -71,6 +71,13 @@ pub enum Effect {
         /// Their destination.
         destination: MacAddr,
     },
+    /// Copy the frames that wait for a list of this group to whom it is for, in their order.
+    Spread {
+        /// The host port where they came in.
+        ingress: PortNo,
+        /// Their destination, a group's.
+        destination: MacAddr,
+    },
     /// Ask the data plane for a change of a route table.
     Route {
         /// The ticket that its answer carries.

@@ -14,6 +14,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::message::{Item, RoutePath, Segment};
 use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
 
 /// Items in one segment; each is below 60 bytes plus two bytes a hop at the most.
 const SEGMENT_ITEMS_MAX: usize = 16;
@@ -50,6 +51,9 @@ enum Subject {
     Route,
     Load,
     Backup,
+    Member(IpAddr),
+    Sender(IpAddr),
+    List(IpAddr),
 }
 
 impl Stream {
@@ -98,6 +102,10 @@ impl Stream {
     /// Puts an item on the stream; [`Stream::poll`] then has something to send.
     pub fn push(&mut self, item: Item) {
         let key = subject(&item);
+        if matches!(key.0, Subject::List(_)) {
+            // The parts of a list stay together, in order.
+            return self.queue.push_back(item);
+        }
         if let Some(&number) = self.unsent.get(&key) {
             let unsent = &mut self.queue[(number - self.base) as usize];
             let before = core::mem::replace(unsent, item);
@@ -217,6 +225,7 @@ pub(crate) fn hop_count(item: &Item) -> usize {
         Item::PortLoad { ports, .. } => ports.len() * 4,
         // An address takes 17 at the most.
         Item::HostSeen { ips, .. } => ips.len() * 9,
+        Item::GroupHosts { hosts, .. } => hosts.len() * 3,
         _ => 0,
     }
 }
@@ -234,6 +243,9 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
         Item::SetBackup { port, destination, .. } | Item::BackupUsed { port, destination, .. } => {
             (Subject::Backup, port, destination)
         }
+        Item::GroupMember { port, mac, group, .. } => (Subject::Member(group), port, mac),
+        Item::AskGroup { port, mac, group, .. } => (Subject::Sender(group), port, mac),
+        Item::GroupHosts { port, mac, group, .. } => (Subject::List(group), port, mac),
         Item::AskLoad { .. } => (Subject::Load, PortNo::CONTROL, MacAddr([0; 6])),
         Item::PortLoad { ref ports, .. } => {
             let first = ports.first().map_or(PortNo::CONTROL, |first| first.port);

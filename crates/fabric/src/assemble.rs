@@ -76,6 +76,7 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
         host_control: ByteLimit::default(),
+        groups: fabric.groups,
         ports: crate::ports::policies(fabric, index),
     };
     SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }

@@ -71,6 +71,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         nack_queue,
         port_policies: PortPolicies::default(),
         policy: Policy::default(),
+        groups: crate::groups::resolve(&file.multicast)?,
         dcb: dcb::resolve(file, &beside(file, on_full))?,
         faults: Vec::new(),
         faults_after_start: Vec::new(),

@@ -21,6 +21,7 @@ mod fabric_text;
 mod faults;
 pub mod file;
 mod full;
+mod groups;
 mod identity;
 mod index;
 mod isolation;

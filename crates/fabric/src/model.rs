@@ -9,6 +9,7 @@ pub use crate::device::{Device, Side, Stage};
 pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
 use axon_agents::AgentPortConfig;
+use axon_control::config::GroupConfig;
 pub use axon_control::config::Timers;
 pub use axon_control::controller::policy::Policy;
 pub use axon_control::controller::router::RouterKind;
@@ -77,6 +78,8 @@ pub struct Fabric {
     pub port_policies: PortPolicies,
     /// Which hosts may reach which.
     pub policy: Policy,
+    /// What becomes of frames to groups and to all.
+    pub groups: GroupConfig,
     /// Traffic classes, lossless priorities, flow control, where there are any.
     pub dcb: Option<Box<Dcb>>,
     /// What breaks when, in order of time.

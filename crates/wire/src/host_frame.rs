@@ -19,6 +19,9 @@ use smoltcp::wire::{
     Ipv6Packet, UdpPacket,
 };
 
+/// Where clients of DHCPv6 listen (RFC 8415 clause 7.2).
+const DHCPV6_CLIENT_PORT: u16 = 546;
+
 /// The parts of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
@@ -107,6 +110,25 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
     }
     let datagram = UdpPacket::new_checked(packet.payload()).ok()?;
     (datagram.dst_port() == port).then(|| datagram.payload())
+}
+
+/// Whether a frame is what a DHCP server sends to a client, of IPv4 or IPv6 (RFC 8415 clause 7.2).
+/// Of a datagram in parts the first one is.
+pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
+    let to = |datagram: &[u8], port: u16| {
+        let is_to = UdpPacket::new_checked(datagram).map(|udp| udp.dst_port() == port);
+        is_to.unwrap_or(false)
+    };
+    match contents(frame) {
+        Some((ethertype::IPV4, packet)) => Ipv4Packet::new_checked(packet).is_ok_and(|ip| {
+            let is_udp = ip.next_header() == IpProtocol::Udp && ip.frag_offset() == 0;
+            is_udp && to(ip.payload(), DHCP_CLIENT_PORT)
+        }),
+        Some((ethertype::IPV6, packet)) => Ipv6Packet::new_checked(packet).is_ok_and(|ip| {
+            ip.next_header() == IpProtocol::Udp && to(ip.payload(), DHCPV6_CLIENT_PORT)
+        }),
+        _ => false,
+    }
 }
 
 /// The IP address that a frame is for; `None` if it is no IP packet, or a part of one.

@@ -22,6 +22,7 @@ pub mod link;
 pub mod lldp;
 pub mod mac_control;
 pub mod masquerade;
+pub mod membership;
 pub mod message;
 pub mod nd;
 pub mod priority;

@@ -417,6 +417,45 @@ pub enum Item {
         /// The backup route.
         route: Route,
     },
+    /// Switch: a host is a member of a group (again), or no longer.
+    GroupMember {
+        /// The host port.
+        port: PortNo,
+        /// The host.
+        mac: MacAddr,
+        /// The group.
+        group: IpAddr,
+        /// Whether it is a member now.
+        joined: bool,
+    },
+    /// Switch: a host sends to a group; say who is to have it, now and with each change. Or: it
+    /// has not sent for long, and nothing is to be said of it any more.
+    AskGroup {
+        /// The host port.
+        port: PortNo,
+        /// The host that sends.
+        mac: MacAddr,
+        /// The group; the IPv4 broadcast address for broadcasts.
+        group: IpAddr,
+        /// Whether it is to be said.
+        wanted: bool,
+    },
+    /// Controller: a part of the list of hosts that are to have what a host sends to a group. There
+    /// is one host for each port with members that the sender may reach.
+    GroupHosts {
+        /// The host port of the sender.
+        port: PortNo,
+        /// The host that sends.
+        mac: MacAddr,
+        /// The group.
+        group: IpAddr,
+        /// How many hosts of the list came in parts before this one.
+        first: u16,
+        /// Whether parts follow.
+        more: bool,
+        /// The hosts of this part, in the order of their MACs; at most 64.
+        hosts: Vec<MacAddr>,
+    },
 }
 
 /// A route, and the switches that it leads through.

@@ -59,6 +59,9 @@ pub const INHERITED_PER_SWITCH_MAX: usize = 1 << 18;
 /// Commands that a switch may leave unacknowledged before no route is made at it: as many as are
 /// decided at once about all its routes.
 pub const COMMANDS_PER_SWITCH_MAX: usize = ROUTES_PER_SWITCH_MAX + INHERITED_PER_SWITCH_MAX;
+/// Commands that a switch may leave unacknowledged before it gets no lists of groups, which take up
+/// to 450 bytes.
+pub const LISTS_AHEAD_MAX: usize = 1 << 10;
 
 /// The shortest time between two notes about one switch, and about ports of one switch.
 const NOTE_PAUSE: Span = Span::from_secs(10);

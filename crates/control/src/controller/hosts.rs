@@ -43,6 +43,9 @@ pub struct Place {
 }
 
 impl Place {
+    /// None is before this one.
+    pub(super) const FIRST: Place = Place { switch: SwitchIndex(0), port: PortNo(0) };
+
     const fn key(self) -> (SwitchIndex, PortNo) {
         (self.switch, self.port)
     }

@@ -228,6 +228,7 @@ impl Controller {
     /// As [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
     pub fn change_policy(
         &mut self,
+        now: Time,
         change: PolicyChange,
         out: &mut Vec<Effect>,
     ) -> Result<PolicyDone, PolicyRefusal> {
@@ -247,6 +248,7 @@ impl Controller {
             }
         };
         out.push(Effect::Store(stored));
+        self.groups.all_changed(now);
         // All routes that it concerns have an end at this port.
         let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();

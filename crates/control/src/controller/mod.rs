@@ -13,6 +13,7 @@ mod changed;
 mod counts;
 pub mod dhcp;
 pub mod flows;
+mod groups;
 pub mod hosts;
 mod isolation;
 mod lease;
@@ -47,6 +48,7 @@ use bounds::Bounds;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
+use groups::Groups;
 use hosts::{HostIndex, HostTable, Learned, Place};
 use pending::TakeOver;
 use policy::Policy;
@@ -84,6 +86,7 @@ pub struct Controller {
     bounds: Bounds,
     policy: Policy,
     scans: Scans,
+    groups: Groups,
     /// Routes of an earlier incarnation that edges have.
     take_over: TakeOver,
     /// Addresses that nobody is known to have and that are being looked for.
@@ -138,6 +141,7 @@ impl Controller {
             bounds: Bounds::default(),
             policy: config.policy.clone(),
             scans: Scans::default(),
+            groups: Groups::default(),
             take_over: TakeOver::new(&config.node.timers),
             seeking: Seeking::default(),
             restored: Restored::default(),
@@ -226,6 +230,7 @@ impl Controller {
                     return;
                 };
                 self.show(now, host);
+                self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
                     self.own(now, host, ip, out);
@@ -253,7 +258,16 @@ impl Controller {
             Item::BackupUsed { port, destination, stamp, route } => {
                 self.backup_used(Place { switch, port }, destination, (stamp, &route), out);
             }
-            Item::AskHost { .. } | Item::AskLoad { .. } | Item::SetBackup { .. } => {
+            Item::GroupMember { port, mac, group, joined } => {
+                self.group_member(now, (Place { switch, port }, mac), (group, joined));
+            }
+            Item::AskGroup { port, mac, group, wanted } => {
+                self.group_asked((Place { switch, port }, mac), (group, wanted), out);
+            }
+            Item::AskHost { .. }
+            | Item::AskLoad { .. }
+            | Item::SetBackup { .. }
+            | Item::GroupHosts { .. } => {
                 self.counters.item_misplaced += 1;
             }
         }
@@ -281,6 +295,7 @@ impl Controller {
         self.take_over(now, out);
         self.improve(now, out);
         self.plan_backups(now, out);
+        self.make_lists(now, out);
     }
 
     /// When to call [`Controller::timeout`] next.
@@ -289,7 +304,8 @@ impl Controller {
         let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
         let (links, backups) = (self.graph.deadline(), self.backups_deadline());
-        [hosts, dhcp, ageing, take_over, improving, links, backups].into_iter().flatten().min()
+        let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
+        all.into_iter().chain([self.groups.deadline()]).flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new

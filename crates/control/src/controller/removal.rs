@@ -29,6 +29,7 @@ impl Controller {
             Withdrawn::Nothing => {}
             Withdrawn::Moved(host) => {
                 self.show(now, host);
+                self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 self.migrate(host, out);
                 if let Some(at) = self.hosts.get(host).map(Host::place) {
@@ -42,6 +43,7 @@ impl Controller {
                 self.leave(host, out);
                 self.cut_off(host, out);
                 self.hosts.forget(host);
+                self.groups.host_gone(now, mac);
             }
         }
     }

@@ -305,6 +305,7 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) {
         self.take_over.forget_switch(switch);
+        self.groups.forget_switch(now, switch);
         let here = |at: &Place| at.switch == switch;
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));
         let routes: Vec<RouteIndex> = routes.map(|(index, _)| index).collect();

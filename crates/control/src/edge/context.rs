@@ -24,4 +24,5 @@ pub(super) enum Timer {
     Recall(PortNo, MacAddr),
     Place(PortNo),
     Sought(PortNo),
+    Groups(PortNo),
 }

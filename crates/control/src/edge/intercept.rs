@@ -1,5 +1,5 @@
-//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, unicast, and frames that are
-//! dropped.
+//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, groups, unicast, and frames
+//! that are dropped.
 
 use super::arrival::answer;
 use super::context::Cx;
@@ -12,7 +12,7 @@ use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
 use axon_wire::nd::Nd;
-use axon_wire::{MacAddr, PortNo};
+use axon_wire::{MacAddr, PortNo, membership};
 use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
 
@@ -35,6 +35,11 @@ impl Edge {
             return Err(Drop::Refused);
         }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
+        if destination.is_multicast()
+            && let Some(read) = membership::read(frame)
+        {
+            return self.membership(cx, (port, source), read).map(|()| Fate::Served);
+        }
         match host_frame::classify(frame) {
             Kind::Arp(arp) => {
                 self.arp(cx, port, source, arp)?;
@@ -54,9 +59,12 @@ impl Edge {
                 Ok(Fate::Served)
             }
             _ if destination == self.server.mac => self.answer_ping(cx, port, frame),
-            _ if destination.is_multicast() => Err(Drop::Broadcast),
+            _ if destination.is_multicast() => self.group_frame(cx, port, frame),
             _ if !self.is_host_mac(destination) => Err(Drop::Refused),
-            _ => self.unicast(cx, port, (source, destination), frame),
+            _ => {
+                let hint = host_frame::destination_ip(frame);
+                self.unicast(cx, port, (source, destination), hint)
+            }
         }
     }
 
@@ -101,14 +109,15 @@ impl Edge {
 
     /// Handles a unicast frame that missed: it takes a software route if there is one, or is
     /// queued while its route is looked up.
-    fn unicast(
+    ///
+    /// `hint` is the IP address that it is for.
+    pub(super) fn unicast(
         &mut self,
         cx: &mut Cx,
         port: PortNo,
         (source, destination): (MacAddr, MacAddr),
-        frame: &[u8],
+        hint: Option<IpAddr>,
     ) -> Result<Fate, Drop> {
-        let hint = host_frame::destination_ip(frame);
         if let Some(fate) = self.by_software(cx, port, (source, destination), hint) {
             return Ok(fate);
         }

@@ -58,6 +58,7 @@ impl Edge {
         self.counters.hosts_moved += u64::from(moved);
         cx.out.push(Effect::Note(Note::HostUp { port, mac }));
         self.report(cx.out, mac);
+        self.groups_host_learned(cx.now, port);
         match left {
             // It has answered: whoever used its MAC is not queried.
             Some(left) if answered => drop(self.recalled(left, mac)),
@@ -128,6 +129,7 @@ impl Edge {
         self.agenda.cancel(Timer::Host(mac));
         self.end_queries_to(cx, port, mac);
         self.end_setups_of(cx, port, mac);
+        self.groups_host_gone(cx, port, mac);
         if self.hosts.count_on(port) == 0 {
             self.flows.clear_port(cx, port);
         } else {

@@ -13,7 +13,8 @@
 //! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
-//! - Other broadcast and multicast is dropped.
+//! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members,
+//!   and so does other broadcast, if that is wanted.
 //!
 //! The controller may have all hosts asked for an address that nobody is known to have (`seek`),
 //! those at ports that come up meanwhile included (`sought`).
@@ -29,12 +30,14 @@ mod backups;
 mod context;
 mod flows;
 mod given;
+mod groups;
 mod hosts;
 mod inherited;
 mod install;
 mod intercept;
 mod learning;
 mod masquerade;
+mod members;
 mod nd;
 mod ping;
 mod places;
@@ -42,6 +45,7 @@ mod placing;
 mod queries;
 mod recall;
 mod seek;
+mod senders;
 mod setup;
 mod setups;
 mod sought;
@@ -58,5 +62,6 @@ mod tests;
 pub use addresses::Addresses;
 pub use ageing::ROUTE_LOOK;
 pub use flows::{Flow, Placement};
+pub(crate) use groups::COPIES_MAX;
 pub use hosts::Host;
 pub use state::{Edge, Fate};

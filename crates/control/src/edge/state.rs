@@ -3,6 +3,7 @@
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::given::mixed;
+use super::groups::Groups;
 use super::hosts::{Host, Hosts};
 use super::places::Key;
 use super::placing::Placing;
@@ -63,6 +64,7 @@ pub struct Edge {
     pub(super) sought: SoughtHere,
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
+    pub(super) groups: Groups,
     pub(super) counters: EdgeCounters,
 }
 
@@ -78,6 +80,8 @@ pub enum Fate {
     Readdress(Route, MacAddr),
     /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
+    /// Copy the frame: each copy is forwarded, or queued.
+    Copies(Vec<Fate>),
 }
 
 /// A seed that no other incarnation of this switch, nor another switch, has.
@@ -119,6 +123,7 @@ impl Edge {
             questions: Bucket::default(),
             sought: SoughtHere::default(),
             pings: BTreeMap::new(),
+            groups: Groups::new(config.groups),
             counters: EdgeCounters::default(),
         }
     }
@@ -182,6 +187,9 @@ impl Edge {
                 self.set_backup(cx, (port, destination), primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
+            Item::GroupHosts { port, mac, group, first, more, hosts } => {
+                self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
+            }
             _ => self.counters.messages_ignored += 1,
         }
     }
@@ -304,10 +312,12 @@ impl Edge {
         if new_incarnation {
             self.end_all_queries(cx);
         }
-        if lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after) {
+        let forgotten = lost.is_some_and(|since| cx.now.since(since) >= self.report_again_after);
+        if forgotten {
             self.forget_reports();
         }
         self.report_all(cx.out, new_incarnation);
+        self.report_groups(cx.out, forgotten || new_incarnation);
         if new_incarnation {
             self.inherit(cx);
         }
@@ -337,6 +347,7 @@ impl Edge {
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Sought(port) => self.sought_due(cx, port),
+                Timer::Groups(port) => self.groups_due(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));

@@ -4,7 +4,7 @@ use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 pub(super) use super::test_device::{PORTS, TestDevice};
 use super::*;
-use crate::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
 use crate::node::waiting::Waiting;
 use alloc::collections::VecDeque;
@@ -120,6 +120,7 @@ impl Bench {
             waiting_bytes_max: waiting,
             hosts_per_port_max: hosts,
             host_control: ByteLimit::default(),
+            groups: GroupConfig::default(),
             ports: Vec::new(),
         }
     }
@@ -181,6 +182,18 @@ impl Bench {
                         self.dropped.push((ingress, Drop::NoRoute, frame.bytes().to_vec()));
                     }
                 }
+                Effect::Spread { ingress, destination } => {
+                    for frame in self.waiting.take(ingress, destination) {
+                        let mut more = Vec::new();
+                        let at = (self.now, ingress);
+                        let tables = &self.tables;
+                        let fate = self.edge.waited_for_list(at, frame.bytes(), tables, &mut more);
+                        if let Ok(Fate::Copies(fates)) = fate {
+                            self.copies(ingress.0, fates, frame.bytes(), Vec::new());
+                        }
+                        more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
+                    }
+                }
                 effect => left.push(effect),
             }
         }
@@ -231,6 +244,7 @@ impl Bench {
                 self.sent.push((ingress, route, frame));
                 return effects;
             }
+            Ok(Fate::Copies(fates)) => return self.copies(port, fates, frame, effects),
             Ok(Fate::Wait(to)) => {
                 let kept = self.waiting.push(ingress, to, FrameBuf::new(frame), host_ports.into());
                 match kept {
@@ -241,6 +255,27 @@ impl Bench {
             Err(reason) => reason,
         };
         self.dropped.push((ingress, reason, frame.to_vec()));
+        effects
+    }
+
+    /// Does with each copy what its fate is.
+    fn copies(
+        &mut self,
+        port: u16,
+        fates: Vec<Fate>,
+        frame: &[u8],
+        effects: Vec<Effect>,
+    ) -> Vec<Effect> {
+        for fate in fates {
+            match fate {
+                Fate::Forward(route) => self.sent.push((PortNo(port), route, frame.to_vec())),
+                Fate::Wait(to) => {
+                    let ports = usize::from(PORTS - 1);
+                    self.waiting.push(PortNo(port), to, FrameBuf::new(frame), ports).unwrap();
+                }
+                fate => panic!("{fate:?}"),
+            }
+        }
         effects
     }
 
@@ -340,7 +375,11 @@ impl Bench {
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
         for (port, mac) in self.waiting.keys() {
-            assert!(edge.setups.contains((port, Target::Mac(mac))), "a frame waits for nothing");
+            let groups = edge.groups.ports.get(&port);
+            let list = groups.is_some_and(|groups| !groups.senders.is_empty());
+            let waits =
+                edge.setups.contains((port, Target::Mac(mac))) || mac.is_multicast() && list;
+            assert!(waits, "a frame waits for nothing");
         }
         let (_, _, removed) = edge.flows.sizes();
         assert!(removed <= 16_384 && edge.setups.failures() <= FAILURES_MAX);
@@ -359,8 +398,9 @@ impl Bench {
         let asked = edge.queries.len() + recalled;
         let refused = edge.flows.placing.refused();
         let new_ports = edge.sought.asked.len();
+        let groups = edge.groups.ports.keys().filter(|&&on| edge.groups.due(on).is_some()).count();
         let waits = edge.setups.count() + edge.setups.failures() + asked;
-        let due = waits + hosts_due + refused + new_ports;
+        let due = waits + hosts_due + refused + new_ports + groups;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

@@ -5,7 +5,7 @@ use super::chassis::{Arrival, Chassis, Refusals};
 use super::revoked::Revoked;
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
-use crate::controller::bounds::COMMANDS_PER_SWITCH_MAX;
+use crate::controller::bounds::{COMMANDS_PER_SWITCH_MAX, LISTS_AHEAD_MAX};
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::Opened;
@@ -279,6 +279,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Report(_)
             | Effect::Host { .. }
             | Effect::Release { .. }
+            | Effect::Spread { .. }
             | Effect::Abandon { .. }
             | Effect::Resynchronise
             | Effect::LinkLost { .. }
@@ -298,6 +299,11 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         if is_query && !stream.has_room_for(&item, self.commands_max) {
             return self.controller.query_refused(now, to, &mut self.chassis.effects);
         }
+        if let Item::GroupHosts { port, mac, group, .. } = item
+            && !stream.has_room_for(&item, LISTS_AHEAD_MAX)
+        {
+            return self.controller.list_refused(now, to, (port, mac, group));
+        }
         stream.push(item);
         self.busy.insert(to);
         if stream.unacknowledged() >= self.commands_max {
@@ -312,7 +318,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         (id, change): (RequestId, PolicyChange),
         out: &mut Vec<Action<B>>,
     ) {
-        let changed = self.controller.change_policy(change, &mut self.chassis.effects);
+        let changed = self.controller.change_policy(now, change, &mut self.chassis.effects);
         for effect in core::mem::take(&mut self.chassis.effects) {
             self.apply(now, effect, out);
         }

@@ -19,6 +19,7 @@ mod prober;
 mod refused;
 mod revoked;
 mod settings;
+mod spread;
 mod switch;
 mod telemetry;
 pub(crate) mod waiting;

@@ -30,7 +30,7 @@ pub struct SwitchNode<B, D> {
     pub(super) chassis: Chassis<B, D>,
     uplink: Uplink,
     pub(super) edge: Edge,
-    waiting: Waiting<B>,
+    pub(super) waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
     pub(super) limits: HostLimits,
@@ -278,8 +278,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    /// Sends a host's frame on, keeps it until its route is there, or ends it.
-    fn fate(
+    /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
+    pub(super) fn fate(
         &mut self,
         now: Time,
         port: PortNo,
@@ -304,6 +304,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     Ok(()) => return,
                     Err(frame) => (Drop::NoRoute, frame),
                 }
+            }
+            Ok(Fate::Copies(fates)) => {
+                self.copies(now, port, (fates, &frame), out);
+                (Drop::Consumed, frame)
             }
             Err(reason) => (reason, frame),
         };
@@ -428,6 +432,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     plane.forward(now, ingress, &route, frame, actions);
                 }
             }
+            Effect::Spread { ingress, destination } => {
+                self.spread(now, (ingress, destination), out);
+            }
             Effect::Abandon { ingress, destination } => {
                 for frame in self.waiting.take(ingress, destination) {
                     let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
@@ -503,7 +510,7 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{ByteLimit, NodeConfig, ServerIdentity};
+    use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::{FrameBuf, MacAddr, NodeId};
@@ -525,6 +532,7 @@ mod tests {
             waiting_bytes_max: 1_000,
             hosts_per_port_max: 4,
             host_control: ByteLimit::default(),
+            groups: GroupConfig::default(),
             ports: Vec::new(),
         };
         let mut switch: SwitchNode<FrameBuf, _> =

@@ -1,7 +1,9 @@
 //! LLDP and DCBX in whole switches: what two of them agree on, and what becomes of it.
 
 use crate::tshark;
-use axon_control::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::config::{
+    ByteLimit, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers,
+};
 use axon_control::node::SwitchNode;
 use axon_dcbx::lldp::LldpConfig;
 use axon_dcbx::{DcbxConfig, DcbxNodeConfig, DcbxNote, DcbxSettings, Mode, Source};
@@ -69,6 +71,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
         waiting_bytes_max: 65536,
         hosts_per_port_max: 16,
         host_control: ByteLimit::default(),
+        groups: GroupConfig::default(),
         ports: Vec::new(),
     };
     let plane = PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) };

@@ -2,7 +2,7 @@
 
 use crate::client;
 use axon_control::config::{
-    ByteLimit, NodeConfig, PortPolicy, ServerIdentity, SwitchConfig, Timers,
+    ByteLimit, GroupConfig, NodeConfig, PortPolicy, ServerIdentity, SwitchConfig, Timers,
 };
 use axon_control::keys;
 use axon_control::node::SwitchNode;
@@ -60,6 +60,7 @@ impl Scene {
             waiting_bytes_max: 65536,
             hosts_per_port_max: 16,
             host_control: ByteLimit::default(),
+            groups: GroupConfig::default(),
             ports,
         };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));

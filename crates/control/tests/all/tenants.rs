@@ -239,7 +239,8 @@ fn a_change_removes_routes_at_both_edges_and_is_in_the_store() {
     }
     assert!(scene.reaches((1, 1), 1, 2) && scene.reaches((1, 1), 1, 3));
     let change = PolicyChange::Pair(HostPair::of(mac(1), mac(2)), false);
-    let done = scene.call(|controller, _, out| controller.change_policy(change, out)).unwrap();
+    let done =
+        scene.call(|controller, now, out| controller.change_policy(now, change, out)).unwrap();
     assert_eq!((done.routes_removed, done.switches), (2, vec![NodeId(1), NodeId(2)]));
     let left = [((1, 1), mac(3)), ((2, 4), mac(1))];
     assert_eq!(scene.routes, BTreeSet::from(left));
@@ -251,7 +252,8 @@ fn a_change_removes_routes_at_both_edges_and_is_in_the_store() {
     assert_eq!(scene.routes, BTreeSet::from(left));
     assert!(!scene.reaches((2, 2), 2, 1));
     let quarantine = PolicyChange::Quarantine(Subject::Port(NodeId(1), PortNo(1)), true);
-    let done = scene.call(|controller, _, out| controller.change_policy(quarantine, out)).unwrap();
+    let done =
+        scene.call(|controller, now, out| controller.change_policy(now, quarantine, out)).unwrap();
     assert_eq!((done.routes_removed, scene.routes.len()), (2, 0));
     assert!(!scene.reaches((1, 1), 1, 3) && scene.reaches((2, 2), 2, 3));
 }

@@ -10,6 +10,7 @@ mod device;
 mod failover;
 mod faults;
 mod isolation;
+mod multicast;
 mod pauses;
 mod ports;
 mod program;
@@ -37,6 +38,7 @@ pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use failover::Failover;
 pub use faults::Fault;
 pub use isolation::{Isolation, Others, Tenant};
+pub use multicast::Multicast;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use program::{Program as ProgramFile, ProgramText, TableSizes};
@@ -105,6 +107,9 @@ pub struct File {
     /// The tables of host ports, and masquerading; Axon only.
     #[serde(default)]
     pub cam: Cam,
+    /// Frames to groups and to all: who gets them, and how many.
+    #[serde(default)]
+    pub multicast: Multicast,
     /// MTU of the hosts, 576 to 9000 bytes of IP packet.
     #[serde(default = "ethernet_mtu")]
     #[schemars(range(min = 576, max = 9000))]
@@ -173,6 +178,7 @@ impl File {
             timers: Timers::default(),
             failover: Failover::default(),
             cam: Cam::default(),
+            multicast: Multicast::default(),
             mtu: ethernet_mtu(),
             self_congestion_pause: false,
             key: None,

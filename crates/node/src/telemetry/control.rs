@@ -115,6 +115,24 @@ pub struct EdgeCounters {
     pub pings: u64,
     /// Echo requests to it that were not answered: too many of one port.
     pub pings_limited: u64,
+    /// Memberships of hosts in groups that began.
+    pub members_joined: u64,
+    /// Memberships that ended.
+    pub members_left: u64,
+    /// Memberships that were not entered: too many at a port, or too many at once.
+    pub members_refused: u64,
+    /// Questions to hosts for their groups.
+    pub group_queries: u64,
+    /// Frames to groups, or to all, that were copied.
+    pub group_frames: u64,
+    /// Their copies.
+    pub group_copies: u64,
+    /// Copies that were not made, because there is no route.
+    pub group_copies_lost: u64,
+    /// Frames to groups, or to all, that were dropped because their port sends too many.
+    pub group_limited: u64,
+    /// Frames to groups that were dropped because hosts of their port send to too many groups.
+    pub senders_refused: u64,
     /// Routes that were removed because no frame took them for long.
     pub routes_aged: u64,
     /// Routes that were removed because a new incarnation of the controller did not decide about
@@ -154,6 +172,9 @@ pub struct ControllerCounters {
     /// Requests for unknown addresses for which nobody was asked: their port, their switch or the
     /// whole fabric has had as many as it may.
     pub seeks_limited: u64,
+    /// Memberships, senders to groups and entries of lists that were too many for a port, a switch
+    /// or one list; and lists that were too many for a switch, and come later.
+    pub groups_refused: u64,
     /// Requests of a host for itself.
     pub arp_self: u64,
     /// Requests of what is no host, or of one that was reported elsewhere.

@@ -86,6 +86,19 @@ fn backup_segment() -> Segment {
     Segment { first: 3, ack: 4, items }
 }
 
+fn group_segment() -> Segment {
+    let (port, mac, group) = (PortNo(1), SOURCE, IpAddr::V4([239, 1, 2, 3].into()));
+    let mdns = "ff02::fb".parse().unwrap();
+    let items = vec![
+        Item::GroupMember { port, mac, group, joined: true },
+        Item::GroupMember { port, mac, group: mdns, joined: false },
+        Item::AskGroup { port, mac, group, wanted: true },
+        Item::GroupHosts { port, mac, group, first: 300, more: true, hosts: vec![TARGET, SOURCE] },
+        Item::GroupHosts { port, mac, group: mdns, first: 0, more: false, hosts: Vec::new() },
+    ];
+    Segment { first: 3, ack: 4, items }
+}
+
 fn link_down() -> LinkDown {
     let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
     LinkDown { ends: [end(7, 2), end(300, 200)], hops_left: 64 }
@@ -133,6 +146,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         ("segment", Message::Segment(segment())),
         ("segment-load", Message::Segment(load_segment())),
         ("segment-backup", Message::Segment(backup_segment())),
+        ("segment-group", Message::Segment(group_segment())),
         ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
         ("seek", Message::Seek(Seek { ip: TARGET_IP, except: None })),
         ("seek-except", Message::Seek(Seek { ip: LOCALHOST, except: Some(PortNo(300)) })),
@@ -186,5 +200,8 @@ fn item_number(item: &Item) -> usize {
         Item::PortLoad { .. } => 6,
         Item::SetBackup { .. } => 7,
         Item::BackupUsed { .. } => 8,
+        Item::GroupMember { .. } => 9,
+        Item::AskGroup { .. } => 10,
+        Item::GroupHosts { .. } => 11,
     }
 }

@@ -1,5 +1,6 @@
 //! Fabrics for tests, built as plain data, with timers fast enough for short simulations.
 
+use axon_control::config::GroupConfig;
 use axon_fabric::cam::Cam;
 use axon_fabric::model::{
     Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, Policy,
@@ -133,6 +134,7 @@ impl Builder {
                 nack_queue: Bytes(128 * 1024),
                 port_policies: PortPolicies::default(),
                 policy: Policy::default(),
+                groups: GroupConfig::default(),
                 dcb: None,
                 cam: Cam { entries: None, route_memory: 4096 },
                 mtu: 1500,

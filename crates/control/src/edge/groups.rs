@@ -1,0 +1,260 @@
+//! Groups at a switch: which hosts of its ports are members, and who is to have what they send.
+//! Only edges and the controller know groups; the switches between carry copies by their routes.
+//!
+//! All is kept by port, and bounded there.
+
+use crate::bucket::{Bucket, Rate};
+use crate::config::GroupConfig;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, PortNo, Span, Time};
+use core::net::IpAddr;
+
+/// Memberships of the hosts of one port: pairs of a host and a group. Further ones are refused.
+pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
+/// Pairs of a host and a group that it sends to, at one port.
+pub(super) const SENDERS_PER_PORT_MAX: usize = 64;
+/// The most hosts that one frame is copied to. The controller cuts its lists there, too.
+pub(crate) const COPIES_MAX: usize = 512;
+/// Reports of one port that are handed on.
+pub(super) const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
+/// A host that has not sent to a group for so long is no sender of it any more.
+pub(super) const SENDER_MAX: Span = Span::from_secs(300);
+
+/// A host and a group.
+pub(super) type Pair = (MacAddr, IpAddr);
+
+/// What is known of the groups at all ports.
+#[derive(Debug)]
+pub(super) struct Groups {
+    pub(super) config: GroupConfig,
+    pub(super) rate: Rate,
+    pub(super) ports: BTreeMap<PortNo, PortGroups>,
+    /// Members that the controller has been sent.
+    pub(super) reported: BTreeSet<(PortNo, Pair)>,
+}
+
+/// What is known of the groups at one port that has hosts.
+#[derive(Debug, Default)]
+pub(super) struct PortGroups {
+    /// Until when each is a member, if it does not report again.
+    pub(super) members: BTreeMap<Pair, Time>,
+    pub(super) senders: BTreeMap<Pair, Sender>,
+    /// When all hosts of the port are asked next which groups they are in.
+    pub(super) query_at: Option<Time>,
+    pub(super) frames: Bucket,
+    pub(super) changes: Bucket,
+}
+
+/// A host that sends to a group.
+#[derive(Debug)]
+pub(super) struct Sender {
+    /// Who is to have it, as far as it came.
+    pub(super) hosts: Vec<MacAddr>,
+    /// Whether the list has come, and none of it is to follow.
+    pub(super) is_known: bool,
+    /// Of a list that has not come: when its frames stop waiting. Otherwise when it is forgotten.
+    pub(super) until: Time,
+}
+
+impl Groups {
+    /// No port has hosts yet.
+    pub(super) fn new(config: GroupConfig) -> Groups {
+        let per_second = u64::from(config.frames_per_second.max(1));
+        let every = Span::from_ticks(Span::from_secs(1).ticks() / per_second);
+        let rate = Rate { every, burst: per_second };
+        Groups { config, rate, ports: BTreeMap::new(), reported: BTreeSet::new() }
+    }
+
+    /// When something of this port is due: a query, the end of a membership or of a sender.
+    pub(super) fn due(&self, port: PortNo) -> Option<Time> {
+        let groups = self.ports.get(&port)?;
+        let members = groups.members.values().copied();
+        let senders = groups.senders.values().map(|sender| sender.until);
+        members.chain(senders).chain(groups.query_at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::*;
+    use super::*;
+    use crate::effect::Effect;
+    use axon_node::{Drop, PortKind};
+    use axon_wire::membership::{self, reports};
+    use axon_wire::message::Item;
+    use core::net::Ipv4Addr;
+
+    const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
+
+    fn report(host: u8, group: Ipv4Addr, joined: bool) -> Vec<u8> {
+        reports::igmp_v2((mac(host), ip(host)), group, joined)
+    }
+
+    /// A datagram to a group, with nothing in it.
+    fn datagram(from: u8, group: Ipv4Addr) -> Vec<u8> {
+        let mut frame = udp_frame(membership::mac_of(group.into()), mac(from), 0);
+        frame[14..34]
+            .copy_from_slice(&[0x45, 0, 0, 46, 0, 0, 0, 0, 9, 17, 0, 0, 10, 0, 0, 1, 0, 0, 0, 0]);
+        frame[30..34].copy_from_slice(&group.octets());
+        frame
+    }
+
+    fn member(port: u16, host: u8, group: Ipv4Addr, joined: bool) -> Effect {
+        let (port, mac, group) = (PortNo(port), mac(host), group.into());
+        Effect::Report(Item::GroupMember { port, mac, group, joined })
+    }
+
+    fn list(host: u8, first: u16, more: bool, hosts: &[u8]) -> Item {
+        let hosts = hosts.iter().map(|&host| mac(host)).collect();
+        Item::GroupHosts {
+            port: PortNo(0),
+            mac: mac(host),
+            group: GROUP.into(),
+            first,
+            more,
+            hosts,
+        }
+    }
+
+    fn queries(effects: &[Effect]) -> usize {
+        let is_query = |effect: &&Effect| match effect {
+            Effect::Host { frame, .. } => {
+                membership::read(frame) == Some(membership::Membership::Query)
+            }
+            _ => false,
+        };
+        effects.iter().filter(is_query).count()
+    }
+
+    #[test]
+    fn a_report_makes_a_member_until_it_leaves_or_is_silent() {
+        let mut bench = Bench::new();
+        bench.host(1, 1);
+        assert_eq!(queries(&bench.pass(Span::from_millis(500))), 2, "both protocols, once");
+        assert_eq!(bench.frame(1, &report(1, GROUP, true)), [member(1, 1, GROUP, true)]);
+        assert_eq!(bench.frame(1, &report(1, GROUP, true)), [], "it is known");
+        let left = bench.frame(1, &report(1, GROUP, false));
+        assert_eq!((left.len(), queries(&left)), (1, 1), "{left:?}");
+        let gone = bench.pass(Span::from_secs(2));
+        assert!(gone.contains(&member(1, 1, GROUP, false)), "{gone:?}");
+        // It says no word more; its ARP entry is kept alive.
+        bench.frame(1, &report(1, GROUP, true));
+        let mut effects = Vec::new();
+        for second in 1..=260 {
+            effects.extend(bench.pass(Span::from_secs(1)));
+            bench.host(1, 1);
+            let known = bench.edge.members().count();
+            assert_eq!(known, usize::from(second < 260), "after {second} s");
+        }
+        assert_eq!(queries(&effects), 4, "two rounds");
+        assert!(effects.contains(&member(1, 1, GROUP, false)));
+        bench.frame(1, &report(1, GROUP, true));
+        let down = bench.port(1, Some(PortKind::Unknown));
+        assert!(down.contains(&member(1, 1, GROUP, false)), "{down:?}");
+        assert!(bench.edge.groups.ports.is_empty());
+    }
+
+    #[test]
+    fn a_new_controller_hears_of_all_members_and_senders() {
+        let mut bench = Bench::new();
+        bench.host(0, 2);
+        bench.frame(0, &report(2, GROUP, true));
+        bench.frame(0, &datagram(2, GROUP));
+        bench.controller(None);
+        let next = axon_wire::Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
+        let effects = bench.controller(Some(next));
+        assert!(effects.contains(&member(0, 2, GROUP, true)), "{effects:?}");
+        let (port, mac, group) = (PortNo(0), mac(2), GROUP.into());
+        let asked = Effect::Report(Item::AskGroup { port, mac, group, wanted: true });
+        assert!(effects.contains(&asked), "{effects:?}");
+    }
+
+    #[test]
+    fn frames_wait_for_the_list_and_each_copy_for_its_route() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let frame = datagram(1, GROUP);
+        let (port, mac1, group) = (PortNo(0), mac(1), GROUP.into());
+        let asked = Effect::Report(Item::AskGroup { port, mac: mac1, group, wanted: true });
+        assert_eq!(bench.frame(0, &frame), [asked]);
+        assert_eq!(bench.waiting_bytes(), 124);
+        // In two parts, of which one has a host with a route.
+        bench.set_route(0, 8, 1, 5);
+        assert_eq!(bench.item(list(1, 0, true, &[8])), []);
+        assert_eq!(bench.sent, []);
+        let request = asked(&bench.item(list(1, 1, false, &[9])));
+        assert_eq!(bench.sent.len(), 1, "by the route that is there");
+        bench.reply(answer_to(request, 2));
+        let sent: Vec<_> = bench.sent.drain(..).map(|(_, route, bytes)| (route, bytes)).collect();
+        let routes = [[5].into(), [3, 4].into()];
+        assert_eq!(sent, routes.map(|route: axon_wire::Route| (route, frame.clone())));
+        bench.frame(0, &frame);
+        assert_eq!((bench.sent.len(), bench.waiting_bytes()), (2, 0));
+        // Nobody is left, and a stale part changes nothing.
+        bench.item(list(1, 0, false, &[]));
+        bench.item(list(1, 1, false, &[9]));
+        bench.frame(0, &frame);
+        assert_eq!((bench.sent.len(), bench.last_drop()), (2, Some(Drop::Broadcast)));
+        let counters = bench.edge.counters();
+        assert_eq!((counters.group_frames, counters.group_copies), (2, 4));
+        let gone = bench.pass(SENDER_MAX);
+        assert!(bench.edge.groups.ports.values().all(|port| port.senders.is_empty()));
+        let (port, mac) = (PortNo(0), mac1);
+        let over = Effect::Report(Item::AskGroup { port, mac, group, wanted: false });
+        assert!(gone.contains(&over), "{gone:?}");
+    }
+
+    #[test]
+    fn a_list_that_does_not_come_ends_the_wait() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.frame(0, &datagram(1, GROUP));
+        bench.pass(Span::from_secs(4));
+        assert_eq!((bench.last_drop(), bench.waiting_bytes()), (Some(Drop::NoRoute), 0));
+    }
+
+    #[test]
+    fn a_storm_and_too_many_groups_are_bounded_and_counted() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        bench.set_route(0, 8, 1, 5);
+        bench.frame(0, &datagram(1, GROUP));
+        bench.item(list(1, 0, false, &[8]));
+        (0..10_000).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        assert_eq!(bench.sent.len(), 500, "a burst of one second");
+        assert_eq!(bench.edge.counters().group_limited, 9_501);
+        bench.now += Span::from_secs(100);
+        let other = |n: u32| Ipv4Addr::from(0xef02_0000 + n);
+        (0..400).for_each(|n| drop(bench.frame(0, &datagram(1, other(n)))));
+        assert_eq!(bench.edge.groups.ports[&PortNo(0)].senders.len(), SENDERS_PER_PORT_MAX);
+        for n in 0..1_000 {
+            bench.now += Span::from_millis(20);
+            bench.frame(0, &report(1, other(n), true));
+        }
+        assert_eq!(bench.edge.members().count(), MEMBERS_PER_PORT_MAX);
+        let counters = bench.edge.counters();
+        assert_eq!(counters.members_refused, 1_000 - MEMBERS_PER_PORT_MAX as u64);
+        assert_eq!(counters.senders_refused, 400 - SENDERS_PER_PORT_MAX as u64 + 1);
+    }
+
+    #[test]
+    fn broadcasts_go_to_nobody_unless_that_is_wanted_and_queries_of_hosts_never() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let all = [
+            datagram(1, Ipv4Addr::BROADCAST),
+            datagram(1, membership::ALL_SYSTEMS),
+            membership::igmp_query((mac(1), ip(1)), None, (10, 125)),
+        ];
+        for frame in &all {
+            assert_eq!(bench.frame(0, frame), []);
+            assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+        }
+        bench.edge.groups.config.broadcast = true;
+        let asks = all.map(|frame| bench.frame(0, &frame).len());
+        assert_eq!(asks, [1, 1, 0]);
+        let offer = dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer");
+        assert_eq!(bench.frame(0, &offer), [], "a server of DHCP that is a host's");
+    }
+}

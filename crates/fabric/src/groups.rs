@@ -1,0 +1,25 @@
+//! How edges handle frames to groups: `multicast:`.
+
+use crate::error::Problem;
+use crate::file::Multicast;
+use crate::units::span_text;
+use axon_control::config::GroupConfig;
+
+/// The configuration of all edges.
+///
+/// # Errors
+/// A value out of its range, by key.
+pub(crate) fn resolve(asked: &Multicast) -> Result<GroupConfig, Problem> {
+    let frames = asked.frames_per_second;
+    if !(1..=1000).contains(&frames) {
+        let what = format!("{frames} is out of range");
+        return Err(Problem::new("multicast.frames_per_second", what, "1 to 1000"));
+    }
+    let query = asked.query_interval.0;
+    if !(1_000..=3_600_000).contains(&query.as_millis()) {
+        let what = format!("{} is out of range", span_text(query));
+        return Err(Problem::new("multicast.query_interval", what, "1s to 1h"));
+    }
+    let Multicast { deliver: multicast, broadcast, .. } = *asked;
+    Ok(GroupConfig { multicast, broadcast, frames_per_second: frames, query })
+}
