@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::file::{self, SubnetText};
 use crate::model::{Dhcp, Fabric, Host};
 use crate::names::number;
+use crate::reservation::Reserved;
 use crate::topology::Plan;
 use crate::units::span_text;
 use ipnet::{IpAdd, IpSub, Ipv4Net};
@@ -17,7 +18,7 @@ fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
 }
 
 /// Refuses an address that no host of the subnet can have.
-fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
+pub(crate) fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
     let (first, last) = host_range(subnet);
     if (first..=last).contains(&address) {
         return Ok(());
@@ -73,6 +74,12 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
         lease,
         leases_per_port: per_port,
         reservations: BTreeMap::new(),
+        clients: BTreeMap::new(),
+        router: asked.router,
+        dns: asked.dns.clone(),
+        domain: asked.domain.clone(),
+        mtu: asked.mtu,
+        relay: None,
     })
 }
 
@@ -94,25 +101,21 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
             fabric.dhcp.reservations.insert(host.mac, ip);
         }
     }
-    let hosts: BTreeMap<&str, &Host> =
-        fabric.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     for (name, &address) in &asked.reservations {
         let key = format!("dhcp.reservations.{name}");
-        let Some(host) = hosts.get(name.as_str()) else {
-            let what = format!("there is no host `{name}`");
-            return Err(Problem::new(key, what, "the name of a host"));
-        };
-        if let Some(ip) = host.ip {
-            let what = format!("{name} has the fixed address {ip}");
-            return Err(Problem::new(key, what, "either a fixed address or a reservation"));
-        }
+        let whom = crate::reservation::whom(fabric, &key, name)?;
         take(&key, address)?;
-        fabric.dhcp.reservations.insert(host.mac, address);
+        match whom {
+            Reserved::Host(mac) => drop(fabric.dhcp.reservations.insert(mac, address)),
+            Reserved::Client(id) => drop(fabric.dhcp.clients.insert(id, address)),
+        }
     }
+    crate::reservation::check_options(fabric, asked, subnet)?;
     let pool = fabric.dhcp.pool_first..=fabric.dhcp.pool_last;
     let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
     let free = size - used.range(pool.clone()).count() as u64;
-    let wanted = (fabric.hosts.len() - fabric.dhcp.reservations.len()) as u64;
+    let needs = |host: &&Host| !fabric.dhcp.reservations.contains_key(&host.mac);
+    let wanted = fabric.hosts.iter().filter(needs).count() as u64;
     if wanted > free {
         let what = format!("{wanted} hosts need an address and the pool has {free}");
         let key = if asked.pool.is_some() { "dhcp.pool" } else { "dhcp.subnet" };
@@ -134,7 +137,8 @@ impl Fabric {
         // Lengths over 32 are 32.
         let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
         let (first, last) = host_range(subnet);
-        let mut used: BTreeSet<Ipv4Addr> = reservations.values().copied().collect();
+        let mut used: BTreeSet<Ipv4Addr> =
+            reservations.values().chain(self.dhcp.clients.values()).copied().collect();
         used.extend(self.hosts.iter().filter_map(|host| host.ip));
         used.insert(server);
         let given = |host: &Host| host.ip.or_else(|| reservations.get(&host.mac).copied());

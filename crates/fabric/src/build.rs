@@ -64,6 +64,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         },
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
+        ipv6: None,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         on_full,
@@ -87,6 +88,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, &file.dhcp, &plan)?;
+    fabric.ipv6 = crate::ipv6::resolve(&fabric, file.ipv6.as_ref())?;
     crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
@@ -94,6 +96,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
     fabric.policy = crate::isolation::resolve(&fabric, &file.isolation)?;
+    crate::reservation::check_policy(&fabric, &file.dhcp)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)

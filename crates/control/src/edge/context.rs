@@ -23,4 +23,5 @@ pub(super) enum Timer {
     Query(PortNo, MacAddr, MacAddr),
     Recall(PortNo, MacAddr),
     Place(PortNo),
+    Advertise(PortNo),
 }

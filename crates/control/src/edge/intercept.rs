@@ -33,6 +33,9 @@ impl Edge {
         if !from_host || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
+        if let Some(done) = self.configuration(cx, port, source, frame) {
+            return done;
+        }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
         match host_frame::classify(frame) {
             Kind::Arp(arp) => self.arp(cx, port, source, arp).map(|()| Fate::Served),

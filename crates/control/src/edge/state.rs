@@ -7,9 +7,10 @@ use super::hosts::{Host, Hosts};
 use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
+use super::ra::Advertising;
 use super::setups::Setups;
 use crate::bucket::Bucket;
-use crate::config::{ServerIdentity, SwitchConfig};
+use crate::config::{EdgeServices, ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -61,6 +62,9 @@ pub struct Edge {
     pub(super) questions: Bucket,
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
+    /// What it does for the configuration of hosts.
+    pub(super) services: EdgeServices,
+    pub(super) advertising: Advertising,
     pub(super) counters: EdgeCounters,
 }
 
@@ -107,6 +111,8 @@ impl Edge {
             agenda: Agenda::new(),
             questions: Bucket::default(),
             pings: BTreeMap::new(),
+            services: config.services.clone(),
+            advertising: Advertising::default(),
             counters: EdgeCounters::default(),
         }
     }
@@ -245,6 +251,7 @@ impl Edge {
         }
         self.adopt(cx, port);
         self.recall_port(cx, port);
+        self.advertise_at(cx, port);
         if ports.is_host(port) {
             return;
         }
@@ -316,6 +323,7 @@ impl Edge {
                 Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Place(port) => self.flows.try_again(cx, port),
+                Timer::Advertise(port) => self.advertise_due(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));

@@ -117,6 +117,7 @@ impl Bench {
             hosts_per_port_max: hosts,
             host_control: ByteLimit::default(),
             ports: Vec::new(),
+            services: Default::default(),
         };
         let tables = TestDevice::new(routes);
         let mut bench = Bench {
@@ -338,7 +339,9 @@ impl Bench {
         let recalled = edge.recalls.keys().filter(|key| self.tables.is_host(key.0)).count();
         let asked = edge.queries.len() + recalled;
         let refused = edge.flows.placing.refused();
-        let due = edge.setups.count() + edge.setups.failures() + asked + hosts_due + refused;
+        let services = edge.advertising.count();
+        let due =
+            edge.setups.count() + edge.setups.failures() + asked + hosts_due + refused + services;
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

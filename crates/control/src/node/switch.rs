@@ -516,6 +516,7 @@ mod tests {
             hosts_per_port_max: 4,
             host_control: ByteLimit::default(),
             ports: Vec::new(),
+            services: Default::default(),
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));

@@ -70,6 +70,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
         hosts_per_port_max: 16,
         host_control: ByteLimit::default(),
         ports: Vec::new(),
+        services: Default::default(),
     };
     let plane = PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) };
     SwitchNode::new(config, Plane::new(plane))

@@ -61,6 +61,7 @@ impl Scene {
             hosts_per_port_max: 16,
             host_control: ByteLimit::default(),
             ports,
+            services: Default::default(),
         };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };

@@ -108,6 +108,7 @@ impl Net {
                 hosts_per_port_max: 64,
                 host_control: ByteLimit::default(),
                 ports: Vec::new(),
+                services: Default::default(),
             };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
@@ -300,5 +301,9 @@ pub fn dhcp(pool: (Ipv4Addr, Ipv4Addr), leases_per_port_max: usize) -> DhcpConfi
         reservations: BTreeMap::new(),
         router: None,
         dns: Vec::new(),
+        domain: None,
+        mtu: None,
+        clients: BTreeMap::new(),
+        relay: None,
     }
 }
