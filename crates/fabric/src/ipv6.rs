@@ -116,7 +116,8 @@ mod tests {
         assert_eq!((by_name.router, by_name.router_host), (Some(nd::link_local(mac)), Some(mac)));
         assert_eq!(by_name.advertisement.router_seconds, 30);
         let local = nd::link_local(mac);
-        let by_address = config(&format!("{{prefix: 'fd00::/64', router: '{local}'}}"));
+        let text = format!("{{prefix: 'fd00::/64', router: '{local}'}}");
+        let by_address = parse(&text).unwrap().ipv6.unwrap();
         assert_eq!(by_address.router_host, Some(mac));
         let elsewhere = config("{prefix: 'fd00::/64', router: 'fe80::1'}");
         assert_eq!((elsewhere.router_host, elsewhere.advertisement.router_seconds), (None, 600));
