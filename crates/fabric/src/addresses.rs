@@ -4,28 +4,12 @@ use crate::error::Problem;
 use crate::file::{self, SubnetText};
 use crate::model::{Dhcp, Fabric, Host};
 use crate::names::number;
-use crate::reservation::Reserved;
+use crate::reservation::{Reserved, check, host_range};
 use crate::topology::Plan;
 use crate::units::span_text;
-use ipnet::{IpAdd, IpSub, Ipv4Net};
+use ipnet::{IpAdd, Ipv4Net};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-
-/// First and last address that hosts of the subnet can have: all but the network's own and the
-/// broadcast address (RFC 1122 section 3.2.1.3).
-fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
-    (subnet.network().saturating_add(1), subnet.broadcast().saturating_sub(1))
-}
-
-/// Refuses an address that no host of the subnet can have.
-pub(crate) fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
-    let (first, last) = host_range(subnet);
-    if (first..=last).contains(&address) {
-        return Ok(());
-    }
-    let what = format!("{address} is not in the subnet");
-    Err(Problem::new(key, what, format!("{first} to {last}")))
-}
 
 /// Hosts that fit into the small one of the two subnets that are taken if none is asked for;
 /// some room is left for hosts that come later.
@@ -85,7 +69,10 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
 
 /// Reserves addresses for hosts by name, and for hosts with fixed addresses so that nobody
 /// else is given them; then counts whether the pool is enough for the others.
-pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Result<(), Problem> {
+/// What edges advertise to hosts with IPv6 comes from `ipv6`.
+pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Result<(), Problem> {
+    let asked = &file.dhcp;
+    fabric.ipv6 = crate::ipv6::resolve(fabric, file.ipv6.as_ref())?;
     let subnet = subnet(asked, fabric.hosts.len());
     let mut used = BTreeSet::from([fabric.dhcp.server]);
     let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {

@@ -87,16 +87,14 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     dcb::check_hosts(&fabric)?;
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
-    addresses::finish(&mut fabric, &file.dhcp, &plan)?;
-    fabric.ipv6 = crate::ipv6::resolve(&fabric, file.ipv6.as_ref())?;
+    addresses::finish(&mut fabric, file, &plan)?;
     crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
-    fabric.policy = crate::isolation::resolve(&fabric, &file.isolation)?;
-    crate::reservation::check_policy(&fabric, &file.dhcp)?;
+    fabric.policy = crate::isolation::resolve(&fabric, file)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)

@@ -1,13 +1,13 @@
 //! Whom an address is reserved for, and the options that hosts get with their address.
 
-use crate::addresses;
 use crate::error::Problem;
 use crate::file;
 use crate::identity::{CONTROLLER_MAC, SERVER_MAC, switch_mac};
 use crate::model::{Fabric, Network};
+use axon_control::controller::policy::{Identity, Policy};
 use axon_wire::MacAddr;
-use ipnet::Ipv4Net;
-use std::net::IpAddr;
+use ipnet::{IpAdd, IpSub, Ipv4Net};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// What a reservation begins with that is for a client identifier.
 const BY_CLIENT: &str = "id:";
@@ -16,6 +16,22 @@ const CLIENT_BYTES_MAX: usize = 255;
 const WHOM: &str = "a host by name, a MAC, or a client identifier such as id:printer";
 /// Name servers of a kind, at most.
 const DNS_MAX: usize = 8;
+
+/// First and last address that hosts of the subnet can have: all but the network's own and the
+/// broadcast address (RFC 1122 section 3.2.1.3).
+pub(crate) fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
+    (subnet.network().saturating_add(1), subnet.broadcast().saturating_sub(1))
+}
+
+/// Refuses an address that no host of the subnet can have.
+pub(crate) fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
+    let (first, last) = host_range(subnet);
+    if (first..=last).contains(&address) {
+        return Ok(());
+    }
+    let what = format!("{address} is not in the subnet");
+    Err(Problem::new(key, what, format!("{first} to {last}")))
+}
 
 /// Whom an address is reserved for.
 pub(crate) enum Reserved {
@@ -81,7 +97,7 @@ pub(crate) fn check_options(
     subnet: Ipv4Net,
 ) -> Result<(), Problem> {
     if let Some(router) = asked.router {
-        addresses::check(subnet, "dhcp.router", router)?;
+        check(subnet, "dhcp.router", router)?;
     }
     check_dns("dhcp.dns", asked.dns.len())?;
     check_domain("dhcp.domain", asked.domain.as_deref())?;
@@ -121,11 +137,14 @@ pub(crate) fn check_options(
 
 /// Refuses a reservation of an address of a tenant for whoever shows an identifier: any host can
 /// show any. One for a MAC in no tenant, or in another, is refused too.
-pub(crate) fn check_policy(fabric: &Fabric, asked: &file::Dhcp) -> Result<(), Problem> {
-    use axon_control::controller::policy::Identity;
+pub(crate) fn check_policy(
+    fabric: &Fabric,
+    policy: &Policy,
+    asked: &file::Dhcp,
+) -> Result<(), Problem> {
     for (name, &address) in &asked.reservations {
         let ip = IpAddr::V4(address);
-        if !fabric.policy.addresses().any(|of_tenant| of_tenant == ip) {
+        if !policy.addresses().any(|of_tenant| of_tenant == ip) {
             continue;
         }
         let key = format!("dhcp.reservations.{name}");
@@ -137,7 +156,7 @@ pub(crate) fn check_policy(fabric: &Fabric, asked: &file::Dhcp) -> Result<(), Pr
         let Some(mac) = of_name.or_else(|| file::mac(name).ok()) else { continue };
         let host = fabric.hosts.iter().find(|host| host.mac == mac);
         let at = host.map(|host| (crate::identity::switch_id(host.switch), host.port));
-        if !fabric.policy.may_own(&Identity { mac, at }, ip) {
+        if !policy.may_own(&Identity { mac, at }, ip) {
             let what = format!("{address} is an address of a tenant that {name} is not in");
             return Err(Problem::new(key, what, "a host of the tenant, or another address"));
         }

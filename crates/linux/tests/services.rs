@@ -108,7 +108,11 @@ exit 0
 fn udhcpc(lab: &Lab, host: &str) -> String {
     let script = script().display().to_string();
     let words = format!("udhcpc -b -t 10 -T 1 -O mtu -p /run/u.pid -i {host}-p0 -s {script}");
-    run(lab, host, &format!("{words} >/run/u.log 2>&1 </dev/null || {{ cat /run/u.log; exit 1; }}"));
+    run(
+        lab,
+        host,
+        &format!("{words} >/run/u.log 2>&1 </dev/null || {{ cat /run/u.log; exit 1; }}"),
+    );
     wait(lab, host, "cat /run/lease.bound 2>/dev/null")
 }
 

@@ -173,11 +173,7 @@ impl Advertisement {
     ///
     /// It does not name a MAC: the sender's address may be that of a router, for which somebody
     /// else advertises, and hosts resolve it as any other.
-    pub fn frame(
-        &self,
-        from: (MacAddr, Ipv6Addr),
-        to: Option<(MacAddr, Ipv6Addr)>,
-    ) -> Vec<u8> {
+    pub fn frame(&self, from: (MacAddr, Ipv6Addr), to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {
         let to = to.unwrap_or((group_mac(ALL_NODES), ALL_NODES));
         let options = self.options();
         let ethernet = EthernetRepr {
@@ -266,8 +262,9 @@ mod tests {
         let packet = Icmpv6Packet::new_checked(ip.payload()).unwrap();
         let checksums = ChecksumCapabilities::default();
         let read = Icmpv6Repr::parse(&from, &ip.dst_addr(), &packet, &checksums).unwrap();
-        let Icmpv6Repr::Ndisc(NdiscRepr::RouterAdvert { mtu, prefix_info, router_lifetime, .. }) =
-            read
+        let Icmpv6Repr::Ndisc(NdiscRepr::RouterAdvert {
+            mtu, prefix_info, router_lifetime, ..
+        }) = read
         else {
             panic!("{read:?}");
         };

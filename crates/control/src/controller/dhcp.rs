@@ -300,8 +300,8 @@ impl DhcpServer {
         }
     }
 
-    /// The address that is reserved for a client: by its identifier, else by its MAC. An identifier
-    /// that a host at hand shows too leaves the address with that host.
+    /// The address that is reserved for a client: by its identifier, else by its MAC. An
+    /// identifier that a host at hand shows too leaves the address with that host.
     fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
         let by_client = self.config.clients.get(&client.client_id).copied();
         let free = |ip: &Ipv4Addr| {
@@ -343,8 +343,8 @@ impl DhcpServer {
         request.server.is_none_or(|server| server == self.identity.ip)
     }
 
-    /// Whether a request is to be relayed to the server that is a host; if not, it is counted. A new
-    /// address needs room at the client's port.
+    /// Whether a request is to be relayed to the server that is a host; if not, it is counted. A
+    /// new address needs room at the client's port.
     pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
         self.leases.expire(now);
         if !self.is_for_us(request) {

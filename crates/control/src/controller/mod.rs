@@ -34,6 +34,7 @@ mod sought;
 mod store;
 mod takeover;
 pub mod topology;
+mod transactions;
 
 use crate::config::{ControllerConfig, IPS_PER_HOST_MAX};
 use crate::effect::Effect;
@@ -52,12 +53,12 @@ use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
 use pending::TakeOver;
 use policy::Policy;
-use relay::Relay;
 use round::Round;
 use router::{Router, Step};
 use scans::Scans;
 use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
+use transactions::Relay;
 
 /// The controller's state.
 #[derive(Debug)]

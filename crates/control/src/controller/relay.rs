@@ -11,18 +11,16 @@
 //! An address that another host holds is not passed on: its client gets a DHCPNAK and the server a
 //! DHCPDECLINE in its name. Releases and declines are passed on if they are their sender's to make.
 //!
-//! All is bounded: requests that are remembered, of each port and together, and how many go out in a
-//! second.
+//! All is bounded: requests that are remembered, of each port and together, and how many go out in
+//! a second.
 
 use super::Controller;
 use super::dhcp::Holder;
 use super::hosts::{Host, Learned, Place};
 use super::packet::{Request, datagram, message_of, reply};
 use super::relayed::{self, Answer, Via};
-use crate::bucket::{Bucket, Rate};
-use crate::config::{RelayConfig, ServerIdentity};
+use super::transactions::Waiting;
 use crate::effect::Effect;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -31,93 +29,8 @@ use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
-/// How long an answer is waited for.
-const WAIT: Span = Span::from_secs(10);
-/// Requests that are remembered: of one port, and together.
-const WAITING_PER_PORT_MAX: usize = 16;
-const WAITING_MAX: usize = 4_096;
-/// Requests to the server.
-const REQUESTS: Rate = Rate { every: Span::from_millis(1), burst: 1_000 };
 /// The longest lease that is kept as such: without end, as far as anybody here is concerned.
 const LEASE_SECONDS_MAX: u32 = 1_000_000;
-
-/// The requests that the server has to answer.
-#[derive(Debug)]
-pub(super) struct Relay {
-    config: RelayConfig,
-    /// The relay agent's own address: the fabric's.
-    own: (MacAddr, Ipv4Addr),
-    waiting: BTreeMap<Transaction, Waiting>,
-    /// When each of them is forgotten.
-    until: BTreeSet<(Time, Transaction)>,
-    at_port: BTreeMap<Place, usize>,
-    requests: Bucket,
-}
-
-/// A client and its number for a conversation.
-type Transaction = (MacAddr, u32);
-
-#[derive(Clone, Debug)]
-struct Waiting {
-    until: Time,
-    place: Place,
-    request: Request,
-}
-
-impl Relay {
-    pub(super) fn new(config: RelayConfig, own: ServerIdentity) -> Relay {
-        Relay {
-            config,
-            own: (own.mac, own.ip),
-            waiting: BTreeMap::new(),
-            until: BTreeSet::new(),
-            at_port: BTreeMap::new(),
-            requests: Bucket::default(),
-        }
-    }
-
-    /// Remembers a request. Returns `false` if there are too many.
-    fn remember(&mut self, now: Time, place: Place, request: &Request) -> bool {
-        while let Some(&(until, of)) = self.until.first()
-            && until <= now
-        {
-            self.forget(of);
-        }
-        let of = (request.mac, request.xid);
-        self.forget(of);
-        let at_port = self.at_port.get(&place).copied().unwrap_or(0);
-        let full = at_port >= WAITING_PER_PORT_MAX || self.waiting.len() >= WAITING_MAX;
-        if full || !self.requests.has(now, REQUESTS) {
-            return false;
-        }
-        self.requests.take(now, REQUESTS);
-        let until = now + WAIT;
-        self.until.insert((until, of));
-        self.at_port.insert(place, at_port + 1);
-        self.waiting.insert(of, Waiting { until, place, request: request.clone() });
-        true
-    }
-
-    fn forget(&mut self, of: Transaction) {
-        let Some(waiting) = self.waiting.remove(&of) else { return };
-        self.until.remove(&(waiting.until, of));
-        match self.at_port.get_mut(&waiting.place) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.at_port.remove(&waiting.place)),
-        }
-    }
-
-    /// The request that an answer is for.
-    fn answered(&mut self, now: Time, answer: &Answer) -> Option<Waiting> {
-        let of = (answer.mac, answer.xid);
-        let waiting = self.waiting.get(&of).filter(|waiting| now < waiting.until)?.clone();
-        // The client goes on with the same number after an offer.
-        if answer.kind != u8::from(DhcpMessageType::Offer) {
-            self.forget(of);
-        }
-        Some(waiting)
-    }
-}
 
 impl Controller {
     /// Handles a DHCP frame of a host where another host is the server.
@@ -158,7 +71,8 @@ impl Controller {
         }
         let (circuit, remote) = self.names(place);
         let message = message_of(frame).zip(self.via(&circuit, &remote));
-        let Some(message) = message.and_then(|((_, message), via)| relayed::to_server(message, &via))
+        let Some(message) =
+            message.and_then(|((_, message), via)| relayed::to_server(message, &via))
         else {
             self.dhcp.relaying().malformed += 1;
             return;
@@ -188,9 +102,8 @@ impl Controller {
         let (mac, ip) = (relay.config.mac, relay.config.ip);
         let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
         let at = relay.config.at;
-        let place = known.or_else(|| {
-            Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 })
-        });
+        let place =
+            known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }));
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
         let sent = place.is_some_and(|place| self.to_port(place, frame, out));
         match sent {
@@ -210,13 +123,7 @@ impl Controller {
         true
     }
 
-    fn relay_answer(
-        &mut self,
-        now: Time,
-        place: Place,
-        answer: &Answer,
-        out: &mut Vec<Effect>,
-    ) {
+    fn relay_answer(&mut self, now: Time, place: Place, answer: &Answer, out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (own, server) = (relay.own, (relay.config.mac, relay.config.ip));
         let here = answer.from == server
@@ -276,57 +183,5 @@ impl Controller {
         if let Some(message) = via.and_then(|via| relayed::decline(request, ip, &via)) {
             self.to_server(&message, out);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::topology::SwitchIndex;
-    use super::*;
-    use axon_wire::{NodeId, PortNo};
-
-    fn relay() -> Relay {
-        let (ip, mac) = (Ipv4Addr::new(10, 0, 0, 9), MacAddr([2, 0, 0, 0, 0, 9]));
-        let at = (NodeId(1), PortNo(0));
-        let own = ServerIdentity { mac: MacAddr([2; 6]), ip: Ipv4Addr::new(10, 0, 0, 1) };
-        Relay::new(RelayConfig { ip, mac, at, names: BTreeMap::new() }, own)
-    }
-
-    fn request(number: u32) -> Request {
-        let [a, b, c, d] = number.to_be_bytes();
-        Request {
-            kind: DhcpMessageType::Discover,
-            mac: MacAddr([2, 0, a, b, c, d]),
-            xid: number,
-            ciaddr: Ipv4Addr::UNSPECIFIED,
-            broadcast: false,
-            requested: None,
-            server: None,
-            client_id: Vec::new(),
-        }
-    }
-
-    fn port(number: u16) -> Place {
-        Place { switch: SwitchIndex(0), port: PortNo(number) }
-    }
-
-    #[test]
-    fn requests_without_an_answer_are_bounded_and_forgotten() {
-        let (mut relay, now) = (relay(), Time::ZERO);
-        let kept = |relay: &mut Relay, now, at: u16, numbers: core::ops::Range<u32>| {
-            numbers.filter(|&number| relay.remember(now, port(at), &request(number))).count()
-        };
-        assert_eq!(kept(&mut relay, now, 0, 0..1_000), WAITING_PER_PORT_MAX);
-        assert_eq!(kept(&mut relay, now, 0, 0..4), 4, "the same again");
-        for at in 1..1_000_u32 {
-            let later = now + Span::from_millis(u64::from(at) * 10);
-            kept(&mut relay, later, at as u16, at * 100..at * 100 + 20);
-            assert!(relay.waiting.len() <= WAITING_MAX);
-        }
-        assert_eq!(relay.waiting.len(), WAITING_MAX);
-        let later = now + WAIT * 3;
-        assert_eq!(kept(&mut relay, later, 0, 0..1), 1);
-        let sizes = (relay.waiting.len(), relay.until.len(), relay.at_port.len());
-        assert_eq!(sizes, (1, 1, 1));
     }
 }

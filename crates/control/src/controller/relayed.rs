@@ -110,9 +110,8 @@ impl Via<'_> {
 /// What the server gets of a client's message. `None` if it has relay information already, which no
 /// client may have (RFC 3046 §2.1), is not well formed, or is too long or too far.
 pub(super) fn to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
-    let has_information = |option: Option<(u8, &[u8])>| {
-        option.is_none_or(|(kind, _)| kind == OPTION_RELAY)
-    };
+    let has_information =
+        |option: Option<(u8, &[u8])>| option.is_none_or(|(kind, _)| kind == OPTION_RELAY);
     if *message.get(HOPS_AT)? >= HOPS_MAX || options(message).any(has_information) {
         return None;
     }
@@ -265,7 +264,8 @@ mod tests {
         ) {
             let bytes = message(op, &tail);
             if let Some(sent) = to_server(&bytes, &VIA) {
-                prop_assert_eq!(options(&sent).flatten().filter(|(kind, _)| *kind == 82).count(), 1);
+                let information = options(&sent).flatten().filter(|(kind, _)| *kind == 82);
+                prop_assert_eq!(information.count(), 1);
                 prop_assert!(sent.len() <= MESSAGE_BYTES_MAX);
             }
             let mut reply = bytes;

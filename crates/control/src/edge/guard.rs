@@ -1,9 +1,9 @@
 //! Frames of hosts that configure other hosts: what comes from whoever should not send it ends here
 //! and is counted.
 //!
-//! A host's broadcast goes nowhere, so such a frame reaches a victim by unicast alone, and that only
-//! over a route which exists already: the data plane looks at MAC addresses. A first frame, every
-//! broadcast and every multicast come here.
+//! A host's broadcast goes nowhere, so such a frame reaches a victim by unicast alone, and that
+//! only over a route which exists already: the data plane looks at MAC addresses. A first frame,
+//! every broadcast and every multicast come here.
 
 use super::context::Cx;
 use super::state::{Edge, Fate};

@@ -21,6 +21,7 @@
 //! of messages: see `flows`.
 
 mod addresses;
+mod advertising;
 mod ageing;
 mod arrival;
 mod backup;

@@ -2,20 +2,20 @@
 //! a prefix, a router, name servers and the MTU without a multicast through the fabric.
 //!
 //! In plain English: every host port gets advertisements, the first three within seconds of its
-//! coming up and then one in each interval, from a moment of its own in it. A host that solicits one
-//! is answered at once, alone if it has an address already, at most so often for each port. All
+//! coming up and then one in each interval, from a moment of its own in it. A host that solicits
+//! one is answered at once, alone if it has an address already, at most so often for each port. All
 //! edges say the same and each says it to its own hosts only.
 //!
 //! Hosts take the sender's address as that of their router. So the advertisement is sent from the
 //! address of the router, wherever that is, and names no MAC: hosts resolve the address as any
 //! other. Without a router the edge sends from its own address and is a router for no time.
 
+use super::advertising::Port;
 use super::context::{Cx, Timer};
 use super::state::{Edge, Fate};
-use crate::bucket::{Bucket, Rate};
+use crate::bucket::Rate;
 use crate::config::Ipv6Config;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use axon_node::Drop;
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::Ipv6Addr;
@@ -31,26 +31,6 @@ const INITIAL_INTERVAL: Span = Span::from_secs(4);
 const FIRST_AFTER: Span = Span::from_millis(100);
 /// The shortest interval, whatever it is configured to.
 const INTERVAL_MIN: Span = Span::from_secs(1);
-
-/// The ports that get advertisements: as many as have carrier and hosts, at most.
-#[derive(Debug, Default)]
-pub(super) struct Advertising {
-    ports: BTreeMap<PortNo, Port>,
-}
-
-impl Advertising {
-    /// The ports that get advertisements.
-    #[cfg(test)]
-    pub(super) fn count(&self) -> usize {
-        self.ports.len()
-    }
-}
-
-#[derive(Debug, Default)]
-struct Port {
-    sent: u8,
-    answers: Bucket,
-}
 
 impl Ipv6Config {
     /// The frame for hosts, to one of them or to all, from a switch or its router.
@@ -175,8 +155,7 @@ pub(super) mod tests {
 
     fn bench(config: Ipv6Config) -> Bench {
         let mut bench = Bench::new();
-        bench.edge.services =
-            EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
+        bench.edge.services = EdgeServices { ipv6: Some(config.into()), ..EdgeServices::default() };
         for port in 0..2 {
             bench.port(port, None);
             bench.port(port, Some(PortKind::Host));

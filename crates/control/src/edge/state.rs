@@ -1,5 +1,6 @@
 //! The state of a switch's edge, and the calls of its node.
 
+use super::advertising::Advertising;
 use super::backups::down_max;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
@@ -7,7 +8,6 @@ use super::hosts::{Host, Hosts};
 use super::places::Key;
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
-use super::ra::Advertising;
 use super::setups::Setups;
 use crate::bucket::Bucket;
 use crate::config::{EdgeServices, ServerIdentity, SwitchConfig};

@@ -27,7 +27,8 @@ impl World {
     fn new() -> World {
         let mut config = controller::config();
         let names = BTreeMap::from([(SWITCH.node, "s1".into())]);
-        config.dhcp.relay = Some(RelayConfig { ip: ip(9), mac: mac(9), at: (SWITCH.node, AT), names });
+        config.dhcp.relay =
+            Some(RelayConfig { ip: ip(9), mac: mac(9), at: (SWITCH.node, AT), names });
         let mut controller = Controller::new(&config, 16);
         let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
         let hello = ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() };
