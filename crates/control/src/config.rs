@@ -4,12 +4,14 @@ use crate::controller::policy::Policy;
 use crate::controller::router::RouterKind;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
 use axon_node::Keys;
 use axon_wire::priority::{PRIORITIES, Priority};
-use axon_wire::{Incarnation, MacAddr, Span};
-use core::net::Ipv4Addr;
+use axon_wire::router::Advertisement;
+use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span};
+use core::net::{Ipv4Addr, Ipv6Addr};
 
 /// The most addresses of one host, IPv4 and IPv6 together. One more takes the place of the oldest.
 pub const IPS_PER_HOST_MAX: usize = 16;
@@ -126,6 +128,31 @@ pub struct SwitchConfig {
     pub groups: GroupConfig,
     /// By port, what it is trusted with; a port that is missing is any kind of port.
     pub ports: Vec<PortPolicy>,
+    /// What the edge serves and guards beside ARP and neighbour discovery.
+    pub services: EdgeServices,
+}
+
+/// What an edge does for the configuration of hosts by themselves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EdgeServices {
+    /// The host that is the DHCP server, if requests are relayed to one. Messages of any other
+    /// host to DHCP clients are refused.
+    pub dhcp_server: Option<MacAddr>,
+    /// Router advertisements; without, the edge neither sends nor refuses any.
+    pub ipv6: Option<Box<Ipv6Config>>,
+}
+
+/// Router advertisements of edges (RFC 4861, RFC 8106).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ipv6Config {
+    /// What is advertised.
+    pub advertisement: Advertisement,
+    /// Whose address hosts are to take as that of their router; `None` if there is no router.
+    pub router: Option<Ipv6Addr>,
+    /// The host that is this router: it gets no advertisements, and its own are not refused.
+    pub router_host: Option<MacAddr>,
+    /// The time between advertisements at a port that nobody asks for, at least a second.
+    pub interval: Span,
 }
 
 /// How frames to groups and to all are handled at the edge.
@@ -214,4 +241,26 @@ pub struct DhcpConfig {
     pub router: Option<Ipv4Addr>,
     /// Name servers to announce.
     pub dns: Vec<Ipv4Addr>,
+    /// The domain to announce (option 15), 1 to 253 bytes.
+    pub domain: Option<String>,
+    /// The MTU to announce (option 26), in bytes of IP packet, at least 68.
+    pub mtu: Option<u16>,
+    /// Clients that always get the same address, by their identifier (option 61). It may lie
+    /// outside the pool and is none of `reservations`.
+    pub clients: BTreeMap<Vec<u8>, Ipv4Addr>,
+    /// The server that requests are relayed to; `None` if this server answers them.
+    pub relay: Option<RelayConfig>,
+}
+
+/// A DHCP server that is a host of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RelayConfig {
+    /// Its address.
+    pub ip: Ipv4Addr,
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The port that it is at as long as it has not been seen elsewhere.
+    pub at: (NodeId, PortNo),
+    /// The names of switches, for option 82.
+    pub names: BTreeMap<NodeId, String>,
 }

@@ -4,27 +4,12 @@ use crate::error::Problem;
 use crate::file::{self, SubnetText};
 use crate::model::{Dhcp, Fabric, Host};
 use crate::names::number;
+use crate::reservation::{Reserved, check, host_range};
 use crate::topology::Plan;
 use crate::units::span_text;
-use ipnet::{IpAdd, IpSub, Ipv4Net};
+use ipnet::{IpAdd, Ipv4Net};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
-
-/// First and last address that hosts of the subnet can have: all but the network's own and the
-/// broadcast address (RFC 1122 section 3.2.1.3).
-fn host_range(subnet: Ipv4Net) -> (Ipv4Addr, Ipv4Addr) {
-    (subnet.network().saturating_add(1), subnet.broadcast().saturating_sub(1))
-}
-
-/// Refuses an address that no host of the subnet can have.
-fn check(subnet: Ipv4Net, key: &str, address: Ipv4Addr) -> Result<(), Problem> {
-    let (first, last) = host_range(subnet);
-    if (first..=last).contains(&address) {
-        return Ok(());
-    }
-    let what = format!("{address} is not in the subnet");
-    Err(Problem::new(key, what, format!("{first} to {last}")))
-}
 
 /// Hosts that fit into the small one of the two subnets that are taken if none is asked for;
 /// some room is left for hosts that come later.
@@ -73,12 +58,21 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
         lease,
         leases_per_port: per_port,
         reservations: BTreeMap::new(),
+        clients: BTreeMap::new(),
+        router: asked.router,
+        dns: asked.dns.clone(),
+        domain: asked.domain.clone(),
+        mtu: asked.mtu,
+        relay: None,
     })
 }
 
 /// Reserves addresses for hosts by name, and for hosts with fixed addresses so that nobody
 /// else is given them; then counts whether the pool is enough for the others.
-pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Result<(), Problem> {
+/// What edges advertise to hosts with IPv6 comes from `ipv6`.
+pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Result<(), Problem> {
+    let asked = &file.dhcp;
+    fabric.ipv6 = crate::ipv6::resolve(fabric, file.ipv6.as_ref())?;
     let subnet = subnet(asked, fabric.hosts.len());
     let mut used = BTreeSet::from([fabric.dhcp.server]);
     let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {
@@ -94,25 +88,21 @@ pub(crate) fn finish(fabric: &mut Fabric, asked: &file::Dhcp, plan: &Plan) -> Re
             fabric.dhcp.reservations.insert(host.mac, ip);
         }
     }
-    let hosts: BTreeMap<&str, &Host> =
-        fabric.hosts.iter().map(|host| (host.name.as_str(), host)).collect();
     for (name, &address) in &asked.reservations {
         let key = format!("dhcp.reservations.{name}");
-        let Some(host) = hosts.get(name.as_str()) else {
-            let what = format!("there is no host `{name}`");
-            return Err(Problem::new(key, what, "the name of a host"));
-        };
-        if let Some(ip) = host.ip {
-            let what = format!("{name} has the fixed address {ip}");
-            return Err(Problem::new(key, what, "either a fixed address or a reservation"));
-        }
+        let whom = crate::reservation::whom(fabric, &key, name)?;
         take(&key, address)?;
-        fabric.dhcp.reservations.insert(host.mac, address);
+        match whom {
+            Reserved::Host(mac) => drop(fabric.dhcp.reservations.insert(mac, address)),
+            Reserved::Client(id) => drop(fabric.dhcp.clients.insert(id, address)),
+        }
     }
+    crate::reservation::check_options(fabric, asked, subnet)?;
     let pool = fabric.dhcp.pool_first..=fabric.dhcp.pool_last;
     let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
     let free = size - used.range(pool.clone()).count() as u64;
-    let wanted = (fabric.hosts.len() - fabric.dhcp.reservations.len()) as u64;
+    let needs = |host: &&Host| !fabric.dhcp.reservations.contains_key(&host.mac);
+    let wanted = fabric.hosts.iter().filter(needs).count() as u64;
     if wanted > free {
         let what = format!("{wanted} hosts need an address and the pool has {free}");
         let key = if asked.pool.is_some() { "dhcp.pool" } else { "dhcp.subnet" };
@@ -134,7 +124,8 @@ impl Fabric {
         // Lengths over 32 are 32.
         let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
         let (first, last) = host_range(subnet);
-        let mut used: BTreeSet<Ipv4Addr> = reservations.values().copied().collect();
+        let mut used: BTreeSet<Ipv4Addr> =
+            reservations.values().chain(self.dhcp.clients.values()).copied().collect();
         used.extend(self.hosts.iter().filter_map(|host| host.ip));
         used.insert(server);
         let given = |host: &Host| host.ip.or_else(|| reservations.get(&host.mac).copied());

@@ -2,7 +2,8 @@
 
 use crate::model::Fabric;
 use axon_control::config::{
-    ByteLimit, ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, SwitchConfig,
+    ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, NodeConfig, RelayConfig, ServerIdentity,
+    SwitchConfig,
 };
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::Stored;
@@ -78,6 +79,10 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
         host_control: ByteLimit::default(),
         groups: fabric.groups,
         ports: crate::ports::policies(fabric, index),
+        services: EdgeServices {
+            dhcp_server: fabric.dhcp.relay.map(|host| fabric.hosts[host].mac),
+            ipv6: fabric.ipv6.clone().map(Box::new),
+        },
     };
     SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }
 }
@@ -94,8 +99,12 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
             lease: fabric.dhcp.lease,
             leases_per_port_max: fabric.dhcp.leases_per_port as usize,
             reservations: fabric.dhcp.reservations.clone(),
-            router: None,
-            dns: Vec::new(),
+            router: fabric.dhcp.router,
+            dns: fabric.dhcp.dns.clone(),
+            domain: fabric.dhcp.domain.clone(),
+            mtu: fabric.dhcp.mtu,
+            clients: fabric.dhcp.clients.clone(),
+            relay: relay(fabric),
         },
         router: fabric.controller.router,
         layers: fabric.layers(),
@@ -107,6 +116,18 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
     let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
     let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
     ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
+}
+
+/// The DHCP server among the hosts, and what it calls the switches.
+fn relay(fabric: &Fabric) -> Option<RelayConfig> {
+    let host = &fabric.hosts[fabric.dhcp.relay?];
+    let names = fabric.switches.iter().enumerate();
+    Some(RelayConfig {
+        ip: host.ip?,
+        mac: host.mac,
+        at: (switch_id(host.switch), host.port),
+        names: names.map(|(index, switch)| (switch_id(index), switch.name.clone())).collect(),
+    })
 }
 
 fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u64) -> NodeConfig {

@@ -65,6 +65,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         timers: timers(file)?,
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
         cam: crate::cam::resolve(&file.cam)?,
+        ipv6: None,
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         on_full,
@@ -88,14 +89,14 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     dcb::check_hosts(&fabric)?;
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
-    addresses::finish(&mut fabric, &file.dhcp, &plan)?;
+    addresses::finish(&mut fabric, file, &plan)?;
     crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
     dcb::check_detection(&fabric)?;
     (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
     fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
-    fabric.policy = crate::isolation::resolve(&fabric, &file.isolation)?;
+    fabric.policy = crate::isolation::resolve(&fabric, file)?;
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)

@@ -40,8 +40,9 @@ impl Fabric {
     }
 }
 
-/// Reads `isolation`, once all hosts have their ports and addresses.
-pub(crate) fn resolve(fabric: &Fabric, asked: &file::Isolation) -> Result<Policy, Problem> {
+/// Reads `isolation`, once all hosts have their ports and addresses. Reservations have to suit it.
+pub(crate) fn resolve(fabric: &Fabric, file: &file::File) -> Result<Policy, Problem> {
+    let asked = &file.isolation;
     let mut reader = Reader {
         fabric,
         index: Index::of(fabric),
@@ -86,6 +87,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &file::Isolation) -> Result<Policy
         let what = "in this network there is no controller that gives routes";
         return Err(Problem::new("isolation", what, "network: axon, or nothing here"));
     }
+    crate::reservation::check_policy(fabric, &reader.policy, &file.dhcp)?;
     Ok(reader.policy)
 }
 

@@ -10,7 +10,7 @@ pub use crate::file::{AxonPorts, DataplaneName};
 pub use crate::traffic::{App, Traffic};
 use axon_agents::AgentPortConfig;
 use axon_control::config::GroupConfig;
-pub use axon_control::config::Timers;
+pub use axon_control::config::{Ipv6Config, Timers};
 pub use axon_control::controller::policy::Policy;
 pub use axon_control::controller::router::RouterKind;
 use axon_node::Keys;
@@ -66,6 +66,8 @@ pub struct Fabric {
     pub dhcp: Dhcp,
     /// The tables of host ports.
     pub cam: Cam,
+    /// What edges advertise to hosts with IPv6.
+    pub ipv6: Option<Ipv6Config>,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
     /// Whether switches tell a host to pause for the bytes that its routes add.
@@ -350,6 +352,18 @@ pub struct Dhcp {
     pub leases_per_port: u32,
     /// Hosts that always get the same address.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
+    /// Clients that do, by their identifier.
+    pub clients: BTreeMap<Vec<u8>, Ipv4Addr>,
+    /// The default router of hosts.
+    pub router: Option<Ipv4Addr>,
+    /// Name servers of hosts, best first.
+    pub dns: Vec<Ipv4Addr>,
+    /// The domain of hosts.
+    pub domain: Option<String>,
+    /// The MTU that hosts are to set.
+    pub mtu: Option<u16>,
+    /// The index of the host that is the DHCP server, if requests are relayed to one.
+    pub relay: Option<usize>,
 }
 
 /// Something that breaks or comes back.

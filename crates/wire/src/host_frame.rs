@@ -131,6 +131,18 @@ pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
     }
 }
 
+/// Whether a frame is a message of a DHCP server to a client: UDP from port 67 to port 68.
+pub fn is_dhcp_server(frame: &[u8]) -> bool {
+    let Some((ethertype::IPV4, packet)) = contents(frame) else { return false };
+    let datagram = Ipv4Packet::new_checked(packet).ok().map(|packet| {
+        let whole = packet.version() == 4 && packet.frag_offset() == 0;
+        let ports = packet.payload().first_chunk().filter(|_| whole);
+        ports.filter(|_| packet.next_header() == IpProtocol::Udp).copied()
+    });
+    let [from, to] = [DHCP_SERVER_PORT, DHCP_CLIENT_PORT].map(u16::to_be_bytes);
+    datagram.flatten() == Some([from[0], from[1], to[0], to[1]])
+}
+
 /// The IP address that a frame is for; `None` if it is no IP packet, or a part of one.
 pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
     match contents(frame)? {

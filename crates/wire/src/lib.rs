@@ -28,6 +28,7 @@ pub mod nd;
 pub mod priority;
 pub mod probe;
 pub mod route;
+pub mod router;
 pub mod units;
 pub mod vlan;
 

@@ -1,6 +1,7 @@
 //! The DHCP server (RFC 2131, paper 001 §4.2.3).
 //!
-//! Clients are known by their hardware address. The server is the only one of its subnet, so it is
+//! Clients are known by their hardware address; an address may be reserved for a client identifier
+//! too. The server is the only one of its subnet, so it is
 //! authoritative: it refuses addresses that are wrong or in use by another client, and confirms an
 //! address that is free. So a controller that starts with nothing in memory confirms the leases it
 //! once gave, and hosts' claims of addresses, which switches report anew, keep it from giving away
@@ -42,6 +43,14 @@ enum Judgement {
     NotOurs,
 }
 
+/// Whom an address is reserved for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Owner {
+    Mac(MacAddr),
+    /// Whoever shows this client identifier, as long as nobody else with it is there.
+    Client(Vec<u8>),
+}
+
 /// The DHCP server of the fabric.
 #[derive(Clone, Debug)]
 pub struct DhcpServer {
@@ -50,7 +59,7 @@ pub struct DhcpServer {
     subnet: Ipv4Net,
     leases: Leases,
     /// The owners of reserved addresses.
-    reserved: BTreeMap<Ipv4Addr, MacAddr>,
+    reserved: BTreeMap<Ipv4Addr, Owner>,
     counters: DhcpCounters,
 }
 
@@ -63,7 +72,10 @@ impl DhcpServer {
         let subnet = Ipv4Net::new(identity.ip, config.prefix_len).unwrap_or(identity.ip.into());
         // RFC 3021 and host routes aside, the first and last addresses are not hosts'.
         let (first, last) = (subnet.network(), subnet.broadcast());
-        let mut excluded: BTreeSet<Ipv4Addr> = config.reservations.values().copied().collect();
+        let by_client = config.clients.iter().map(|(id, &ip)| (ip, Owner::Client(id.clone())));
+        let by_mac = config.reservations.iter().map(|(&mac, &ip)| (ip, Owner::Mac(mac)));
+        let reserved: BTreeMap<Ipv4Addr, Owner> = by_client.chain(by_mac).collect();
+        let mut excluded: BTreeSet<Ipv4Addr> = reserved.keys().copied().collect();
         excluded.extend([first, last, identity.ip]);
         excluded.extend(config.router);
         let (pool_first, pool_last) = (config.pool_first.max(first), config.pool_last.min(last));
@@ -72,9 +84,15 @@ impl DhcpServer {
             config: config.clone(),
             subnet,
             leases: Leases::new((pool_first, pool_last), excluded, config.leases_per_port_max),
-            reserved: config.reservations.iter().map(|(&mac, &ip)| (ip, mac)).collect(),
+            reserved,
             counters: DhcpCounters::default(),
         }
+    }
+
+    /// Takes these addresses out of the pool: they belong to tenants, and only a reservation gives
+    /// one to a host.
+    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
+        self.leases.withhold(ips);
     }
 
     /// The counters.
@@ -93,8 +111,10 @@ impl DhcpServer {
     /// another host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
-            Some(&owner) => owner == mac,
-            None => self.leases.claim(now, mac, at, ip),
+            Some(Owner::Mac(owner)) => *owner == mac,
+            // An identifier is not seen in ARP: the address is its own by lease alone.
+            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => false,
+            Some(Owner::Client(_)) | None => self.leases.claim(now, mac, at, ip),
         }
     }
 
@@ -116,7 +136,8 @@ impl DhcpServer {
         shown_at: Option<Place>,
     ) -> bool {
         let fits = match self.reserved.get(&ip) {
-            Some(owner) => *owner == lease.holder.mac,
+            Some(Owner::Mac(owner)) => *owner == lease.holder.mac,
+            Some(Owner::Client(id)) => *id == lease.holder.client_id,
             None => self.leases.in_pool(ip),
         };
         let fits = fits && self.leases.get(ip).is_none();
@@ -218,7 +239,7 @@ impl DhcpServer {
         let mac = client.mac;
         let own = self.leases.of(mac).map(|(ip, _)| ip);
         let own = own.filter(|&ip| self.leases.lasts_with(mac, ip));
-        let ip = match self.config.reservations.get(&mac).copied().or(own) {
+        let ip = match self.reserved_for(&client).or(own) {
             Some(ip) => Some(ip),
             None if !here => {
                 self.counters.misplaced += 1;
@@ -279,9 +300,21 @@ impl DhcpServer {
         }
     }
 
+    /// The address that is reserved for a client: by its identifier, else by its MAC. An
+    /// identifier that a host at hand shows too leaves the address with that host.
+    fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
+        let by_client = self.config.clients.get(&client.client_id).copied();
+        let free = |ip: &Ipv4Addr| {
+            let lease = self.leases.get(*ip).filter(|lease| lease.is_held());
+            lease.is_none_or(|lease| lease.holder.mac == client.mac || lease.shown_at.is_none())
+        };
+        let by_mac = || self.config.reservations.get(&client.mac).copied();
+        by_client.filter(free).or_else(by_mac)
+    }
+
     fn judge(&self, client: &Holder, ip: Ipv4Addr) -> Judgement {
         let mac = client.mac;
-        let reserved = self.config.reservations.get(&mac).copied();
+        let reserved = self.reserved_for(client);
         let mismatch = match (reserved, self.leases.of(mac)) {
             (Some(reserved), _) => reserved != ip,
             (None, Some((held, lease))) => match lease.state {
@@ -310,6 +343,41 @@ impl DhcpServer {
         request.server.is_none_or(|server| server == self.identity.ip)
     }
 
+    /// Whether a request is to be relayed to the server that is a host; if not, it is counted. A
+    /// new address needs room at the client's port.
+    pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
+        self.leases.expire(now);
+        if !self.is_for_us(request) {
+            self.leases.refuse(now, client);
+            self.counters.silent += 1;
+            return false;
+        }
+        let has_one = || self.leases.of(client.mac).is_some_and(|(_, lease)| lease.is_lasting());
+        let is_new = request.kind == DhcpMessageType::Discover && !has_one();
+        if is_new && !self.leases.has_room(now, client.place) {
+            self.counters.port_full += 1;
+            return false;
+        }
+        true
+    }
+
+    /// Enters an address that the server that is a host has given to a client. Returns `false` if
+    /// another host holds it or its port holds all that it may.
+    pub(super) fn given(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
+        self.leases.expire(now);
+        let others = match self.reserved.get(&ip) {
+            Some(Owner::Mac(mac)) => *mac != to.mac,
+            Some(Owner::Client(id)) => *id != to.client_id,
+            None => self.leases.taken_from(to.mac, ip),
+        };
+        !others && self.is_host_ip(ip) && self.leases.bind(now, to, ip, lease)
+    }
+
+    /// What is counted about relaying.
+    pub(super) const fn relaying(&mut self) -> &mut DhcpCounters {
+        &mut self.counters
+    }
+
     fn grant(&self, address: Ipv4Addr, lease: bool) -> Grant<'_> {
         Grant {
             address,
@@ -318,6 +386,8 @@ impl DhcpServer {
             broadcast: self.subnet.broadcast(),
             router: self.config.router,
             dns: &self.config.dns,
+            domain: self.config.domain.as_deref(),
+            mtu: self.config.mtu,
         }
     }
 

@@ -152,6 +152,11 @@ impl Leases {
         }
     }
 
+    /// Takes addresses out of the pool.
+    pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
+        self.excluded.extend(ips);
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
         self.by_ip.iter().map(|(&ip, lease)| (ip, lease))
     }

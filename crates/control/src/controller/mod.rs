@@ -22,6 +22,8 @@ pub mod packet;
 mod peers;
 mod pending;
 pub mod policy;
+mod relay;
+mod relayed;
 mod removal;
 mod requests;
 mod reroute;
@@ -33,6 +35,7 @@ mod sought;
 mod store;
 mod takeover;
 pub mod topology;
+mod transactions;
 
 use crate::config::{ControllerConfig, IPS_PER_HOST_MAX};
 use crate::effect::Effect;
@@ -57,6 +60,7 @@ use router::{Router, Step};
 use scans::Scans;
 use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
+use transactions::Relay;
 
 /// The controller's state.
 #[derive(Debug)]
@@ -69,6 +73,8 @@ pub struct Controller {
     hosts: HostTable,
     flows: Flows,
     dhcp: DhcpServer,
+    /// The requests that a server that is a host has to answer, if there is one.
+    relay: Option<Relay>,
     /// The controller's own ports that lead to a switch: by port, the switch and its port.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The round of looking for better paths that is in progress.
@@ -117,6 +123,12 @@ impl Controller {
     ) -> Controller {
         let server = config.node.server;
         let heartbeat = config.node.timers.heartbeat;
+        let mut dhcp = DhcpServer::new(server, &config.dhcp);
+        let v4 = |ip| match ip {
+            IpAddr::V4(ip) => Some(ip),
+            IpAddr::V6(_) => None,
+        };
+        dhcp.withhold(config.policy.addresses().filter_map(v4));
         let every = |heartbeats: u32| (heartbeat * u64::from(heartbeats)).as_millis();
         let measure_every_ms = router
             .measures()
@@ -128,7 +140,8 @@ impl Controller {
             router,
             hosts: HostTable::new(server.mac, IpAddr::V4(server.ip)),
             flows: Flows::default(),
-            dhcp: DhcpServer::new(server, &config.dhcp),
+            dhcp,
+            relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
             attachments: BTreeMap::new(),
             improving: None,
             backups: Backups::new(config.backups, heartbeat),

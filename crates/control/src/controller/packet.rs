@@ -27,6 +27,8 @@ const MESSAGE_BYTES_MAX: usize = 548;
 const TTL: u8 = 64;
 
 const OPTION_DNS: u8 = 6;
+const OPTION_DOMAIN: u8 = 15;
+const OPTION_MTU: u8 = 26;
 const OPTION_BROADCAST: u8 = 28;
 const OPTION_REQUESTED: u8 = 50;
 const OPTION_TYPE: u8 = 53;
@@ -65,22 +67,8 @@ impl Request {
     /// requests on behalf of another hardware address.
     pub fn parse(frame: &[u8]) -> Option<Request> {
         let mac = MacAddr::source_of(frame)?;
-        let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) else {
-            return None;
-        };
-        let ip = Ipv4Packet::new_checked(packet).ok()?;
-        let whole = !ip.more_frags() && ip.frag_offset() == 0;
-        let plain = ip.version() == 4 && ip.header_len() >= 20 && ip.verify_checksum();
-        if !whole || !plain || ip.next_header() != IpProtocol::Udp {
-            return None;
-        }
-        let udp = UdpPacket::new_checked(ip.payload()).ok()?;
-        let ends = (IpAddress::Ipv4(ip.src_addr()), IpAddress::Ipv4(ip.dst_addr()));
-        let intact = udp.checksum() == 0 || udp.verify_checksum(&ends.0, &ends.1);
-        if udp.dst_port() != DHCP_SERVER_PORT || !intact {
-            return None;
-        }
-        let dhcp = DhcpPacket::new_checked(udp.payload()).ok()?;
+        let (_, message) = message_of(frame)?;
+        let dhcp = DhcpPacket::new_checked(message).ok()?;
         let ethernet = dhcp.hardware_type() == ArpHardware::Ethernet && dhcp.hardware_len() == 6;
         let direct = dhcp.relay_agent_ip().is_unspecified();
         let own = dhcp.client_hardware_address().0 == mac.0 && mac.is_unicast();
@@ -120,7 +108,25 @@ impl Request {
     }
 }
 
-fn address(data: &[u8]) -> Option<Ipv4Addr> {
+/// The address that a frame comes from and the message that it has for port 67. The message is
+/// that of one whole datagram with correct checksums.
+pub(super) fn message_of(frame: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
+    let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) else {
+        return None;
+    };
+    let ip = Ipv4Packet::new_checked(packet).ok()?;
+    let whole = !ip.more_frags() && ip.frag_offset() == 0;
+    let plain = ip.version() == 4 && ip.header_len() >= 20 && ip.verify_checksum();
+    if !whole || !plain || ip.next_header() != IpProtocol::Udp {
+        return None;
+    }
+    let udp = UdpPacket::new_checked(ip.payload()).ok()?;
+    let ends = (IpAddress::Ipv4(ip.src_addr()), IpAddress::Ipv4(ip.dst_addr()));
+    let intact = udp.checksum() == 0 || udp.verify_checksum(&ends.0, &ends.1);
+    (udp.dst_port() == DHCP_SERVER_PORT && intact).then(|| (ip.src_addr(), udp.payload()))
+}
+
+pub(super) fn address(data: &[u8]) -> Option<Ipv4Addr> {
     let octets: [u8; 4] = data.try_into().ok()?;
     Some(Ipv4Addr::from(octets))
 }
@@ -140,6 +146,10 @@ pub struct Grant<'a> {
     pub router: Option<Ipv4Addr>,
     /// Name servers, best first; as many as fit are sent.
     pub dns: &'a [Ipv4Addr],
+    /// The domain in which the client looks for names.
+    pub domain: Option<&'a str>,
+    /// The MTU of the subnet in bytes.
+    pub mtu: Option<u16>,
 }
 
 /// The whole Ethernet frame of a reply; without a grant it is a DHCPNAK.
@@ -160,6 +170,16 @@ pub fn reply(
         Some(_) if request.broadcast => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
         Some(grant) => (request.mac, grant.address),
     };
+    datagram(from, (mac, ip), DHCP_CLIENT_PORT, &message)
+}
+
+/// The Ethernet frame of a message from port 67 of one host to a port of another.
+pub(super) fn datagram(
+    from: (MacAddr, Ipv4Addr),
+    (mac, ip): (MacAddr, Ipv4Addr),
+    dst_port: u16,
+    message: &[u8],
+) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(from.0.0),
         dst_addr: EthernetAddress(mac.0),
@@ -172,7 +192,7 @@ pub fn reply(
         payload_len: UDP_HEADER_LEN + message.len(),
         hop_limit: TTL,
     };
-    let udp = UdpRepr { src_port: DHCP_SERVER_PORT, dst_port: DHCP_CLIENT_PORT };
+    let udp = UdpRepr { src_port: DHCP_SERVER_PORT, dst_port };
     let checksums = ChecksumCapabilities::default();
     let ip_at = ethernet.buffer_len();
     let udp_at = ip_at + ipv4.buffer_len();
@@ -184,7 +204,7 @@ pub fn reply(
         &IpAddress::Ipv4(from.1),
         &IpAddress::Ipv4(ip),
         message.len(),
-        |payload| payload.copy_from_slice(&message),
+        |payload| payload.copy_from_slice(message),
         &checksums,
     );
     frame
@@ -207,6 +227,10 @@ fn message(
     t1.iter().for_each(|data| push(OPTION_T1, data));
     t2.iter().for_each(|data| push(OPTION_T2, data));
     broadcast.iter().for_each(|data| push(OPTION_BROADCAST, data));
+    let domain = grant.and_then(|grant| grant.domain);
+    domain.iter().for_each(|name| push(OPTION_DOMAIN, name.as_bytes()));
+    let mtu = grant.and_then(|grant| grant.mtu).map(u16::to_be_bytes);
+    mtu.iter().for_each(|data| push(OPTION_MTU, data));
     if !request.client_id.is_empty() {
         push(OPTION_CLIENT, &request.client_id);
     }

@@ -194,6 +194,11 @@ impl Policy {
     pub fn may_own(&self, host: &Identity, ip: IpAddr) -> bool {
         self.addresses.get(&ip).is_none_or(|group| *group == self.group(host))
     }
+
+    /// The addresses that only hosts of a group may own.
+    pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
+        self.addresses.keys().copied()
+    }
 }
 
 /// What operators change. Each change answers with what the store is to do.

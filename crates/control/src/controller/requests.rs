@@ -143,6 +143,9 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
+        if self.relay.is_some() {
+            return self.relay_frame(now, place, &m.frame, out);
+        }
         let Some(request) = self.dhcp.read(&m.frame) else { return };
         let learned = self.requested(now, place, request.mac, out);
         if learned == Learned::Full {

@@ -25,4 +25,5 @@ pub(super) enum Timer {
     Place(PortNo),
     Sought(PortNo),
     Groups(PortNo),
+    Advertise(PortNo),
 }

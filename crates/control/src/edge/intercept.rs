@@ -34,6 +34,9 @@ impl Edge {
         if !from_host || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
+        if let Some(done) = self.configuration(cx, port, source, frame) {
+            return done;
+        }
         let to_us = destination == MacAddr::BROADCAST || destination == self.server.mac;
         if destination.is_multicast()
             && let Some(read) = membership::read(frame)

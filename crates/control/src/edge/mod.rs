@@ -8,7 +8,8 @@
 //!   it to the target switch (`target`). That queries its host and replies. There are four
 //!   phases, and each switch reserves memory before it sends.
 //! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
-//! - DHCP goes to the controller.
+//! - DHCP goes to the controller; whoever else answers clients is refused (`guard`).
+//! - Router advertisements of IPv6 come from the edge (`ra`), if the fabric file asks for them.
 //! - The fabric's own address answers ping (`ping`).
 //! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
@@ -23,6 +24,7 @@
 //! of messages: see `flows`.
 
 mod addresses;
+mod advertising;
 mod ageing;
 mod arrival;
 mod backup;
@@ -31,6 +33,7 @@ mod context;
 mod flows;
 mod given;
 mod groups;
+mod guard;
 mod hosts;
 mod inherited;
 mod install;
@@ -43,6 +46,7 @@ mod ping;
 mod places;
 mod placing;
 mod queries;
+mod ra;
 mod recall;
 mod seek;
 mod senders;

@@ -1,5 +1,6 @@
 //! The state of a switch's edge, and the calls of its node.
 
+use super::advertising::Advertising;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::given::mixed;
@@ -11,7 +12,7 @@ use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
 use super::sought::SoughtHere;
 use crate::bucket::Bucket;
-use crate::config::{ServerIdentity, SwitchConfig};
+use crate::config::{EdgeServices, ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -65,6 +66,9 @@ pub struct Edge {
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
     pub(super) groups: Groups,
+    /// What it does for the configuration of hosts.
+    pub(super) services: EdgeServices,
+    pub(super) advertising: Advertising,
     pub(super) counters: EdgeCounters,
 }
 
@@ -124,6 +128,8 @@ impl Edge {
             sought: SoughtHere::default(),
             pings: BTreeMap::new(),
             groups: Groups::new(config.groups),
+            services: config.services.clone(),
+            advertising: Advertising::default(),
             counters: EdgeCounters::default(),
         }
     }
@@ -273,6 +279,7 @@ impl Edge {
         self.adopt(cx, port);
         self.recall_port(cx, port);
         self.sought_at(cx, port);
+        self.advertise_at(cx, port);
         if ports.is_host(port) {
             return;
         }
@@ -348,6 +355,7 @@ impl Edge {
                 Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Sought(port) => self.sought_due(cx, port),
                 Timer::Groups(port) => self.groups_due(cx, port),
+                Timer::Advertise(port) => self.advertise_due(cx, port),
                 Timer::Failed(port, target) => self.forget_failure((port, target)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));

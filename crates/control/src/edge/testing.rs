@@ -122,6 +122,7 @@ impl Bench {
             host_control: ByteLimit::default(),
             groups: GroupConfig::default(),
             ports: Vec::new(),
+            services: Default::default(),
         }
     }
 
@@ -400,7 +401,7 @@ impl Bench {
         let new_ports = edge.sought.asked.len();
         let groups = edge.groups.ports.keys().filter(|&&on| edge.groups.due(on).is_some()).count();
         let waits = edge.setups.count() + edge.setups.failures() + asked;
-        let due = waits + hosts_due + refused + new_ports + groups;
+        let due = waits + hosts_due + refused + new_ports + groups + edge.advertising.count();
         assert_eq!(edge.agenda.len(), due, "each thing is due once");
     }
 

@@ -534,6 +534,7 @@ mod tests {
             host_control: ByteLimit::default(),
             groups: GroupConfig::default(),
             ports: Vec::new(),
+            services: Default::default(),
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));

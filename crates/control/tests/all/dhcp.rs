@@ -30,6 +30,10 @@ impl World {
             reservations: BTreeMap::from([(mac(9), ip(200))]),
             router: Some(ip(253)),
             dns: vec![ip(53), ip(54), ip(55), ip(56)],
+            domain: None,
+            mtu: None,
+            clients: BTreeMap::new(),
+            relay: None,
         };
         World {
             server: DhcpServer::new(ServerIdentity { mac: SERVER_MAC, ip: SERVER }, &config),

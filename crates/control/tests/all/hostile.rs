@@ -62,6 +62,7 @@ impl Scene {
             host_control: ByteLimit::default(),
             groups: GroupConfig::default(),
             ports,
+            services: Default::default(),
         };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };

@@ -9,6 +9,8 @@ mod dhcp;
 mod hostile;
 mod loads;
 mod owned_switch;
+mod relay;
+mod reservations;
 mod seek;
 mod stations;
 mod strangers;

@@ -110,6 +110,7 @@ impl Net {
                 host_control: ByteLimit::default(),
                 groups: GroupConfig::default(),
                 ports: Vec::new(),
+                services: Default::default(),
             };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };
@@ -302,5 +303,9 @@ pub fn dhcp(pool: (Ipv4Addr, Ipv4Addr), leases_per_port_max: usize) -> DhcpConfi
         reservations: BTreeMap::new(),
         router: None,
         dns: Vec::new(),
+        domain: None,
+        mtu: None,
+        clients: BTreeMap::new(),
+        relay: None,
     }
 }

@@ -54,7 +54,7 @@ use axon_control::controller::router::RouterKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 /// A fabric: what to build and what happens to it. Only `name` and `topology` are needed.
@@ -98,6 +98,8 @@ pub struct File {
     /// The addresses that the DHCP server gives to hosts.
     #[serde(default)]
     pub dhcp: Dhcp,
+    /// What edges advertise to hosts with IPv6; without, nothing.
+    pub ipv6: Option<Ipv6>,
     /// Intervals of the control plane.
     #[serde(default)]
     pub timers: Timers,
@@ -175,6 +177,7 @@ impl File {
             dataplane: DataplaneName::default(),
             controller: Controller::default(),
             dhcp: Dhcp::default(),
+            ipv6: None,
             timers: Timers::default(),
             failover: Failover::default(),
             cam: Cam::default(),
@@ -373,8 +376,42 @@ pub struct Dhcp {
     /// ARP: 1 to 512. A quarter of the pool by default, 64 at most. Reserved and fixed addresses
     /// do not count.
     pub leases_per_port: Option<u32>,
-    /// Hosts, by name, that always get the same address.
+    /// What always gets the same address: hosts by name, MACs (`02:00:00:00:00:07`), and clients by
+    /// the identifier that they send (`id:printer`, `id:01:02:00`).
     pub reservations: BTreeMap<String, Ipv4Addr>,
+    /// The default router of the hosts, an address of the subnet.
+    pub router: Option<Ipv4Addr>,
+    /// Name servers of the hosts, best first, at most 8.
+    #[schemars(length(max = 8))]
+    pub dns: Vec<Ipv4Addr>,
+    /// The domain in which hosts look for names, such as `lab.example`.
+    pub domain: Option<String>,
+    /// The MTU that hosts are to set, 576 to 9000 bytes of IP packet and no more than `mtu`.
+    #[schemars(range(min = 576, max = 9000))]
+    pub mtu: Option<u16>,
+    /// A host with a fixed address, by name, that is the DHCP server: requests are relayed to it.
+    pub relay: Option<String>,
+}
+
+/// Router advertisements of IPv6 that edges send to their hosts.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ipv6 {
+    /// The prefix that hosts make their addresses from: 64 bits long, such as `2001:db8:0:1::/64`.
+    pub prefix: String,
+    /// The default router: a host, by name, or its link-local address. Hosts have none without it.
+    pub router: Option<String>,
+    /// Name servers of the hosts, best first, at most 8.
+    #[serde(default)]
+    #[schemars(length(max = 8))]
+    pub dns: Vec<Ipv6Addr>,
+    /// The domain in which hosts look for names, such as `lab.example`.
+    pub domain: Option<String>,
+    /// The MTU that hosts are to set for IPv6, 1280 to 9000 bytes and no more than `mtu`.
+    #[schemars(range(min = 1280, max = 9000))]
+    pub mtu: Option<u16>,
+    /// Between two advertisements at a port that nobody asks for; 4s to 1800s, 200s by default.
+    pub interval: Option<SpanText>,
 }
 
 impl Default for Dhcp {
@@ -386,6 +423,11 @@ impl Default for Dhcp {
             lease: SpanText(axon_wire::Span::from_secs(3600)),
             leases_per_port: None,
             reservations: BTreeMap::new(),
+            router: None,
+            dns: Vec::new(),
+            domain: None,
+            mtu: None,
+            relay: None,
         }
     }
 }

@@ -133,6 +133,14 @@ pub struct EdgeCounters {
     pub group_limited: u64,
     /// Frames to groups that were dropped because hosts of their port send to too many groups.
     pub senders_refused: u64,
+    /// Router advertisements of IPv6 that were sent to hosts.
+    pub advertisements: u64,
+    /// Solicitations of routers that were not answered: too many of one port.
+    pub advertisements_limited: u64,
+    /// Router advertisements of hosts that are no router of the fabric file, which were dropped.
+    pub advertisements_refused: u64,
+    /// Messages to DHCP clients from hosts that are not the DHCP server, which were dropped.
+    pub dhcp_servers_refused: u64,
     /// Routes that were removed because no frame took them for long.
     pub routes_aged: u64,
     /// Routes that were removed because a new incarnation of the controller did not decide about
@@ -312,4 +320,18 @@ pub struct DhcpCounters {
     pub released: u64,
     /// Requests that a server of this subnet has to leave unanswered.
     pub silent: u64,
+    /// Requests that were relayed to the server that is a host.
+    pub relayed: u64,
+    /// Answers of that server that were relayed to their clients.
+    pub returned: u64,
+    /// Requests that were not relayed: too many are without an answer, of their port or of all, or
+    /// the server can not be reached.
+    pub relay_limited: u64,
+    /// Answers that no request is waiting for, or that are not as they should be.
+    pub relay_unmatched: u64,
+    /// Answers of a host that is not the server, which were dropped.
+    pub relay_refused: u64,
+    /// Addresses that the server has given and that another host holds: its client got a DHCPNAK
+    /// and the server a DHCPDECLINE.
+    pub relay_conflicts: u64,
 }

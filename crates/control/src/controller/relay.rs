@@ -1,0 +1,187 @@
+//! The DHCP relay agent: requests of hosts go to a DHCP server that is a host of the fabric, and
+//! its answers to the port of the client that asked (RFC 2131, RFC 1542, RFC 3046).
+//!
+//! In plain English: an edge hands every DHCP message to the controller. A client's is remembered
+//! for a while and sent on as unicast to the server, from the fabric's own address, by the switch
+//! that the server is at. The server answers to that address, which comes to its edge and so here.
+//! Only an answer of the server itself, to a request that is remembered, goes to the client's port.
+//! An acknowledgement is entered as a lease of our own: the address is bound to MAC and port then,
+//! and nobody else may use it.
+//!
+//! An address that another host holds is not passed on: its client gets a DHCPNAK and the server a
+//! DHCPDECLINE in its name. Releases and declines are passed on if they are their sender's to make.
+//!
+//! All is bounded: requests that are remembered, of each port and together, and how many go out in
+//! a second.
+
+use super::Controller;
+use super::dhcp::Holder;
+use super::hosts::{Host, Learned, Place};
+use super::packet::{Request, datagram, message_of, reply};
+use super::relayed::{self, Answer, Via};
+use super::transactions::Waiting;
+use crate::effect::Effect;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use axon_wire::message::{HostFrame, Message};
+use axon_wire::{MacAddr, Span, Time};
+use core::net::{IpAddr, Ipv4Addr};
+use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
+
+/// The longest lease that is kept as such: without end, as far as anybody here is concerned.
+const LEASE_SECONDS_MAX: u32 = 1_000_000;
+
+impl Controller {
+    /// Handles a DHCP frame of a host where another host is the server.
+    pub(super) fn relay_frame(
+        &mut self,
+        now: Time,
+        place: Place,
+        frame: &[u8],
+        out: &mut Vec<Effect>,
+    ) {
+        let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
+        match Answer::parse(frame, own.1) {
+            Some(answer) => self.relay_answer(now, place, &answer, out),
+            None => self.relay_request(now, place, frame, out),
+        }
+        self.settle(now, out);
+    }
+
+    fn relay_request(&mut self, now: Time, place: Place, frame: &[u8], out: &mut Vec<Effect>) {
+        let Some(request) = self.dhcp.read(frame) else { return };
+        let learned = self.requested(now, place, request.mac, out);
+        if learned == Learned::Full {
+            return self.too_many_hosts(now, place, out);
+        }
+        let Learned::Here(host) = learned else {
+            self.dhcp.relaying().misplaced += 1;
+            return;
+        };
+        let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
+        if !self.dhcp.may_relay(now, &client, &request) {
+            return;
+        }
+        if matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline) {
+            let done = self.dhcp.serve(now, place, true, &request);
+            let Some(ip) = done.released else { return };
+            self.hosts.disown(host, IpAddr::V4(ip));
+            self.cut_off(host, out);
+        }
+        let (circuit, remote) = self.names(place);
+        let message = message_of(frame).zip(self.via(&circuit, &remote));
+        let Some(message) =
+            message.and_then(|((_, message), via)| relayed::to_server(message, &via))
+        else {
+            self.dhcp.relaying().malformed += 1;
+            return;
+        };
+        match self.relay.as_mut().is_some_and(|relay| relay.remember(now, place, &request)) {
+            true => self.to_server(&message, out),
+            false => self.dhcp.relaying().relay_limited += 1,
+        }
+    }
+
+    /// The names of a port and its switch, for the server.
+    fn names(&self, place: Place) -> (String, String) {
+        let node = self.graph.switch(place.switch).incarnation.node;
+        let name = self.relay.as_ref().and_then(|relay| relay.config.names.get(&node));
+        let switch = name.cloned().unwrap_or_else(|| node.to_string());
+        (format!("{switch}-{}", place.port), switch)
+    }
+
+    fn via<'a>(&self, circuit: &'a str, remote: &'a str) -> Option<Via<'a>> {
+        let relay = self.relay.as_ref()?;
+        Some(Via { relay: relay.own.1, server: relay.config.ip, circuit, remote })
+    }
+
+    /// Sends a message to the server, at the port where it was seen or else belongs.
+    fn to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
+        let Some(relay) = &self.relay else { return };
+        let (mac, ip) = (relay.config.mac, relay.config.ip);
+        let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
+        let at = relay.config.at;
+        let place =
+            known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }));
+        let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
+        let sent = place.is_some_and(|place| self.to_port(place, frame, out));
+        match sent {
+            true => self.dhcp.relaying().relayed += 1,
+            false => self.dhcp.relaying().relay_limited += 1,
+        }
+    }
+
+    fn to_port(&mut self, place: Place, frame: Vec<u8>, out: &mut Vec<Effect>) -> bool {
+        let to = self.graph.switch(place.switch).incarnation;
+        let Some(hops) = self.path_to(to.node) else {
+            self.counters.dhcp_unreachable += 1;
+            return false;
+        };
+        let message = Message::HostFrame(HostFrame { port: place.port, frame });
+        out.push(Effect::Routed { hops, to, message });
+        true
+    }
+
+    fn relay_answer(&mut self, now: Time, place: Place, answer: &Answer, out: &mut Vec<Effect>) {
+        let Some(relay) = &self.relay else { return };
+        let (own, server) = (relay.own, (relay.config.mac, relay.config.ip));
+        let here = answer.from == server
+            && matches!(self.requested(now, place, server.0, out), Learned::Here(_));
+        if !here {
+            self.dhcp.relaying().relay_refused += 1;
+            return;
+        }
+        let waiting = self.relay.as_mut().and_then(|relay| relay.answered(now, answer));
+        let client = waiting.and_then(|waiting| {
+            let host = self.hosts.by_mac(answer.mac)?;
+            let at = self.hosts.get(host)?.place();
+            (at == waiting.place).then_some((waiting, host))
+        });
+        let Some((Waiting { place: at, request, .. }, host)) = client else {
+            self.dhcp.relaying().relay_unmatched += 1;
+            return;
+        };
+        let is_lease = answer.kind == u8::from(DhcpMessageType::Ack) && !answer.ip.is_unspecified();
+        if is_lease {
+            let seconds = answer.lease_seconds.unwrap_or(0).clamp(1, LEASE_SECONDS_MAX);
+            let holder =
+                Holder { mac: request.mac, client_id: request.client_id.clone(), place: at };
+            let lease = Span::from_secs(seconds.into());
+            let ours = !self.may_own(host, request.mac, answer.ip.into())
+                || !self.dhcp.given(now, holder, answer.ip, lease);
+            if ours {
+                return self.conflict(at, &request, answer.ip, out);
+            }
+            self.own(now, host, IpAddr::V4(answer.ip), out);
+        }
+        let Some(message) = answer.to_client(own.1) else {
+            self.dhcp.relaying().relay_unmatched += 1;
+            return;
+        };
+        let refused = answer.kind == u8::from(DhcpMessageType::Nak);
+        let to = match request.ciaddr {
+            _ if refused => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
+            ip if !ip.is_unspecified() => (request.mac, ip),
+            _ if request.broadcast => (MacAddr::BROADCAST, Ipv4Addr::BROADCAST),
+            _ => (request.mac, answer.ip),
+        };
+        let frame = datagram(own, to, DHCP_CLIENT_PORT, &message);
+        if self.to_port(at, frame, out) {
+            self.dhcp.relaying().returned += 1;
+        }
+    }
+
+    /// The server has given an address that is another host's.
+    fn conflict(&mut self, at: Place, request: &Request, ip: Ipv4Addr, out: &mut Vec<Effect>) {
+        self.dhcp.relaying().relay_conflicts += 1;
+        let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
+        let frame = reply(request, DhcpMessageType::Nak, own, None);
+        self.to_port(at, frame, out);
+        let (circuit, remote) = self.names(at);
+        let via = self.via(&circuit, &remote);
+        if let Some(message) = via.and_then(|via| relayed::decline(request, ip, &via)) {
+            self.to_server(&message, out);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! DHCP messages on their way between a client and a server that is a host: what a relay agent
+//! changes in them (RFC 2131, RFC 3046, and as RFC 5107 for the server identifier).
+//!
+//! In plain English: towards the server a message gets the relay's address, one hop more and an
+//! option with the client's port. Towards the client it loses these. The server identifier is the
+//! server's own on one side and the relay's on the other, so that a client renews through the relay
+//! too. Nothing else is changed, whatever options there are.
+
+use super::packet::{Request, address, message_of};
+use alloc::vec;
+use alloc::vec::Vec;
+use axon_wire::MacAddr;
+use core::net::Ipv4Addr;
+
+/// The bytes of a message before its options, the magic cookie included.
+const FIXED_BYTES: usize = 240;
+/// The size of a BOOTP message (RFC 951 §3), below which some servers take none.
+const MESSAGE_BYTES_MIN: usize = 300;
+/// What fits into an Ethernet frame with 1,500 bytes of IP packet.
+const MESSAGE_BYTES_MAX: usize = 1_472;
+/// Hops from which on a relay discards a message (RFC 1542 §4.1.1).
+const HOPS_MAX: u8 = 16;
+const HOPS_AT: usize = 3;
+const YIADDR_AT: usize = 16;
+const GIADDR_AT: usize = 24;
+const CHADDR_AT: usize = 28;
+const REQUEST: u8 = 1;
+const REPLY: u8 = 2;
+
+const PAD: u8 = 0;
+const END: u8 = 255;
+const OPTION_REQUESTED: u8 = 50;
+const OPTION_LEASE: u8 = 51;
+const OPTION_TYPE: u8 = 53;
+const OPTION_SERVER: u8 = 54;
+const OPTION_CLIENT: u8 = 61;
+const OPTION_RELAY: u8 = 82;
+const CIRCUIT: u8 = 1;
+const REMOTE: u8 = 2;
+const TYPE_DECLINE: u8 = 4;
+
+/// The options of a message up to its end: kind and data.
+///
+/// # Errors
+/// An option that goes beyond the message ends the list with `None`.
+fn options(message: &[u8]) -> impl Iterator<Item = Option<(u8, &[u8])>> {
+    let mut rest = message.get(FIXED_BYTES..).unwrap_or_default();
+    core::iter::from_fn(move || {
+        while let [PAD, after @ ..] = rest {
+            rest = after;
+        }
+        let (kind, length, after) = match *rest {
+            [] | [END, ..] => return None,
+            [kind, length, ref after @ ..] => (kind, usize::from(length), after),
+            [_] => (PAD, usize::MAX, &[][..]),
+        };
+        let data = after.get(..length);
+        rest = after.get(length..).unwrap_or_default();
+        Some(data.map(|data| (kind, data)))
+    })
+}
+
+fn push(message: &mut Vec<u8>, kind: u8, data: &[u8]) {
+    let data = &data[..data.len().min(255)];
+    message.extend([kind, data.len() as u8]);
+    message.extend_from_slice(data);
+}
+
+fn finish(mut message: Vec<u8>) -> Option<Vec<u8>> {
+    message.push(END);
+    message.resize(message.len().max(MESSAGE_BYTES_MIN), PAD);
+    (message.len() <= MESSAGE_BYTES_MAX).then_some(message)
+}
+
+/// The message as it is passed on: the fixed part as it was, another server identifier, and no
+/// option 82.
+fn passed_on(message: &[u8], server: Ipv4Addr) -> Option<Vec<u8>> {
+    let mut passed = message.get(..FIXED_BYTES)?.to_vec();
+    for option in options(message) {
+        match option? {
+            (OPTION_RELAY, _) => {}
+            (OPTION_SERVER, _) => push(&mut passed, OPTION_SERVER, &server.octets()),
+            (kind, data) => push(&mut passed, kind, data),
+        }
+    }
+    Some(passed)
+}
+
+/// Who relays, and where the client is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Via<'a> {
+    /// The relay's address.
+    pub(super) relay: Ipv4Addr,
+    /// The server's address.
+    pub(super) server: Ipv4Addr,
+    /// The client's port, and its switch.
+    pub(super) circuit: &'a str,
+    pub(super) remote: &'a str,
+}
+
+impl Via<'_> {
+    fn information(&self) -> Vec<u8> {
+        let mut data = Vec::new();
+        push(&mut data, CIRCUIT, self.circuit.as_bytes());
+        push(&mut data, REMOTE, self.remote.as_bytes());
+        data
+    }
+}
+
+/// What the server gets of a client's message. `None` if it has relay information already, which no
+/// client may have (RFC 3046 §2.1), is not well formed, or is too long or too far.
+pub(super) fn to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
+    let has_information =
+        |option: Option<(u8, &[u8])>| option.is_none_or(|(kind, _)| kind == OPTION_RELAY);
+    if *message.get(HOPS_AT)? >= HOPS_MAX || options(message).any(has_information) {
+        return None;
+    }
+    let mut passed = passed_on(message, via.server)?;
+    passed[HOPS_AT] += 1;
+    passed[GIADDR_AT..GIADDR_AT + 4].copy_from_slice(&via.relay.octets());
+    push(&mut passed, OPTION_RELAY, &via.information());
+    finish(passed)
+}
+
+/// The refusal of an address in the name of a client (RFC 2131 §4.4.4): the server is not to give
+/// it again.
+pub(super) fn decline(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
+    let mut message = vec![0; FIXED_BYTES];
+    message[..4].copy_from_slice(&[REQUEST, 1, 6, 1]);
+    message[4..8].copy_from_slice(&by.xid.to_be_bytes());
+    message[GIADDR_AT..GIADDR_AT + 4].copy_from_slice(&via.relay.octets());
+    message[CHADDR_AT..CHADDR_AT + 6].copy_from_slice(&by.mac.0);
+    message[FIXED_BYTES - 4..].copy_from_slice(&[0x63, 0x82, 0x53, 0x63]);
+    push(&mut message, OPTION_TYPE, &[TYPE_DECLINE]);
+    push(&mut message, OPTION_REQUESTED, &ip.octets());
+    push(&mut message, OPTION_SERVER, &via.server.octets());
+    if !by.client_id.is_empty() {
+        push(&mut message, OPTION_CLIENT, &by.client_id);
+    }
+    push(&mut message, OPTION_RELAY, &via.information());
+    finish(message)
+}
+
+/// A server's answer to the relay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The host that it comes from, and its address.
+    pub(super) from: (MacAddr, Ipv4Addr),
+    /// The client and its transaction.
+    pub(super) mac: MacAddr,
+    pub(super) xid: u32,
+    /// The kind of the message (option 53).
+    pub(super) kind: u8,
+    /// The address that it gives, or 0.0.0.0.
+    pub(super) ip: Ipv4Addr,
+    /// For how many seconds.
+    pub(super) lease_seconds: Option<u32>,
+    message: Vec<u8>,
+}
+
+impl Answer {
+    /// Reads a frame that came to the relay's address; `None` if it is no server's message, or
+    /// one for another relay.
+    pub(super) fn parse(frame: &[u8], relay: Ipv4Addr) -> Option<Answer> {
+        let mac = MacAddr::source_of(frame)?;
+        let (ip, message) = message_of(frame)?;
+        let fixed = message.get(..FIXED_BYTES)?;
+        let for_us = address(&fixed[GIADDR_AT..GIADDR_AT + 4]) == Some(relay);
+        let cookie = fixed[FIXED_BYTES - 4..] == [0x63, 0x82, 0x53, 0x63];
+        if fixed[..3] != [REPLY, 1, 6] || !for_us || !cookie {
+            return None;
+        }
+        let mut answer = Answer {
+            from: (mac, ip),
+            mac: MacAddr(fixed[CHADDR_AT..CHADDR_AT + 6].try_into().ok()?),
+            xid: u32::from_be_bytes(fixed[4..8].try_into().ok()?),
+            kind: 0,
+            ip: address(&fixed[YIADDR_AT..YIADDR_AT + 4])?,
+            lease_seconds: None,
+            message: message.to_vec(),
+        };
+        for option in options(message) {
+            match option? {
+                (OPTION_TYPE, &[kind]) => answer.kind = kind,
+                (OPTION_LEASE, data) => {
+                    answer.lease_seconds = data.try_into().ok().map(u32::from_be_bytes);
+                }
+                _ => {}
+            }
+        }
+        Some(answer)
+    }
+
+    /// What the client gets of it: a message of the relay.
+    pub(super) fn to_client(&self, relay: Ipv4Addr) -> Option<Vec<u8>> {
+        let mut passed = passed_on(&self.message, relay)?;
+        passed[HOPS_AT] = 0;
+        passed[GIADDR_AT..GIADDR_AT + 4].fill(0);
+        finish(passed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::packet::datagram;
+    use super::*;
+    use proptest::prelude::*;
+
+    const RELAY: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 9);
+    const VIA: Via<'_> = Via { relay: RELAY, server: SERVER, circuit: "s1-p2", remote: "s1" };
+
+    fn message(op: u8, options: &[u8]) -> Vec<u8> {
+        let mut message = vec![0; FIXED_BYTES];
+        message[..3].copy_from_slice(&[op, 1, 6]);
+        message[236..].copy_from_slice(&[0x63, 0x82, 0x53, 0x63]);
+        message.extend_from_slice(options);
+        message
+    }
+
+    fn found(message: &[u8], wanted: u8) -> Option<&[u8]> {
+        options(message).flatten().find(|(kind, _)| *kind == wanted).map(|(_, data)| data)
+    }
+
+    #[test]
+    fn a_request_gets_relay_address_and_port_and_loses_them_in_the_answer() {
+        let request = message(REQUEST, &[53, 1, 3, 0, 54, 4, 10, 0, 0, 1, 12, 1, b'x', 255]);
+        let sent = to_server(&request, &VIA).unwrap();
+        assert_eq!((sent.len(), sent[HOPS_AT], &sent[24..28]), (300, 1, &RELAY.octets()[..]));
+        assert_eq!(found(&sent, 54), Some(&SERVER.octets()[..]));
+        assert_eq!(found(&sent, 82), Some(&b"\x01\x05s1-p2\x02\x02s1"[..]));
+        assert_eq!(found(&sent, 12), Some(&b"x"[..]));
+
+        let mut reply = sent;
+        reply[0] = REPLY;
+        let ends = ((MacAddr([2, 0, 0, 0, 0, 9]), SERVER), (MacAddr([2; 6]), RELAY));
+        let frame = datagram(ends.0, ends.1, 67, &reply);
+        let answer = Answer::parse(&frame, RELAY).unwrap();
+        assert_eq!((answer.from, answer.kind), (ends.0, 3));
+        let returned = answer.to_client(RELAY).unwrap();
+        assert_eq!((returned[HOPS_AT], &returned[24..28]), (0, &[0; 4][..]));
+        assert_eq!((found(&returned, 82), found(&returned, 54)), (None, Some(&RELAY.octets()[..])));
+        assert_eq!(Answer::parse(&frame, SERVER), None, "for another relay");
+    }
+
+    #[test]
+    fn what_pretends_to_be_relayed_or_is_torn_is_not_passed_on() {
+        let forged = message(REQUEST, &[53, 1, 1, 82, 3, 1, 1, b'x', 255]);
+        assert_eq!(to_server(&forged, &VIA), None);
+        let torn = message(REQUEST, &[53, 1, 1, 61, 9, 1, 1]);
+        assert_eq!(to_server(&torn, &VIA), None);
+        let mut far = message(REQUEST, &[53, 1, 1, 255]);
+        far[HOPS_AT] = HOPS_MAX;
+        assert_eq!(to_server(&far, &VIA), None);
+        let long = [&[53, 1, 1][..], &[43; 1_300].map(|_| 0)[..]].concat();
+        assert!(to_server(&message(REQUEST, &long), &VIA).is_some(), "pads do not count");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_nothing_breaks_and_no_relay_information_reaches_a_client(
+            op in 0_u8..4,
+            tail in proptest::collection::vec(any::<u8>(), 0..400),
+        ) {
+            let bytes = message(op, &tail);
+            if let Some(sent) = to_server(&bytes, &VIA) {
+                let information = options(&sent).flatten().filter(|(kind, _)| *kind == 82);
+                prop_assert_eq!(information.count(), 1);
+                prop_assert!(sent.len() <= MESSAGE_BYTES_MAX);
+            }
+            let mut reply = bytes;
+            reply[GIADDR_AT..GIADDR_AT + 4].copy_from_slice(&RELAY.octets());
+            let ends = ((MacAddr([2, 0, 0, 0, 0, 9]), SERVER), (MacAddr([2; 6]), RELAY));
+            let frame = datagram(ends.0, ends.1, 67, &reply);
+            if let Some(answer) = Answer::parse(&frame, RELAY) {
+                prop_assert_eq!(op, REPLY);
+                let returned = answer.to_client(RELAY).unwrap();
+                prop_assert_eq!(found(&returned, 82), None);
+            }
+        }
+    }
+}

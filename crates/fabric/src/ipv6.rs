@@ -1,0 +1,143 @@
+//! The key `ipv6`: what edges advertise to hosts.
+
+use crate::error::Problem;
+use crate::file;
+use crate::model::{Fabric, Network};
+use crate::reservation::{check_dns, check_domain, check_mtu};
+use crate::units::span_text;
+use axon_control::config::Ipv6Config;
+use axon_wire::router::Advertisement;
+use axon_wire::{Span, nd};
+use ipnet::Ipv6Net;
+use std::net::Ipv6Addr;
+
+/// The interval of a router that is not configured (RFC 4861 section 6.2.1 allows 4 s to 1800 s).
+const INTERVAL: Span = Span::from_secs(200);
+/// For how long addresses of the prefix are valid, and preferred, in seconds: hosts keep them
+/// through an outage of a night.
+const VALID_SECONDS: u32 = 86_400;
+const PREFERRED_SECONDS: u32 = 14_400;
+const PREFIX: &str = "a prefix of 64 bits such as 2001:db8:0:1::/64";
+const ROUTER: &str = "a host by name, or a link-local address such as fe80::1";
+
+/// What edges advertise; `None` if the file has nothing about it.
+pub(crate) fn resolve(
+    fabric: &Fabric,
+    asked: Option<&file::Ipv6>,
+) -> Result<Option<Ipv6Config>, Problem> {
+    let Some(asked) = asked else { return Ok(None) };
+    if fabric.network != Network::Axon {
+        let what = "the edges of this network advertise nothing";
+        return Err(Problem::new("ipv6", what, "network axon, or no ipv6"));
+    }
+    let prefix = prefix(&asked.prefix)?;
+    check_dns("ipv6.dns", asked.dns.len())?;
+    check_domain("ipv6.domain", asked.domain.as_deref())?;
+    check_mtu("ipv6.mtu", asked.mtu, (1280, fabric.mtu))?;
+    let interval = asked.interval.as_ref().map_or(INTERVAL, |interval| interval.0);
+    if !(4_000..=1_800_000).contains(&interval.as_millis()) {
+        let what = format!("{} is out of range", span_text(interval));
+        return Err(Problem::new("ipv6.interval", what, "4s to 1800s"));
+    }
+    let router = asked.router.as_deref().map(|name| router(fabric, name)).transpose()?;
+    // Three intervals: one that is lost does not matter (RFC 4861 section 6.2.1, RFC 8106).
+    let seconds = 3 * (interval.as_millis() / 1_000);
+    Ok(Some(Ipv6Config {
+        advertisement: Advertisement {
+            router_seconds: match router {
+                Some(_) => u16::try_from(seconds).unwrap_or(u16::MAX),
+                None => 0,
+            },
+            prefix: prefix.addr(),
+            prefix_len: prefix.prefix_len(),
+            valid_seconds: VALID_SECONDS,
+            preferred_seconds: PREFERRED_SECONDS,
+            mtu: asked.mtu.map(u32::from),
+            dns: asked.dns.clone(),
+            domain: asked.domain.clone(),
+            dns_seconds: u32::try_from(seconds).unwrap_or(u32::MAX),
+        },
+        router,
+        router_host: router.and_then(|router| {
+            fabric.hosts.iter().find(|host| nd::link_local(host.mac) == router).map(|h| h.mac)
+        }),
+        interval,
+    }))
+}
+
+fn prefix(text: &str) -> Result<Ipv6Net, Problem> {
+    let refused = |what: String| Problem::new("ipv6.prefix", what, PREFIX);
+    let net: Ipv6Net = text.parse().map_err(|_| refused(format!("`{text}` is no prefix")))?;
+    let first = net.addr();
+    if net.prefix_len() != 64 {
+        return Err(refused(format!("{text} has {} bits", net.prefix_len())));
+    }
+    if net.network() != first {
+        return Err(refused(format!("{text} has bits behind the prefix")));
+    }
+    if first.is_multicast() || first.is_unicast_link_local() || first.is_unspecified() {
+        return Err(refused(format!("hosts cannot have addresses of {text}")));
+    }
+    Ok(net)
+}
+
+fn router(fabric: &Fabric, name: &str) -> Result<Ipv6Addr, Problem> {
+    if let Some(host) = fabric.hosts.iter().find(|host| host.name == name) {
+        return Ok(nd::link_local(host.mac));
+    }
+    let refused = |what: String| Problem::new("ipv6.router", what, ROUTER);
+    let ip: Ipv6Addr =
+        name.parse().map_err(|_| refused(format!("`{name}` is neither host nor address")))?;
+    match ip.is_unicast_link_local() {
+        true => Ok(ip),
+        false => Err(refused(format!("{ip} is not link-local"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(ipv6: &str) -> Result<Fabric, String> {
+        let text = format!(
+            "name: a\ntopology:\n  listed:\n    switches: [s1]\n    hosts: {{h1: s1, h2: \
+             s1}}\nipv6: {ipv6}\n"
+        );
+        crate::parse("a.yaml".as_ref(), &text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_prefix_is_enough_and_a_router_is_a_host_or_an_address() {
+        let config = |ipv6| parse(ipv6).unwrap().ipv6.unwrap();
+        let least = config("{prefix: '2001:db8:0:1::/64'}");
+        assert_eq!((least.router, least.advertisement.router_seconds), (None, 0));
+        let mac = parse("{prefix: 'fd00::/64'}").unwrap().hosts[1].mac;
+        let by_name = config("{prefix: 'fd00::/64', router: h2, interval: 10s}");
+        assert_eq!((by_name.router, by_name.router_host), (Some(nd::link_local(mac)), Some(mac)));
+        assert_eq!(by_name.advertisement.router_seconds, 30);
+        let local = nd::link_local(mac);
+        let text = format!("{{prefix: 'fd00::/64', router: '{local}'}}");
+        let by_address = parse(&text).unwrap().ipv6.unwrap();
+        assert_eq!(by_address.router_host, Some(mac));
+        let elsewhere = config("{prefix: 'fd00::/64', router: 'fe80::1'}");
+        assert_eq!((elsewhere.router_host, elsewhere.advertisement.router_seconds), (None, 600));
+    }
+
+    #[test]
+    fn what_hosts_could_not_use_is_refused() {
+        for (ipv6, reason) in [
+            ("{prefix: 'fd00::/48'}", "fd00::/48 has 48 bits"),
+            ("{prefix: 'fd00::1/64'}", "has bits behind the prefix"),
+            ("{prefix: 'fe80::/64'}", "hosts cannot have addresses of fe80::/64"),
+            ("{prefix: x}", "`x` is no prefix"),
+            ("{prefix: 'fd00::/64', router: h9}", "`h9` is neither host nor address"),
+            ("{prefix: 'fd00::/64', router: 'fd00::1'}", "fd00::1 is not link-local"),
+            ("{prefix: 'fd00::/64', mtu: 1200}", "expected 1280 to 1500"),
+            ("{prefix: 'fd00::/64', interval: 1s}", "expected 4s to 1800s"),
+            ("{prefix: 'fd00::/64', domain: 'a b'}", "`a b` is no domain"),
+        ] {
+            let error = parse(ipv6).unwrap_err();
+            assert!(error.contains(reason) && error.starts_with("a.yaml:6:"), "{error}");
+        }
+    }
+}
