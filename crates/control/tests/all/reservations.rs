@@ -11,7 +11,8 @@ use smoltcp::wire::DhcpPacket;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-const PRINTER: &[u8] = b"printer";
+/// The reader of replies here takes identifiers of seven bytes only.
+const PRINTER: &[u8] = &[1, 2, 0, 0, 0, 0, 0x50];
 
 /// A pool from .10 to .14; .200 is host 9's and .201 the printer's.
 fn server() -> DhcpServer {
@@ -70,7 +71,7 @@ fn a_client_identifier_has_its_address_whatever_the_mac() {
     assert!(!server.claim(now, mac(2), port(2), ip(201)));
     assert!(server.claim(now, mac(1), port(1), ip(201)), "its own, by lease");
     // A MAC that has a reservation keeps it without the identifier.
-    assert_eq!(lease(&mut server, now, 9, b"other"), ip(200));
+    assert_eq!(lease(&mut server, now, 9, b""), ip(200));
 }
 
 #[test]
