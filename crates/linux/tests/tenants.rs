@@ -135,7 +135,7 @@ fn scan() {
         assert!(Instant::now() < limit, "nobody has noticed");
     }
     let notes = notes();
-    let names_it = |line: &String| line.contains(&mac) && line.contains("port=p0");
+    let names_it = |line: &String| line.contains(&mac) && line.contains("port=p1");
     assert!(!notes.is_empty() && notes.iter().all(names_it), "{notes:?} name no {mac}");
     lab::down(Some(NAME)).expect("it ends");
 }

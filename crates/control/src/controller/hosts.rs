@@ -312,18 +312,19 @@ impl HostTable {
     }
 
     /// The place of a host before its last move, with the address to query. `None` if there is
-    /// nothing to query, if the move is the answer to the last query, or if that was less than a
-    /// second ago; then the query is due later, see [`HostTable::verify_due`].
+    /// nothing to query, if the move is the answer to the last query and came within a second, or if
+    /// that was less than a second ago; then the query is due later, see [`HostTable::verify_due`].
+    ///
+    /// A host that comes back later than that has moved again: the place that it has left is to
+    /// know it, or would not report the host when it returns there.
     pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         if let Some(due) = host.verify_due.take() {
             self.unverified.remove(&(due, host.mac));
         }
-        if host
-            .queried
-            .take_if(|queried| *queried == host.claims[host.claims.len() - 1].place)
-            .is_some()
-        {
+        let place = host.claims[host.claims.len() - 1].place;
+        let soon = host.verified_at.is_some_and(|at| now.since(at) < VERIFY_PAUSE);
+        if host.queried.take_if(|queried| *queried == place).is_some() && soon {
             return None;
         }
         let before = host.claims.iter().rev().nth(1)?.place;
@@ -495,6 +496,27 @@ mod tests {
         assert_eq!(table.withdraw(at(1, 1), MAC), Withdrawn::Nothing);
         assert_eq!(place(&table), Some(at(2, 1)));
         assert!(matches!(table.withdraw(at(2, 1), MAC), Withdrawn::Gone(_)));
+    }
+
+    #[test]
+    fn a_move_is_verified_at_the_place_before_unless_it_is_the_answer() {
+        let mut table = table();
+        let Learned::Here(host) = table.report(at(1, 1), MAC) else { panic!() };
+        table.own(host, ip(1), None);
+        let mut now = Time::ZERO;
+        let mut moved = |to, after: Span| {
+            now = now + after;
+            table.report(to, MAC);
+            table.verify(now, host).map(|(_, before, _)| before)
+        };
+        let (here, there) = (at(1, 1), at(2, 1));
+        assert_eq!(moved(there, Span::ZERO), Some(here));
+        assert_eq!(moved(here, Span::from_millis(60)), None, "it was there all the time");
+        // A host that moves to and fro, at its own pace.
+        for _ in 0..3 {
+            assert_eq!(moved(there, Span::from_secs(3)), Some(here));
+            assert_eq!(moved(here, Span::from_secs(3)), Some(there));
+        }
     }
 
     #[test]

@@ -22,7 +22,8 @@
 //! normal waiting time once more. A port without an answer becomes a host port. Hello continues
 //! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
 //! hosts: then every message that comes in there is refused, no answer is waited for, and the port
-//! is a host port as soon as it has carrier, once in three Hellos. A port that receives from a node
+//! is a host port as soon as it has carrier, once in three Hellos and not in the first three of the
+//! node. A port that receives from a node
 //! without being heard stays unknown: no host is learned there. So does one whose neighbour was
 //! removed although its data plane outlived its node, until carrier is lost or a node is heard
 //! again.
@@ -63,6 +64,8 @@ pub struct Discovery {
     timers: Timers,
     random: Random,
     ports: Vec<Port>,
+    /// When a port had carrier first. The ports of a node that starts wait all alike.
+    begun: Option<Time>,
     /// The path to the controller that its heartbeats advertise.
     path: Option<ControllerPath>,
     /// Grows with every change of kind or neighbour.
@@ -120,6 +123,7 @@ impl Discovery {
             timers: config.timers,
             random: Random::new(config.seed),
             ports,
+            begun: None,
             path: None,
             version: 0,
             deadline: None,
@@ -204,12 +208,13 @@ impl Discovery {
         self.report_lost(port.index(), out);
         self.lose_neighbour(port.index(), out);
         let hold = self.timers.hello * HELLOS_BEFORE_HOST;
+        let begun = *self.begun.get_or_insert(now);
         let state = &self.ports[port.index()];
-        let unknown = match state.host_since {
+        let unknown = if state.pinned && now >= begun + hold {
             // Its carrier may come and go all the time: that is to be no burden to the controller.
-            Some(at) if state.pinned => (at + hold).since(now),
-            _ if state.pinned => Span::ZERO,
-            _ => hold,
+            state.host_since.map_or(Span::ZERO, |at| (at + hold).since(now))
+        } else {
+            hold
         };
         self.search(now, port.index(), unknown.ticks());
         self.set_kind(port.index(), PortKind::Unknown, out);

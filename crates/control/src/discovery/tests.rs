@@ -167,6 +167,11 @@ fn a_port_without_an_answer_is_a_host_port() {
 fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.ends[0].pin(PORT);
+    // Ports of a node that starts wait all alike.
+    pair.carrier(true, &mut |_| true);
+    assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
+    pair.carrier(false, &mut |_| true);
+    pair.run(Span::from_millis(300), |_| true);
     for _ in 0..2 {
         pair.carrier(true, &mut |_| true);
         assert_eq!(pair.kinds(), [PortKind::Host, PortKind::Unknown]);

@@ -81,7 +81,7 @@ fn a_host_that_moves_is_without_traffic_for_less_than_200_ms_whether_it_says_so_
             let (name, median) = (dataplane.name(), gaps[MOVES / 2]);
             println!("{name}, silent {silent}: {MOVES} moves, median {median}, most {most}");
             assert!(
-                least + Span::from_millis(1) >= UNPLUGGED && most < GAP_MAX,
+                least + Span::from_millis(5) >= UNPLUGGED && most < GAP_MAX,
                 "{name}, silent {silent}: {gaps:?}"
             );
         }
@@ -119,7 +119,7 @@ fn a_silent_host_whose_cable_is_out_for_seconds_is_found_when_it_is_back() {
         world.run_for(Span::from_secs(5));
         let gap = silence(&world.ping_stats(ping).expect("it ran"));
         println!("out for {unplugged}: {gap}");
-        let late = Span::from_millis(20);
+        let late = Span::from_millis(100);
         assert!(gap + late >= unplugged && gap < unplugged + late, "{gap}");
     }
     assert_sound(&world);
