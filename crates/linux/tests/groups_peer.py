@@ -39,7 +39,7 @@ def receive(dev, address):
         print(name, len(seen[one]), len(set(seen[one])))
 
 
-def watch(dev, _):
+def watch(dev):
     """Counts frames to both groups that the port carries to the host."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     raw.bind((dev, 0))

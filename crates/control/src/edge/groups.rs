@@ -176,8 +176,8 @@ mod tests {
         bench.host(0, 1);
         let frame = datagram(1, GROUP);
         let (port, mac1, group) = (PortNo(0), mac(1), GROUP.into());
-        let asked = Effect::Report(Item::AskGroup { port, mac: mac1, group, wanted: true });
-        assert_eq!(bench.frame(0, &frame), [asked]);
+        let asks = Effect::Report(Item::AskGroup { port, mac: mac1, group, wanted: true });
+        assert_eq!(bench.frame(0, &frame), [asks]);
         assert_eq!(bench.waiting_bytes(), 124);
         // In two parts, of which one has a host with a route.
         bench.set_route(0, 8, 1, 5);

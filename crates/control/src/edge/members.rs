@@ -20,9 +20,10 @@ use core::net::IpAddr;
 
 /// So long after a host is learned its port is asked.
 const QUERY_FIRST: Span = Span::from_millis(500);
-/// Hosts answer a query to all within ten seconds, spread over them (RFC 3376 section 8.3) ...
-const RESPONSE_TENTHS: u8 = 100;
-/// ... the first one, and one for a group that somebody leaves, within one (section 8.8).
+/// Hosts answer a query to all within ten seconds, spread over them, and within half the interval:
+/// a later query makes a host put its answer off (RFC 3376 section 8.3).
+const RESPONSE_TENTHS: u64 = 100;
+/// They answer one for a group that somebody leaves within one second (section 8.8).
 const RESPONSE_SOON_TENTHS: u8 = 10;
 /// For so long a host that leaves is still a member.
 const LEAVING: Span = Span::from_secs(2);
@@ -187,7 +188,8 @@ impl Edge {
         members.into_iter().for_each(|pair| self.member_gone(cx, port, pair));
         senders.into_iter().for_each(|pair| self.sender_gone(cx, port, pair));
         if ask {
-            self.query(cx, port, None, RESPONSE_TENTHS);
+            let half = self.groups.config.query.as_millis() / 200;
+            self.query(cx, port, None, half.clamp(1, RESPONSE_TENTHS) as u8);
         }
         self.groups_due_later(port);
     }
