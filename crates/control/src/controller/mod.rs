@@ -57,7 +57,7 @@ use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
 
 /// The controller's state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Controller {
     epoch: u64,
     /// The number of the last stamp given out.
