@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build python test demo demo-lossless failover soak moves guest tenants bcube-paths \
-    reproduce lint bench bench-ns3 fuzz docs
+    reproduce lint bench bench-ns3 fuzz docs check-models
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -64,6 +64,9 @@ bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of B
 reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS; in results/reproduce
 	$(or $(AXON),target/release/axon) reproduce $(or $(ROWS),'*') \
 	    --threads $$(nproc) --out $(or $(OUT),results/reproduce)
+
+check-models: setup ## every state of the protocols' models; MODEL=part of a name runs only those
+	cargo run --release --locked -p axon-check -- "$(MODEL)"
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace

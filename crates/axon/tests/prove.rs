@@ -99,16 +99,13 @@ fn a_failure_is_proved_too_or_the_pairs_it_parts_are_named() {
         assert_eq!(value["after_failure"]["transition"]["free"], true, "{link}: {value}");
         assert!(value["after_failure"]["routes_moved"].as_u64().unwrap() > 0, "{link}");
     }
-    // In this torus s1 is the root: who loses its link to it has no other way up.
+    // In this torus s1 is the root: who loses its link to it has no other way up, and one of its
+    // links is turned.
     let torus = std::fs::read_to_string(scenario("torus5x5")).unwrap();
     let torus = folder.file("torus.yaml", format!("{torus}\n{UP_DOWN}"));
-    good(&axon(&["prove", &torus, "--fail", "s6,s7"]));
-    let output = axon(&["prove", &torus, "--fail", "s1,s2"]);
-    let said = not(&output);
-    assert!(
-        said.starts_with("torus5x5: NOT PROVED free of deadlock while routes change\n"),
-        "{said}"
-    );
+    for link in ["s6,s7", "s1,s2", "s1,s6"] {
+        good(&axon(&["prove", &torus, "--fail", link]));
+    }
     let output = axon(&["prove", &scenario("line3"), "--fail", "s1,s2"]);
     let said = not(&output);
     assert!(said.starts_with("line3: NOT PROVED: free of deadlock, but "), "{said}");

@@ -5,7 +5,7 @@ use axon_wire::Time;
 
 /// One due time for each key. Every entry is removed with its key, so the agenda is as
 /// bounded as what it serves; equal times come in the order of the keys.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Agenda<K> {
     when: BTreeMap<K, Time>,
     order: BTreeSet<(Time, K)>,

@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-control", &["axon-dcbx", "axon-node", "axon-wire"]),
+    ("axon-check", &["axon-control", "axon-node", "axon-wire"]),
     ("axon-fabric", &FABRIC),
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),

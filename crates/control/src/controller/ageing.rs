@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
 /// When each switch was last heard of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ageing {
     silence_max: Span,
     /// By index; `None` once the hosts of the switch have been forgotten.

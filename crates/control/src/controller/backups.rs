@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use axon_wire::{Layer, Span, Time};
 
 /// The backups that switches have, and what is to be looked at.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Backups {
     /// Whether routes get backups at all.
     pub(super) on: bool,
@@ -23,7 +23,7 @@ pub(super) struct Backups {
 }
 
 /// A backup that a switch has.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sent {
     /// The number of the decision that it belongs to.
     pub(super) number: u64,

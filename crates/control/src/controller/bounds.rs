@@ -78,7 +78,7 @@ pub(super) enum Scope {
 }
 
 /// Which switches exceed bounds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Bounds {
     /// When each was last noted.
     noted: BTreeMap<(SwitchIndex, Scope), Time>,

@@ -63,7 +63,7 @@ use topology::{Admission, Graph, SwitchIndex};
 use transactions::Relay;
 
 /// The controller's state.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Controller {
     epoch: u64,
     /// The number of the last stamp given out.

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
 /// The routes that wait for a decision.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct TakeOver {
     /// By switch, then by host port and destination.
     pub(super) pending: BTreeMap<SwitchIndex, Waiting>,
@@ -30,7 +30,7 @@ pub(super) struct TakeOver {
 pub(super) type Waiting = BTreeMap<(PortNo, MacAddr), Pending>;
 
 /// One of them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) route: Route,
     pub(super) until: Time,

@@ -15,12 +15,12 @@ const TARGETS_MAX: usize = 1024;
 const PORTS_MAX: usize = 256;
 
 /// What ports have requested in vain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
     ports: BTreeMap<Place, Window>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Window {
     began: Time,
     targets: BTreeSet<Target>,

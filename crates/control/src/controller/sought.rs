@@ -32,7 +32,7 @@ const OF_SWITCH: Rate = Rate { every: Span::from_millis(20), burst: 256 };
 const OF_ALL: Rate = Rate { every: Span::from_millis(10), burst: 512 };
 
 /// An address that is being looked for, or was in vain.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sought {
     /// Rounds in a row.
     rounds: u32,
@@ -43,7 +43,7 @@ struct Sought {
 }
 
 /// All addresses that are being looked for.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Seeking {
     sought: BTreeMap<IpAddr, Sought>,
     /// When each of them is forgotten.
@@ -56,7 +56,7 @@ pub(super) struct Seeking {
 }
 
 /// What a request for an unknown address comes to.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A round begins.
     Round,

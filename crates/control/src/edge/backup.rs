@@ -26,9 +26,15 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::PortView;
 use axon_wire::message::{Item, LinkEnd, RoutePath};
-use axon_wire::{NodeId, Time};
+use axon_wire::{MacAddr, NodeId, PortNo, Time};
 
 impl Edge {
+    /// All backups: ingress port, destination, the route that it is for, the backup itself.
+    pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
+        let all = self.flows.backups.of.iter();
+        all.map(|(&(port, mac), kept)| (port, mac, &kept.primary, &kept.backup))
+    }
+
     /// A link is down, says this switch itself or another. Returns whether that is news, which is
     /// to be passed on before [`Edge::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
@@ -136,7 +142,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::edge::Placement;
-    use axon_wire::{Hops, Layer, PortNo, Route, Span};
+    use axon_wire::{Hops, Layer, Route, Span};
 
     const TIMERS: Span = Span::from_millis(100);
 

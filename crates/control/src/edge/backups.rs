@@ -12,7 +12,7 @@ const DOWN_HEARTBEATS: u64 = 10;
 pub(super) const DOWN_MAX: usize = 2_048;
 
 /// The backups of an edge, and the links that are down.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Backups {
     /// Backups of one port. There is no use for more than there are routes.
     pub(super) per_port_max: usize,

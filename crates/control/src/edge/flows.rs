@@ -79,7 +79,7 @@ pub(super) enum Verdict {
 /// Messages about one flow take different paths and arrive in any order. Each carries the stamp of
 /// the controller's decision. The newest stamp of each flow is kept with its route, or, for a
 /// while, without one after a removal (a tombstone). Messages that are not newer change nothing.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Flows {
     software_per_port_max: usize,
     pub(super) live: BTreeMap<Key, Flow>,

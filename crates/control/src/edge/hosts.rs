@@ -22,7 +22,7 @@ pub struct Host {
 
 /// The table of local hosts. `reported` holds what the controller has been sent: their ports and
 /// addresses.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Hosts {
     pub(super) per_port_max: usize,
     pub(super) by_mac: BTreeMap<MacAddr, Host>,

@@ -19,7 +19,7 @@ pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
 /// An entry is reserved before its route is known (paper 001 §4.2.2): by MAC for a unicast frame,
 /// or only counted for an ARP request, where the MAC is not known yet. The table itself belongs to
 /// the data plane.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Places {
     per_port_max: usize,
     ports: Vec<PortPlaces>,

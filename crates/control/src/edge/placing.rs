@@ -27,7 +27,7 @@ const OWED_MIN: usize = 64;
 const OWED_MAX: usize = 1 << 16;
 
 /// The route tables of a data plane, as far as the edge has requested entries.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Placing {
     per_port_max: usize,
     width: HopWidth,

@@ -8,7 +8,7 @@ use core::net::IpAddr;
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
 
 /// An ARP request to a local host on behalf of a remote one.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Query {
     pub(super) m: ArpTarget,
     pub(super) target_ip: IpAddr,

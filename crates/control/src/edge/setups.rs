@@ -10,7 +10,7 @@ use core::net::{IpAddr, Ipv4Addr};
 pub(super) type Key = (PortNo, Target);
 
 /// A request for a route that the controller has not answered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) id: u32,
     pub(super) source_mac: MacAddr,
@@ -33,7 +33,7 @@ pub(super) struct Requester {
 }
 
 /// All set-ups of the switch, and those that failed a short while ago.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Setups {
     pub(super) next_id: u32,
     pub(super) open: BTreeMap<Key, Setup>,

@@ -29,7 +29,7 @@ use core::net::IpAddr;
 const INTERVAL_MIN: Span = Span::from_millis(1);
 
 /// The edge of one switch. It appends its requests to `out`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Edge {
     pub(super) node: NodeId,
     pub(super) mac: MacAddr,

@@ -30,7 +30,7 @@ const EMPTY: u64 = 1 << 10;
 /// the new path's busiest would carry less than 7/8 of that, the flow included. Each move
 /// counts as load at once, so that a round does not send all flows the same way. Loads are
 /// bytes, not shares of a rate: links are taken to be equally fast.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct CongestionAware {
     shortest: ShortestPaths,
     search: Search,
@@ -62,7 +62,7 @@ impl Link {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Links {
     /// By switch, then by egress port.
     links: Vec<Vec<Link>>,

@@ -10,7 +10,7 @@ use axon_node::random::Random;
 /// At each switch the next link is drawn evenly among those that lead nearer to the end.
 /// [`ShortestPaths`] spreads flows in the same way, but gives a flow the same path whenever
 /// it is asked; here a flow that is placed again may land elsewhere.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ecmp {
     shortest: ShortestPaths,
     random: Random,

@@ -4,11 +4,30 @@ use super::flow::Flow;
 use super::loads::Loads;
 use super::shortest::ShortestPaths;
 use crate::controller::topology::{Graph, SwitchIndex};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::Step;
 use axon_wire::message::PortBytes;
 use axon_wire::{Layer, Span};
 use core::fmt::Debug;
+
+/// A router that can be copied behind its trait, so that a whole controller can be.
+pub trait Boxed {
+    /// A copy with the same state.
+    fn boxed(&self) -> Box<dyn Router>;
+}
+
+impl<T: Router + Clone + 'static> Boxed for T {
+    fn boxed(&self) -> Box<dyn Router> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Router> {
+    fn clone(&self) -> Box<dyn Router> {
+        self.as_ref().boxed()
+    }
+}
 
 /// Finds paths between switches.
 ///
@@ -19,7 +38,7 @@ use core::fmt::Debug;
 /// [`Router::take_over`] accepts them.
 ///
 /// A path visits no switch twice.
-pub trait Router: Debug + Send {
+pub trait Router: Boxed + Debug + Send + Sync {
     /// Replaces `path` with the links that `flow` should take; empty if both ends are the same
     /// switch. Returns whether there is a path, and leaves `path` empty otherwise. The flow does
     /// not count as placed yet.

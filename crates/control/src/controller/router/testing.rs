@@ -82,6 +82,13 @@ pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     })
 }
 
+/// The parts of a path between links that have failed.
+pub fn still_there(graph: &Graph, path: &[Step]) -> Vec<Vec<Step>> {
+    let is_gone =
+        |step: &Step| !graph.edges(step.switch).iter().any(|edge| edge.egress == step.egress);
+    path.split(is_gone).map(<[Step]>::to_vec).collect()
+}
+
 /// A flow of every switch to every other, `times` over.
 pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let count = graph.len() as u32;

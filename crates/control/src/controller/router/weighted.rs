@@ -27,7 +27,7 @@ const DETOUR_MAX: u16 = 2;
 ///   1/64, or less and has fewer links. Every move lowers that sum over all links, so the rounds
 ///   come to an end; the first flows, placed before the later ones were known, get their chance
 ///   this way.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Weighted {
     rule: Rule,
     shortest: ShortestPaths,

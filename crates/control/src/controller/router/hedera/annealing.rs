@@ -25,7 +25,7 @@ const STEPS_MAX: u64 = 20_000;
 /// probability 2^(-d / T), in integers; T falls evenly to zero, from a sixteenth of the mean
 /// number of links of a flow. What the round found counts if it lowers the energy by 1/8;
 /// otherwise all stays, and the rounds are at an end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Annealing {
     shortest: ShortestPaths,
     loads: Loads,

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 /// The dependencies of a path are added one by one. All of them are removed again if one is
 /// refused. Otherwise the set only grows, so a dependency that closes a cycle with the set alone is
 /// recorded as refused and never searched again.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ChannelDependencies {
     numbers: BTreeMap<Step, u32>,
     links: Vec<Link>,
@@ -30,7 +30,7 @@ pub struct ChannelDependencies {
     met_from: Vec<Option<u32>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Link {
     /// The position in the topological order.
     position: u32,

@@ -37,7 +37,7 @@ const DRAWS: u64 = 8;
 /// knows, and those may form a cycle with new ones. After a restart of the controller the sets are
 /// filled again with the paths that it takes over; until all edges have reported theirs, those may
 /// form a cycle with new ones.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Layered {
     up_down: UpDown,
     /// The channel dependencies of each layer from 1 on.
@@ -119,8 +119,8 @@ impl Router for Layered {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{
-        all_pairs, check, connected, fat_tree, place as place_all, ring, spread, tell, toggle,
-        torus,
+        all_pairs, check, connected, fat_tree, place as place_all, ring, spread, still_there, tell,
+        toggle, torus,
     };
     use super::*;
     use axon_prove::{Dependencies, Verdict};
@@ -236,10 +236,18 @@ mod tests {
                 toggle(&mut up, pairs[choice.index(pairs.len())]);
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let idle = placed.iter().flatten().all(|(path, _)| path.is_empty());
-                let before = router.up_down.orders();
+                let before = (router.up_down.orders(), router.up_down.mends());
                 reroute(&mut router, &graph, &flows, &mut placed);
-                if router.up_down.orders() > before {
+                if router.up_down.orders() > before.0 {
                     ever.retain(|(_, layer)| *layer != Layer::ZERO && !idle);
+                }
+                // Frames on a failed link are gone when it is back.
+                if router.up_down.mends() > before.1 {
+                    let parts = |(path, layer): &(Vec<Step>, Layer)| {
+                        let (parts, layer) = (still_there(&graph, path), *layer);
+                        parts.into_iter().map(move |part| (part, layer))
+                    };
+                    ever = ever.iter().flat_map(parts).collect();
                 }
                 for (flow, placed) in flows.iter().zip(&placed) {
                     let reached = router.shortest().distance(&graph, flow.from, flow.to).is_some();

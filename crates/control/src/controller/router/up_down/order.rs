@@ -66,6 +66,35 @@ impl Order {
         tops == components
     }
 
+    /// The order of these switches, the highest first.
+    pub fn from_top(switches: &[SwitchIndex]) -> Order {
+        let mut rank = alloc::vec![NO_RANK; switches.len()];
+        for (place, at) in switches.iter().enumerate() {
+            rank[at.index()] = place as u32;
+        }
+        Order { rank, ..Order::default() }
+    }
+
+    /// The switches without a link that leads up, of a component that has more than one, the lowest
+    /// first; none if there is no such component.
+    pub fn rival_tops(&mut self, graph: &Graph) -> Vec<SwitchIndex> {
+        self.levels.clear();
+        self.levels.resize(graph.len(), NO_LEVEL);
+        for at in (0..graph.len() as u32).map(SwitchIndex) {
+            if self.levels[at.index()] != NO_LEVEL {
+                continue;
+            }
+            search(graph, at, &mut self.levels, &mut self.queue);
+            let is_top = |at: &SwitchIndex| !graph.edges(*at).iter().any(|e| self.is_up(*at, e.to));
+            let mut tops: Vec<_> = self.queue.iter().copied().filter(is_top).collect();
+            if tops.len() > 1 {
+                tops.sort_unstable_by_key(|&at| core::cmp::Reverse(self.rank(at)));
+                return tops;
+            }
+        }
+        Vec::new()
+    }
+
     /// Gives switches that are new a rank below all others, those next to known ones first: no
     /// other switch's links change direction.
     pub fn extend(&mut self, graph: &Graph) {

@@ -1,0 +1,289 @@
+//! The nodes of a line, the messages between them, and what may never be.
+
+use crate::flight::Flight;
+use axon_control::config::{NodeConfig, ServerIdentity, Timers};
+use axon_control::discovery::Discovery;
+use axon_control::effect::Effect;
+use axon_control::seal::Opened;
+use axon_wire::message::{self, Role};
+use axon_wire::{HopWidth, Incarnation, MacAddr, NodeId, PortNo, Time};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// The port towards the node before, and that towards the node after.
+const TOWARDS: [PortNo; 2] = [PortNo(0), PortNo(1)];
+/// Steps in which nodes without faults have to know each other.
+const STEPS_MAX: usize = 2_000;
+/// Heartbeats after which a port that was lost is looked at again, and some.
+const TICKS_MAX: usize = 200;
+
+/// What is on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all are frames")]
+pub(super) enum Message {
+    /// A link message to a port of a node: from whom, and for whom if not for all.
+    Frame {
+        to: (usize, PortNo),
+        from: Incarnation,
+        seal: Option<Incarnation>,
+        is: message::Message,
+    },
+    /// The carrier of a port is back, and its node does not know yet.
+    Carrier { at: (usize, PortNo) },
+}
+
+impl Message {
+    /// What it is, for a reader.
+    pub(super) fn kind(&self) -> &'static str {
+        match self {
+            Message::Carrier { .. } => "carrier",
+            Message::Frame { is: message::Message::Hello(_), .. } => "Hello",
+            Message::Frame { is: message::Message::HelloReply(_), .. } => "HelloReply",
+            Message::Frame { is: message::Message::HelloConfirm(_), .. } => "HelloConfirm",
+            Message::Frame { is: message::Message::Heartbeat(_), .. } => "Heartbeat",
+            Message::Frame { .. } => "another message",
+        }
+    }
+}
+
+/// What may never be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrong {
+    /// A neighbour that is not at the other end.
+    Neighbour,
+    /// An incarnation after a later one.
+    Older,
+    /// A neighbour that has never sent anything to this incarnation.
+    Unmet,
+}
+
+#[derive(Clone, Debug)]
+struct End {
+    incarnation: Incarnation,
+    discovery: Discovery,
+    /// By port: the latest incarnation that was a neighbour.
+    latest: BTreeMap<PortNo, u64>,
+    /// By port: the newest incarnation that a message came from.
+    newest: BTreeMap<PortNo, u64>,
+    /// By port: the incarnations that sealed a message for this one.
+    met: BTreeMap<PortNo, Vec<u64>>,
+}
+
+/// Nodes in a line.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    now: Time,
+    nodes: Vec<End>,
+    flight: Flight<Message>,
+    wrong: Option<Wrong>,
+    opens_earlier: bool,
+}
+
+fn config(node: usize, number: u64) -> NodeConfig {
+    let mac = MacAddr([2, 0, 0, 0, 0, node as u8]);
+    NodeConfig {
+        incarnation: Incarnation { node: NodeId(node as u64 + 1), number },
+        mac,
+        keys: [0; 32].into(),
+        seed: number * 16 + node as u64,
+        timers: Timers::default(),
+        dcbx: None,
+        server: ServerIdentity { mac, ip: Ipv4Addr::new(10, 0, 0, 254) },
+    }
+}
+
+impl End {
+    fn new(node: usize, number: u64) -> End {
+        let config = config(node, number);
+        let ports = TOWARDS.len() as u16;
+        End {
+            incarnation: config.incarnation,
+            discovery: Discovery::new(&config, (ports, HopWidth::Eight), Role::Switch),
+            latest: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            met: BTreeMap::new(),
+        }
+    }
+}
+
+impl Line {
+    /// All nodes have just started, and all links have carrier.
+    pub(super) fn new(nodes: usize, opens_earlier: bool) -> Line {
+        let mut line = Line {
+            now: Time::ZERO,
+            nodes: (0..nodes).map(|node| End::new(node, 1)).collect(),
+            flight: Flight::default(),
+            wrong: None,
+            opens_earlier,
+        };
+        (0..nodes).for_each(|node| line.start(node));
+        line
+    }
+
+    pub(super) fn flight(&self) -> &Flight<Message> {
+        &self.flight
+    }
+
+    pub(super) fn wrong(&self) -> Option<Wrong> {
+        self.wrong
+    }
+
+    fn other_end(&self, (node, port): (usize, PortNo)) -> Option<(usize, PortNo)> {
+        let [before, after] = TOWARDS;
+        match port {
+            _ if port == before => Some((node.checked_sub(1)?, after)),
+            _ if node + 1 < self.nodes.len() => Some((node + 1, before)),
+            _ => None,
+        }
+    }
+
+    /// A node sees the carrier of its links.
+    fn start(&mut self, node: usize) {
+        for port in TOWARDS {
+            if self.other_end((node, port)).is_some() {
+                self.with(node, |discovery, now, out| discovery.link(now, port, true, out));
+            }
+        }
+    }
+
+    fn with(&mut self, node: usize, call: impl FnOnce(&mut Discovery, Time, &mut Vec<Effect>)) {
+        let mut out = Vec::new();
+        let end = &mut self.nodes[node];
+        call(&mut end.discovery, self.now, &mut out);
+        let from = end.incarnation;
+        for effect in out {
+            if let Effect::Link { port, to: seal, message: is } = effect
+                && let Some(to) = self.other_end((node, port))
+            {
+                self.flight.push(Message::Frame { to, from, seal, is });
+            }
+        }
+        self.look(node);
+    }
+
+    /// Compares what a node takes for its neighbours with what is there.
+    fn look(&mut self, node: usize) {
+        for port in TOWARDS {
+            let there = self.other_end((node, port));
+            let end = &mut self.nodes[node];
+            let Some(neighbour) = end.discovery.neighbour(port) else { continue };
+            let found = neighbour.incarnation;
+            let right = there.is_some_and(|(other, at)| {
+                found.node == NodeId(other as u64 + 1) && neighbour.port == at
+            });
+            let latest = end.latest.entry(port).or_default();
+            let met = end.met.get(&port).is_some_and(|met| met.contains(&found.number));
+            let wrong = match () {
+                () if !right => Wrong::Neighbour,
+                () if found.number < *latest => Wrong::Older,
+                () if !met => Wrong::Unmet,
+                () => {
+                    *latest = found.number;
+                    continue;
+                }
+            };
+            self.wrong.get_or_insert(wrong);
+        }
+    }
+
+    pub(super) fn deliver(&mut self, at: usize) {
+        let message = self.flight.take(at);
+        self.arrive(message);
+    }
+
+    pub(super) fn lose(&mut self, at: usize) {
+        self.flight.take(at);
+    }
+
+    pub(super) fn double(&mut self, at: usize) {
+        let message = self.flight.copy(at);
+        self.arrive(message);
+    }
+
+    fn arrive(&mut self, message: Message) {
+        match message {
+            Message::Carrier { at: (node, port) } => {
+                self.with(node, |discovery, now, out| discovery.link(now, port, true, out));
+            }
+            Message::Frame { to: (node, port), from, seal, is } => {
+                let end = &mut self.nodes[node];
+                // A message for another incarnation opens nowhere.
+                if seal.is_some_and(|to| to != end.incarnation) {
+                    return;
+                }
+                // Nor does one of an incarnation before the newest that was received (replay.rs).
+                let newest = end.newest.entry(port).or_default();
+                if from.number < *newest && !self.opens_earlier {
+                    return;
+                }
+                *newest = from.number.max(*newest);
+                if seal.is_some() {
+                    end.met.entry(port).or_default().push(from.number);
+                    end.met.entry(port).or_default().sort_unstable();
+                    end.met.entry(port).or_default().dedup();
+                }
+                let opened = Opened { from, message: is, addressed: seal.is_some() };
+                self.with(node, |discovery, now, out| discovery.message(now, port, &opened, out));
+            }
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        let deadlines = self.nodes.iter().filter_map(|end| end.discovery.deadline());
+        let Some(next) = deadlines.min() else { return };
+        self.now = self.now.max(next);
+        for node in 0..self.nodes.len() {
+            let deadline = self.nodes[node].discovery.deadline();
+            if deadline.is_some_and(|at| at <= self.now) {
+                self.with(node, |discovery, now, out| discovery.timeout(now, out));
+            }
+        }
+    }
+
+    /// The carrier of a link goes and comes, and each end sees it when it does.
+    pub(super) fn flap(&mut self, link: usize) {
+        for at in [(link, TOWARDS[1]), (link + 1, TOWARDS[0])] {
+            let (node, port) = at;
+            self.with(node, |discovery, now, out| discovery.link(now, port, false, out));
+            self.flight.push(Message::Carrier { at });
+        }
+    }
+
+    pub(super) fn restart(&mut self, node: usize) {
+        let number = self.nodes[node].incarnation.number + 1;
+        self.nodes[node] = End::new(node, number);
+        self.start(node);
+    }
+
+    /// Whether all know each other, by their present incarnations.
+    pub(super) fn is_met(&self) -> bool {
+        let ends = (0..self.nodes.len()).flat_map(|node| TOWARDS.map(|port| (node, port)));
+        ends.filter_map(|end| Some((end, self.other_end(end)?))).all(
+            |((node, port), (other, at))| {
+                let neighbour = self.nodes[node].discovery.neighbour(port);
+                neighbour.is_some_and(|found| {
+                    (found.incarnation, found.port) == (self.nodes[other].incarnation, at)
+                })
+            },
+        )
+    }
+
+    /// Whether all know each other if nothing is lost any more.
+    pub(super) fn settles(&self) -> bool {
+        let mut line = self.clone();
+        let mut ticks = 0;
+        for _ in 0..STEPS_MAX {
+            if !line.flight.is_empty() {
+                line.deliver(0);
+            } else if line.is_met() {
+                return line.wrong.is_none();
+            } else if ticks < TICKS_MAX {
+                line.tick();
+                ticks += 1;
+            } else {
+                return false;
+            }
+        }
+        false
+    }
+}

@@ -1,0 +1,244 @@
+//! A fabric of up to three switches, two hosts and a controller: set-up by Axon-ARP, failover,
+//! restarts.
+//!
+//! In plain English: the edges and the controller are those of the nodes, whole. Between them are
+//! messages that may be lost, doubled and overtaken. A host asks for the other; a link fails, which
+//! each end sees at a moment of its own; a switch or the controller starts anew. The clock only
+//! moves to the next deadline of any node. Reports and commands are on streams, which arrive in
+//! order and late ([`StreamModel`](crate::stream::StreamModel) checks those by themselves).
+//!
+//! From every state that can be reached, a copy goes on without faults: everything in flight
+//! arrives, and the hosts ask again as time passes. Then each has to reach the other, by routes
+//! that the controller has decided.
+
+mod delivery;
+mod device;
+mod packet;
+mod settle;
+mod switch;
+mod violation;
+mod wiring;
+mod world;
+mod wrong;
+
+use crate::budget::Budget;
+use settle::Settled;
+use stateright::{Model, Property};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+pub use violation::Wrong;
+pub use world::Fault;
+use world::World;
+
+/// The model of a fabric.
+#[derive(Debug)]
+pub struct FabricModel {
+    switches: usize,
+    start: Start,
+    budget: Budget,
+    fault: Fault,
+    settled: Settled,
+}
+
+/// What there is at the start, beside hosts that the controller knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// No routes.
+    Known,
+    /// The hosts reach each other, and have backups where the graph has them.
+    Connected,
+}
+
+/// What happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FabricAction {
+    /// The packet at this place arrives; its kind.
+    Deliver(usize, &'static str),
+    /// It is lost.
+    Lose(usize, &'static str),
+    /// It arrives, and will again.
+    Double(usize, &'static str),
+    /// The next report of a switch arrives at the controller.
+    Report(usize),
+    /// The next command of the controller arrives at a switch.
+    Command(usize),
+    /// Time passes to the next deadline.
+    Tick,
+    /// A host asks for the other.
+    Ask(usize),
+    /// A link fails.
+    Cut(usize),
+    /// A switch starts anew on a data plane that goes on, or that has lost its tables.
+    Restart {
+        /// The switch.
+        switch: usize,
+        /// Whether the tables are lost.
+        cold: bool,
+    },
+    /// The controller starts anew with its store.
+    RestartController,
+}
+
+/// A state: the fabric, and what may still happen.
+#[derive(Clone, Debug)]
+pub struct FabricState {
+    world: Arc<World>,
+    wrong: Option<Wrong>,
+    left: Budget,
+    print: u128,
+}
+
+impl Hash for FabricState {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.print, self.left).hash(state);
+    }
+}
+
+impl PartialEq for FabricState {
+    fn eq(&self, other: &FabricState) -> bool {
+        (self.print, self.left) == (other.print, other.left)
+    }
+}
+
+impl FabricState {
+    fn new(world: World, left: Budget) -> FabricState {
+        let (print, wrong) = (crate::print::of(&world), world.find_wrong());
+        FabricState { world: Arc::new(world), wrong, left, print }
+    }
+}
+
+impl FabricModel {
+    /// A fabric of 1 to 3 switches.
+    pub fn new(switches: usize, start: Start, budget: Budget) -> FabricModel {
+        FabricModel { switches, start, budget, fault: Fault::None, settled: Settled::default() }
+    }
+
+    /// The same with a planted fault.
+    pub fn with_fault(self, fault: Fault) -> FabricModel {
+        FabricModel { fault, ..self }
+    }
+}
+
+impl Model for FabricModel {
+    type State = FabricState;
+    type Action = FabricAction;
+
+    fn init_states(&self) -> Vec<FabricState> {
+        let mut world = World::new(self.switches, self.fault);
+        if self.start == Start::Connected {
+            world.connect();
+        }
+        vec![FabricState::new(world, self.budget)]
+    }
+
+    fn actions(&self, state: &FabricState, actions: &mut Vec<FabricAction>) {
+        let (world, left) = (&state.world, state.left);
+        for (at, packet) in world.flight.different() {
+            let kind = packet.kind();
+            actions.push(FabricAction::Deliver(at, kind));
+            let loses = packet.is_fragile() && left.losses > 0 || packet.is_over(&world.cut);
+            actions.extend(loses.then_some(FabricAction::Lose(at, kind)));
+            let doubles = packet.is_fragile() && left.duplicates > 0;
+            actions.extend(doubles.then_some(FabricAction::Double(at, kind)));
+        }
+        for switch in 0..self.switches {
+            actions.extend(world.has_report(switch).then_some(FabricAction::Report(switch)));
+            actions.extend(world.has_command(switch).then_some(FabricAction::Command(switch)));
+        }
+        let ticks = left.ticks > 0 && world.deadline().is_some();
+        actions.extend(ticks.then_some(FabricAction::Tick));
+        if left.asks > 0 {
+            actions.extend((0..world.wiring.hosts()).map(FabricAction::Ask));
+        }
+        if left.cuts > 0 {
+            let links = (0..world.wiring.links.len()).filter(|link| !world.cut.contains(link));
+            actions.extend(links.map(FabricAction::Cut));
+        }
+        if left.restarts > 0 {
+            let both = |switch| [false, true].map(|cold| FabricAction::Restart { switch, cold });
+            actions.extend((0..self.switches).flat_map(both));
+        }
+        actions.extend((left.controllers > 0).then_some(FabricAction::RestartController));
+    }
+
+    fn next_state(&self, last: &FabricState, action: FabricAction) -> Option<FabricState> {
+        let mut world = World::clone(&last.world);
+        let mut left = last.left;
+        match action {
+            FabricAction::Deliver(at, _) => {
+                let packet = world.flight.take(at);
+                world.arrive(packet);
+            }
+            FabricAction::Lose(at, _) => {
+                // What a failed link takes with it is no further fault.
+                if !world.flight.take(at).is_over(&world.cut) {
+                    left = left.take(|left| &mut left.losses)?;
+                }
+            }
+            FabricAction::Double(at, _) => {
+                left = left.take(|left| &mut left.duplicates)?;
+                let packet = world.flight.copy(at);
+                world.arrive(packet);
+            }
+            FabricAction::Report(switch) => world.report(switch),
+            FabricAction::Command(switch) => world.command(switch),
+            FabricAction::Tick => {
+                left = left.take(|left| &mut left.ticks)?;
+                world.tick();
+            }
+            FabricAction::Ask(host) => {
+                left = left.take(|left| &mut left.asks)?;
+                world.ask(host);
+            }
+            FabricAction::Cut(link) => {
+                left = left.take(|left| &mut left.cuts)?;
+                world.fail(link);
+            }
+            FabricAction::Restart { switch, cold } => {
+                left = left.take(|left| &mut left.restarts)?;
+                world.restart_switch(switch, cold);
+            }
+            FabricAction::RestartController => {
+                left = left.take(|left| &mut left.controllers)?;
+                world.restart_controller();
+            }
+        }
+        Some(FabricState::new(world, left))
+    }
+
+    fn properties(&self) -> Vec<Property<FabricModel>> {
+        let mut all = vec![
+            Property::always("no wrong delivery", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Delivery)
+            }),
+            Property::always("no loop", |_, state: &Self::State| state.wrong != Some(Wrong::Loop)),
+            Property::always("no decision is undone by an older one", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Order)
+            }),
+            Property::always("no two holders of one address", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Holder)
+            }),
+            Property::always("no wrong answer to a host", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Answer)
+            }),
+            Property::always("backups lead where their routes do", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Backup)
+            }),
+            Property::always(
+                "the hosts reach each other when faults stop",
+                |model: &Self, state: &Self::State| {
+                    model.settled.reaches(state.print, &state.world)
+                },
+            ),
+            Property::sometimes("the hosts reach each other", |_, state: &Self::State| {
+                state.world.is_connected()
+            }),
+        ];
+        if self.budget.cuts > 0 && self.switches == 3 && self.start == Start::Connected {
+            all.push(Property::sometimes("a backup is used", |_, state: &Self::State| {
+                state.world.backups_used() > 0
+            }));
+        }
+        all
+    }
+}

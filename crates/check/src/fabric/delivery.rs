@@ -1,0 +1,356 @@
+//! What arrives, and what nodes do with it: the part of the nodes' own code (`node/switch.rs`,
+//! `node/controller.rs`) that stands between messages and the edge or the controller.
+
+use super::packet::Packet;
+use super::switch::Switch;
+use super::violation::Wrong;
+use super::wiring::{self, ip, mac};
+use super::world::{Commands, Fault, World};
+use axon_control::edge::Fate;
+use axon_control::effect::Effect;
+use axon_node::{StoreChange, Stored};
+use axon_wire::host_frame::{self, ArpOperation, Kind};
+use axon_wire::message::{ArpReply, Item, LinkDown, LinkEnd, Message};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo};
+use std::collections::VecDeque;
+
+/// How many switches pass on one piece of news.
+const NEWS_HOPS: u8 = 255;
+
+impl World {
+    /// A packet arrives.
+    pub(super) fn arrive(&mut self, packet: Packet) {
+        match packet {
+            Packet::Host { at, frame } => self.frame(at, &frame),
+            Packet::Carrier { at } => self.lose_link(at),
+            Packet::News { at } => self.hello(wiring::place_of(at)),
+            Packet::Up { from, to, message } => {
+                if self.opens(to, self.running) {
+                    self.message_to_controller(from, message);
+                }
+            }
+            Packet::Routed { at, from, to, message, .. } => {
+                let switch = wiring::place_of(at);
+                if self.opens(to, self.switches[switch].incarnation) {
+                    self.message_to_switch(switch, from, message);
+                }
+            }
+            Packet::Link { to, seal, message, .. } => {
+                let switch = wiring::place_of(to.node);
+                let Message::LinkDown(news) = message else { return };
+                let is_lost = self.switches[switch].lost.contains(&to.port);
+                if self.opens(seal, self.switches[switch].incarnation) && !is_lost {
+                    self.link_down(switch, to.port, news);
+                }
+            }
+        }
+    }
+
+    /// A host's frame goes by its route, or is handed to the edge without one.
+    fn frame(&mut self, at: LinkEnd, frame: &[u8]) {
+        let switch = wiring::place_of(at.node);
+        let to = frame.first_chunk().map_or(MacAddr::BROADCAST, |mac| MacAddr(*mac));
+        let routes = &self.switches[switch].device.routes;
+        let mut route = routes.get(&(at.port, to)).cloned();
+        if route.is_none() {
+            self.at_switch(switch, |edge, now, device, out| {
+                let fate = edge.host_frame(now, at.port, frame, device, out);
+                // One that has to wait, or ends, is no part of this model.
+                if let Ok(Fate::Forward(by)) = fate {
+                    route = Some(by);
+                }
+            });
+        }
+        if let Some(there) = route.and_then(|route| self.arrives(at.node, &route)) {
+            self.host_receives(there, frame);
+        }
+    }
+
+    /// Whether a node opens what was sealed for an incarnation.
+    fn opens(&self, sealed_for: Incarnation, is: Incarnation) -> bool {
+        sealed_for == is || (self.fault == Fault::OpensAll && sealed_for.node == is.node)
+    }
+
+    /// Sends a message by a route that starts at a switch, unless it is over a failed link.
+    fn send(&mut self, at: NodeId, hops: &[PortNo], by: (Incarnation, Incarnation, Message)) {
+        let (mut at, mut over) = (at, Vec::new());
+        let (from, to, message) = by;
+        for &port in hops {
+            if port == PortNo::CONTROL {
+                return self.flight.push(Packet::Routed { at, over, from, to, message });
+            }
+            let there = self.wiring.link(LinkEnd { node: at, port });
+            let Some((link, there)) = there.filter(|(link, _)| !self.cut.contains(link)) else {
+                return;
+            };
+            over.push(link);
+            at = there.node;
+        }
+    }
+
+    /// A switch sees that a link of it has no carrier.
+    fn lose_link(&mut self, at: LinkEnd) {
+        let switch = wiring::place_of(at.node);
+        let Some((_, far)) = self.wiring.link(at) else { return };
+        self.switches[switch].lost.insert(at.port);
+        if self.fault == Fault::SilentLinks {
+            return;
+        }
+        let ends = [at, far];
+        self.link_down(switch, at.port, LinkDown { ends, hops_left: NEWS_HOPS });
+        self.at_switch(switch, |edge, now, device, out| edge.fail_over(now, ends, device, out));
+        self.hello(switch);
+    }
+
+    /// A link is down, says a neighbour or the switch itself.
+    fn link_down(&mut self, switch: usize, ingress: PortNo, news: LinkDown) {
+        if !self.switches[switch].edge.link_down(self.now, news.ends) {
+            return;
+        }
+        if let Some(hops_left) = news.hops_left.checked_sub(1) {
+            let message = Message::LinkDown(LinkDown { hops_left, ..news });
+            for port in (0..wiring::PORTS).map(PortNo).filter(|&port| port != ingress) {
+                let at = LinkEnd { node: wiring::node_id(switch), port };
+                let is_lost = self.switches[switch].lost.contains(&port);
+                let Some((link, to)) = self.wiring.link(at).filter(|_| !is_lost) else { continue };
+                if !self.cut.contains(&link) {
+                    let seal = self.switches[wiring::place_of(to.node)].incarnation;
+                    let message = message.clone();
+                    self.flight.push(Packet::Link { to, over: link, seal, message });
+                }
+            }
+        }
+        let ends = news.ends;
+        self.at_switch(switch, |edge, now, device, out| edge.fail_over(now, ends, device, out));
+    }
+
+    fn message_to_switch(&mut self, switch: usize, from: Incarnation, message: Message) {
+        let this = &self.switches[switch];
+        let ours = this.controller == Some(from) || self.fault == Fault::OpensAll;
+        match message {
+            Message::ControllerHelloAck(ack)
+                if this.trial == Some(from) && this.version == ack.version =>
+            {
+                self.acknowledged(switch, from);
+            }
+            Message::ArpReply(reply) => self.reply(switch, reply),
+            Message::ArpTarget(target) if ours => {
+                self.at_switch(switch, |edge, now, device, out| {
+                    edge.arp_target(now, target, device, out);
+                });
+            }
+            Message::Seek(seek) if ours => {
+                self.at_switch(switch, |edge, now, device, out| edge.seek(now, seek, device, out));
+            }
+            _ => {}
+        }
+    }
+
+    /// The answer of a target switch, which is a decision of the controller.
+    fn reply(&mut self, switch: usize, mut reply: ArpReply) {
+        let this = &self.switches[switch];
+        let epoch = this.controller.map(|controller| controller.number);
+        if epoch != Some(reply.stamp.epoch) && self.fault != Fault::OpensAll {
+            return;
+        }
+        let (key, stamp) = ((reply.source_port, reply.target_mac), reply.stamp);
+        let newest = this.newest.get(&key).cloned();
+        if let Some((known, _)) = newest.as_ref().filter(|_| self.fault == Fault::TakesOlder) {
+            reply.stamp.number = reply.stamp.number.max(known.number + 1);
+        }
+        let used = this.edge.counters().backups_used;
+        self.at_switch(switch, |edge, now, device, out| edge.arp_reply(now, reply, device, out));
+        let this = &self.switches[switch];
+        let took_backup = this.edge.counters().backups_used > used;
+        let is_older = newest.as_ref().is_some_and(|(known, _)| stamp < *known);
+        if is_older && !took_backup && this.newest.get(&key) != newest.as_ref() {
+            self.wrong.get_or_insert(Wrong::Order);
+        }
+    }
+
+    /// The controller has answered: a new one gets a stream of its own.
+    fn acknowledged(&mut self, switch: usize, from: Incarnation) {
+        let this = &mut self.switches[switch];
+        if this.controller == Some(from) {
+            return;
+        }
+        this.controller = Some(from);
+        this.reports.clear();
+        self.at_switch(switch, |edge, now, device, out| {
+            edge.controller_changed(now, Some(from), device, out);
+        });
+    }
+
+    fn message_to_controller(&mut self, from: Incarnation, message: Message) {
+        if let Message::ControllerHello(hello) = message {
+            let known = self.commands.get(&from.node).map(|commands| commands.to);
+            if known.is_some_and(|known| known.number > from.number) {
+                return;
+            }
+            if known != Some(from) {
+                let commands = Commands { to: from, items: VecDeque::new() };
+                self.commands.insert(from.node, commands);
+            }
+            let Some(reverse) = self.way_to(from.node) else { return };
+            self.at_controller(|controller, now, out| {
+                controller.controller_hello(now, from, reverse, hello, out);
+            });
+            return;
+        }
+        let known = self.commands.get(&from.node).map(|commands| commands.to);
+        if known != Some(from) && self.fault != Fault::OpensAll {
+            return;
+        }
+        if let Message::ArpRequest(request) = message {
+            self.at_controller(|controller, now, out| {
+                controller.arp_request(now, from, request, out);
+            });
+        }
+    }
+
+    /// The way from the controller to a switch over links that work, which a Hello has come by.
+    fn way_to(&self, node: NodeId) -> Option<Hops> {
+        let start = wiring::node_id(0);
+        let mut ways = VecDeque::from([(start, vec![PortNo(0)])]);
+        while let Some((at, way)) = ways.pop_front() {
+            if at == node {
+                return Some(way.into_iter().chain([PortNo::CONTROL]).collect());
+            }
+            if way.len() > self.switches.len() {
+                continue;
+            }
+            for port in (0..wiring::PORTS).map(PortNo) {
+                let link = self.wiring.link(LinkEnd { node: at, port });
+                if let Some((_, there)) = link.filter(|(link, _)| !self.cut.contains(link)) {
+                    let way = way.iter().copied().chain([port]).collect();
+                    ways.push_back((there.node, way));
+                }
+            }
+        }
+        None
+    }
+
+    /// Does what an edge asks of its node.
+    pub(super) fn carry_out(&mut self, switch: usize, out: Vec<Effect>) {
+        let mut ahead = VecDeque::from(out);
+        while let Some(effect) = ahead.pop_front() {
+            let now = self.now;
+            let Switch { incarnation, edge, device, controller, reports, .. } =
+                &mut self.switches[switch];
+            let (from, node) = (*incarnation, incarnation.node);
+            match effect {
+                Effect::Route { ticket, change } => {
+                    let answer = device.change(ticket, change);
+                    let mut more = Vec::new();
+                    edge.route_changed(now, answer, device, &mut more);
+                    more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
+                }
+                Effect::Routed { to, message, .. } if to == from => {
+                    self.message_to_switch(switch, from, message);
+                }
+                Effect::Routed { hops, to, message } => {
+                    self.send(node, &hops.0, (from, to, message));
+                }
+                Effect::ToController(message) => {
+                    if let Some(to) = *controller {
+                        self.flight.push(Packet::Up { from, to, message });
+                    }
+                }
+                Effect::Report(item) if controller.is_some() => reports.push_back(item),
+                Effect::Host { port, frame } => self.host_receives(LinkEnd { node, port }, &frame),
+                _ => {}
+            }
+        }
+    }
+
+    /// Does what the controller asks of its node.
+    pub(super) fn carry_out_of_controller(&mut self, out: Vec<Effect>) {
+        for effect in out {
+            match effect {
+                Effect::Routed { hops, to, message } => {
+                    let (at, from) = (wiring::node_id(0), self.running);
+                    self.send(at, hops.0.get(1..).unwrap_or_default(), (from, to, message));
+                }
+                Effect::Command { to, item } => {
+                    if let Some(commands) = self.commands.get_mut(&to) {
+                        commands.items.push_back(item);
+                    }
+                }
+                Effect::Store(change) => self.store(change),
+                _ => {}
+            }
+        }
+    }
+
+    fn store(&mut self, change: StoreChange) {
+        let key = match &change {
+            StoreChange::Put(stored) => stored.key(),
+            StoreChange::Delete(key) => *key,
+        };
+        self.stored.retain(|stored: &Stored| stored.key() != key);
+        if let StoreChange::Put(stored) = change {
+            self.stored.push(stored);
+        }
+    }
+
+    /// A host gets a frame: it answers a question for its address, and looks at an answer.
+    fn host_receives(&mut self, at: LinkEnd, frame: &[u8]) {
+        let Some(host) = self.wiring.host_of(at) else { return };
+        let Kind::Arp(arp) = host_frame::classify(frame) else { return };
+        if arp.operation == ArpOperation::Request {
+            if arp.target_ip == ip(host) {
+                let (to, to_ip) = (arp.sender_mac, arp.sender_ip);
+                let frame = host_frame::reply(mac(host), ip(host), to, to_ip);
+                self.flight.push(Packet::Host { at, frame });
+            }
+            return;
+        }
+        let is_other = arp.sender_ip == ip(1 - host);
+        if is_other && arp.sender_mac != mac(1 - host) {
+            self.wrong.get_or_insert(Wrong::Answer);
+        }
+    }
+
+    /// Whether the next report of a switch can arrive.
+    pub(super) fn has_report(&self, switch: usize) -> bool {
+        let this = &self.switches[switch];
+        let known = self.commands.get(&this.incarnation.node).map(|commands| commands.to);
+        !this.reports.is_empty()
+            && this.controller == Some(self.running)
+            && known == Some(this.incarnation)
+    }
+
+    /// The next report of a switch arrives.
+    pub(super) fn report(&mut self, switch: usize) {
+        let this = &mut self.switches[switch];
+        let from = this.incarnation;
+        if let Some(item) = this.reports.pop_front() {
+            self.at_controller(|controller, now, out| controller.item(now, from, item, out));
+        }
+    }
+
+    /// Whether the next command to a switch can arrive.
+    pub(super) fn has_command(&self, switch: usize) -> bool {
+        let this = &self.switches[switch];
+        let commands = self.commands.get(&this.incarnation.node);
+        this.controller == Some(self.running)
+            && commands.is_some_and(|commands| {
+                commands.to == this.incarnation && !commands.items.is_empty()
+            })
+    }
+
+    /// The next command to a switch arrives.
+    pub(super) fn command(&mut self, switch: usize) {
+        let node = wiring::node_id(switch);
+        let commands = self.commands.get_mut(&node);
+        let Some(item) = commands.and_then(|commands| commands.items.pop_front()) else { return };
+        if let Item::RemoveRoute { port, destination, stamp } = item {
+            let newest = &mut self.switches[switch].newest;
+            let known = newest.get(&(port, destination)).map(|(known, _)| *known);
+            if known < Some(stamp) {
+                newest.insert((port, destination), (stamp, None));
+            }
+        }
+        self.at_switch(switch, |edge, now, device, out| edge.item(now, item, device, out));
+    }
+}

@@ -1,0 +1,95 @@
+//! What becomes of a fabric when faults stop.
+
+use super::world::World;
+use crate::print;
+use axon_wire::{Span, Time};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// The time after the last fault in which the hosts have to reach each other: no less than what
+/// routes of an earlier incarnation may wait for a decision, and less than what the controller
+/// takes to forget a silent switch, which would heal anything.
+const WITHIN: Span = Span::from_secs(30);
+/// Messages in all, against a fabric that never quiesces.
+const STEPS_MAX: usize = 20_000;
+/// Steps of the clock in which a fabric at the start is connected.
+const START_TICKS: usize = 40;
+
+/// The states from which the hosts are known to reach each other, and when they do.
+#[derive(Debug, Default)]
+pub(super) struct Settled(Mutex<HashMap<u128, Time>>);
+
+impl Settled {
+    /// Whether the hosts reach each other soon, if nothing is lost from here on. Each step follows
+    /// from the state before it, so a way that comes to a known state ends as that does.
+    pub(super) fn reaches(&self, start: u128, world: &World) -> bool {
+        let until = world.now + WITHIN;
+        if let Some(at) = self.known(start) {
+            return at <= until;
+        }
+        let mut world = world.clone();
+        let (mut way, mut at) = (Vec::new(), start);
+        for _ in 0..STEPS_MAX {
+            if let Some(time) = self.known(at) {
+                return self.learn(way, time, until);
+            }
+            way.push(at);
+            if !world.deliver_any() {
+                if world.is_connected() && world.agrees() {
+                    return self.learn(way, world.now, until);
+                }
+                world.ask_and_tick();
+                if world.now > until {
+                    return false;
+                }
+            }
+            at = print::of(&world);
+        }
+        false
+    }
+
+    fn known(&self, print: u128) -> Option<Time> {
+        self.0.lock().ok()?.get(&print).copied()
+    }
+
+    fn learn(&self, way: Vec<u128>, time: Time, until: Time) -> bool {
+        if let Ok(mut known) = self.0.lock() {
+            known.extend(way.into_iter().map(|print| (print, time)));
+        }
+        time <= until
+    }
+}
+
+impl World {
+    /// Whether each host reaches the other, and nothing went wrong.
+    pub(super) fn is_connected(&self) -> bool {
+        (0..self.wiring.hosts()).all(|host| self.works(host)) && self.find_wrong().is_none()
+    }
+
+    fn ask_and_tick(&mut self) {
+        self.tick();
+        for host in 0..self.wiring.hosts() {
+            if !self.works(host) {
+                self.ask(host);
+            }
+        }
+    }
+
+    /// Lets hosts ask and time pass until they reach each other and have their backups.
+    pub(super) fn connect(&mut self) {
+        for _ in 0..START_TICKS {
+            self.quiesce();
+            let has_backups =
+                self.switches.iter().any(|switch| switch.edge.backups().next().is_some());
+            if self.is_connected() && (has_backups || self.wiring.links.len() < 3) {
+                return;
+            }
+            self.ask_and_tick();
+        }
+    }
+
+    /// Backups that edges have used since they started.
+    pub(super) fn backups_used(&self) -> u64 {
+        self.switches.iter().map(|switch| switch.edge.counters().backups_used).sum()
+    }
+}

@@ -1,0 +1,77 @@
+//! A switch of the model: the edge as it is, and around it what its node does.
+
+use super::device::Device;
+use super::wiring::{self, Wiring};
+use axon_control::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::edge::Edge;
+use axon_wire::message::{Item, Stamp};
+use axon_wire::{Incarnation, MacAddr, PortNo, Route};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+
+/// A switch.
+#[derive(Clone, Debug)]
+pub(super) struct Switch {
+    pub(super) incarnation: Incarnation,
+    pub(super) edge: Edge,
+    pub(super) device: Device,
+    /// The controller that has answered it.
+    pub(super) controller: Option<Incarnation>,
+    /// The controller that it has introduced itself to.
+    pub(super) trial: Option<Incarnation>,
+    /// Grows with each change of its ports.
+    pub(super) version: u64,
+    /// Ports whose link is lost.
+    pub(super) lost: BTreeSet<PortNo>,
+    /// Its reports, on the stream to its controller.
+    pub(super) reports: VecDeque<Item>,
+    /// The newest decision about each flow that it has taken.
+    pub(super) newest: BTreeMap<(PortNo, MacAddr), (Stamp, Option<Route>)>,
+}
+
+pub(super) fn node_config(incarnation: Incarnation) -> NodeConfig {
+    NodeConfig {
+        incarnation,
+        mac: MacAddr([2, 0xee, 0, 0, 0, incarnation.node.0 as u8]),
+        keys: [0; 32].into(),
+        seed: incarnation.number,
+        timers: Timers::default(),
+        dcbx: None,
+        server: ServerIdentity {
+            mac: MacAddr([2, 0xff, 0, 0, 0, 1]),
+            ip: Ipv4Addr::new(10, 0, 0, 254),
+        },
+    }
+}
+
+impl Switch {
+    /// A switch that has just started on this data plane, whose tables may have outlived it.
+    pub(super) fn new(switch: usize, number: u64, device: Device) -> Switch {
+        let incarnation = Incarnation { node: wiring::node_id(switch), number };
+        let config = SwitchConfig {
+            node: node_config(incarnation),
+            waiting_bytes_max: 1_000,
+            hosts_per_port_max: 2,
+            host_control: ByteLimit::default(),
+            ports: Vec::new(),
+        };
+        let mut edge = Edge::new(&config, &Device::capabilities());
+        edge.found(&device.snapshot());
+        Switch {
+            incarnation,
+            edge,
+            device,
+            controller: None,
+            trial: None,
+            version: 0,
+            lost: BTreeSet::new(),
+            reports: VecDeque::new(),
+            newest: BTreeMap::new(),
+        }
+    }
+
+    /// The first of a fabric.
+    pub(super) fn first(wiring: &Wiring, switch: usize) -> Switch {
+        Switch::new(switch, 1, Device::new(wiring, switch))
+    }
+}

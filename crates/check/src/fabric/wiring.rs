@@ -1,0 +1,92 @@
+//! What is connected to what: ports, links, hosts and the controller.
+
+use axon_wire::message::LinkEnd;
+use axon_wire::{MacAddr, NodeId, PortNo};
+use std::net::Ipv4Addr;
+
+/// Ports of a switch: one for a host, two for links, one for the controller.
+pub const PORTS: u16 = 4;
+/// The port of a host.
+pub const HOST: PortNo = PortNo(0);
+/// The port of the controller, at the first switch.
+pub const CONTROLLER: PortNo = PortNo(3);
+/// The node of the controller.
+pub const CONTROLLER_NODE: NodeId = NodeId(99);
+
+/// Switches 1 and up, their links, and two hosts: the first at switch 1, the other at the last.
+#[derive(Clone, Debug)]
+pub struct Wiring {
+    /// How many switches.
+    pub switches: usize,
+    /// The two ends of each link.
+    pub links: Vec<[LinkEnd; 2]>,
+}
+
+fn end(node: usize, port: u16) -> LinkEnd {
+    LinkEnd { node: node_id(node), port: PortNo(port) }
+}
+
+/// The node of a switch, by its place from 0.
+pub fn node_id(switch: usize) -> NodeId {
+    NodeId(switch as u64 + 1)
+}
+
+/// The place of a switch, by its node.
+pub fn place_of(node: NodeId) -> usize {
+    node.0.saturating_sub(1) as usize
+}
+
+/// The MAC address of a host.
+pub fn mac(host: usize) -> MacAddr {
+    MacAddr([2, 0, 0, 0, 0, host as u8 + 1])
+}
+
+/// The address of a host.
+pub fn ip(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
+impl Wiring {
+    /// Switches in a line, or in a ring if there are three.
+    ///
+    /// # Panics
+    /// If there are not 1 to 3.
+    pub fn new(switches: usize) -> Wiring {
+        let links = match switches {
+            1 => vec![],
+            2 => vec![[end(0, 1), end(1, 2)]],
+            3 => vec![[end(0, 1), end(1, 2)], [end(1, 1), end(2, 2)], [end(2, 1), end(0, 2)]],
+            _ => panic!("1 to 3 switches, not {switches}"),
+        };
+        Wiring { switches, links }
+    }
+
+    /// How many hosts there are.
+    pub const fn hosts(&self) -> usize {
+        2
+    }
+
+    /// Where a host is. With one switch the second host is at its next port.
+    pub fn host_at(&self, host: usize) -> LinkEnd {
+        match host {
+            0 => end(0, HOST.0),
+            _ if self.switches == 1 => end(0, 1),
+            _ => end(self.switches - 1, HOST.0),
+        }
+    }
+
+    /// The host at a port.
+    pub fn host_of(&self, at: LinkEnd) -> Option<usize> {
+        (0..self.hosts()).find(|&host| self.host_at(host) == at)
+    }
+
+    /// The link at a port, and its other end.
+    pub fn link(&self, at: LinkEnd) -> Option<(usize, LinkEnd)> {
+        let find = |(index, [a, b]): (usize, &[LinkEnd; 2])| match at {
+            _ if *a == at => Some((index, *b)),
+            _ if *b == at => Some((index, *a)),
+            _ => None,
+        };
+        self.links.iter().enumerate().find_map(find)
+    }
+}

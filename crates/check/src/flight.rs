@@ -1,0 +1,64 @@
+//! Messages in flight: they arrive in any order, and the order in which they were sent is
+//! forgotten.
+
+use crate::print;
+use std::fmt::Debug;
+
+/// A multiset of messages.
+#[derive(Clone, Debug)]
+pub struct Flight<T>(Vec<(u128, T)>);
+
+impl<T> Default for Flight<T> {
+    fn default() -> Flight<T> {
+        Flight(Vec::new())
+    }
+}
+
+impl<T: Clone + Debug> Flight<T> {
+    /// Adds a message.
+    pub fn push(&mut self, message: T) {
+        let key = print::of(&message);
+        let at = self.0.partition_point(|(other, _)| *other < key);
+        self.0.insert(at, (key, message));
+    }
+
+    /// Takes the message at this place.
+    pub fn take(&mut self, at: usize) -> T {
+        self.0.remove(at).1
+    }
+
+    /// A copy of the message at this place, which stays.
+    pub fn copy(&self, at: usize) -> T {
+        self.0[at].1.clone()
+    }
+
+    /// The different messages with their places: of equal ones the first.
+    pub fn different(&self) -> impl Iterator<Item = (usize, &T)> {
+        let is_first = |at: usize| at == 0 || self.0[at - 1].0 != self.0[at].0;
+        (0..self.0.len()).filter(move |&at| is_first(at)).map(|at| (at, &self.0[at].1))
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_sending_is_forgotten_and_equal_messages_are_one_choice() {
+        let (mut one, mut other) = (Flight::default(), Flight::default());
+        [3, 1, 3].into_iter().for_each(|message| one.push(message));
+        [3, 3, 1].into_iter().for_each(|message| other.push(message));
+        assert_eq!(print::of(&one), print::of(&other));
+        assert_eq!((one.different().count(), one.len()), (2, 3));
+    }
+}

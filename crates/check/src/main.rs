@@ -1,0 +1,26 @@
+//! Runs all models to their end and prints the number of states of each.
+
+use axon_check::catalogue::{self, Size};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut held = true;
+    let wanted = std::env::args().nth(1).unwrap_or_default();
+    let named = |entry: &catalogue::Entry| entry.name.contains(&wanted);
+    for size in [Size::Small, Size::Large] {
+        println!("{size:?} models");
+        for entry in catalogue::models(size).into_iter().filter(named) {
+            let outcome = (entry.run)(threads);
+            held &= outcome.is_proved();
+            println!("{outcome}");
+        }
+    }
+    println!("Planted faults, each of which has to be found");
+    for entry in catalogue::planted().into_iter().filter(named) {
+        let outcome = (entry.run)(threads);
+        held &= !outcome.broken.is_empty();
+        println!("{outcome}");
+    }
+    if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,116 @@
+//! Runs a model to its end and says what was found.
+
+use stateright::{Checker, Expectation, HasDiscoveries, Model};
+use std::fmt::{self, Debug, Display};
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+/// The result of a model.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The name of the model.
+    pub name: String,
+    /// Different states.
+    pub states: usize,
+    /// Steps that were taken, those to known states included.
+    pub steps: usize,
+    /// The longest way to a state, in steps.
+    pub depth: usize,
+    /// How long it took.
+    pub took: Duration,
+    /// Whether every state was visited.
+    pub complete: bool,
+    /// The properties that do not hold, each with the steps to where it is seen.
+    pub broken: Vec<Broken>,
+}
+
+/// A property that does not hold.
+#[derive(Clone, Debug)]
+pub struct Broken {
+    /// Its name.
+    pub property: &'static str,
+    /// The steps from the start to a state in which it does not hold.
+    pub steps: Vec<String>,
+}
+
+/// Visits every state of a model on so many threads, depth first: that keeps few states in memory.
+pub fn run<M>(name: &str, model: M, threads: usize) -> Outcome
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+{
+    let began = Instant::now();
+    outcome(name, began, &model.checker().threads(threads).spawn_dfs().join())
+}
+
+/// The same breadth first, until something does not hold: the steps to it are few.
+pub fn find<M>(name: &str, model: M, threads: usize) -> Outcome
+where
+    M: Model + Send + Sync + 'static,
+    M::State: Clone + Debug + Hash + PartialEq + Send + Sync + 'static,
+    M::Action: Clone + Debug + PartialEq + Send + Sync + 'static,
+{
+    let began = Instant::now();
+    let builder = model.checker().threads(threads).finish_when(HasDiscoveries::AnyFailures);
+    outcome(name, began, &builder.spawn_bfs().join())
+}
+
+fn outcome<M, C>(name: &str, began: Instant, checker: &C) -> Outcome
+where
+    M: Model,
+    M::State: Clone + Debug + Hash + PartialEq,
+    M::Action: Clone + Debug + PartialEq,
+    C: Checker<M>,
+{
+    let properties = checker.model().properties();
+    let found = checker.discoveries();
+    let broken = properties.iter().filter_map(|property| {
+        let (property, expected) = (property.name, property.expectation.clone());
+        match (expected, found.get(property)) {
+            (Expectation::Sometimes, None) => Some(Broken { property, steps: Vec::new() }),
+            (Expectation::Sometimes, Some(_)) | (_, None) => None,
+            (_, Some(path)) => {
+                let actions = path.clone().into_actions();
+                let steps = actions.iter().map(|action| format!("{action:?}")).collect();
+                Some(Broken { property, steps })
+            }
+        }
+    });
+    Outcome {
+        name: name.to_string(),
+        states: checker.unique_state_count(),
+        steps: checker.state_count(),
+        depth: checker.max_depth(),
+        took: began.elapsed(),
+        complete: checker.is_done(),
+        broken: broken.collect(),
+    }
+}
+
+impl Outcome {
+    /// Whether every state was visited and every property holds.
+    pub fn is_proved(&self) -> bool {
+        self.complete && self.broken.is_empty()
+    }
+}
+
+impl Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let verdict = if self.is_proved() { "holds" } else { "BROKEN" };
+        let Outcome { name, states, steps, depth, .. } = self;
+        let seconds = self.took.as_secs_f64();
+        write!(
+            f,
+            "{name:<34} {states:>9} states {steps:>10} steps  depth {depth:>3}  {seconds:>7.1} s  \
+             {verdict}"
+        )?;
+        for Broken { property, steps } in &self.broken {
+            write!(f, "\n  does not hold: {property}")?;
+            for step in steps {
+                write!(f, "\n    {step}")?;
+            }
+        }
+        Ok(())
+    }
+}
