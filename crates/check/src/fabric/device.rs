@@ -39,6 +39,7 @@ impl Device {
             frame_bytes_max: 1514,
             route_bytes_max: 128,
             routes_per_port_max: 4,
+            masqueraded_per_port_max: 0,
             port_rate_max: Rate::FASTEST,
             queues_per_port: 1,
             lossless_classes: 0,
@@ -53,6 +54,9 @@ impl Device {
             }
             RouteChange::Remove { port, destination } => {
                 self.routes.remove(&(port, destination));
+            }
+            RouteChange::Masquerade { .. } => {
+                return RouteAnswer { ticket, result: Err(RouteError::Full) };
             }
         }
         RouteAnswer { ticket, result: Ok(()) }

@@ -2,7 +2,9 @@
 
 use super::device::Device;
 use super::wiring::{self, Wiring};
-use axon_control::config::{ByteLimit, NodeConfig, ServerIdentity, SwitchConfig, Timers};
+use axon_control::config::{
+    ByteLimit, EdgeServices, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers,
+};
 use axon_control::edge::Edge;
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, PortNo, Route};
@@ -53,6 +55,8 @@ impl Switch {
             waiting_bytes_max: 1_000,
             hosts_per_port_max: 2,
             host_control: ByteLimit::default(),
+            groups: GroupConfig { multicast: false, ..GroupConfig::default() },
+            services: EdgeServices::default(),
             ports: Vec::new(),
         };
         let mut edge = Edge::new(&config, &Device::capabilities());

@@ -36,7 +36,7 @@ const AGAIN: Span = Span::from_secs(1);
 type Key = (IpAddr, Place, MacAddr);
 
 /// All groups of the fabric.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     members: BTreeMap<IpAddr, BTreeMap<MacAddr, Place>>,
     /// With the list that was sent last.

@@ -19,7 +19,7 @@ const WAITING_MAX: usize = 4_096;
 const REQUESTS: Rate = Rate { every: Span::from_millis(1), burst: 1_000 };
 
 /// The requests that the server has to answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Relay {
     pub(super) config: RelayConfig,
     /// The relay agent's own address: the fabric's.

@@ -5,7 +5,7 @@ use alloc::collections::BTreeMap;
 use axon_wire::PortNo;
 
 /// The ports that get advertisements: as many as have carrier and hosts, at most.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Advertising {
     pub(super) ports: BTreeMap<PortNo, Port>,
 }
@@ -19,7 +19,7 @@ impl Advertising {
 }
 
 /// A port that gets advertisements.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Port {
     /// How many it got unasked, up to 255.
     pub(super) sent: u8,

@@ -25,7 +25,7 @@ pub(super) const SENDER_MAX: Span = Span::from_secs(300);
 pub(super) type Pair = (MacAddr, IpAddr);
 
 /// What is known of the groups at all ports.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub(super) config: GroupConfig,
     pub(super) rate: Rate,
@@ -35,7 +35,7 @@ pub(super) struct Groups {
 }
 
 /// What is known of the groups at one port that has hosts.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PortGroups {
     /// Until when each is a member, if it does not report again.
     pub(super) members: BTreeMap<Pair, Time>,
@@ -47,7 +47,7 @@ pub(super) struct PortGroups {
 }
 
 /// A host that sends to a group.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Sender {
     /// Who is to have it, as far as it came.
     pub(super) hosts: Vec<MacAddr>,

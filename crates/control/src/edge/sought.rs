@@ -25,7 +25,7 @@ pub(super) const SOUGHT_MAX: usize = 64;
 const TRIES: u32 = 5;
 
 /// The addresses that were sought of late, and the ports that are asked for them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SoughtHere {
     /// Until when each is remembered.
     until: BTreeMap<IpAddr, Time>,
