@@ -145,7 +145,7 @@ fn built_in() {
   dns: [10.0.77.53, 10.0.77.54]
   domain: lab.example
   mtu: 1400
-  lease: 10m");
+  lease: 10min");
     let one = udhcpc(&lab, "h1");
     let of_one = |name| given(&one, name).unwrap_or_else(|| panic!("no {name}: {one}"));
     assert_eq!((of_one("ip"), of_one("serverid")), ("10.0.77.50", "10.0.0.1"));
