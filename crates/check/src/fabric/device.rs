@@ -3,7 +3,7 @@
 use super::wiring::{HOST, PORTS, Wiring};
 use axon_node::{
     Capabilities, FeatureSet, PortKind, PortSnapshot, PortView, RouteAnswer, RouteChange,
-    RouteTicket, Snapshot,
+    RouteError, RouteTicket, Snapshot,
 };
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 use std::collections::BTreeMap;
