@@ -160,9 +160,8 @@ fn main() -> ExitCode {
         .init();
     if cli.verb.ends_at_once() {
         let always = Arc::new(AtomicBool::new(true));
-        let taken = register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always);
-        // Without the signal the process ends by it, which a shell reports as the same status.
-        taken.ok();
+        // Without it the process ends by the signal, which a shell reports as the same status.
+        register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always).ok();
     }
     let outcome = match cli.verb {
         Verb::Init(arguments) => init::run(&arguments),

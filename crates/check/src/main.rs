@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut held = true;
+    let (mut held, mut ran) = (true, 0);
     let wanted = std::env::args().nth(1).unwrap_or_default();
     let named = |entry: &catalogue::Entry| entry.name.contains(&wanted);
     for size in [Size::Small, Size::Large] {
         println!("{size:?} models");
         for entry in catalogue::models(size).into_iter().filter(named) {
+            ran += 1;
             let outcome = (entry.run)(threads);
             held &= outcome.is_proved();
             println!("{outcome}");
@@ -18,9 +19,14 @@ fn main() -> ExitCode {
     }
     println!("Planted faults, each of which has to be found");
     for entry in catalogue::planted().into_iter().filter(named) {
+        ran += 1;
         let outcome = (entry.run)(threads);
         held &= !outcome.broken.is_empty();
         println!("{outcome}");
+    }
+    if ran == 0 {
+        eprintln!("there is no model {wanted}; without a name all run");
+        return ExitCode::from(2);
     }
     if held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -81,9 +81,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     };
     fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
     set_router(&mut fabric, file)?;
-    if let Some(dcb) = &file.dcb {
-        dcb::resolve_dcbx(dcb, &mut fabric)?;
-    }
+    file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, &mut fabric))?;
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
     dcb::check_hosts(&fabric)?;

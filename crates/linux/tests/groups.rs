@@ -183,7 +183,7 @@ fn names_resolve_by_mdns() {
     h6.say(&question(4, 1));
     let answer = h6.line();
     assert!(answer.ends_with("h1.local 10.0.79.1"), "{answer}");
-    // Another tenant hears nothing.
+    // Another tenant receives nothing.
     h7.say(&question(4, 1));
     let answer = h7.line();
     assert!(answer.starts_with('-'), "{answer}");

@@ -52,7 +52,8 @@ pub enum Router {
 
 /// What a frame is to router discovery; `None` if it is something else.
 ///
-/// An advertisement is found behind extension headers too, and in a first fragment.
+/// An advertisement is found behind extension headers too, and in a first fragment. What has more
+/// extension headers than any sound packet counts as one.
 pub fn classify(frame: &[u8]) -> Option<Router> {
     let Some((ethertype::IPV6, packet)) = host_frame::contents(frame) else { return None };
     if packet.first()? >> 4 != 6 {
@@ -88,7 +89,8 @@ pub fn classify(frame: &[u8]) -> Option<Router> {
         };
         (next, at) = (following, at + bytes);
     }
-    None
+    // Hosts look further than this, so it counts as the worst that it can be.
+    Some(Router::Advertisement)
 }
 
 /// RFC 4861 clause 6.1.1.

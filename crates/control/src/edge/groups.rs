@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_controller_hears_of_all_members_and_senders() {
+    fn a_new_controller_gets_all_members_and_senders() {
         let mut bench = Bench::new();
         bench.host(0, 2);
         bench.frame(0, &report(2, GROUP, true));

@@ -122,7 +122,10 @@ impl Edge {
     /// another destination there, that one gets another address, and the hosts of the port are sent
     /// it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(destination) = self.flows.placing.owner((port, mac)) else { return };
+        let Some(destination) = self.flows.placing.owner((port, mac)) else {
+            // Nor does a destination that had it before get it back.
+            return self.flows.placing.give_up(port, mac);
+        };
         let key = (port, destination);
         if let Some(flow) = self.flows.live.get_mut(&key).filter(|flow| flow.is_placed()) {
             flow.placement = Placement::Software;

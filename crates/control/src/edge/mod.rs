@@ -18,7 +18,7 @@
 //!   and so does other broadcast, if that is wanted.
 //!
 //! The controller may have all hosts asked for an address that nobody is known to have (`seek`),
-//! those at ports that come up meanwhile included (`sought`).
+//! those at ports that come up meanwhile included (`newcomers`).
 //! Local hosts with an address are probed. A host that is silent too long is removed together with
 //! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
 //! of messages: see `flows`.
@@ -42,6 +42,7 @@ mod learning;
 mod masquerade;
 mod members;
 mod nd;
+mod newcomers;
 mod ping;
 mod places;
 mod placing;

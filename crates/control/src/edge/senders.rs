@@ -14,6 +14,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::{Drop, PortView};
 use axon_wire::message::Item;
+use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, Time, host_frame, membership};
 
 impl Edge {
@@ -60,7 +61,10 @@ impl Edge {
             true => config.broadcast && host_frame::contents(frame)?.0 >= 0x600,
             false => config.multicast && membership::is_reportable(group),
         };
-        let served = wanted && !host_frame::is_to_dhcp_client(frame);
+        // A host reads it whatever group it came by.
+        let to_routers_hosts = matches!(router::classify(frame), Some(Router::Advertisement))
+            && !membership::is_everybody(group);
+        let served = wanted && !to_routers_hosts && !host_frame::is_to_dhcp_client(frame);
         served.then_some((MacAddr::source_of(frame)?, group))
     }
 

@@ -8,8 +8,8 @@
 //! their backup routes (`edge/backup.rs`).
 //!
 //! News of a link is passed on once in a heartbeat, which is longer than it takes to come back by
-//! another way, so it dies out by itself; and no further than [`HOPS_MAX`] switches, whatever becomes
-//! of their clocks.
+//! another way, so it dies out by itself; and no further than [`HOPS_MAX`] switches, whatever
+//! becomes of their clocks.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;

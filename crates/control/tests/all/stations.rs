@@ -108,7 +108,7 @@ impl Net {
                 waiting_bytes_max: 65536,
                 hosts_per_port_max: 64,
                 host_control: ByteLimit::default(),
-                groups: GroupConfig::default(),
+                groups: GroupConfig { multicast: false, ..GroupConfig::default() },
                 ports: Vec::new(),
                 services: Default::default(),
             };

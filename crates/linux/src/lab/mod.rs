@@ -18,6 +18,7 @@ pub mod deadlock;
 mod enter;
 mod interrupt;
 mod links;
+mod moved;
 mod moves;
 mod neighbours;
 mod node;

@@ -18,10 +18,6 @@ use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::{split_port, switch_index};
 use axon_fabric::model::Fabric;
 use axon_wire::PortNo;
-use std::collections::BTreeMap;
-
-/// Where hosts were moved to: by host, the port.
-pub(super) type Moves = BTreeMap<String, String>;
 
 /// A cable that was moved.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,19 +31,6 @@ pub struct Moved {
 }
 
 impl Plan {
-    /// Follows the cables that were moved.
-    pub(super) fn follow(&mut self, moves: &Moves) {
-        for (host, port) in moves {
-            let Some((node, _)) = split_port(port) else { continue };
-            let at_host = |end: &CableEnd| end.node == *host;
-            let cable = self.cables.iter_mut().find(|cable| cable.ends.iter().any(at_host));
-            let far = cable.and_then(|cable| cable.ends.iter_mut().find(|end| !at_host(end)));
-            if let Some(end) = far {
-                (end.node, end.device) = (node.to_owned(), port.clone());
-            }
-        }
-    }
-
     /// The host whose cable ends at a port.
     fn host_at(&self, port: &str) -> Option<&str> {
         let here = self.cables.iter().find(|cable| cable.ends.iter().any(|end| end.device == port));

@@ -1,7 +1,7 @@
 //! The state directory of a lab: who supervises it, its fabric file, its daemons' sockets
 //! and logs.
 
-use super::moves::Moves;
+use super::moved::Moves;
 use super::options::{PART, UpOptions};
 use super::plan::Plan;
 use super::root::{self, RootLock};
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The file that says that a directory is a lab's, and what it says.
 const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
 /// What else the lab writes into its directory, beside one file of each [`ENDINGS`] per node.
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "fabric.yaml",
     "origin.json",
     "options.json",
@@ -29,6 +29,7 @@ const FILES: [&str; 7] = [
     "supervisor.json.new",
     "restarts.json",
     "moves.json",
+    "moves.json.new",
 ];
 const ENDINGS: [&str; 11] = [
     "log",

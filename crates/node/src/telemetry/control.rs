@@ -117,7 +117,7 @@ pub struct EdgeCounters {
     pub pings_limited: u64,
     /// Memberships of hosts in groups that began.
     pub members_joined: u64,
-    /// Memberships that ended.
+    /// Memberships of hosts in groups that ended.
     pub members_left: u64,
     /// Memberships that were not entered: too many at a port, or too many at once.
     pub members_refused: u64,

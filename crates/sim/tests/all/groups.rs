@@ -25,7 +25,9 @@ fn torus() -> Builder {
         builder.link(switch, (x + 1) % 5 + y * 5);
         builder.link(switch, x + (y + 1) % 5 * 5);
     }
-    (0..25).for_each(|switch| drop(builder.host(switch, true)));
+    (0..25).for_each(|switch| {
+        builder.host(switch, true);
+    });
     builder
 }
 

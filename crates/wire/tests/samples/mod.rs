@@ -158,7 +158,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
     let mut messages = [false; 14];
-    let mut items = [false; 9];
+    let mut items = [false; 12];
     for (_, message) in &samples {
         messages[number(message)] = true;
         if let Message::Segment(segment) = message {
@@ -166,7 +166,7 @@ pub fn all() -> Vec<(&'static str, Message)> {
         }
     }
     assert_eq!(messages, [true; 14], "each kind of message has a sample");
-    assert_eq!(items, [true; 9], "each kind of item has a sample");
+    assert_eq!(items, [true; 12], "each kind of item has a sample");
     samples
 }
 

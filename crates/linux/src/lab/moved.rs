@@ -1,0 +1,23 @@
+//! Where the cables of a lab are that were moved (`moves.rs`).
+
+use super::plan::{CableEnd, Plan};
+use axon_fabric::assemble::split_port;
+use std::collections::BTreeMap;
+
+/// Where hosts were moved to: by host, the port.
+pub(super) type Moves = BTreeMap<String, String>;
+
+impl Plan {
+    /// Follows the cables that were moved.
+    pub(super) fn follow(&mut self, moves: &Moves) {
+        for (host, port) in moves {
+            let Some((node, _)) = split_port(port) else { continue };
+            let at_host = |end: &CableEnd| end.node == *host;
+            let cable = self.cables.iter_mut().find(|cable| cable.ends.iter().any(at_host));
+            let far = cable.and_then(|cable| cable.ends.iter_mut().find(|end| !at_host(end)));
+            if let Some(end) = far {
+                (end.node, end.device) = (node.to_owned(), port.clone());
+            }
+        }
+    }
+}
