@@ -313,7 +313,8 @@ impl HostTable {
 
     /// The place of a host before its last move, with the address to query. `None` if there is
     /// nothing to query, if the move is the answer to the last query and came within a second, or
-    /// if that was less than a second ago; then the query is due later, see [`HostTable::verify_due`].
+    /// if that was less than a second ago; then the query is due later, see
+    /// [`HostTable::verify_due`].
     ///
     /// A host that comes back later than that has moved again: the place that it has left is to
     /// know it, or would not report the host when it returns there.

@@ -168,8 +168,11 @@ impl Given {
     /// Somebody has `mac` itself: it is not given any more. Its index is given back.
     pub(super) fn give_up(&mut self, mac: MacAddr) {
         let Some(destination) = self.at(mac).map(|place| place.destination) else { return };
-        self.release(destination);
-        self.of.remove(&destination);
+        // The destination may have another index by now.
+        if self.of.get(&destination).copied() == axon_wire::masquerade::index_of(mac) {
+            self.release(destination);
+            self.of.remove(&destination);
+        }
     }
 
     /// Gives all back.

@@ -1,13 +1,49 @@
-//! Frames to groups are copied: see `edge/senders.rs`.
+//! What becomes of the frames of hosts; those to groups are copied: see `edge/senders.rs`.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
 use crate::edge::Fate;
 use alloc::vec::Vec;
-use axon_node::{Action, Dataplane};
+use axon_node::{Action, Dataplane, Drop};
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+    /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
+    pub(super) fn fate(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: B,
+        fate: Result<Fate, Drop>,
+        out: &mut Vec<Action<B>>,
+    ) {
+        let Chassis { plane, actions, .. } = &mut self.chassis;
+        let mut frame = frame;
+        let (reason, frame) = match fate {
+            Ok(Fate::Readdress(route, destination)) => {
+                if let Some(place) = frame.bytes_mut().first_chunk_mut() {
+                    *place = destination.0;
+                }
+                return plane.forward(now, port, &route, frame, actions);
+            }
+            Ok(Fate::Served) => (Drop::Consumed, frame),
+            Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
+            Ok(Fate::Wait(destination)) => {
+                let host_ports = (0..plane.count()).filter(|&n| plane.is_host(PortNo(n))).count();
+                match self.waiting.push(port, destination, frame, host_ports) {
+                    Ok(()) => return,
+                    Err(frame) => (Drop::NoRoute, frame),
+                }
+            }
+            Ok(Fate::Copies(fates)) => {
+                self.copies(now, port, (fates, &frame), out);
+                (Drop::Consumed, frame)
+            }
+            Err(reason) => (reason, frame),
+        };
+        out.push(self.chassis.ended(port, reason, frame));
+    }
+
     /// Makes the copies of a frame, each to its fate.
     pub(super) fn copies(
         &mut self,

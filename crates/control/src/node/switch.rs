@@ -6,7 +6,7 @@ use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
-use crate::edge::{Edge, Fate, ROUTE_LOOK};
+use crate::edge::{Edge, ROUTE_LOOK};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::stream::Stream;
@@ -276,42 +276,6 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             }
             Arrival::Done => {}
         }
-    }
-
-    /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
-    pub(super) fn fate(
-        &mut self,
-        now: Time,
-        port: PortNo,
-        frame: B,
-        fate: Result<Fate, Drop>,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let Chassis { plane, actions, .. } = &mut self.chassis;
-        let mut frame = frame;
-        let (reason, frame) = match fate {
-            Ok(Fate::Readdress(route, destination)) => {
-                if let Some(place) = frame.bytes_mut().first_chunk_mut() {
-                    *place = destination.0;
-                }
-                return plane.forward(now, port, &route, frame, actions);
-            }
-            Ok(Fate::Served) => (Drop::Consumed, frame),
-            Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
-            Ok(Fate::Wait(destination)) => {
-                let host_ports = (0..plane.count()).filter(|&n| plane.is_host(PortNo(n))).count();
-                match self.waiting.push(port, destination, frame, host_ports) {
-                    Ok(()) => return,
-                    Err(frame) => (Drop::NoRoute, frame),
-                }
-            }
-            Ok(Fate::Copies(fates)) => {
-                self.copies(now, port, (fates, &frame), out);
-                (Drop::Consumed, frame)
-            }
-            Err(reason) => (reason, frame),
-        };
-        out.push(self.chassis.ended(port, reason, frame));
     }
 
     /// The data plane has answered a request for a change of a route table.

@@ -125,7 +125,7 @@ pub struct EdgeCounters {
     pub group_queries: u64,
     /// Frames to groups, or to all, that were copied.
     pub group_frames: u64,
-    /// Their copies.
+    /// Copies of such frames that were made.
     pub group_copies: u64,
     /// Copies that were not made, because there is no route.
     pub group_copies_lost: u64,
