@@ -506,7 +506,7 @@ mod tests {
         table.own(host, ip(1), None);
         let mut now = Time::ZERO;
         let mut moved = |to, after: Span| {
-            now = now + after;
+            now += after;
             table.report(to, MAC);
             table.verify(now, host).map(|(_, before, _)| before)
         };

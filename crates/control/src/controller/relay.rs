@@ -72,13 +72,13 @@ impl Controller {
         let (circuit, remote) = self.names(place);
         let message = message_of(frame).zip(self.via(&circuit, &remote));
         let Some(message) =
-            message.and_then(|((_, message), via)| relayed::to_server(message, &via))
+            message.and_then(|((_, message), via)| relayed::send_to_server(message, &via))
         else {
             self.dhcp.relaying().malformed += 1;
             return;
         };
         match self.relay.as_mut().is_some_and(|relay| relay.remember(now, place, &request)) {
-            true => self.to_server(&message, out),
+            true => self.send_to_server(&message, out),
             false => self.dhcp.relaying().relay_limited += 1,
         }
     }
@@ -97,7 +97,7 @@ impl Controller {
     }
 
     /// Sends a message to the server, at the port where it was seen or else belongs.
-    fn to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
+    fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (mac, ip) = (relay.config.mac, relay.config.ip);
         let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
@@ -105,14 +105,14 @@ impl Controller {
         let place =
             known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }));
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
-        let sent = place.is_some_and(|place| self.to_port(place, frame, out));
+        let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
         match sent {
             true => self.dhcp.relaying().relayed += 1,
             false => self.dhcp.relaying().relay_limited += 1,
         }
     }
 
-    fn to_port(&mut self, place: Place, frame: Vec<u8>, out: &mut Vec<Effect>) -> bool {
+    fn send_to_port(&mut self, place: Place, frame: Vec<u8>, out: &mut Vec<Effect>) -> bool {
         let to = self.graph.switch(place.switch).incarnation;
         let Some(hops) = self.path_to(to.node) else {
             self.counters.dhcp_unreachable += 1;
@@ -167,7 +167,7 @@ impl Controller {
             _ => (request.mac, answer.ip),
         };
         let frame = datagram(own, to, DHCP_CLIENT_PORT, &message);
-        if self.to_port(at, frame, out) {
+        if self.send_to_port(at, frame, out) {
             self.dhcp.relaying().returned += 1;
         }
     }
@@ -177,11 +177,11 @@ impl Controller {
         self.dhcp.relaying().relay_conflicts += 1;
         let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
         let frame = reply(request, DhcpMessageType::Nak, own, None);
-        self.to_port(at, frame, out);
+        self.send_to_port(at, frame, out);
         let (circuit, remote) = self.names(at);
         let via = self.via(&circuit, &remote);
         if let Some(message) = via.and_then(|via| relayed::decline(request, ip, &via)) {
-            self.to_server(&message, out);
+            self.send_to_server(&message, out);
         }
     }
 }

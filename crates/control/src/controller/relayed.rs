@@ -109,7 +109,7 @@ impl Via<'_> {
 
 /// What the server gets of a client's message. `None` if it has relay information already, which no
 /// client may have (RFC 3046 §2.1), is not well formed, or is too long or too far.
-pub(super) fn to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
+pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
     let has_information =
         |option: Option<(u8, &[u8])>| option.is_none_or(|(kind, _)| kind == OPTION_RELAY);
     if *message.get(HOPS_AT)? >= HOPS_MAX || options(message).any(has_information) {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_request_gets_relay_address_and_port_and_loses_them_in_the_answer() {
         let request = message(REQUEST, &[53, 1, 3, 0, 54, 4, 10, 0, 0, 1, 12, 1, b'x', 255]);
-        let sent = to_server(&request, &VIA).unwrap();
+        let sent = send_to_server(&request, &VIA).unwrap();
         assert_eq!((sent.len(), sent[HOPS_AT], &sent[24..28]), (300, 1, &RELAY.octets()[..]));
         assert_eq!(found(&sent, 54), Some(&SERVER.octets()[..]));
         assert_eq!(found(&sent, 82), Some(&b"\x01\x05s1-p2\x02\x02s1"[..]));
@@ -246,14 +246,14 @@ mod tests {
     #[test]
     fn what_pretends_to_be_relayed_or_is_torn_is_not_passed_on() {
         let forged = message(REQUEST, &[53, 1, 1, 82, 3, 1, 1, b'x', 255]);
-        assert_eq!(to_server(&forged, &VIA), None);
+        assert_eq!(send_to_server(&forged, &VIA), None);
         let torn = message(REQUEST, &[53, 1, 1, 61, 9, 1, 1]);
-        assert_eq!(to_server(&torn, &VIA), None);
+        assert_eq!(send_to_server(&torn, &VIA), None);
         let mut far = message(REQUEST, &[53, 1, 1, 255]);
         far[HOPS_AT] = HOPS_MAX;
-        assert_eq!(to_server(&far, &VIA), None);
+        assert_eq!(send_to_server(&far, &VIA), None);
         let long = [&[53, 1, 1][..], &[43; 1_300].map(|_| 0)[..]].concat();
-        assert!(to_server(&message(REQUEST, &long), &VIA).is_some(), "pads do not count");
+        assert!(send_to_server(&message(REQUEST, &long), &VIA).is_some(), "pads do not count");
     }
 
     proptest! {
@@ -263,7 +263,7 @@ mod tests {
             tail in proptest::collection::vec(any::<u8>(), 0..400),
         ) {
             let bytes = message(op, &tail);
-            if let Some(sent) = to_server(&bytes, &VIA) {
+            if let Some(sent) = send_to_server(&bytes, &VIA) {
                 let information = options(&sent).flatten().filter(|(kind, _)| *kind == 82);
                 prop_assert_eq!(information.count(), 1);
                 prop_assert!(sent.len() <= MESSAGE_BYTES_MAX);

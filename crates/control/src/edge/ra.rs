@@ -16,6 +16,7 @@ use super::state::{Edge, Fate};
 use crate::bucket::Rate;
 use crate::config::Ipv6Config;
 use crate::effect::Effect;
+use alloc::collections::btree_map::Entry;
 use axon_node::Drop;
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::Ipv6Addr;
@@ -52,8 +53,8 @@ impl Edge {
         if !cx.ports.is_host(port) {
             self.advertising.ports.remove(&port);
             self.agenda.cancel(Timer::Advertise(port));
-        } else if !self.advertising.ports.contains_key(&port) {
-            self.advertising.ports.insert(port, Port::default());
+        } else if let Entry::Vacant(place) = self.advertising.ports.entry(port) {
+            place.insert(Port::default());
             self.agenda.set(Timer::Advertise(port), cx.now + FIRST_AFTER);
         }
     }
