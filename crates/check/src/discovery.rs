@@ -1,4 +1,4 @@
-//! Discovery between neighbours: two or three nodes in a line, each with its [`Discovery`].
+//! Discovery between neighbours: two or three nodes in a line, each with its `Discovery`.
 //!
 //! In plain English: nodes greet each other over links whose messages are lost, doubled and
 //! overtaken. A node restarts as another incarnation, and its neighbours are not informed. A link

@@ -18,7 +18,6 @@ mod domain;
 mod failover;
 mod failures;
 mod full;
-mod groups;
 mod host_flow_control;
 mod host_reaction;
 mod hostile;
