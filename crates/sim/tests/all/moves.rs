@@ -71,8 +71,7 @@ fn gaps(dataplane: DataplaneKind, silent: bool, unplugged: Span) -> Vec<Span> {
 }
 
 #[test]
-fn a_host_that_moves_is_without_traffic_for_less_than_200_ms_if_it_says_so_and_19_times_of_20_if_not()
- {
+fn a_host_that_moves_is_silent_for_less_than_200_ms_if_it_says_so_and_mostly_if_not() {
     let [software, reference, pipeline] = DataplaneKind::NAMED;
     for dataplane in [software, reference, pipeline] {
         for silent in [false, true] {
