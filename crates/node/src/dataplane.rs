@@ -4,13 +4,13 @@ use crate::capabilities::Capabilities;
 use crate::contract::{Action, Drop, Node};
 use crate::counters::Counters;
 use crate::port::PortKind;
-use crate::routes::{RouteChange, RouteTicket};
+use crate::routes::{RouteChange, RouteKey, RouteTicket};
 use crate::settings::{PortSetting, SettingError};
 use crate::snapshot::Snapshot;
 use crate::telemetry::{PlaneTelemetry, PortTelemetry};
 use alloc::vec::Vec;
 use axon_wire::header::PacketType;
-use axon_wire::{Bytes, Hops, MacAddr, PortNo, Route, Time};
+use axon_wire::{Bytes, Hops, PortNo, Route, Time};
 
 /// What a data plane knows of its ports.
 pub trait PortView {
@@ -48,7 +48,7 @@ pub struct QueueState {
 /// The tables belong to the data plane. A change of a route may take effect later than the call,
 /// and may fail: the answer carries the ticket of the request, one for each, in this call or in any
 /// later one. Until it has come, frames of that flow may be punted or take the route before it.
-/// Changes for one port and destination are made in the order in which they were asked for. A data
+/// Changes for one port and key are made in the order in which they were asked for. A data
 /// plane that has lost its tables reports it once ([`Action::Lost`]); answers that are owed
 /// then do not come any more, and the control plane re-synchronises it.
 ///
@@ -136,11 +136,11 @@ pub trait Dataplane<B>: Node<B> + PortView {
     /// Routes in the table of `port`.
     fn routes(&self, port: PortNo) -> usize;
 
-    /// Whether a frame of a host has taken the route from `port` to `destination` since it was
+    /// Whether a frame of a host has taken the route from `port` with this key since it was
     /// installed and since the last call for it. A data plane that does not know answers `true`:
     /// its routes do not age.
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let _ = (port, destination);
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        let _ = (port, key);
         true
     }
 

@@ -25,6 +25,7 @@ pub mod settings;
 pub mod snapshot;
 pub mod store;
 pub mod telemetry;
+pub mod vlans;
 
 pub use capabilities::{Capabilities, Feature, FeatureSet, Need, Needs};
 pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, RequestId};
@@ -35,7 +36,8 @@ pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
 pub use path::{Step, SwitchIndex};
 pub use policy::{HostPair, PolicyChange, PolicyDone, PolicyRefusal, Subject};
 pub use port::PortKind;
-pub use routes::{RouteAnswer, RouteChange, RouteError, RouteTicket};
+pub use routes::{RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket};
 pub use settings::{PortSetting, SettingError, SettingName, Treatment};
 pub use snapshot::{Masqueraded, PortSnapshot, Snapshot};
 pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};
+pub use vlans::PortVlans;

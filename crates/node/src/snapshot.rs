@@ -1,6 +1,7 @@
 //! All that a control plane has configured in a data plane.
 
 use crate::port::PortKind;
+use crate::routes::RouteKey;
 use crate::settings::Treatment;
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::Ets;
@@ -21,8 +22,8 @@ pub struct Snapshot {
 /// A route to which a masqueraded MAC leads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Masqueraded {
-    /// The destination MAC that hosts were given.
-    pub mac: MacAddr,
+    /// Which frames take it: by the destination MAC that hosts were given.
+    pub key: RouteKey,
     /// The MAC of the destination itself.
     pub destination: MacAddr,
     /// The route to it.
@@ -34,8 +35,8 @@ pub struct Masqueraded {
 pub struct PortSnapshot {
     /// What is plugged into it.
     pub kind: PortKind,
-    /// Its routes, by destination MAC.
-    pub routes: Vec<(MacAddr, Route)>,
+    /// Its routes, each with the frames that take it.
+    pub routes: Vec<(RouteKey, Route)>,
     /// The routes of its route memory.
     pub masqueraded: Vec<Masqueraded>,
     /// Mapping and scheduling of its traffic classes, where a control plane has set them.

@@ -93,6 +93,10 @@ pub struct Parsed {
     pub ipv4: Option<Ipv4Addr>,
     /// The label at the top of the stack, of 20 bits.
     pub label: Option<u32>,
+    /// The bridge that the frame belongs to, if it is not that of its ingress port
+    /// ([`PortOptions::bridge`](crate::PortOptions::bridge)): a program may give each VLAN of a
+    /// port a bridge of its own.
+    pub bridge: Option<u16>,
 }
 
 impl Parsed {
@@ -107,6 +111,7 @@ impl Parsed {
             source: MacAddr::source_of(frame),
             ipv4: None,
             label: None,
+            bridge: None,
         };
         let Some(&[a, b]) = frame.get(ETHERNET - 2..ETHERNET).and_then(|two| two.first_chunk())
         else {
@@ -149,6 +154,7 @@ impl Parsed {
             source: None,
             ipv4: None,
             label: None,
+            bridge: None,
         }
     }
 }

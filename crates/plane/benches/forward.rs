@@ -271,7 +271,7 @@ fn edge_step(packets: usize, hertz: f64) {
     let mut random = Random(3);
     let width = HopWidth::Eight;
     let mut tables = RouteTables::new(width, PORTS, ROUTES);
-    fill(&mut random, |to, route| tables.install(HOST, to, route).expect("room for 4096"));
+    fill(&mut random, |to, route| tables.install(HOST, to.into(), route).expect("room for 4096"));
     let order = random.order(packets);
     let mut pool = vec![0u8; packets * STRIDE];
     for slot in pool.chunks_exact_mut(STRIDE) {
@@ -284,7 +284,9 @@ fn edge_step(packets: usize, hertz: f64) {
             let at = index as usize * STRIDE;
             let slot = &mut pool[at..at + START + FRAME_BYTES];
             let to = MacAddr::destination_of(&slot[START..]).unwrap_or_default();
-            let Some(route) = tables.header(HOST, to) else { panic!("every route is there") };
+            let Some(route) = tables.header(HOST, to.into()) else {
+                panic!("every route is there")
+            };
             let packet = &mut slot[START - route.len()..];
             packet[..route.len()].copy_from_slice(route);
             let step = forward(packet, width, HOST, kind_of);

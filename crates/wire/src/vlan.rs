@@ -16,6 +16,7 @@ use crate::constants::length::ETHERNET_ADDRESSES as AFTER_ADDRESSES;
 pub use crate::constants::length::TAG as TAG_BYTES;
 use crate::frame::{Frame, NoHeadroom};
 use crate::priority::{PRIORITIES, Priority};
+use serde::{Deserialize, Serialize};
 
 /// How many tags are looked behind: one service and one customer tag.
 pub const TAGS_MAX: usize = 2;
@@ -29,6 +30,59 @@ pub enum TagKind {
     Customer = CUSTOMER_TAG,
     /// S-TAG, of a provider's bridges.
     Service = SERVICE_TAG,
+}
+
+/// A VLAN: 1 to 4094, or 0 for none.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(try_from = "u16", into = "u16")]
+pub struct VlanId(u16);
+
+/// A number that is no VLAN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}, where a VLAN of 1 to 4094 was expected")]
+pub struct NoVlan(pub u16);
+
+impl VlanId {
+    /// No VLAN: what frames without a tag, and those with a priority tag, are in.
+    pub const NONE: VlanId = VlanId(0);
+    /// The highest (IEEE 802.1Q table 9-2): 4095 is reserved.
+    pub const MAX: VlanId = VlanId(4094);
+
+    /// VLAN `value`, 0 for none; `None` above 4094.
+    pub const fn new(value: u16) -> Option<VlanId> {
+        if value <= VlanId::MAX.0 { Some(VlanId(value)) } else { None }
+    }
+
+    /// The number: 0 to 4094.
+    pub const fn value(self) -> u16 {
+        self.0
+    }
+
+    /// Whether it is no VLAN.
+    pub const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl TryFrom<u16> for VlanId {
+    type Error = NoVlan;
+    fn try_from(value: u16) -> Result<VlanId, NoVlan> {
+        VlanId::new(value).ok_or(NoVlan(value))
+    }
+}
+
+impl From<VlanId> for u16 {
+    fn from(vlan: VlanId) -> u16 {
+        vlan.0
+    }
+}
+
+impl core::fmt::Display for VlanId {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// One tag.
@@ -117,6 +171,37 @@ pub fn remove_priority(frame: &mut impl Frame) {
     if VlanTag::of_frame(frame.bytes()).is_some_and(|tag| tag.vid == 0) {
         frame.bytes_mut().copy_within(0..AFTER_ADDRESSES, TAG_BYTES);
         frame.pop_front(TAG_BYTES);
+    }
+}
+
+/// Makes a frame of a VLAN one that leaves with its tag, or without. Priority and DEI are kept: so a
+/// frame that has either leaves with a priority tag in the place of that of its VLAN. In no VLAN it
+/// stays as it is.
+///
+/// # Errors
+/// If there is no room for a tag in front, or it is no Ethernet frame; it is as it was then.
+pub fn leave(frame: &mut impl Frame, vlan: VlanId, tagged: bool) -> Result<(), NoHeadroom> {
+    if vlan.is_none() {
+        return Ok(());
+    }
+    let Some(tag) = VlanTag::of_frame(frame.bytes()) else {
+        let tag = VlanTag { vid: vlan.value(), ..VlanTag::default() };
+        return if tagged { insert(frame, tag) } else { Ok(()) };
+    };
+    let vid = if tagged { vlan.value() } else { 0 };
+    let is_plain = tag.pcp == Priority::ZERO && !tag.dei;
+    set_vid(frame.bytes_mut(), vid);
+    if !tagged && is_plain {
+        remove_priority(frame);
+    }
+    Ok(())
+}
+
+/// Rewrites the VID of the outer tag of an Ethernet frame; one without a tag stays as it is.
+pub fn set_vid(frame: &mut [u8], vid: u16) {
+    if let Some(tag) = VlanTag::of_frame(frame) {
+        let tag = VlanTag { vid, ..tag }.emit();
+        frame[AFTER_ADDRESSES..AFTER_ADDRESSES + TAG_BYTES].copy_from_slice(&tag);
     }
 }
 
@@ -258,6 +343,53 @@ mod tests {
         assert_eq!(moving.bytes().len(), 64, "a VLAN is none of a priority's business");
         assert_eq!(insert(&mut FrameBuf::with_headroom(3, &plain), tag), Err(NoHeadroom));
         assert_eq!(insert(&mut FrameBuf::new(&plain[..11]), tag), Err(NoHeadroom));
+    }
+
+    #[test]
+    fn a_frame_leaves_its_vlan_in_the_form_of_its_port_and_keeps_its_priority() {
+        let plain: alloc::vec::Vec<u8> = (0..60).collect();
+        let vlan = VlanId::new(10).unwrap();
+        let tag = |vid, pcp, dei| {
+            let pcp = Priority::new(pcp).unwrap();
+            Some(VlanTag { kind: TagKind::Customer, pcp, dei, vid })
+        };
+        let cases = [
+            (None, None, tag(10, 0, false)),
+            (tag(0, 0, false), None, tag(10, 0, false)),
+            (tag(0, 5, false), tag(0, 5, false), tag(10, 5, false)),
+            (tag(10, 0, false), None, tag(10, 0, false)),
+            (tag(10, 3, true), tag(0, 3, true), tag(10, 3, true)),
+        ];
+        for (came, untagged, tagged) in cases {
+            for (as_tagged, expected) in [(false, untagged), (true, tagged)] {
+                let mut frame = FrameBuf::new(&plain);
+                came.into_iter().for_each(|tag| insert(&mut frame, tag).unwrap());
+                leave(&mut frame, vlan, as_tagged).unwrap();
+                assert_eq!(VlanTag::of_frame(frame.bytes()), expected, "{came:?}");
+                let tag_bytes = if expected.is_some() { TAG_BYTES } else { 0 };
+                assert_eq!(frame.bytes()[12 + tag_bytes..], plain[12..]);
+                assert_eq!(frame.bytes()[..12], plain[..12]);
+            }
+        }
+        let mut outside = FrameBuf::new(&plain);
+        insert(&mut outside, tag(7, 0, false).unwrap()).unwrap();
+        let before = outside.clone();
+        leave(&mut outside, VlanId::NONE, true).unwrap();
+        assert_eq!(outside, before, "in no VLAN it is as it came");
+        let mut no_room = FrameBuf::with_headroom(3, &plain);
+        assert_eq!(leave(&mut no_room, vlan, true), Err(NoHeadroom));
+    }
+
+    #[test]
+    fn a_vlan_is_a_number_of_twelve_bits_that_is_not_reserved() {
+        for value in 0..=u16::MAX {
+            let vlan = VlanId::new(value);
+            assert_eq!(vlan.is_some(), value < 4095);
+            assert_eq!(VlanId::try_from(value).ok(), vlan);
+            assert!(
+                vlan.is_none_or(|vlan| vlan.value() == value && vlan.is_none() == (value == 0))
+            );
+        }
     }
 
     #[test]

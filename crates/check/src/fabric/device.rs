@@ -49,11 +49,11 @@ impl Device {
 
     pub(super) fn change(&mut self, ticket: RouteTicket, change: RouteChange) -> RouteAnswer {
         match change {
-            RouteChange::Install { port, destination, route } => {
-                self.routes.insert((port, destination), route);
+            RouteChange::Install { port, key, route } => {
+                self.routes.insert((port, key.destination), route);
             }
-            RouteChange::Remove { port, destination } => {
-                self.routes.remove(&(port, destination));
+            RouteChange::Remove { port, key } => {
+                self.routes.remove(&(port, key.destination));
             }
             RouteChange::Masquerade { .. } => {
                 return RouteAnswer { ticket, result: Err(RouteError::Full) };
@@ -67,7 +67,7 @@ impl Device {
             kind: *kind,
             routes: (self.routes.iter())
                 .filter(|((at, _), _)| at.0 == port)
-                .map(|((_, mac), route)| (*mac, route.clone()))
+                .map(|((_, mac), route)| ((*mac).into(), route.clone()))
                 .collect(),
             ..PortSnapshot::default()
         };

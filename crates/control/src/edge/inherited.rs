@@ -49,7 +49,8 @@ impl Edge {
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-            let routes = is.routes.iter().map(|(mac, route)| ((port, *mac), route.clone()));
+            let routes =
+                is.routes.iter().map(|(key, route)| ((port, key.destination), route.clone()));
             self.found.extend(routes);
         }
     }
@@ -282,7 +283,7 @@ mod tests {
         let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
         for (port, host, hop) in [(0, 8, 3), (0, 9, 4), (1, 8, 5)] {
             bench.tables.routes.insert((PortNo(port), mac(host)), Route::from([hop]));
-            has.ports[usize::from(port)].routes.push((mac(host), Route::from([hop])));
+            has.ports[usize::from(port)].routes.push((mac(host).into(), Route::from([hop])));
         }
         bench.edge.found(&has);
         bench

@@ -158,9 +158,15 @@ impl Flows {
 fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
     let mut all = BTreeMap::new();
     for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-        all.extend(is.routes.iter().map(|(mac, route)| ((port, *mac), (*mac, route))));
+        all.extend(
+            is.routes
+                .iter()
+                .map(|(key, route)| ((port, key.destination), (key.destination, route))),
+        );
         let masqueraded = is.masqueraded.iter();
-        all.extend(masqueraded.map(|one| ((port, one.mac), (one.destination, &one.route))));
+        all.extend(
+            masqueraded.map(|one| ((port, one.key.destination), (one.destination, &one.route))),
+        );
     }
     all
 }
@@ -172,7 +178,7 @@ mod tests {
     use crate::edge::placing::Placing;
     use alloc::collections::VecDeque;
     use axon_node::telemetry::EdgeDebts;
-    use axon_node::{PortSnapshot, RouteChange, RouteTicket};
+    use axon_node::{PortSnapshot, RouteChange, RouteKey, RouteTicket};
     use axon_wire::{Route, Span};
     use proptest::prelude::*;
 
@@ -319,7 +325,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 1);
         let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
-        has.ports[0].routes.push((mac(9), Route::from([3])));
+        has.ports[0].routes.push((mac(9).into(), Route::from([3])));
         bench.tables.routes.insert((PortNo(0), mac(9)), Route::from([3]));
         bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
         assert_eq!(bench.placed(0, 9), None);
@@ -400,7 +406,7 @@ mod tests {
                     let Some((ticket, change)) = self.asked.pop_front() else { return };
                     let result = match change {
                         _ if !carried_out => Err(RouteError::Unavailable),
-                        RouteChange::Install { port, destination, route } => {
+                        RouteChange::Install { port, key: RouteKey { destination, .. }, route } => {
                             let taken = self.routes.range(of_port(port)).count();
                             let is_there = self.routes.contains_key(&(port, destination));
                             match is_there || taken < room {
@@ -412,7 +418,7 @@ mod tests {
                             }
                         }
                         RouteChange::Masquerade { .. } => unreachable!("it has no route memory"),
-                        RouteChange::Remove { port, destination } => {
+                        RouteChange::Remove { port, key: RouteKey { destination, .. } } => {
                             self.routes.remove(&(port, destination));
                             Ok(())
                         }
@@ -426,7 +432,7 @@ mod tests {
                     self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
                     let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
                     for ((port, to), route) in &self.routes {
-                        has.ports[port.index()].routes.push((*to, route.clone()));
+                        has.ports[port.index()].routes.push(((*to).into(), route.clone()));
                     }
                     self.with(|flows, cx| flows.resynchronised(cx, &has));
                 }

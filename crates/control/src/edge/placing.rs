@@ -234,8 +234,8 @@ impl Placing {
         let (_, mac) = self.address(key);
         self.stale.remove(&(port, mac));
         let change = match mac == destination {
-            true => RouteChange::Install { port, destination, route },
-            false => RouteChange::Masquerade { port, mac, destination, route },
+            true => RouteChange::Install { port, key: mac.into(), route },
+            false => RouteChange::Masquerade { port, key: mac.into(), destination, route },
         };
         self.ask(cx, Requested::Install(key), change)
     }
@@ -253,7 +253,8 @@ impl Placing {
     pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
         let (port, destination) = address;
         self.stale.remove(&address);
-        self.ask(cx, Requested::Remove(address), RouteChange::Remove { port, destination });
+        let key = destination.into();
+        self.ask(cx, Requested::Remove(address), RouteChange::Remove { port, key });
     }
 
     fn ask(&mut self, cx: &mut Cx, request: Requested, change: RouteChange) -> RouteTicket {

@@ -3,7 +3,8 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::{
-    Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError, RouteTicket,
+    Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, RouteChange, RouteError, RouteKey,
+    RouteTicket,
 };
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 
@@ -46,7 +47,7 @@ impl TestDevice {
     /// Does what is asked for and answers.
     pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
         let result = match change {
-            RouteChange::Install { port, destination, route } => {
+            RouteChange::Install { port, key: RouteKey { destination, .. }, route } => {
                 let key = (*port, *destination);
                 let room = self.count(*port) < self.routes_per_port_max;
                 if self.refuses > 0 {
@@ -63,7 +64,12 @@ impl TestDevice {
                 self.refuses -= 1;
                 Err(RouteError::Unavailable)
             }
-            RouteChange::Masquerade { port, mac, destination, route } => {
+            RouteChange::Masquerade {
+                port,
+                key: RouteKey { destination: mac, .. },
+                destination,
+                route,
+            } => {
                 self.memory.insert((*port, *mac), (*destination, route.clone()));
                 Ok(())
             }
@@ -71,7 +77,7 @@ impl TestDevice {
                 self.keeps -= 1;
                 Err(RouteError::Unavailable)
             }
-            RouteChange::Remove { port, destination } => {
+            RouteChange::Remove { port, key: RouteKey { destination, .. } } => {
                 self.routes.remove(&(*port, *destination));
                 self.memory.remove(&(*port, *destination));
                 Ok(())

@@ -306,7 +306,7 @@ impl Bench {
         let mut has = Snapshot::default();
         has.ports.resize_with(usize::from(PORTS), Default::default);
         for ((port, destination), route) in &self.tables.routes {
-            has.ports[port.index()].routes.push((*destination, route.clone()));
+            has.ports[port.index()].routes.push(((*destination).into(), route.clone()));
         }
         self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
     }

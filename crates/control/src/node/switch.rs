@@ -20,7 +20,7 @@ use axon_node::{
     RouteAnswer, Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
-use axon_wire::{Frame, Incarnation, PortNo, Time};
+use axon_wire::{Frame, Incarnation, MacAddr, PortNo, Time};
 
 /// A whole switch, on any data plane.
 pub struct SwitchNode<B, D> {
@@ -171,7 +171,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
         if due(self.look_at) {
             self.look_at = None;
-            let used = |port, destination| plane.take_used(port, destination);
+            let used = |port, mac: MacAddr| plane.take_used(port, mac.into());
             let idle = self.edge.idle_flows(now, used);
             self.edge.remove_idle(now, &idle, plane, effects);
         }
@@ -307,8 +307,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
             let route = route.clone();
             match mac == destination {
-                true => port.routes.push((destination, route)),
-                false => port.masqueraded.push(Masqueraded { mac, destination, route }),
+                true => port.routes.push((destination.into(), route)),
+                false => port.masqueraded.push(Masqueraded { key: mac.into(), destination, route }),
             }
         }
         // What was asked for and not passed on yet is part of what is wanted, and its answer would
@@ -477,7 +477,7 @@ mod tests {
     use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{FrameBuf, MacAddr, NodeId};
+    use axon_wire::{FrameBuf, NodeId};
 
     #[test]
     fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
@@ -502,7 +502,7 @@ mod tests {
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
-        let change = RouteChange::Remove { port, destination: mac };
+        let change = RouteChange::Remove { port, key: mac.into() };
         switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });
         switch.resynchronise(Time::ZERO);
         let is_route = |effect: &Effect| matches!(effect, Effect::Route { .. });

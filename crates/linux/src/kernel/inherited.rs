@@ -68,7 +68,7 @@ impl Inherited {
         }
         for (&(port, mac), route) in &self.routes {
             if let Some(is) = snapshot.ports.get_mut(port.index()) {
-                is.routes.push((mac, route.clone()));
+                is.routes.push((mac.into(), route.clone()));
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::dataplane::in_kernel;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortCounters, PortKind,
-    PortSetting, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket,
+    PortSetting, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket,
     SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
@@ -80,12 +80,13 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
     /// Makes a change that the software plane has made.
     fn offload(&mut self, now: Time, change: RouteChange) -> Result<(), RouteError> {
         match change {
-            RouteChange::Install { port, destination, route } => {
-                self.offload_route(now, (port, destination), route)
+            // A fabric with VLANs is refused: see the capabilities.
+            RouteChange::Install { port, key, route } => {
+                self.offload_route(now, (port, key.destination), route)
             }
             // Route memory is the software plane's: such a frame has no route in the kernel.
             RouteChange::Masquerade { .. } => Ok(()),
-            RouteChange::Remove { port, destination } => self.take_out((port, destination)),
+            RouteChange::Remove { port, key } => self.take_out((port, key.destination)),
         }
     }
 
@@ -183,7 +184,7 @@ impl<P, T: Tables> KernelPlane<P, T> {
         let ports = (0..).map(PortNo).zip(snapshot.ports);
         let mut wanted: BTreeMap<Key, Route> = ports
             .flat_map(|(port, is)| {
-                is.routes.into_iter().map(move |(to, route)| ((port, to), route))
+                is.routes.into_iter().map(move |(key, route)| ((port, key.destination), route))
             })
             .collect();
         for (port, destination, route) in self.tables.routes()? {
@@ -384,11 +385,11 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         self.software.routes(port)
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
         // Both are asked, so that neither remembers an earlier frame.
-        let in_software = self.software.take_used(port, destination);
+        let in_software = self.software.take_used(port, key);
         // A route of which nothing is known does not age.
-        self.tables.take_used(port, destination).unwrap_or(true) || in_software
+        self.tables.take_used(port, key.destination).unwrap_or(true) || in_software
     }
 
     fn telemetry(&self, now: Time) -> PlaneTelemetry {

@@ -276,10 +276,10 @@ fn random_hosts(
     let mut of_kernel: Vec<_> = kernel.routes().map(Result::unwrap).collect();
     of_kernel.sort();
     let routes = plane.tables().routes(ingress);
-    let of_plane = routes.into_iter().map(|(mac, route)| (ingress, mac, route));
+    let of_plane = routes.into_iter().map(|(key, route)| (ingress, key.destination, route));
     assert_eq!(of_kernel, of_plane.collect::<Vec<_>>());
     for (_, mac, _) in of_kernel {
-        let used = Dataplane::take_used(&mut plane, ingress, mac);
+        let used = Dataplane::take_used(&mut plane, ingress, mac.into());
         assert_eq!(kernel.take_used(ingress, mac).unwrap(), used, "{mac}");
         assert!(!kernel.take_used(ingress, mac).unwrap());
     }

@@ -114,6 +114,12 @@ impl Verdict<'_> {
     }
 }
 
+/// The bridge that a frame belongs to, which came in by a port with these options.
+#[inline]
+fn bridge_of(parsed: &Parsed, options: PortOptions) -> u16 {
+    parsed.bridge.unwrap_or(options.bridge)
+}
+
 impl Tables {
     /// Empty tables of these sizes for a switch of so many ports, whose Axon headers have hops of
     /// this width. `seed` decides which addresses collide in its hash tables; it should be
@@ -154,7 +160,7 @@ impl Tables {
     ) -> Verdict<'_> {
         let options = self.options(ingress);
         let tcam = self.match_tcam(frame, parsed.frame_type, ingress, priority, Tcam::lookup);
-        let learn = options.learn && self.is_to_learn(parsed, options.bridge, ingress);
+        let learn = options.learn && self.is_to_learn(parsed, bridge_of(parsed, options), ingress);
         Verdict { learn, ..self.take_winner(tcam, frame, parsed, options) }
     }
 
@@ -186,7 +192,7 @@ impl Tables {
     ) -> Verdict<'_> {
         let label = parsed.label.filter(|_| options.routed);
         let address = parsed.ipv4.filter(|_| options.routed);
-        let bridge = options.bridge;
+        let bridge = bridge_of(parsed, options);
         let mac = parsed.destination.map(|mac| MacKey { bridge, mac }.packed());
         let Tables { mpls, ipv4, lpm, interfaces, groups, tunnels, .. } = self;
         let entry = if let Some(index) = tcam {
@@ -259,7 +265,7 @@ impl Tables {
         {
             all.push((Hit::Ipv4(ip), &entry.action));
         }
-        let mac = parsed.destination.map(|mac| MacKey { bridge: options.bridge, mac });
+        let mac = parsed.destination.map(|mac| MacKey { bridge: bridge_of(parsed, options), mac });
         if let Some(key) = mac
             && let Some(entry) = self.mac.get(key.packed())
         {
@@ -295,7 +301,7 @@ impl Tables {
     /// Whether a frame that came in by `ingress` goes to the control program for its source.
     pub(crate) fn learns(&self, parsed: &Parsed, ingress: PortNo) -> bool {
         let options = self.options(ingress);
-        options.learn && self.is_to_learn(parsed, options.bridge, ingress)
+        options.learn && self.is_to_learn(parsed, bridge_of(parsed, options), ingress)
     }
 
     /// Whether the source of a frame has no entry that leads to its ingress.

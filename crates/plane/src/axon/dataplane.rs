@@ -11,13 +11,13 @@ use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, Masqueraded, PortKind,
-    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteTicket,
-    SettingError, Snapshot, Treatment,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteKey,
+    RouteTicket, SettingError, Snapshot, Treatment,
 };
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
-use axon_wire::{Frame, Hops, MacAddr, PortNo, Rate, Route, Time};
+use axon_wire::{Frame, Hops, PortNo, Rate, Route, Time};
 
 impl<B: Frame, T: Lookups> PortView for Plane<B, T> {
     fn count(&self) -> u16 {
@@ -66,15 +66,13 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         out: &mut Vec<Action<B>>,
     ) {
         let result = match change {
-            RouteChange::Install { port, destination, route } => {
-                self.tables.install(port, destination, &route)
+            RouteChange::Install { port, key, route } => self.tables.install(port, key, &route),
+            RouteChange::Masquerade { port, key, destination, route } => {
+                self.memory.install(port, key, destination, &route)
             }
-            RouteChange::Masquerade { port, mac, destination, route } => {
-                self.memory.install(port, mac, destination, &route)
-            }
-            RouteChange::Remove { port, destination } => {
-                self.tables.remove(port, destination);
-                self.memory.remove(port, destination);
+            RouteChange::Remove { port, key } => {
+                self.tables.remove(port, key);
+                self.memory.remove(port, key);
                 Ok(())
             }
         };
@@ -172,9 +170,9 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         self.read_telemetry(now)
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let by_index = self.memory.take_used(port, destination);
-        self.tables.take_used(port, destination) || by_index
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        let by_index = self.memory.take_used(port, key);
+        self.tables.take_used(port, key) || by_index
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -290,13 +288,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         self.set_kind(port, wanted.kind);
         self.tables.clear(port);
         self.memory.clear(port);
-        for Masqueraded { mac, destination, route } in &wanted.masqueraded {
-            let _ = self.memory.install(port, *mac, *destination, route);
+        for Masqueraded { key, destination, route } in &wanted.masqueraded {
+            let _ = self.memory.install(port, *key, *destination, route);
         }
-        for (destination, route) in &wanted.routes {
-            let (destination, route): (MacAddr, &Route) = (*destination, route);
+        for (key, route) in &wanted.routes {
             // What finds no room is punted, as if its install had been refused.
-            let _ = self.tables.install(port, destination, route);
+            let _ = self.tables.install(port, *key, route);
         }
         if self.config.dcb.is_none() {
             let any = wanted.classes.is_some() || wanted.pfc.is_some();

@@ -5,13 +5,14 @@ use super::plane::Plane;
 use crate::axon::routes;
 use crate::ports::{FrameMeta, HeaderKind};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, Punt};
+use axon_node::{Action, Drop, Punt, RouteKey};
 use axon_wire::cn;
 use axon_wire::header::{self, HeaderFields, PacketType};
 use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::masquerade;
-use axon_wire::{Frame, MacAddr, PortNo, Route, Time};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Frame, PortNo, Route, Time};
 
 impl<B: Frame, T: Lookups> Plane<B, T> {
     /// A frame on an Axon port is an Axon packet or a link-local frame.
@@ -98,12 +99,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if self.config.dcb.is_some() && cn::is_cnm(bytes) {
             return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
         }
-        let destination = MacAddr::destination_of(bytes).unwrap_or_default();
-        if destination.is_multicast() || self.config.punts_resolution && is_resolution(bytes) {
+        let key = RouteKey::of_frame(VlanId::NONE, bytes);
+        if key.destination.is_multicast() || self.config.punts_resolution && is_resolution(bytes) {
             return self.miss(now, meta.elsewhere(), out);
         }
-        let Some(route) = self.tables.lookup(ingress, destination, bytes) else {
-            return self.masquerade_ingress(now, meta.elsewhere(), destination, out);
+        let Some(route) = self.tables.lookup(ingress, key, bytes) else {
+            return self.masquerade_ingress(now, meta.elsewhere(), key, out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
@@ -196,14 +197,14 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         &mut self,
         now: Time,
         meta: FrameMeta<B>,
-        mac: MacAddr,
+        key: RouteKey,
         out: &mut Vec<Action<B>>,
     ) {
         let ingress = meta.ingress;
-        if masquerade::index_of(mac).is_none() || is_resolution(meta.frame.bytes()) {
+        if masquerade::index_of(key.destination).is_none() || is_resolution(meta.frame.bytes()) {
             return self.miss(now, meta, out);
         }
-        let Some((destination, route)) = self.memory.lookup(ingress, mac) else {
+        let Some((destination, route)) = self.memory.lookup(ingress, key) else {
             return self.miss(now, meta, out);
         };
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {

@@ -8,13 +8,13 @@
 use super::forward::{Step, forward_parsed};
 use crate::config::PlaneConfig;
 use alloc::vec::Vec;
-use axon_node::{PortKind, RouteError};
+use axon_node::{PortKind, RouteError, RouteKey};
 use axon_wire::header::{HeaderFields, HopWidth};
-use axon_wire::{MacAddr, PortNo, Route};
+use axon_wire::{PortNo, Route};
 
 /// The tables of one switch.
 ///
-/// Routes are kept for each ingress port by itself, by the destination's MAC address. A change is
+/// Routes are kept for each ingress port by itself, by the [`RouteKey`] of frames. A change is
 /// in force when the call returns, or has failed and has changed nothing.
 pub trait Lookups {
     /// The name of a data plane with these lookups, in capabilities and messages.
@@ -25,32 +25,27 @@ pub trait Lookups {
     where
         Self: Sized;
 
-    /// Makes `route` the route from `port` to `destination`, replacing any before it.
+    /// Makes `route` the route from `port` of frames with this key, replacing any before it.
     ///
     /// # Errors
     /// `Full`, `NoSuchPort`, `Unrepresentable`; the old route, if any, then still stands.
-    fn install(
-        &mut self,
-        port: PortNo,
-        destination: MacAddr,
-        route: &Route,
-    ) -> Result<(), RouteError>;
+    fn install(&mut self, port: PortNo, key: RouteKey, route: &Route) -> Result<(), RouteError>;
 
     /// Forgets the route; says whether there was one.
-    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool;
+    fn remove(&mut self, port: PortNo, key: RouteKey) -> bool;
 
     /// Forgets all routes of one port.
     fn clear(&mut self, port: PortNo);
 
-    /// The header to prepend to `frame`, which came in by `port` and begins with the MAC address
-    /// `destination`, if there is a route; that is in use from now on.
-    fn lookup(&mut self, port: PortNo, destination: MacAddr, frame: &[u8]) -> Option<&[u8]>;
+    /// The header to prepend to `frame`, which came in by `port` and has this key, if there is a
+    /// route; that is in use from now on.
+    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<&[u8]>;
 
     /// Whether the route was looked up since the last call of this.
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool;
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool;
 
-    /// The routes of one port, by destination.
-    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)>;
+    /// The routes of one port, in the order of their keys.
+    fn routes(&self, port: PortNo) -> Vec<(RouteKey, Route)>;
 
     /// How many routes one port has.
     fn len(&self, port: PortNo) -> usize;

@@ -14,11 +14,11 @@ use crate::ports::{FrameMeta, HeaderKind, Ports};
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, RouteError};
+use axon_node::{Action, Awaited, Drop, RouteError, RouteKey};
 use axon_wire::header::HeaderFields;
 use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
+use axon_wire::{Bytes, Frame, PortNo, Route, Time};
 
 /// The data plane of one switch: its ports, and the lookups `T` that hold the routes of its hosts.
 ///
@@ -259,17 +259,18 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         &self.tables
     }
 
-    /// Makes `route` the route from `port` to `destination`; for runtimes without a control plane.
+    /// Makes `route` the route from `port` of frames with this key, or to this destination; for
+    /// runtimes without a control plane.
     ///
     /// # Errors
     /// See [`Lookups::install`].
     pub fn install(
         &mut self,
         port: PortNo,
-        destination: MacAddr,
+        key: impl Into<RouteKey>,
         route: &Route,
     ) -> Result<(), RouteError> {
-        self.tables.install(port, destination, route)
+        self.tables.install(port, key.into(), route)
     }
 
     /// What has been counted.

@@ -9,7 +9,7 @@
 use super::routes::{header_of, layer_of};
 use crate::config::PlaneConfig;
 use alloc::vec::Vec;
-use axon_node::{Masqueraded, RouteError};
+use axon_node::{Masqueraded, RouteError, RouteKey};
 use axon_wire::header::{HeaderView, HopWidth};
 use axon_wire::masquerade::index_of;
 use axon_wire::{MacAddr, PortNo, Route};
@@ -24,8 +24,8 @@ pub(super) struct RouteMemory {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The address whose index this is.
-    mac: MacAddr,
+    /// The key with the address whose index this is.
+    key: RouteKey,
     /// What frames get in its place.
     destination: MacAddr,
     header: Vec<u8>,
@@ -43,19 +43,20 @@ impl RouteMemory {
         }
     }
 
-    /// Makes `mac` lead to `destination` by `route`, in the place of what stood at its index.
+    /// Makes frames with this key lead to `destination` by `route`, in the place of what stood at
+    /// the index of their address.
     ///
     /// # Errors
     /// `Full`: there is no such index. `Unrepresentable` too if the address has none.
     pub(super) fn install(
         &mut self,
         port: PortNo,
-        mac: MacAddr,
+        key: RouteKey,
         destination: MacAddr,
         route: &Route,
     ) -> Result<(), RouteError> {
         let header = header_of(route, self.width)?;
-        let index = usize::from(index_of(mac).ok_or(RouteError::Unrepresentable)?);
+        let index = usize::from(index_of(key.destination).ok_or(RouteError::Unrepresentable)?);
         let port = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         if index >= self.per_port_max {
             return Err(RouteError::Full);
@@ -63,16 +64,16 @@ impl RouteMemory {
         if index >= port.len() {
             port.resize(index + 1, None);
         }
-        port[index] = Some(Entry { mac, destination, header, used: false });
+        port[index] = Some(Entry { key, destination, header, used: false });
         Ok(())
     }
 
-    /// Forgets the route of `mac`; what stands at its index for another address stays.
-    pub(super) fn remove(&mut self, port: PortNo, mac: MacAddr) {
-        let place = index_of(mac)
+    /// Forgets the route of a key; what stands at its index for another stays.
+    pub(super) fn remove(&mut self, port: PortNo, key: RouteKey) {
+        let place = index_of(key.destination)
             .and_then(|index| self.ports.get_mut(port.index())?.get_mut(usize::from(index)));
         if let Some(place) = place
-            && place.as_ref().is_some_and(|entry| entry.mac == mac)
+            && place.as_ref().is_some_and(|entry| entry.key == key)
         {
             *place = None;
         }
@@ -85,17 +86,17 @@ impl RouteMemory {
         }
     }
 
-    /// The true address of a frame from `port` to `mac`, and the header to prepend to it; the route
-    /// is in use from now on.
-    pub(super) fn lookup(&mut self, port: PortNo, mac: MacAddr) -> Option<(MacAddr, &[u8])> {
-        let entry = self.entry(port, mac)?;
+    /// The true address of a frame from `port` with this key, and the header to prepend to it; the
+    /// route is in use from now on.
+    pub(super) fn lookup(&mut self, port: PortNo, key: RouteKey) -> Option<(MacAddr, &[u8])> {
+        let entry = self.entry(port, key)?;
         entry.used = true;
         Some((entry.destination, &entry.header))
     }
 
     /// Whether the route was looked up since the last call of this.
-    pub(super) fn take_used(&mut self, port: PortNo, mac: MacAddr) -> bool {
-        self.entry(port, mac).is_some_and(|entry| core::mem::take(&mut entry.used))
+    pub(super) fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        self.entry(port, key).is_some_and(|entry| core::mem::take(&mut entry.used))
     }
 
     /// The routes of one port, by index.
@@ -104,15 +105,15 @@ impl RouteMemory {
         let route = |entry: &Entry| {
             let view = HeaderView::parse(&entry.header, self.width).ok()?;
             let route = Route { hops: view.forward(), layer: layer_of(&view.fields()) };
-            Some(Masqueraded { mac: entry.mac, destination: entry.destination, route })
+            Some(Masqueraded { key: entry.key, destination: entry.destination, route })
         };
         entries.filter_map(route).collect()
     }
 
-    fn entry(&mut self, port: PortNo, mac: MacAddr) -> Option<&mut Entry> {
-        let index = usize::from(index_of(mac)?);
+    fn entry(&mut self, port: PortNo, key: RouteKey) -> Option<&mut Entry> {
+        let index = usize::from(index_of(key.destination)?);
         let entry = self.ports.get_mut(port.index())?.get_mut(index)?.as_mut()?;
-        (entry.mac == mac).then_some(entry)
+        (entry.key == key).then_some(entry)
     }
 }
 
@@ -136,7 +137,7 @@ mod tests {
     fn an_index_that_is_not_there_and_an_address_without_one_are_refused() {
         let mut memory = memory(2);
         let route = Route::from([3]);
-        let mut install = |port, at| memory.install(PortNo(port), at, mac(1), &route);
+        let mut install = |port, at| memory.install(PortNo(port), at.into(), mac(1), &route);
         assert_eq!(install(0, address(2, 1)), Err(RouteError::Full));
         assert_eq!(install(0, mac(1)), Err(RouteError::Unrepresentable));
         assert_eq!(install(2, address(1, 1)), Err(RouteError::NoSuchPort));
@@ -173,7 +174,7 @@ mod tests {
             for event in events {
                 match event {
                     Event::Install(port, at, to, hop) => {
-                        let done = memory.install(PortNo(port), at, mac(to), &Route::from([hop]));
+                        let done = memory.install(PortNo(port), at.into(), mac(to), &Route::from([hop]));
                         prop_assert_eq!(done.is_ok(), index_of(at) < Some(3));
                         if done.is_ok() {
                             simple.retain(|key, _| {
@@ -183,16 +184,16 @@ mod tests {
                         }
                     }
                     Event::Remove(port, at) => {
-                        memory.remove(PortNo(port), at);
+                        memory.remove(PortNo(port), at.into());
                         simple.remove(&(port, at));
                     }
                     Event::Lookup(port, at) => {
                         let header = |hop: u16| header_of(&[hop].into(), HopWidth::Eight).unwrap();
                         let is = simple.get(&(port, at)).map(|&(to, hop)| (to, header(hop)));
-                        let has = memory.lookup(PortNo(port), at);
+                        let has = memory.lookup(PortNo(port), at.into());
                         prop_assert_eq!(has.map(|(to, header)| (to, header.to_vec())), is.clone());
-                        prop_assert_eq!(memory.take_used(PortNo(port), at), is.is_some());
-                        prop_assert!(!memory.take_used(PortNo(port), at));
+                        prop_assert_eq!(memory.take_used(PortNo(port), at.into()), is.is_some());
+                        prop_assert!(!memory.take_used(PortNo(port), at.into()));
                     }
                     Event::Clear(port) => {
                         memory.clear(PortNo(port));

@@ -1,6 +1,6 @@
 //! Per-port CAM and route memory (paper 001 §4.1.1, thesis 000 §3.2.1).
 //!
-//! The CAM maps a destination MAC to a slot; the slot holds the Axon header to prepend,
+//! The CAM maps a destination MAC and its VLAN to a slot; the slot holds the Axon header to prepend,
 //! ready to be copied. A slot is reserved before its route is known and becomes valid when
 //! the route is installed; a reserved slot never matches. Each port has tables of its own,
 //! so hosts on different ports see only their own routes.
@@ -12,7 +12,7 @@ use super::lookups::Lookups;
 use crate::config::PlaneConfig;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_node::RouteError;
+use axon_node::{RouteError, RouteKey};
 use axon_wire::header::{self, HeaderError, HeaderFields, HeaderView, HopWidth, PacketType};
 use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
@@ -26,7 +26,7 @@ pub struct RouteTables {
     ports: Vec<PortTable>,
 }
 
-type PortTable = MacMap<Slot>;
+type PortTable = KeyMap<Slot>;
 
 /// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
@@ -103,11 +103,11 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// The header to prepend to a frame from `port` to `destination`, if there is a route, which
-    /// is in use from now on.
+    /// The header to prepend to a frame from `port` with this key, if there is a route, which is
+    /// in use from now on.
     #[inline]
-    pub fn header(&mut self, port: PortNo, destination: MacAddr) -> Option<&[u8]> {
-        let slot = self.ports.get_mut(port.index())?.get_mut(&destination)?;
+    pub fn header(&mut self, port: PortNo, key: RouteKey) -> Option<&[u8]> {
+        let slot = self.ports.get_mut(port.index())?.get_mut(&key)?;
         Some(slot.use_header())
     }
 
@@ -124,25 +124,20 @@ impl Lookups for RouteTables {
         RouteTables::new(config.hop_width, config.ports, config.routes_per_port_max)
     }
 
-    fn install(
-        &mut self,
-        port: PortNo,
-        destination: MacAddr,
-        route: &Route,
-    ) -> Result<(), RouteError> {
+    fn install(&mut self, port: PortNo, key: RouteKey, route: &Route) -> Result<(), RouteError> {
         let header = header_of(route, self.width)?;
         let most = self.routes_per_port_max;
         let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        if table.len() >= most && !table.contains_key(&destination) {
+        if table.len() >= most && !table.contains_key(&key) {
             return Err(RouteError::Full);
         }
-        table.insert(destination, Slot::new(&header));
+        table.insert(key, Slot::new(&header));
         Ok(())
     }
 
-    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn remove(&mut self, port: PortNo, key: RouteKey) -> bool {
         let table = self.ports.get_mut(port.index());
-        table.is_some_and(|table| table.remove(&destination).is_some())
+        table.is_some_and(|table| table.remove(&key).is_some())
     }
 
     fn clear(&mut self, port: PortNo) {
@@ -152,25 +147,25 @@ impl Lookups for RouteTables {
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, destination: MacAddr, _frame: &[u8]) -> Option<&[u8]> {
-        self.header(port, destination)
+    fn lookup(&mut self, port: PortNo, key: RouteKey, _frame: &[u8]) -> Option<&[u8]> {
+        self.header(port, key)
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&destination));
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&key));
         slot.is_some_and(Slot::take_used)
     }
 
-    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+    fn routes(&self, port: PortNo) -> Vec<(RouteKey, Route)> {
         let Some(table) = self.ports.get(port.index()) else {
             return Vec::new();
         };
         let mut routes: Vec<_> = table
             .iter()
-            .filter_map(|(&mac, slot)| {
+            .filter_map(|(&key, slot)| {
                 let header = slot.header();
                 let view = HeaderView::parse(header, self.width).ok()?;
-                Some((mac, Route { hops: view.forward(), layer: layer_of(&view.fields()) }))
+                Some((key, Route { hops: view.forward(), layer: layer_of(&view.fields()) }))
             })
             .collect();
         routes.sort();
@@ -213,11 +208,14 @@ pub fn layer_of(header: &HeaderFields) -> Layer {
     Layer::new(header.priority.value()).unwrap_or_default()
 }
 
-/// Hashes the six bytes of a MAC with one multiplication. A host can choose the MACs that it
+/// Hashes the six bytes of a MAC, or the eight of a [`RouteKey`], with one multiplication. A host can choose the MACs that it
 /// asks for, and so make a few entries of its own port's table collide: at most those that it
 /// may ask for at once, and at nobody's cost but its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MacHasher(u64);
+
+/// A hash table by the key of a route, the same in every run.
+pub type KeyMap<V> = HashMap<RouteKey, V, BuildHasherDefault<MacHasher>>;
 
 /// A hash table by MAC, the same in every run.
 pub type MacMap<V> = HashMap<MacAddr, V, BuildHasherDefault<MacHasher>>;
@@ -247,8 +245,8 @@ mod tests {
 
     const PORT: PortNo = PortNo(1);
 
-    fn mac(last: u8) -> MacAddr {
-        MacAddr([2, 0, 0, 0, 0, last])
+    fn mac(last: u8) -> RouteKey {
+        MacAddr([2, 0, 0, 0, 0, last]).into()
     }
 
     #[test]

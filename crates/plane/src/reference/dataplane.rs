@@ -6,11 +6,11 @@ use crate::config::PlaneConfig;
 use alloc::vec::Vec;
 use axon_node::{
     Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
-    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket,
-    SettingError, Snapshot,
+    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
+    RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo, Rate, Route, Time};
+use axon_wire::{Bytes, Frame, Hops, PortNo, Rate, Route, Time};
 
 /// What a reference of this size can do: one queue per port, and nothing lossless.
 pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
@@ -44,20 +44,15 @@ impl<B: Frame> PortView for Reference<B> {
 }
 
 impl<B: Frame> Reference<B> {
-    fn install(
-        &mut self,
-        port: PortNo,
-        destination: MacAddr,
-        route: Route,
-    ) -> Result<(), RouteError> {
+    fn install(&mut self, port: PortNo, key: RouteKey, route: Route) -> Result<(), RouteError> {
         step::header_of(&route, self.config.hop_width).ok_or(RouteError::Unrepresentable)?;
         let most = self.config.routes_per_port_max;
         let port = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        if port.routes.len() >= most && !port.routes.contains_key(&destination) {
+        if port.routes.len() >= most && !port.routes.contains_key(&key) {
             return Err(RouteError::Full);
         }
-        port.routes.insert(destination, route);
-        port.used.remove(&destination);
+        port.routes.insert(key, route);
+        port.used.remove(&key);
         Ok(())
     }
 }
@@ -76,15 +71,13 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         out: &mut Vec<Action<B>>,
     ) {
         let result = match change {
-            RouteChange::Install { port, destination, route } => {
-                self.install(port, destination, route)
-            }
+            RouteChange::Install { port, key, route } => self.install(port, key, route),
             // It has no route memory.
             RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
-            RouteChange::Remove { port, destination } => {
+            RouteChange::Remove { port, key } => {
                 if let Some(port) = self.ports.get_mut(port.index()) {
-                    port.routes.remove(&destination);
-                    port.used.remove(&destination);
+                    port.routes.remove(&key);
+                    port.used.remove(&key);
                 }
                 Ok(())
             }
@@ -177,15 +170,15 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         self.port(port).map_or(0, |port| port.routes.len())
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
         let port = self.ports.get_mut(port.index());
-        port.is_some_and(|port| port.used.remove(&destination))
+        port.is_some_and(|port| port.used.remove(&key))
     }
 
     fn snapshot(&self) -> Snapshot {
         let ports = self.ports.iter().map(|port| PortSnapshot {
             kind: port.kind,
-            routes: port.routes.iter().map(|(&mac, route)| (mac, route.clone())).collect(),
+            routes: port.routes.iter().map(|(&key, route)| (key, route.clone())).collect(),
             ..PortSnapshot::default()
         });
         Snapshot { ports: ports.collect() }
@@ -204,9 +197,9 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
             let port = &mut self.ports[usize::from(index)];
             port.kind = wanted.kind;
             port.routes.clear();
-            for (destination, route) in &wanted.routes {
+            for (key, route) in &wanted.routes {
                 // A route that finds no room is missing in the next snapshot.
-                let _ = self.install(PortNo(index), *destination, route.clone());
+                let _ = self.install(PortNo(index), *key, route.clone());
             }
             let priorities = wanted.defence.is_some() || wanted.regeneration.is_some();
             if wanted.classes.is_some() || wanted.pfc.is_some() || priorities {

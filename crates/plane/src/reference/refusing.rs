@@ -13,11 +13,11 @@ use alloc::vec::Vec;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
-    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteTicket,
-    SettingError, Snapshot,
+    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
+    RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
-use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
+use axon_wire::{Frame, Hops, PortNo, Route, Span, Time};
 use core::marker::PhantomData;
 
 /// Of so many installs one is refused.
@@ -269,8 +269,8 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         self.inner.telemetry(now)
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        self.inner.take_used(port, destination)
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        self.inner.take_used(port, key)
     }
 
     fn snapshot(&self) -> Snapshot {

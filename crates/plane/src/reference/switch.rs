@@ -13,12 +13,13 @@ use super::step::{self, Verdict};
 use crate::config::{OnFull, PlaneConfig};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt};
+use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt, RouteKey};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Bytes, Frame, PortNo, Route, Time};
 
 /// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
 const QUANTUM_BYTES: usize = 64;
@@ -44,9 +45,9 @@ pub(super) struct Port<B> {
     busy: bool,
     /// Link frames of the control plane, control messages, and all else, in this order.
     queues: [VecDeque<Queued<B>>; 3],
-    pub(super) routes: BTreeMap<MacAddr, Route>,
-    /// Destinations of routes that were taken since that was last asked.
-    pub(super) used: BTreeSet<MacAddr>,
+    pub(super) routes: BTreeMap<RouteKey, Route>,
+    /// Keys of routes that were taken since that was last asked.
+    pub(super) used: BTreeSet<RouteKey>,
     misses: Limit,
     link_frames: Limit,
     addressed: Limit,
@@ -206,12 +207,12 @@ impl<B: Frame> Reference<B> {
         if rules::is_link_local(frame.bytes()) {
             return self.link_frame(now, ingress, frame, out);
         }
-        let destination = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
+        let key = RouteKey::of_frame(VlanId::NONE, frame.bytes());
         let port = &mut self.ports[ingress.index()];
-        let route = port.routes.get(&destination).cloned();
-        match route.filter(|_| !destination.is_multicast()) {
+        let route = port.routes.get(&key).cloned();
+        match route.filter(|_| !key.destination.is_multicast()) {
             Some(route) => {
-                port.used.insert(destination);
+                port.used.insert(key);
                 self.attach(now, ingress, &route, frame, out);
             }
             None => self.miss((came, now), ingress, frame, out),

@@ -44,7 +44,7 @@ fn ask(plane: &mut Plane<FrameBuf>, change: RouteChange) -> bool {
 /// Makes an address lead to host 9.
 fn masquerade(plane: &mut Plane<FrameBuf>, mac_given: MacAddr) -> bool {
     let (destination, route) = (mac(9), Route::from([2, 4]));
-    ask(plane, RouteChange::Masquerade { port: HOST, mac: mac_given, destination, route })
+    ask(plane, RouteChange::Masquerade { port: HOST, key: mac_given.into(), destination, route })
 }
 
 fn frame(to: MacAddr) -> Vec<u8> {
@@ -79,7 +79,7 @@ fn a_masqueraded_address_gives_way_to_the_true_one_and_the_frame_takes_its_route
     let view = HeaderView::parse(&bytes, HopWidth::Eight).unwrap();
     assert_eq!(view.forward(), Route::from([4]).hops);
     assert_eq!(&bytes[bytes.len() - 60..], frame(mac(9)), "the source is as it was");
-    assert!(plane.take_used(HOST, given) && !plane.take_used(HOST, given));
+    assert!(plane.take_used(HOST, given.into()) && !plane.take_used(HOST, given.into()));
     assert_eq!(Dataplane::routes(&plane, HOST), 1, "it has no place in the table");
 }
 
@@ -94,10 +94,10 @@ fn only_the_whole_address_and_only_from_its_port_has_a_route() {
     assert_eq!(sent(&mut plane, OTHER_HOST, &frame(given)), None, "another port");
     // Another generation takes the index, and a late removal of the first leaves it.
     assert!(masquerade(&mut plane, address(5, 78)));
-    assert!(ask(&mut plane, RouteChange::Remove { port: HOST, destination: given }));
+    assert!(ask(&mut plane, RouteChange::Remove { port: HOST, key: given.into() }));
     assert_eq!(sent(&mut plane, HOST, &frame(given)), None);
     assert!(sent(&mut plane, HOST, &frame(address(5, 78))).is_some());
-    assert!(ask(&mut plane, RouteChange::Remove { port: HOST, destination: address(5, 78) }));
+    assert!(ask(&mut plane, RouteChange::Remove { port: HOST, key: address(5, 78).into() }));
     assert_eq!(sent(&mut plane, HOST, &frame(address(5, 78))), None);
 }
 

@@ -218,10 +218,10 @@ fn operation(width: HopWidth) -> impl Strategy<Value = Operation> {
     let destination = || mac().prop_map(MacAddr);
     let install = (port(), destination(), route());
     let install = install.prop_map(|(port, destination, route)| {
-        Operation::Change(RouteChange::Install { port, destination, route })
+        Operation::Change(RouteChange::Install { port, key: destination.into(), route })
     });
     let remove = (port(), destination()).prop_map(|(port, destination)| {
-        Operation::Change(RouteChange::Remove { port, destination })
+        Operation::Change(RouteChange::Remove { port, key: destination.into() })
     });
     let frame = (port(), bytes(), headroom(), proptest::bool::weighted(0.95));
     let frame = frame.prop_map(|(port, bytes, headroom, intact)| Operation::Frame {
@@ -386,7 +386,8 @@ fn hosts(config: PlaneConfig) -> Reference<FrameBuf> {
         apply(&mut plane, at(0), &Operation::Kind(PortNo(port), PortKind::Host));
         apply(&mut plane, at(0), &Operation::Link(PortNo(port), true));
         let (destination, route) = (MacAddr([2, 0, 0, 0, 0, 1 - port as u8]), [1 - port].into());
-        let change = RouteChange::Install { port: PortNo(port), destination, route };
+        let key = destination.into();
+        let change = RouteChange::Install { port: PortNo(port), key, route };
         apply(&mut plane, at(0), &Operation::Change(change));
     }
     plane
@@ -450,8 +451,8 @@ fn leaves(plane: &mut impl Dataplane<FrameBuf>) -> Vec<Vec<u8>> {
         plane.set_port(at(0), port, PortSetting::Kind(kind), &mut out).unwrap();
         plane.handle(at(0), Input::Link { port, up: true }, &mut out);
     }
-    let destination = MacAddr([2, 0, 0, 0, 0, 1]);
-    let change = RouteChange::Install { port: PortNo(0), destination, route: [1, 3].into() };
+    let key = MacAddr([2, 0, 0, 0, 0, 1]).into();
+    let change = RouteChange::Install { port: PortNo(0), key, route: [1, 3].into() };
     plane.change_route(at(0), RouteTicket(1), change, &mut out);
     for _ in 0..9 {
         receive(plane, at(1), at(1));
@@ -488,8 +489,8 @@ fn every_tenth_install_is_refused_some_are_late_and_tables_are_lost_and_said_to_
     let mut plane = Refusing::new(Reference::<FrameBuf>::new(config));
     let (mut at_once, mut later) = (Vec::new(), Vec::new());
     for number in 1..=40u64 {
-        let destination = MacAddr([2, 0, 0, 0, 0, number as u8]);
-        let change = RouteChange::Install { port: PortNo(0), destination, route: [1].into() };
+        let key = MacAddr([2, 0, 0, 0, 0, number as u8]).into();
+        let change = RouteChange::Install { port: PortNo(0), key, route: [1].into() };
         plane.change_route(at(0), RouteTicket(number), change, &mut at_once);
     }
     plane.handle(at(0), Input::Timeout, &mut later);

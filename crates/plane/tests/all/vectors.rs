@@ -254,7 +254,7 @@ fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str])
     if let Some((destination, route)) = route.split_once('/') {
         let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
         let route = hops(route).into();
-        let change = RouteChange::Install { port: ingress, destination, route };
+        let change = RouteChange::Install { port: ingress, key: destination.into(), route };
         plane.change_route(now, RouteTicket(1), change, &mut out);
         let made = RouteAnswer { ticket: RouteTicket(1), result: Ok(()) };
         assert_eq!(out.pop(), Some(Action::RouteChanged(made)));

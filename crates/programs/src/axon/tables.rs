@@ -1,15 +1,17 @@
 //! The lookups of an Axon switch in the tables of a programmable pipeline.
 
 use super::entries;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_node::{Drop, PortKind, Punt, RouteError};
+use axon_node::{Drop, PortKind, Punt, RouteError, RouteKey};
 use axon_pipeline::{
     Action, Change, EntryName, MacKey, Modify, Parsed, PortOptions, Reason, Sizes, Tables, Target,
 };
-use axon_plane::routes::{self, MacMap};
+use axon_plane::routes::{self, KeyMap};
 use axon_plane::{Lookups, PlaneConfig, Step};
 use axon_wire::header::{self, HOPS_MAX, HeaderFields, PacketType};
-use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
+use axon_wire::vlan::VlanId;
+use axon_wire::{HopWidth, Layer, PortNo, Route};
 
 /// The edge and the transit step of one Axon switch in table entries.
 #[derive(Clone, Debug)]
@@ -17,9 +19,11 @@ pub struct AxonTables {
     width: HopWidth,
     routes_per_port_max: usize,
     tables: Tables,
-    /// By port: the destinations that have an entry, and how many frames had met it when that was
-    /// last asked.
-    destinations: Vec<MacMap<u64>>,
+    /// By port: the frames that have an entry, and how many of them had met it when that was last
+    /// asked.
+    destinations: Vec<KeyMap<u64>>,
+    /// The bridge of each VLAN of a port; frames in no VLAN are in the bridge of their port.
+    bridges: BTreeMap<(PortNo, VlanId), u16>,
     /// The header that was last looked up.
     header: Vec<u8>,
 }
@@ -44,7 +48,8 @@ impl AxonTables {
             width,
             routes_per_port_max: config.routes_per_port_max,
             tables,
-            destinations: (0..ports).map(|_| MacMap::default()).collect(),
+            destinations: (0..ports).map(|_| KeyMap::default()).collect(),
+            bridges: BTreeMap::new(),
             header: Vec::new(),
         }
     }
@@ -66,9 +71,29 @@ impl AxonTables {
         Action::from(target).with(Modify::AxonPush(Route { layer, ..route.clone() }))
     }
 
-    fn frames(&self, port: PortNo, mac: MacAddr) -> u64 {
-        let entry = EntryName::Mac(MacKey { bridge: port.0, mac });
-        self.tables.counters(entry).map_or(0, |(frames, _)| frames)
+    /// The bridge that frames from `port` in a VLAN belong to. `None` if they have no entry, or too
+    /// many VLANs have.
+    fn bridge(&self, port: PortNo, vlan: VlanId) -> Option<u16> {
+        if vlan.is_none() { Some(port.0) } else { self.bridges.get(&(port, vlan)).copied() }
+    }
+
+    /// The bridge of a new entry: the next one behind those of the ports for a VLAN without one.
+    fn bridge_for(&mut self, port: PortNo, vlan: VlanId) -> Option<u16> {
+        if let Some(bridge) = self.bridge(port, vlan) {
+            return Some(bridge);
+        }
+        let next = u16::try_from(self.destinations.len() + self.bridges.len()).ok()?;
+        self.bridges.insert((port, vlan), next);
+        Some(next)
+    }
+
+    fn mac_key(&self, port: PortNo, key: RouteKey) -> Option<MacKey> {
+        Some(MacKey { bridge: self.bridge(port, key.vlan)?, mac: key.destination })
+    }
+
+    fn frames(&self, port: PortNo, key: RouteKey) -> u64 {
+        let entry = self.mac_key(port, key).map(EntryName::Mac);
+        entry.and_then(|entry| self.tables.counters(entry)).map_or(0, |(frames, _)| frames)
     }
 }
 
@@ -88,34 +113,31 @@ impl Lookups for AxonTables {
         AxonTables::new(config, Sizes::default())
     }
 
-    fn install(
-        &mut self,
-        port: PortNo,
-        destination: MacAddr,
-        route: &Route,
-    ) -> Result<(), RouteError> {
+    fn install(&mut self, port: PortNo, key: RouteKey, route: &Route) -> Result<(), RouteError> {
         routes::header_of(route, self.width)?;
         let action = self.push(route);
-        let own = self.destinations.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        if own.len() >= self.routes_per_port_max && !own.contains_key(&destination) {
+        let own = self.destinations.get(port.index()).ok_or(RouteError::NoSuchPort)?;
+        if own.len() >= self.routes_per_port_max && !own.contains_key(&key) {
             return Err(RouteError::Full);
         }
-        let key = MacKey { bridge: port.0, mac: destination };
-        let made = self.tables.commit(&[Change::Mac(key, Some(action))]);
+        let bridge = self.bridge_for(port, key.vlan).ok_or(RouteError::Full)?;
+        let entry = MacKey { bridge, mac: key.destination };
+        let made = self.tables.commit(&[Change::Mac(entry, Some(action))]);
         made.map_err(|error| match error.reason {
             Reason::Full { .. } => RouteError::Full,
             _ => RouteError::Unrepresentable,
         })?;
-        own.insert(destination, 0);
+        if let Some(own) = self.destinations.get_mut(port.index()) {
+            own.insert(key, 0);
+        }
         Ok(())
     }
 
-    fn remove(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    fn remove(&mut self, port: PortNo, key: RouteKey) -> bool {
         let own = self.destinations.get_mut(port.index());
-        let known = own.is_some_and(|own| own.remove(&destination).is_some());
-        if known {
-            let key = MacKey { bridge: port.0, mac: destination };
-            let made = self.tables.commit(&[Change::Mac(key, None)]);
+        let known = own.is_some_and(|own| own.remove(&key).is_some());
+        if let Some(entry) = self.mac_key(port, key).filter(|_| known) {
+            let made = self.tables.commit(&[Change::Mac(entry, None)]);
             debug_assert_eq!(made, Ok(()), "an entry can always go");
         }
         known
@@ -123,41 +145,47 @@ impl Lookups for AxonTables {
 
     fn clear(&mut self, port: PortNo) {
         let Some(own) = self.destinations.get_mut(port.index()) else { return };
-        let key = |mac| MacKey { bridge: port.0, mac };
-        let gone = core::mem::take(own).into_keys().map(|mac| Change::Mac(key(mac), None));
-        let made = self.tables.commit(&gone.collect::<Vec<_>>());
+        let gone: Vec<RouteKey> = core::mem::take(own).into_keys().collect();
+        let gone = gone.into_iter().filter_map(|key| self.mac_key(port, key));
+        let gone: Vec<Change> = gone.map(|entry| Change::Mac(entry, None)).collect();
+        let made = self.tables.commit(&gone);
         debug_assert_eq!(made, Ok(()), "entries can always go");
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, _destination: MacAddr, frame: &[u8]) -> Option<&[u8]> {
+    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<&[u8]> {
         // A port that there is not has the options of no port, and so the bridge of port 0.
         self.destinations.get(port.index())?;
-        let found = self.tables.lookup(frame, &Parsed::ethernet(frame), port, 0);
+        let bridge = Some(self.bridge(port, key.vlan)?);
+        let parsed = Parsed { bridge, ..Parsed::ethernet(frame) };
+        let found = self.tables.lookup(frame, &parsed, port, 0);
         routes::write_header(pushed(found.action?)?, self.width, &mut self.header).ok()?;
         Some(&self.header)
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        let frames = self.frames(port, destination);
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        let frames = self.frames(port, key);
         let own = self.destinations.get_mut(port.index());
-        let before = own.and_then(|own| own.get_mut(&destination));
+        let before = own.and_then(|own| own.get_mut(&key));
         before.is_some_and(|before| core::mem::replace(before, frames) != frames)
     }
 
-    fn routes(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+    fn routes(&self, port: PortNo) -> Vec<(RouteKey, Route)> {
         let Some(own) = self.destinations.get(port.index()) else { return Vec::new() };
-        let route = |mac: MacAddr| {
-            let (_, action) = self.tables.find(&mac.0, &Parsed::ethernet(&mac.0), port, 0)?;
-            Some((mac, pushed(action)?.clone()))
+        let route = |key: RouteKey| {
+            let mac = key.destination.0;
+            let bridge = Some(self.bridge(port, key.vlan)?);
+            let parsed = Parsed { bridge, ..Parsed::ethernet(&mac) };
+            let (_, action) = self.tables.find(&mac, &parsed, port, 0)?;
+            Some((key, pushed(action)?.clone()))
         };
-        let mut routes: Vec<_> = own.keys().filter_map(|&mac| route(mac)).collect();
+        let mut routes: Vec<_> = own.keys().filter_map(|&key| route(key)).collect();
         routes.sort();
         routes
     }
 
     fn len(&self, port: PortNo) -> usize {
-        self.destinations.get(port.index()).map_or(0, MacMap::len)
+        self.destinations.get(port.index()).map_or(0, KeyMap::len)
     }
 
     fn set_kind(&mut self, port: PortNo, kind: PortKind) {

@@ -1,9 +1,10 @@
 //! The edge in the exact-match table against the route tables of the plane.
 
-use axon_node::RouteError;
+use axon_node::{RouteError, RouteKey};
 use axon_pipeline::{MacKey, Modify, Sizes, TableName, Target};
 use axon_plane::{Lookups, PlaneConfig, RouteTables};
 use axon_programs::axon::AxonTables;
+use axon_wire::vlan::VlanId;
 use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
 use oorandom::Rand64;
 
@@ -14,6 +15,11 @@ fn config(width: HopWidth, routes_per_port_max: usize) -> PlaneConfig {
 
 fn mac(last: u64) -> MacAddr {
     MacAddr([2, 0, 0, 0, 0, last as u8])
+}
+
+/// Frames to this host, in no VLAN.
+fn key(last: u64) -> RouteKey {
+    mac(last).into()
 }
 
 /// A frame to this host.
@@ -50,17 +56,20 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
             (AxonTables::with_config(&config), RouteTables::with_config(&config));
         for number in 0..4000 {
             let port = PortNo(random.rand_range(0..4) as u16);
-            let destination = mac(random.rand_range(0..6));
-            let context = format!("seed {seed}, change {number}: {port} {destination}");
+            // One MAC in several VLANs is as many destinations.
+            let vlan = VlanId::new(random.rand_range(0..3) as u16).expect("a VLAN");
+            let destination = mac(random.rand_range(0..3));
+            let key = RouteKey { vlan, destination };
+            let context = format!("seed {seed}, change {number}: {port} {key}");
             match random.rand_range(0..20) {
                 0..8 => {
                     let route = route(&mut random);
-                    let made = plane.install(port, destination, &route);
-                    assert_eq!(pipeline.install(port, destination, &route), made, "{context}");
+                    let made = plane.install(port, key, &route);
+                    assert_eq!(pipeline.install(port, key, &route), made, "{context}");
                 }
                 8..11 => {
-                    let known = plane.remove(port, destination);
-                    assert_eq!(pipeline.remove(port, destination), known, "{context}");
+                    let known = plane.remove(port, key);
+                    assert_eq!(pipeline.remove(port, key), known, "{context}");
                 }
                 11 => {
                     plane.clear(port);
@@ -68,12 +77,12 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
                 }
                 12..16 => {
                     let frame = frame_to(destination);
-                    let header = plane.lookup(port, destination, &frame);
-                    assert_eq!(pipeline.lookup(port, destination, &frame), header, "{context}");
+                    let header = plane.lookup(port, key, &frame);
+                    assert_eq!(pipeline.lookup(port, key, &frame), header, "{context}");
                 }
                 _ => {
-                    let used = plane.take_used(port, destination);
-                    assert_eq!(pipeline.take_used(port, destination), used, "{context}");
+                    let used = plane.take_used(port, key);
+                    assert_eq!(pipeline.take_used(port, key), used, "{context}");
                 }
             }
             assert_same(&pipeline, &plane, &context);
@@ -84,8 +93,8 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
 #[test]
 fn a_route_is_one_entry_of_the_mac_table_whose_bridge_is_the_port() {
     let mut tables = AxonTables::with_config(&config(HopWidth::Eight, 4));
-    tables.install(PortNo(1), mac(7), &Route::from([2, 5])).unwrap();
-    tables.install(PortNo(2), mac(7), &Route::from([PortNo::CONTROL.0])).unwrap();
+    tables.install(PortNo(1), key(7), &Route::from([2, 5])).unwrap();
+    tables.install(PortNo(2), key(7), &Route::from([PortNo::CONTROL.0])).unwrap();
     let entries = tables.tables().entries(TableName::Mac);
     let expected = [(1, Target::Port(PortNo(2)), vec![2, 5]), (2, Target::Cpu, vec![0xffff])];
     assert_eq!(entries.len(), expected.len());
@@ -102,11 +111,11 @@ fn a_full_mac_table_refuses_a_route_and_keeps_what_it_has() {
     let sizes = Sizes { mac: 2, ..Sizes::default() };
     let mut tables = AxonTables::new(&config(HopWidth::Eight, 4), sizes);
     let route = Route::from([1]);
-    assert_eq!(tables.install(PortNo(0), mac(1), &route), Ok(()));
-    assert_eq!(tables.install(PortNo(1), mac(1), &route), Ok(()));
-    assert_eq!(tables.install(PortNo(2), mac(1), &route), Err(RouteError::Full));
+    assert_eq!(tables.install(PortNo(0), key(1), &route), Ok(()));
+    assert_eq!(tables.install(PortNo(1), key(1), &route), Ok(()));
+    assert_eq!(tables.install(PortNo(2), key(1), &route), Err(RouteError::Full));
     assert_eq!((tables.len(PortNo(2)), tables.routes(PortNo(2))), (0, vec![]));
-    assert_eq!(tables.install(PortNo(0), mac(1), &Route::from([2])), Ok(()), "replaced");
-    assert!(tables.remove(PortNo(1), mac(1)));
-    assert_eq!(tables.install(PortNo(2), mac(1), &route), Ok(()));
+    assert_eq!(tables.install(PortNo(0), key(1), &Route::from([2])), Ok(()), "replaced");
+    assert!(tables.remove(PortNo(1), key(1)));
+    assert_eq!(tables.install(PortNo(2), key(1), &route), Ok(()));
 }

@@ -3,13 +3,13 @@
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
     Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting,
-    PortView, QueueState, RouteChange, RouteTicket, SettingError, Snapshot,
+    PortView, QueueState, RouteChange, RouteKey, RouteTicket, SettingError, Snapshot,
 };
 use axon_plane::reference::{self, Reference, Refusing};
 use axon_plane::{Lookups, Plane, PlaneConfig, Ports, axon};
 use axon_programs::axon::{self as program, AxonTables};
 use axon_wire::header::PacketType;
-use axon_wire::{FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
+use axon_wire::{FrameBuf, HopWidth, Hops, PortNo, Route, Time};
 use std::fmt;
 
 /// Which data plane the nodes of a world have.
@@ -126,7 +126,7 @@ impl SwitchPlane {
     }
 
     /// The routes in the table of `port`; none if there is no such port.
-    pub fn routes_at(&self, port: PortNo) -> Vec<(MacAddr, Route)> {
+    pub fn routes_at(&self, port: PortNo) -> Vec<(RouteKey, Route)> {
         let mut ports = self.snapshot().ports;
         ports.get_mut(port.index()).map_or_else(Vec::new, |port| std::mem::take(&mut port.routes))
     }
@@ -248,8 +248,8 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         with_plane!(self, as_ref, |plane| Dataplane::telemetry(plane, now))
     }
 
-    fn take_used(&mut self, port: PortNo, destination: MacAddr) -> bool {
-        with_plane!(self, as_mut, |plane| Dataplane::take_used(plane, port, destination))
+    fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
+        with_plane!(self, as_mut, |plane| Dataplane::take_used(plane, port, key))
     }
 
     fn snapshot(&self) -> Snapshot {

@@ -108,7 +108,8 @@ impl World {
             for (port, state) in (0..).map(PortNo).zip(switch.plane().snapshot().ports) {
                 let masqueraded = state.masqueraded.into_iter();
                 let masqueraded = masqueraded.map(|one| (one.destination, one.route));
-                let routes = state.routes.into_iter().chain(masqueraded);
+                let routes = state.routes.into_iter().map(|(key, route)| (key.destination, route));
+                let routes = routes.chain(masqueraded);
                 for (destination, Route { hops, .. }) in routes {
                     let leads_to = match self.walk(index, &hops) {
                         Ok(host) if host == destination => continue,

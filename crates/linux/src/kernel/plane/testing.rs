@@ -163,11 +163,11 @@ impl Bench {
         hops: &[u16],
     ) -> Result<(), RouteError> {
         let route = hops.iter().map(|&hop| PortNo(hop)).collect();
-        self.ask(RouteChange::Install { port, destination, route })
+        self.ask(RouteChange::Install { port, key: destination.into(), route })
     }
 
     pub(super) fn remove(&mut self, (port, destination): Key) -> Result<(), RouteError> {
-        self.ask(RouteChange::Remove { port, destination })
+        self.ask(RouteChange::Remove { port, key: destination.into() })
     }
 
     pub(super) fn input(&mut self, input: Input<FrameBuf>) {

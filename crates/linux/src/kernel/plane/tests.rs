@@ -73,8 +73,9 @@ fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
     tables.traffic = Traffic { in_frames: 5, in_bytes: 500, ..Traffic::default() };
     let mut bench = Bench::new(tables);
     bench.install(key(0, 9), &[1]).unwrap();
-    let used =
-        |plane: &mut KernelPlane<_, _>| Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9));
+    let used = |plane: &mut KernelPlane<_, _>| {
+        Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9).into())
+    };
     assert!(!used(&mut bench.plane));
     bench.plane.tables.used.insert(key(0, 9));
     assert!(used(&mut bench.plane) && !used(&mut bench.plane));
@@ -208,7 +209,7 @@ fn routes_of_a_port_go_with_its_carrier_its_kind_or_its_device() {
 fn a_resynchronisation_makes_the_kernel_equal_and_leaves_nothing_inherited() {
     let mut bench = Bench::new(predecessor());
     let mut wanted = Snapshot { ports: vec![PortSnapshot::default(); PORTS.into()] };
-    wanted.ports[1].routes.push((mac(8), [1, 1].into()));
+    wanted.ports[1].routes.push((mac(8).into(), [1, 1].into()));
     bench.plane.tables.fails_of = 2;
     let set = bench.plane.resynchronise(bench.now, &wanted, &mut Vec::<Action<FrameBuf>>::new());
     assert_eq!(set, Ok(()));
@@ -243,11 +244,11 @@ impl Asker {
         let change = match route {
             Some(route) => {
                 self.wanted.insert(key, route.clone());
-                RouteChange::Install { port, destination, route }
+                RouteChange::Install { port, key: destination.into(), route }
             }
             None => {
                 self.wanted.remove(&key);
-                RouteChange::Remove { port, destination }
+                RouteChange::Remove { port, key: destination.into() }
             }
         };
         let mut out = Vec::new();
@@ -298,14 +299,14 @@ impl Asker {
                 wanted.ports[port.index()].kind = kind;
             }
             for (key, route) in &self.wanted {
-                wanted.ports[key.0.index()].routes.push((key.1, route.clone()));
+                wanted.ports[key.0.index()].routes.push((key.1.into(), route.clone()));
             }
             let mut out = Vec::new();
             let _ = self.plane.resynchronise(self.now, &wanted, &mut out);
             self.read(out);
             let has = self.plane.snapshot();
             self.wanted.retain(|key, _| {
-                has.ports[key.0.index()].routes.iter().any(|(mac, _)| *mac == key.1)
+                has.ports[key.0.index()].routes.iter().any(|(to, _)| to.destination == key.1)
             });
         }
         self.set_kinds();
@@ -382,7 +383,9 @@ fn compare(asker: &Asker, seed: u64) {
     let has = plane.snapshot();
     let ports = (0..).map(PortNo).zip(&has.ports);
     let software: BTreeMap<Key, &Route> = ports
-        .flat_map(|(port, is)| is.routes.iter().map(move |(mac, route)| ((port, *mac), route)))
+        .flat_map(|(port, is)| {
+            is.routes.iter().map(move |(to, route)| ((port, to.destination), route))
+        })
         .collect();
     for (key, route) in &plane.tables.routes {
         assert_eq!(software.get(key), Some(&route), "seed {seed}: {key:?}");
