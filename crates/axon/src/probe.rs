@@ -187,7 +187,7 @@ fn simulated_route(world: &mut World, from: usize, to: usize) -> Result<Vec<usiz
     let source = &fabric.hosts[from];
     let routes = world.switch(source.switch).map(|node| node.plane().routes_at(source.port));
     let routes = routes.unwrap_or_default();
-    let route = routes.iter().find(|(mac, _)| *mac == fabric.hosts[to].mac);
+    let route = routes.iter().find(|(key, _)| *key == fabric.hosts[to].mac.into());
     let (_, route) =
         route.with_context(|| format!("{} found no route to {}", name(from), name(to)))?;
     followed(&fabric, source.switch, &route.hops)
