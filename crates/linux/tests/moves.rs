@@ -9,6 +9,7 @@ use axon_wire::MacAddr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 use support::needs;
 
@@ -23,6 +24,10 @@ fn main() -> ExitCode {
             hosts_move_between_switches_and_their_connections_survive,
         ),
         ("hosts_behind_a_bridge_at_one_port", hosts_behind_a_bridge_at_one_port),
+        (
+            "commands_at_the_same_time_follow_each_other",
+            commands_at_the_same_time_follow_each_other,
+        ),
     ])
 }
 
@@ -285,4 +290,64 @@ fn hosts_behind_a_bridge_at_one_port() {
         drop(parts);
         lab::down(Some(NAME)).expect("it ends");
     }
+}
+
+/// Runs both at the same time.
+fn both<A: Send, B: Send>(
+    one: impl FnOnce() -> A + Send,
+    other: impl FnOnce() -> B + Send,
+) -> (A, B) {
+    let begin = Barrier::new(2);
+    std::thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            begin.wait();
+            other()
+        });
+        begin.wait();
+        (one(), other.join().expect("it does not panic"))
+    })
+}
+
+/// The ports with a device, of these.
+fn plugged<'a>(lab: &Lab, ports: &[&'a str]) -> Vec<&'a str> {
+    let here = |port: &&str| sh(lab, &port[..2], &format!("ip link show dev {port}")).0;
+    ports.iter().copied().filter(here).collect()
+}
+
+fn commands_at_the_same_time_follow_each_other() {
+    let lab = up("full");
+    // Two that move one host: the second finds it where the first has put it.
+    let lab_of_all = &lab;
+    let silent = |what, to| move || lab_of_all.move_cable(what, to, false);
+    let (first, second) = both(silent("h2", "s3-p2"), silent("h2", "s1-p3"));
+    let (first, second) = (first.expect("it moves"), second.expect("it moves"));
+    let last = if first.from == second.to { &first } else { &second };
+    assert!(first.from == second.to || second.from == first.to, "{first:?} {second:?}");
+    assert_eq!(plugged(&lab, &["s2-p0", "s3-p2", "s1-p3"]), [&last.to[..]]);
+    // Two that want one port: the second is refused, and stays where it is.
+    let (h2, h3) = both(silent("h2", "s3-p4"), silent("h3", "s3-p4"));
+    let (moved, refused) = match (h2, h3) {
+        (Ok(moved), Err(refused)) | (Err(refused), Ok(moved)) => (moved, refused),
+        both => panic!("{both:?}"),
+    };
+    let host = moved.host.expect("a host of the file");
+    assert!(refused.to_string().contains(&format!("s3-p4 is taken by {host}")), "{refused}");
+    let left: &str = if host == "h2" { "s3-p0" } else { &last.to };
+    assert_eq!(plugged(&lab, &["s3-p4", left]), ["s3-p4", left]);
+    // A link that is cut and mended while its host moves is whole at both ends.
+    let cut = || lab.set_link("h1-p0", false).and_then(|_| lab.set_link("h1-p0", true));
+    let (moved, mended) = both(silent("h1", "s2-p4"), cut);
+    assert_eq!(moved.expect("it moves").to, "s2-p4");
+    assert_eq!(mended.map(|ends| ends.contains(&"h1-p0".to_owned())).ok(), Some(true));
+    for host in ["h2", "h3"] {
+        soon(&lab, "h1", &format!("ping -c 1 -W 1 10.0.79.{}", &host[1..]));
+    }
+    // What ends the lab waits for what changes it, or comes before it.
+    let (moved, ended) = both(silent("h1", "s1-p0"), || lab::down(Some(NAME)));
+    assert_eq!(ended.expect("it ends"), NAME);
+    if let Err(error) = moved {
+        let error = error.to_string();
+        assert!(error.contains("has ended") || error.contains("there is no lab"), "{error}");
+    }
+    assert!(!lab.state().exists() && lab.move_cable("h1", "s1-p0", false).is_err());
 }

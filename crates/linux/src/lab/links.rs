@@ -73,13 +73,16 @@ impl Lab {
     /// until the fabric knows them or for five seconds.
     ///
     /// # Errors
-    /// There is no such link, or the kernel refuses.
+    /// There is no such link, or the kernel refuses; or the lab has ended, or another changes it for
+    /// long.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
+        let changing = self.change()?;
         let plan = self.state.load_plan()?;
         let cable = plan.link(link)?;
         for CableEnd { node, device, .. } in &cable.ends {
             self.part("device", &[node, device, if up { "up" } else { "down" }])?;
         }
+        drop(changing);
         for end in cable.ends.iter().filter(|_| up) {
             if plan.hosts.iter().any(|host| host.name == end.node) {
                 self.part("announce", &[&end.node])?;

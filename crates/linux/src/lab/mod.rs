@@ -13,6 +13,7 @@ mod announce;
 pub mod attached;
 mod bridge;
 pub mod build;
+mod changing;
 mod daemons;
 pub mod deadlock;
 mod enter;

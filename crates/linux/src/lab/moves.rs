@@ -94,8 +94,9 @@ impl Lab {
     ///
     /// # Errors
     /// There is no such host or port, nothing is plugged into it, the other port is taken, or the
-    /// kernel refuses.
+    /// kernel refuses; or the lab has ended, or another changes it for long. Then nothing has moved.
     pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
+        let changing = self.change()?;
         let plan = self.state.load_plan()?;
         let fabric = self.state.load_fabric()?;
         let moved = plan.to_move(&fabric, what, to)?;
@@ -105,10 +106,16 @@ impl Lab {
         if let Some(host) = &moved.host {
             let mut moves = self.state.moves();
             moves.insert(host.clone(), moved.to.clone());
-            self.state.write_moves(&moves)?;
-            if announce {
-                self.part("announce", &[host])?;
+            if let Err(error) = self.state.write_moves(&moves) {
+                // What is not written down did not happen.
+                self.part("move", &[&moved.to, &moved.from])?;
+                return Err(error.context("cannot write down where it is"));
             }
+        }
+        // Others need not wait for the fabric to know it.
+        drop(changing);
+        if let Some(host) = moved.host.as_ref().filter(|_| announce) {
+            self.part("announce", &[host])?;
         }
         Ok(moved)
     }
@@ -122,12 +129,22 @@ pub(super) fn hand_over(state: &StateDir, from: &str, to: &str) -> Result<()> {
     };
     let (old, new) = (node(from)?, node(to)?);
     join(state)?;
+    // A guest's device is in no plan.
+    enter_net(&new)?;
+    ensure!(
+        sys::device_flags(to).is_err(),
+        "{to} is taken by a device of a guest; expected a free port"
+    );
     enter_net(&old)?;
     ensure!(sys::device_flags(from).is_ok(), "nothing is plugged into {from}");
     // All that takes long is done before the cable is out.
     if old == new {
         run("ip", &["link", "set", "dev", from, "down"], "")?;
-        run("ip", &["link", "set", "dev", from, "name", to, "up"], "")?;
+        let renamed = run("ip", &["link", "set", "dev", from, "name", to, "up"], "");
+        if renamed.is_err() {
+            let _ = sys::set_device_up(from, true);
+        }
+        renamed?;
         return Ok(());
     }
     run("ip", &["link", "set", "dev", from, "netns", &new, "name", to, "up"], "")?;

@@ -84,10 +84,11 @@ impl Lab {
     /// other end sees its carrier go and come.
     ///
     /// # Errors
-    /// There is no such port.
+    /// There is no such port, the lab has ended, or another changes it for long.
     pub fn set_port(&self, port: &str, up: bool) -> Result<()> {
         let (node, _) = axon_fabric::assemble::split_port(port)
             .with_context(|| format!("{port} is not a port; s1-p0 is one"))?;
+        let _changing = self.change()?;
         self.check_node(node)?;
         self.part("device", &[node, port, if up { "up" } else { "down" }])
     }

@@ -1,6 +1,7 @@
-//! Starts and ends a lab. Whoever does either holds the lab's lock until it is done, so that
-//! two who start the same lab cannot destroy each other's.
+//! Starts and ends a lab. Whoever does either holds the lab's lock until it is done
+//! (`changing.rs`), so that two who start the same lab cannot destroy each other's.
 
+use super::changing;
 use super::interrupt::Interrupts;
 use super::neighbours;
 use super::options::{PART, RecordInto, Report, UpOptions};
@@ -242,10 +243,7 @@ pub fn down(name: Option<&str>) -> Result<String> {
     if !state.exists() {
         bail!("there is no lab {name}");
     }
-    let lock = root::lock()?;
-    state.check()?;
-    let taken = take(&name, &state, &lock)?;
-    drop(lock);
+    let taken = changing::take(&name, &state)?;
     end(&name, &state, taken)?;
     Ok(name)
 }
