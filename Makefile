@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build python test demo demo-lossless failover soak moves guest tenants bcube-paths \
-    reproduce lint bench bench-ns3 fuzz docs check-models
+    reproduce lint bench bench-ns3 fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -67,6 +67,12 @@ reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS
 
 check-models: setup ## every state of the protocols' models; MODEL=part of a name runs only those
 	cargo run --release --locked -p axon-check -- "$(MODEL)"
+
+prove-failures: setup ## each link and each switch of 100 random fabrics fails: proved, and under saturation
+	AXON_FABRICS=$(or $(FABRICS),100) cargo test --release --locked -p axon-fabric --lib \
+	    every_single_failure -- --nocapture
+	AXON_FABRICS=$(or $(FABRICS),100) cargo test --release --locked -p axon-sim --test all \
+	    a_saturated_fabric -- --nocapture
 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace

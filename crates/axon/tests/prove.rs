@@ -115,6 +115,31 @@ fn a_failure_is_proved_too_or_the_pairs_it_parts_are_named() {
 }
 
 #[test]
+fn each_link_and_each_switch_fails_by_itself_and_what_is_not_proved_is_named() {
+    let folder = Folder::new("prove-each");
+    let ring = folder.file("ring.yaml", format!("{RING}{UP_DOWN}"));
+    let output = axon(&["prove", &ring, "--fail", "each-link", "--fail", "each-switch"]);
+    let said = good(&output);
+    assert!(said.contains("each link      4 of 4 failures proved; "), "{said}");
+    assert!(said.contains("each switch    4 of 4 failures proved; "), "{said}");
+    // Without an order the routes of a ring have a cycle, and most failures leave those of before.
+    let shortest = folder.file("shortest.yaml", RING);
+    let output = axon(&["prove", &shortest, "--fail", "each-link", "--json", "-"]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(value["proved"], false);
+    let failures = &value["failures"][0];
+    assert_eq!((&failures["each"], &failures["count"]), (&"link".into(), &4.into()));
+    let not_proved = failures["not_proved"].as_array().unwrap();
+    assert_eq!(failures["proved"].as_u64().unwrap() as usize + not_proved.len(), 4);
+    let is_named = |one: &serde_json::Value| {
+        let cycle = one["cycle_during"].as_array();
+        one["failed"].as_str().is_some_and(|name| name.contains(','))
+            && cycle.is_some_and(|ports| ports.len() > 2 && ports.first() == ports.last())
+    };
+    assert!(not_proved.iter().all(is_named), "{value}");
+}
+
+#[test]
 fn a_proof_about_some_routes_says_so() {
     let ring = scenario("torus5x5");
     let value = json(&axon(&["prove", &ring, "--pairs", "3", "--seed", "5", "--json", "-"]));

@@ -13,6 +13,7 @@
 
 mod delivery;
 mod device;
+mod moot;
 mod packet;
 mod settle;
 mod switch;
@@ -203,6 +204,7 @@ impl Model for FabricModel {
                 world.restart_controller();
             }
         }
+        world.forget_moot(left.ticks == 0);
         Some(FabricState::new(world, left))
     }
 

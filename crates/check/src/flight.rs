@@ -2,11 +2,20 @@
 //! forgotten.
 
 use crate::print;
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+
+/// What a message is sorted by: what it is but for its numbers, and these.
+type Key = (u128, Vec<u64>);
 
 /// A multiset of messages.
-#[derive(Clone, Debug)]
-pub struct Flight<T>(Vec<(u128, T)>);
+#[derive(Clone)]
+pub struct Flight<T>(Vec<(Key, T)>);
+
+impl<T: Debug> Debug for Flight<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(_, message)| message)).finish()
+    }
+}
 
 impl<T> Default for Flight<T> {
     fn default() -> Flight<T> {
@@ -17,7 +26,7 @@ impl<T> Default for Flight<T> {
 impl<T: Clone + Debug> Flight<T> {
     /// Adds a message.
     pub fn push(&mut self, message: T) {
-        let key = print::of(&message);
+        let key = print::shape_and_numbers(&message);
         let at = self.0.partition_point(|(other, _)| *other < key);
         self.0.insert(at, (key, message));
     }
@@ -36,6 +45,11 @@ impl<T: Clone + Debug> Flight<T> {
     pub fn different(&self) -> impl Iterator<Item = (usize, &T)> {
         let is_first = |at: usize| at == 0 || self.0[at - 1].0 != self.0[at].0;
         (0..self.0.len()).filter(move |&at| is_first(at)).map(|at| (at, &self.0[at].1))
+    }
+
+    /// Keeps only some of the messages.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.0.retain(|(_, message)| keep(message));
     }
 
     /// Whether there is none.

@@ -106,6 +106,13 @@ impl Timers {
         Span::from_ticks(self.heartbeat.ticks() * 100 + self.retry.ticks() * 50)
     }
 
+    /// For how long frames may be in flight on a route that its edge has removed: 100 heartbeats.
+    /// Only where a new order of the router replaces another that long counts, and only for flows
+    /// that have no path beside the old ones.
+    pub fn drain_max(&self) -> Span {
+        self.heartbeat * 100
+    }
+
     /// For how long a switch keeps a route of an earlier incarnation of the controller while the
     /// new one can be reached and does not decide about it: 200 heartbeats and 100 retries.
     pub fn inherited_max(&self) -> Span {

@@ -48,6 +48,10 @@ pub enum Effect {
         /// The item that must arrive.
         item: Item,
     },
+    /// Controller: call [`Controller::acknowledged`](crate::controller::Controller::acknowledged)
+    /// with this number as soon as every switch with links has acknowledged all commands up to now.
+    /// It replaces an earlier request.
+    AwaitAcknowledged(u64),
     /// Send a plain Ethernet frame out of a host port.
     Host {
         /// The host port.

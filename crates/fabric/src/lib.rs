@@ -18,6 +18,7 @@ pub mod dcb;
 pub mod device;
 mod error;
 mod fabric_text;
+pub mod failure;
 mod faults;
 pub mod file;
 mod full;

@@ -25,7 +25,7 @@ const ROUNDS_MAX: u64 = 40;
 pub type RouteAndBackup<'a> = (&'a Route, Option<(&'a [Step], Layer)>);
 
 /// A controller, and the fabric that it has learned from the messages of all its switches.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Planned<'a> {
     fabric: &'a Fabric,
     controller: Controller,
@@ -33,6 +33,8 @@ pub struct Planned<'a> {
     ports: Vec<(Vec<PortState>, u64)>,
     now: Time,
     out: Vec<Effect>,
+    /// The number of the last request of the controller for acknowledgements.
+    awaited: Option<u64>,
 }
 
 fn incarnation(switch: usize) -> Incarnation {
@@ -62,7 +64,7 @@ impl<'a> Planned<'a> {
                 ports[here.switch].0.push(PortState { port: here.port, peer });
             }
         }
-        let mut planned = Planned { fabric, controller, ports, now, out };
+        let mut planned = Planned { fabric, controller, ports, now, out, awaited: None };
         for switch in 0..planned.ports.len() {
             planned.hello(switch);
         }
@@ -70,8 +72,19 @@ impl<'a> Planned<'a> {
             let seen = Item::HostSeen { port: host.port, mac: host.mac, ips: vec![ip(index)] };
             planned.controller.item(now, incarnation(host.switch), seen, &mut planned.out);
         }
-        planned.out.clear();
+        planned.carry_out();
         planned
+    }
+
+    /// Forgets what the controller has asked for, but whether acknowledgements are.
+    fn carry_out(&mut self) -> Vec<Effect> {
+        let out = std::mem::take(&mut self.out);
+        let numbers = out.iter().filter_map(|effect| match effect {
+            Effect::AwaitAcknowledged(number) => Some(*number),
+            _ => None,
+        });
+        self.awaited = numbers.last().or(self.awaited);
+        out
     }
 
     fn hello(&mut self, switch: usize) {
@@ -125,7 +138,7 @@ impl<'a> Planned<'a> {
         };
         let before = self.controller.counters().arp_answered;
         self.controller.arp_request(self.now, incarnation(host.switch), request, &mut self.out);
-        self.out.clear();
+        self.carry_out();
         self.controller.counters().arp_answered > before
     }
 
@@ -138,18 +151,35 @@ impl<'a> Planned<'a> {
         while let Some(deadline) = self.controller.deadline().filter(|&at| at <= end) {
             self.now = self.now.max(deadline);
             self.controller.timeout(self.now, &mut self.out);
-            self.out.clear();
+            self.carry_out();
         }
         self.now += Span::from_secs(60);
     }
 
+    /// Every switch acknowledges what it was sent, and frames on old paths leave the fabric.
+    /// Returns whether the controller has waited for that.
+    pub fn drain(&mut self) -> bool {
+        let Some(number) = self.awaited.take().filter(|_| self.controller.is_draining()) else {
+            return false;
+        };
+        self.controller.acknowledged(self.now, number);
+        self.settle();
+        true
+    }
+
     /// Takes a link down: both ends report it. Returns the controller's commands.
     pub fn cut(&mut self, link: &Link) -> Vec<Effect> {
-        for end in [link.a, link.b] {
-            self.ports[end.switch].0.retain(|state| state.port != end.port);
-            self.hello(end.switch);
-        }
-        std::mem::take(&mut self.out)
+        let mut out = self.lose(link.a);
+        out.extend(self.lose(link.b));
+        out
+    }
+
+    /// A switch reports that the link at one of its ports is down. Returns the controller's
+    /// commands.
+    pub fn lose(&mut self, end: End) -> Vec<Effect> {
+        self.ports[end.switch].0.retain(|state| state.port != end.port);
+        self.hello(end.switch);
+        self.carry_out()
     }
 
     /// The route from one host to another, by index, if the controller has chosen one.
@@ -164,6 +194,25 @@ impl<'a> Planned<'a> {
         let source = hosts.get(index(from)?)?;
         let found = flows.find(source.place(), index(to)?)?;
         Some((flows.get(found)?, self.controller.backup(found)))
+    }
+
+    /// By switch of the fabric, the lowest switch that it is joined with, as the controller sees
+    /// it.
+    pub fn parts(&self) -> Vec<usize> {
+        let graph = self.controller.graph();
+        let mut lowest: Vec<usize> = (0..self.fabric.switches.len()).collect();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (at, _) in graph.switches() {
+                for edge in graph.edges(at) {
+                    let (here, there) = (self.switch(at), self.switch(edge.to));
+                    changed |= lowest[there] < lowest[here];
+                    lowest[here] = lowest[here].min(lowest[there]);
+                }
+            }
+        }
+        lowest
     }
 
     /// The index in the fabric of a switch of the controller's graph.

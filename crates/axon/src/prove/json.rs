@@ -1,6 +1,7 @@
 //! What was proved, as JSON: the same as the text says.
 
 use super::buffers::Buffers;
+use super::each::{Failures, FailuresJson};
 use super::names::name;
 use super::proof::Proof;
 use super::show::{assumptions, layers, scope};
@@ -33,6 +34,10 @@ pub(super) struct ProofJson<'a> {
     backups: Option<String>,
     /// What the failure of the links of `--fail` changes; null without.
     after_failure: Option<FailureJson<'a>>,
+    /// What becomes of each link or switch that fails by itself, with `--fail each-link` or
+    /// `--fail each-switch`; left out without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<FailuresJson<'a>>,
     /// Hosts that have no route to another: from which, to which.
     unreachable: Vec<[&'a str; 2]>,
     /// Whether buffers are large enough; null for a fabric without DCB.
@@ -223,6 +228,7 @@ pub(super) fn of<'a>(proof: &'a Proof<'_>) -> ProofJson<'a> {
         deadlock: verdict(proof, &proof.verdict),
         backups: super::show::backups(proof),
         after_failure,
+        failures: proof.failures.iter().map(Failures::json).collect(),
         unreachable: unreachable.collect(),
         headroom: proof.buffers.as_ref().map(headroom),
         watchdog: proof.watchdog.as_ref().map(|watchdog| watchdog.json(fabric)),

@@ -3,6 +3,7 @@
 
 mod bar;
 mod buffers;
+mod each;
 mod json;
 mod names;
 mod neighbours;
@@ -50,7 +51,8 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
     router: Option<RouterKind>,
     /// Fail this link between switches after the routes are installed: one of its ports (s1-p2) or
-    /// its two switches (s1,s2); may be given more than once, all links fail together
+    /// its two switches (s1,s2); may be given more than once, all links fail together. `each-link`
+    /// or `each-switch` instead fails every link, or every switch, by itself
     #[arg(long, value_name = "LINK")]
     fail: Vec<String>,
 }
@@ -110,13 +112,17 @@ fn asked(fabric: &Fabric, arguments: &Arguments) -> Result<Asked> {
     pairs.sort_unstable();
     pairs.dedup();
     let traffic = pairs.len() - drawn;
-    let failed: Result<Vec<usize>> = arguments.fail.iter().map(|link| find(fabric, link)).collect();
-    Ok(Asked { pairs, all, traffic, seed, failed: failed? })
+    let (each, links): (Vec<&String>, Vec<&String>) =
+        arguments.fail.iter().partition(|text| each::Each::named(text).is_some());
+    let failed: Result<Vec<usize>> = links.into_iter().map(|link| find(fabric, link)).collect();
+    let each = each.into_iter().filter_map(|text| each::Each::named(text)).collect();
+    Ok(Asked { pairs, all, traffic, seed, failed: failed?, each })
 }
 
 /// The link that somebody means, by index.
 fn find(fabric: &Fabric, text: &str) -> Result<usize> {
-    let expected = "expected a port between switches such as s1-p2, or two switches such as s1,s2";
+    let expected = "expected a port between switches such as s1-p2, two switches such as s1,s2, \
+                    each-link or each-switch";
     if let Some((a, b)) = text.split_once(',') {
         let switch = |name| {
             let index = switch_index(fabric, name);

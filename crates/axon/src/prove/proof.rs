@@ -1,5 +1,6 @@
 //! What is to be proved, and what was found.
 
+use super::each::{Each, Failures};
 use super::{buffers, watchdog};
 use axon_dcbx::Mismatch;
 use axon_fabric::model::{End, Fabric};
@@ -18,6 +19,8 @@ pub struct Asked {
     pub seed: u64,
     /// Links that fail, by index.
     pub failed: Vec<usize>,
+    /// What fails each by itself.
+    pub each: Vec<Each>,
 }
 
 /// The backup routes, which edges take by themselves.
@@ -59,6 +62,8 @@ pub struct Proof<'a> {
     pub disagreements: Vec<(usize, Mismatch)>,
     /// Ports where lossless priorities have no PFC in force, and these priorities.
     pub without_pfc: Vec<(End, PrioritySet)>,
+    /// What becomes of each failure by itself, of those that were asked for.
+    pub failures: Vec<Failures>,
     /// Hosts that have no route to another, by index: from which, to which.
     pub unreachable: Vec<(usize, usize)>,
 }
@@ -85,6 +90,7 @@ impl Proof<'_> {
             && self.mixed.as_ref().is_none_or(is_free)
             && !matches!(self.backups, Backups::Proved(_, Verdict::Cycle(_)))
             && self.unreachable.is_empty()
+            && self.failures.iter().all(Failures::are_proved)
             && self.disagreements.is_empty()
             && self.without_pfc.is_empty()
             && self.buffers.as_ref().is_none_or(buffers::Buffers::suffice)

@@ -30,6 +30,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
     }
     bar.finish_and_clear();
     planned.settle();
+    let failures = super::each::prove(&planned, &asked.pairs, &asked.each);
     let before = planned.controller().counters().routes_moved;
     let dead: BTreeSet<End> = asked
         .failed
@@ -74,6 +75,7 @@ pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
         mixed,
         backups,
         moved,
+        failures,
         unreachable,
     }
 }

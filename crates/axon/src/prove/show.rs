@@ -119,6 +119,7 @@ fn write(proof: &Proof<'_>, out: &mut String) -> std::fmt::Result {
         writeln!(out, "transition     old and new routes together have no cycle either")?;
     }
     write_backups(proof, out)?;
+    proof.failures.iter().try_for_each(|failures| failures.write(out))?;
     let lost = proof.unreachable.len();
     writeln!(out, "headroom       {}", buffers::headline(proof.buffers.as_ref()))?;
     if let Some(watchdog) = &proof.watchdog {
@@ -222,6 +223,7 @@ fn headline(proof: &Proof<'_>) -> &'static str {
             "NOT PROVED free of deadlock on backup routes"
         }
         (_, Some(Verdict::Cycle(_))) => "NOT PROVED free of deadlock while routes change",
+        _ if proof.unreachable.is_empty() => "NOT PROVED free of deadlock after each failure",
         _ => "NOT PROVED: free of deadlock, but there are hosts without a route to others",
     }
 }

@@ -398,6 +398,7 @@ fn runs_with_one_seed_differ_in_the_machine_alone_and_have_the_keys_of_the_page(
         ("`axon prove --json`", &["prove", &ring, "--json", "-"]),
         ("`axon prove --json`", &["prove", &lossless, "--json", "-"]),
         ("`axon prove --json`", &["prove", &ring, "--fail", "s1,s2", "--json", "-"]),
+        ("`axon prove --json`", &["prove", &ring, "--fail", "each-link", "--json", "-"]),
         ("`axon probe --json`", &["probe", &line, "--path", "s1,s2", "--count", "2", "--json"]),
         ("`axon conformance --json`", &conformance),
         ("`axon reproduce --json`", &["reproduce", "axon/table4.2", "--out", &out, "--json", "-"]),

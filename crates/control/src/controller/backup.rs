@@ -45,6 +45,12 @@ impl Controller {
         self.backups.sweep = Some(0);
     }
 
+    /// Whether no edge is left with a backup of before the last change of the graph, once it has
+    /// what was sent to it.
+    pub(super) const fn backups_are_planned(&self) -> bool {
+        !self.backups.on || self.backups.sweep.is_none()
+    }
+
     /// Looks at the next batch of routes, if it is time: first at new ones.
     pub(super) fn plan_backups(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.backups.on {

@@ -12,6 +12,8 @@ pub mod bounds;
 mod changed;
 mod counts;
 pub mod dhcp;
+mod drain;
+mod draining;
 pub mod flows;
 mod groups;
 pub mod hosts;
@@ -51,6 +53,7 @@ use backups::Backups;
 use bounds::Bounds;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
+use draining::Drain;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
 use members::Groups;
@@ -81,6 +84,7 @@ pub struct Controller {
     /// The round of looking for better paths that is in progress.
     improving: Option<Round>,
     backups: Backups,
+    drain: Drain,
     settle: Span,
     /// For how long the links of a switch's incarnation before count.
     reunion_max: Span,
@@ -146,6 +150,7 @@ impl Controller {
             attachments: BTreeMap::new(),
             improving: None,
             backups: Backups::new(config.backups, heartbeat),
+            drain: Drain::new(config.node.timers.drain_max()),
             hops_max,
             settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
@@ -313,6 +318,7 @@ impl Controller {
         self.take_over(now, out);
         self.improve(now, out);
         self.plan_backups(now, out);
+        self.drain(now, out);
         self.make_lists(now, out);
     }
 
@@ -323,7 +329,7 @@ impl Controller {
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
         let (links, backups) = (self.graph.deadline(), self.backups_deadline());
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        all.into_iter().chain([self.groups.deadline()]).flatten().min()
+        all.into_iter().chain([self.groups.deadline(), self.drain.deadline()]).flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new

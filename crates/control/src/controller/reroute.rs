@@ -143,8 +143,11 @@ impl Controller {
         let Some(route) = self.flows.get(index) else {
             return;
         };
-        let (at, destination) = (route.at, route.destination);
+        let (at, destination, layer) = (route.at, route.destination, route.layer);
         self.unplace(index);
+        if self.is_draining() && !self.router.allows(&self.graph, &self.current, layer) {
+            self.drain.again();
+        }
         let found = self.find_path(at, destination).filter(|exit| *exit != at);
         // Whoever removes the route next takes from the books what it finds in the registry.
         let Some(exit) = found else {
@@ -282,6 +285,7 @@ impl Controller {
         }
         self.backups_changed();
         self.plan_round(now);
+        self.drain(now, out);
     }
 
     /// Ends the links of earlier incarnations that no new one has reported in time.
@@ -305,6 +309,8 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) {
         self.take_over.forget_switch(switch);
+        // Its data plane may still have what was not acknowledged.
+        self.drain.again();
         self.groups.forget_switch(now, switch);
         let here = |at: &Place| at.switch == switch;
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));

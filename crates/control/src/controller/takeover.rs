@@ -82,6 +82,7 @@ impl Controller {
             users.entry(host.place()).or_default().push(index);
         }
         let whole = self.take_over.quiet <= now;
+        self.find_in_flight();
         let lost = core::mem::take(&mut self.take_over.lost);
         let pending = core::mem::take(&mut self.take_over.pending);
         let each = pending.into_iter().flat_map(|(switch, waiting)| {
@@ -104,6 +105,27 @@ impl Controller {
         }
         self.take_over.looked(now, whole);
         self.plan_round(now);
+    }
+
+    /// Enters the paths on which frames are in flight, before anything is decided that may close a
+    /// cycle with them.
+    fn find_in_flight(&mut self) {
+        let mut path = Vec::new();
+        for (&switch, waiting) in &self.take_over.pending {
+            for waits in waiting.values() {
+                path.clear();
+                let mut here = switch;
+                for &egress in waits.route.hops.iter() {
+                    let Some(edge) = self.graph.edge(here, egress) else { break };
+                    path.push(Step { switch: here, egress });
+                    here = edge.to;
+                    if path.len() >= self.hops_max {
+                        break;
+                    }
+                }
+                self.router.found(&self.graph, &path, waits.route.layer);
+            }
+        }
     }
 
     /// Whether hops lead to one of these links, which are gone.

@@ -31,6 +31,9 @@ pub struct ControllerNode<B, D> {
     busy: BTreeSet<NodeId>,
     /// Which switches are to remove routes that a change of the policy forbids.
     revoked: Revoked,
+    /// Which switches are to acknowledge all commands up to a moment, and the number to give the
+    /// controller then.
+    drain: Option<(u64, Revoked)>,
     /// When streams want to send again; holds exactly their deadlines.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
@@ -63,6 +66,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
             revoked: Revoked::default(),
+            drain: None,
             resends: BTreeSet::new(),
             timers: config.node.timers,
             commands_max: COMMANDS_PER_SWITCH_MAX,
@@ -154,10 +158,22 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             for effect in core::mem::take(&mut self.chassis.effects) {
                 self.apply(now, effect, out);
             }
+            self.acknowledged(now);
             self.flush(now);
             if self.chassis.actions.is_empty() && self.chassis.effects.is_empty() {
                 return;
             }
+        }
+    }
+
+    /// Whether all switches have acknowledged what the controller waits for. One without links is
+    /// not waited for: none of its frames leaves it.
+    fn acknowledged(&mut self, now: Time) {
+        let waits = self.drain.as_ref().is_some_and(|(_, waits)| {
+            waits.outstanding(&self.streams).any(|node| self.controller.has_links(node))
+        });
+        if !waits && let Some((number, _)) = self.drain.take() {
+            self.controller.acknowledged(now, number);
         }
     }
 
@@ -267,6 +283,11 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             Effect::Command { to, item } => self.command(now, to, item),
             Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
             Effect::Store(change) => out.push(Action::Store(Box::new(change))),
+            Effect::AwaitAcknowledged(number) => {
+                let (mut waits, all) = (Revoked::default(), self.streams.keys());
+                waits.enter(&all.copied().collect::<Vec<_>>(), &self.streams);
+                self.drain = Some((number, waits));
+            }
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {
                 if let Note::NeighbourUp { port, .. } | Note::NeighbourDown { port, .. } = note {

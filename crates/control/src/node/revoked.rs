@@ -1,4 +1,5 @@
-//! Which switches have still to acknowledge that they remove routes, after a change of the policy.
+//! Which switches have still to acknowledge that they remove routes, after a change of the policy
+//! or before a new order of the router.
 
 use crate::stream::Stream;
 use alloc::collections::BTreeMap;

@@ -421,7 +421,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
-            Effect::Command { .. } | Effect::Store(_) => {}
+            Effect::Command { .. } | Effect::Store(_) | Effect::AwaitAcknowledged(_) => {}
         }
     }
 }

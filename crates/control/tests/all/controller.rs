@@ -3,7 +3,7 @@
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig, ServerIdentity, Timers};
 use axon_control::controller::Controller;
 use axon_control::controller::policy::Policy;
-use axon_control::controller::router::RouterKind;
+use axon_control::controller::router::{Router, RouterKind};
 use axon_control::effect::Effect;
 use axon_wire::message::{
     ArpRequest, ArpTarget, ControllerHello, Item, Message, Peer, PortBytes, PortState, Role,
@@ -72,6 +72,8 @@ pub struct World {
     /// Backups that switches hold: node, port, destination.
     pub backups: BTreeMap<(u64, u16, MacAddr), (RoutePath, RoutePath)>,
     pub out: Vec<Effect>,
+    /// Numbers of requests for acknowledgements.
+    pub awaited: Vec<u64>,
     targets: Vec<ArpTarget>,
     /// Hosts that switches are to ask for after a restart.
     asked: Vec<(u64, u16, MacAddr)>,
@@ -86,7 +88,11 @@ impl World {
     }
 
     pub fn with(router: RouterKind) -> World {
-        let mut controller = Controller::new(&ControllerConfig { router, ..config() }, HOPS_MAX);
+        World::with_router(router.build(1, 1))
+    }
+
+    pub fn with_router(router: Box<dyn Router>) -> World {
+        let mut controller = Controller::with_router(&config(), HOPS_MAX, router);
         let peer = Some((NodeId(1), PortNo(CONTROLLER_PORT)));
         controller.attached(PortNo(0), peer);
         World {
@@ -96,6 +102,7 @@ impl World {
             tables: BTreeMap::new(),
             backups: BTreeMap::new(),
             out: Vec::new(),
+            awaited: Vec::new(),
             targets: Vec::new(),
             asked: Vec::new(),
             measured: BTreeMap::new(),
@@ -210,6 +217,7 @@ impl World {
                     let old = self.tables.remove(&(to.0, port.0, destination));
                     assert!(old.is_some(), "only what is there is removed");
                 }
+                Effect::AwaitAcknowledged(number) => self.awaited.push(number),
                 Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
                     let (source, target) = (m.source_switch.node.0, to.node.0);
                     let back = (target, m.target_port.0, m.source_mac);
@@ -263,7 +271,14 @@ impl World {
 
 /// Switches 1 to 4 in a ring, port 1 clockwise, port 2 counter-clockwise; host n on n's p9.
 pub fn ring() -> World {
-    let mut world = World::new();
+    ring_of(World::new())
+}
+
+pub fn ring_with(router: Box<dyn Router>) -> World {
+    ring_of(World::with_router(router))
+}
+
+fn ring_of(mut world: World) -> World {
     for node in 1..=4 {
         world.link((node, 1), (node % 4 + 1, 2));
     }

@@ -6,6 +6,7 @@ mod comeback;
 mod controller;
 mod dcbx;
 mod dhcp;
+mod drain;
 mod hostile;
 mod loads;
 mod owned_switch;

@@ -25,7 +25,9 @@ use crate::file::Topology;
 pub(crate) use listed::{end, wire_change};
 pub use plan::{HOSTS_MAX, SWITCHES_MAX};
 pub(crate) use plan::{Plan, PlanEnd, WireChange};
-pub use samples::{fat_tree, flattened_butterfly, line, random, random_links, ring, star, torus};
+pub use samples::{
+    fat_tree, flattened_butterfly, line, random, random_links, ring, ring_with_chords, star, torus,
+};
 
 /// Expands a topology; `seed` is the fabric's.
 pub(crate) fn expand(topology: &Topology, seed: u64) -> Result<Plan, Problem> {

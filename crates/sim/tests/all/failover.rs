@@ -208,6 +208,8 @@ fn longest_of_bridges(topology: &str, (from, to): (usize, usize), silent: bool) 
 #[test]
 fn beside_it_rapid_spanning_trees_on_the_same_graphs() {
     for (name, topology, pair) in [
+        // That of `make failover`.
+        ("ring of 4", "{ring: {switches: 4}}", (0, 2)),
         ("ring", "{ring: {switches: 5}}", (0, 2)),
         ("torus", "{torus: {rows: 3, cols: 3}}", (0, 4)),
     ] {

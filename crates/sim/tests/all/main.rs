@@ -37,6 +37,7 @@ mod ring;
 mod routers;
 mod servers;
 mod silent;
+mod single_failures;
 mod start;
 mod storm;
 mod targeted;

@@ -105,6 +105,22 @@ pub trait Router: Boxed + Debug + Send + Sync {
         self.allows(graph, path, layer)
     }
 
+    /// A path that an edge has from an earlier incarnation of the controller, and that
+    /// [`Router::take_over`] may refuse: frames are in flight on it until it is replaced.
+    fn found(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) {}
+
+    /// While frames may be in flight on paths that break a rule of the router, since it has
+    /// changed: the number of that change, which grows. Meanwhile it gives out no path that closes
+    /// a cycle of buffers with these, and may have none for a flow. `None` if there are no such
+    /// frames.
+    fn draining(&self) -> Option<u64> {
+        None
+    }
+
+    /// No edge has a path any more that broke the rule when [`Router::draining`] gave its number,
+    /// and the last frame on one has left the fabric.
+    fn drained(&mut self) {}
+
     /// The layer for a flow on this path, which the router has just chosen or which is a shortest
     /// one; `None` if no layer allows it.
     fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {

@@ -5,6 +5,7 @@
 //! rounds. docs/routers.md says when to use which.
 
 mod congestion;
+mod dependencies;
 mod detour;
 mod ecmp;
 mod flow;
@@ -13,7 +14,6 @@ mod interface;
 mod kind;
 mod layered;
 mod loads;
-
 mod search;
 mod shortest;
 mod shortest_path;

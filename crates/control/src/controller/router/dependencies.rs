@@ -1,10 +1,11 @@
-//! The channel dependencies of a layer, kept free of cycles.
+//! Channel dependencies, kept free of cycles.
 
 use super::Step;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// The channel dependencies of a layer: pairs of consecutive links on its paths.
+/// The channel dependencies of a layer, or of an order and the one that replaces it: pairs of
+/// consecutive links on its paths.
 ///
 /// A frame that goes from one link to the next waits in the buffer behind the first for room behind
 /// the second. The pairs are therefore the dependencies between buffers (Dally and Seitz 1987).
@@ -43,6 +44,11 @@ struct Link {
 }
 
 impl ChannelDependencies {
+    /// Whether no path was ever added.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+    }
+
     /// Whether the set has all dependencies of a path.
     pub fn include(&self, path: &[Step]) -> bool {
         path.windows(2).all(|pair| {

@@ -1,13 +1,11 @@
 //! Shortest paths on several layers, each without a cycle of buffers.
 
-mod dependencies;
-
+use super::dependencies::ChannelDependencies;
 use super::flow::mix;
 use super::{Flow, Router, ShortestPaths, Step, UpDown};
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::Layer;
-use dependencies::ChannelDependencies;
 
 /// Shortest paths that are drawn for a flow before it takes a longer one.
 const DRAWS: u64 = 8;
@@ -31,10 +29,9 @@ const DRAWS: u64 = 8;
 ///
 /// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a
 /// set accepts therefore forms no cycle with anything accepted before, and old and new paths can
-/// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does, with the same exception:
-/// a new order. The further layers have one exception: their sets are emptied when the graph
-/// changes while no flow is placed. Frames may then be in flight on paths that the router no longer
-/// knows, and those may form a cycle with new ones. After a restart of the controller the sets are
+/// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does. When the graph changes
+/// while no flow is placed, the sets of the further layers may begin anew, as soon as the frames on
+/// earlier paths have left ([`Router::drained`]). After a restart of the controller the sets are
 /// filled again with the paths that it takes over; until all edges have reported theirs, those may
 /// form a cycle with new ones.
 #[derive(Clone, Debug)]
@@ -42,13 +39,17 @@ pub struct Layered {
     up_down: UpDown,
     /// The channel dependencies of each layer from 1 on.
     dependencies: Vec<ChannelDependencies>,
+    /// How often the graph has changed while nothing was placed.
+    emptied: u64,
+    /// Whether the sets may begin anew when frames have left.
+    begins_anew: bool,
 }
 
 impl Layered {
     /// A router for `layers` layers, 1 to 8; 0 counts as 1.
     pub fn new(layers: u8) -> Layered {
         let dependencies = (1..layers).map(|_| ChannelDependencies::default()).collect();
-        Layered { up_down: UpDown::default(), dependencies }
+        Layered { up_down: UpDown::default(), dependencies, emptied: 0, begins_anew: false }
     }
 }
 
@@ -60,7 +61,7 @@ impl Router for Layered {
             if !self.shortest().pick(graph, flow.from, flow.to, hash, path) {
                 return false;
             }
-            if self.up_down.allows(graph, path, Layer::ZERO)
+            if self.up_down.admit(graph, path)
                 || self.dependencies.iter_mut().any(|layer| layer.admit(path))
             {
                 return true;
@@ -82,8 +83,9 @@ impl Router for Layered {
     }
 
     fn changed(&mut self, graph: &Graph) -> bool {
-        if self.up_down.is_idle() {
-            self.dependencies.fill_with(ChannelDependencies::default);
+        if self.up_down.is_idle() && self.dependencies.iter().any(|layer| !layer.is_empty()) {
+            self.begins_anew = true;
+            self.emptied += 1;
         }
         self.up_down.changed(graph)
     }
@@ -111,8 +113,35 @@ impl Router for Layered {
     }
 
     fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
-        let layers = (0..=self.dependencies.len() as u8).filter_map(Layer::new);
-        layers.into_iter().find(|&layer| self.allows(graph, path, layer))
+        if self.up_down.admit(graph, path) {
+            return Some(Layer::ZERO);
+        }
+        let mut layers = (1..=self.dependencies.len() as u8).filter_map(Layer::new);
+        layers.find(|&layer| self.allows(graph, path, layer))
+    }
+
+    fn found(&mut self, graph: &Graph, path: &[Step], layer: Layer) {
+        match layer.index().checked_sub(1) {
+            None => self.up_down.found(graph, path, layer),
+            Some(further) => {
+                if let Some(layer) = self.dependencies.get_mut(further) {
+                    layer.admit(path);
+                }
+            }
+        }
+    }
+
+    fn draining(&self) -> Option<u64> {
+        let layer_0 = self.up_down.draining();
+        let waits = self.begins_anew || layer_0.is_some();
+        waits.then(|| self.emptied + layer_0.unwrap_or_default())
+    }
+
+    fn drained(&mut self) {
+        self.up_down.drained();
+        if core::mem::take(&mut self.begins_anew) && self.up_down.is_idle() {
+            self.dependencies.fill_with(ChannelDependencies::default);
+        }
     }
 }
 
@@ -235,19 +264,22 @@ mod tests {
             for (version, choice) in toggles.iter().enumerate() {
                 toggle(&mut up, pairs[choice.index(pairs.len())]);
                 tell(&mut graph, version as u64 + 2, count, &up);
-                let idle = placed.iter().flatten().all(|(path, _)| path.is_empty());
                 let before = (router.up_down.orders(), router.up_down.mends());
                 reroute(&mut router, &graph, &flows, &mut placed);
-                if router.up_down.orders() > before.0 {
-                    ever.retain(|(_, layer)| *layer != Layer::ZERO && !idle);
-                }
                 // Frames on a failed link are gone when it is back.
-                if router.up_down.mends() > before.1 {
+                if (router.up_down.orders(), router.up_down.mends()) > before {
                     let parts = |(path, layer): &(Vec<Step>, Layer)| {
                         let (parts, layer) = (still_there(&graph, path), *layer);
                         parts.into_iter().map(move |part| (part, layer))
                     };
                     ever = ever.iter().flat_map(parts).collect();
+                }
+                ever.extend(placed.iter().flatten().cloned());
+                prop_assert!(is_free(&ever), "old and new");
+                if router.draining().is_some() {
+                    router.drained();
+                    ever = placed.iter().flatten().cloned().collect();
+                    reroute(&mut router, &graph, &flows, &mut placed);
                 }
                 for (flow, placed) in flows.iter().zip(&placed) {
                     let reached = router.shortest().distance(&graph, flow.from, flow.to).is_some();

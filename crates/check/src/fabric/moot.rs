@@ -1,0 +1,61 @@
+//! Messages in flight that nobody will ever act on are forgotten at once, so that states that
+//! differ in nothing else are one.
+//!
+//! In plain English: each of these could arrive at any later moment, and would change nothing then.
+//! So that it is gone now is one of the orders that there are anyway, and all others end in the
+//! same states.
+//!
+//! - What was sealed for an incarnation that has ended: nothing opens it. Likewise what an
+//!   incarnation of a switch has sent of which the controller knows a later one.
+//! - The answer to a Hello that is not the last one of its switch, or of a controller that the
+//!   switch has met already.
+//! - News of a link that a switch knows to be down, for as long as no time passes.
+
+use super::packet::Packet;
+use super::wiring;
+use super::world::{Fault, World};
+use axon_wire::message::Message;
+
+impl World {
+    /// Forgets what would change nothing. `timeless` says that no time passes before everything in
+    /// flight has arrived.
+    pub(super) fn forget_moot(&mut self, timeless: bool) {
+        if self.fault == Fault::OpensAll {
+            return;
+        }
+        let mut flight = std::mem::take(&mut self.flight);
+        flight.retain(|packet| !self.is_moot(packet, timeless));
+        self.flight = flight;
+    }
+
+    fn is_moot(&self, packet: &Packet, timeless: bool) -> bool {
+        match packet {
+            Packet::Up { from, to, .. } => {
+                let known = self.commands.get(&from.node).map(|commands| commands.to);
+                *to != self.running || known.is_some_and(|known| known.number > from.number)
+            }
+            Packet::Routed { at, from, to, message, .. } => {
+                let switch = &self.switches[wiring::place_of(*at)];
+                *to != switch.incarnation
+                    || matches!(message, Message::ControllerHelloAck(ack)
+                        if ack.version != switch.version
+                            || switch.trial != Some(*from)
+                            || switch.controller == Some(*from))
+            }
+            Packet::Link { to, seal, message, .. } => {
+                let switch = &self.switches[wiring::place_of(to.node)];
+                let knows = |message: &Message| match message {
+                    Message::LinkDown(news) => {
+                        let mut edge = switch.edge.clone();
+                        !edge.link_down(self.now, news.ends)
+                    }
+                    _ => false,
+                };
+                *seal != switch.incarnation
+                    || switch.lost.contains(&to.port)
+                    || timeless && knows(message)
+            }
+            Packet::Host { .. } | Packet::Carrier { .. } | Packet::News { .. } => false,
+        }
+    }
+}
