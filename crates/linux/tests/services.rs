@@ -299,7 +299,27 @@ fn kea() {
     let counters = controller(&lab).dhcp;
     println!("kea: {counters:?}");
     assert_eq!((counters.released, counters.relay_conflicts), (1, 0), "{}", log());
+    let third = networkd(&lab, "h2");
+    assert!(third.contains(" 10.0.77.1"), "{third}\n{}", log());
     lab::down(Some(lab.name())).expect("it ends");
+}
+
+/// Starts systemd-networkd in a host, without systemd: it takes devices as they are where /sys cannot
+/// be written to. Returns the address that it sets.
+fn networkd(lab: &Lab, host: &str) -> String {
+    run(
+        lab,
+        host,
+        &format!(
+            "ip address flush dev {host}-p0; mkdir -p /run/systemd/network /run/systemd/netif; \
+             chown systemd-network:systemd-network /run/systemd/netif; \
+             printf '[Match]\\nName={host}-p0\\n[Network]\\nDHCP=ipv4\\nIPv6AcceptRA=no\\n\
+             LinkLocalAddressing=no\\n' >/run/systemd/network/a.network; \
+             mount --bind /sys /sys; mount -o remount,bind,ro /sys; \
+             /lib/systemd/systemd-networkd >/run/networkd.log 2>&1 </dev/null &"
+        ),
+    );
+    wait(lab, host, &format!("ip -4 -o address show dev {host}-p0 | grep inet"))
 }
 
 /// Starts the client of DHCPv6 in a host; returns the address that it sets.
