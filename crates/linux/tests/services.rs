@@ -291,9 +291,9 @@ fn kea() {
          ('10.0.255.255', 67)); \
          print(c.recv(1500)[240:].hex())"
     );
-    let told = run(&lab, "h1", &format!("python3 -c \"{inform}\""));
-    assert!(told.starts_with("350105") || told.contains("350105"), "an ACK: {told}");
-    assert!(told.contains("06040a004d35"), "its name server: {told}");
+    let answer = run(&lab, "h1", &format!("python3 -c \"{inform}\""));
+    assert!(answer.starts_with("350105") || answer.contains("350105"), "an ACK: {answer}");
+    assert!(answer.contains("06040a004d35"), "its name server: {answer}");
     run(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCP4_RELEASE /run/kea.log");
     let counters = controller(&lab).dhcp;

@@ -49,7 +49,7 @@ pub(super) enum Given {
     /// It is the client's.
     Bound,
     /// The server has leased it to another MAC before: that of a host whose identifier this client
-    /// shows. It stays with that host, and the server is not told to withhold it.
+    /// shows. It stays with that host, and no DHCPDECLINE goes to the server.
     Leased,
     /// Another host uses it without a lease, or no host can have it: it is to be declined.
     InUse,

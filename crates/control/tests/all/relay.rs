@@ -211,7 +211,7 @@ fn a_port_that_asks_without_end_has_few_requests_outstanding() {
 }
 
 /// The kind and the requested or own address of a message to the server.
-fn told(frame: &[u8]) -> (u8, Ipv4Addr) {
+fn sent_of(frame: &[u8]) -> (u8, Ipv4Addr) {
     let packet = DhcpPacket::new_checked(&frame[42..]).unwrap();
     let option = |kind| packet.options().find(|option| option.kind == kind);
     let requested = option(50).map(|option| <[u8; 4]>::try_from(option.data).unwrap().into());
@@ -229,7 +229,7 @@ fn a_port_that_is_full_declines_nothing_and_gives_what_it_cannot_have_back() {
     let sent = world.frame(AT.0, answer(&requests[1], from, ACK, ip(31)));
     let [(1, nak), (3, released)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(Reply::parse(nak).kind, DhcpMessageType::Nak);
-    assert_eq!(told(released), (7, ip(31)), "a release");
+    assert_eq!(sent_of(released), (7, ip(31)), "a release");
     assert!(world.controller.dhcp().lease(ip(31)).is_none());
     assert_eq!((world.counters().port_full, world.counters().relay_conflicts), (1, 0));
     // Now that it is full the server is not even asked.
@@ -251,7 +251,7 @@ fn an_address_outside_of_the_pool_is_not_taken_from_the_host_that_uses_it() {
     let sent = world.frame(AT.0, answer(&got, (mac(9), ip(9)), ACK, ip(30)));
     let [(1, nak), (3, declined)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(Reply::parse(nak).kind, DhcpMessageType::Nak);
-    assert_eq!(told(declined), (4, ip(30)), "a decline");
+    assert_eq!(sent_of(declined), (4, ip(30)), "a decline");
     assert_eq!(world.controller.hosts().by_ip(ip(30).into()), user);
 }
 
@@ -288,7 +288,7 @@ fn information_renewal_and_rebinding_go_to_the_server_and_come_back_to_the_hosts
     }
     let decline = Client { kind: DhcpMessageType::Decline, ..selecting(1, ip(110)) };
     let got = world.ask(&decline);
-    assert_eq!(told(&got), (4, ip(110)));
+    assert_eq!(sent_of(&got), (4, ip(110)));
     assert_eq!(world.controller.dhcp().lease(ip(110)).unwrap().state, LeaseState::Declined);
 }
 

@@ -408,7 +408,7 @@ pub struct Dhcpv6 {
     pub relay: Option<String>,
     /// The address of the server, if it is not the link-local one of its MAC.
     pub server: Option<Ipv6Addr>,
-    /// Whether hosts are told that addresses are given by DHCPv6 (the flag M of advertisements);
+    /// Whether advertisements say that addresses are given by DHCPv6 (the flag M);
     /// with `relay` only, where it is true by default.
     pub managed: Option<bool>,
     /// Whether hosts make addresses of the prefix by themselves; true by default.
