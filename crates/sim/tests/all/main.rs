@@ -44,3 +44,4 @@ mod targeted;
 mod tenants;
 mod threads;
 mod traffic;
+mod uplinks;
