@@ -19,6 +19,7 @@ mod isolation;
 mod lease;
 mod members;
 mod over_bound;
+mod pace;
 pub mod packet;
 mod peers;
 mod pending;

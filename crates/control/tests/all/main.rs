@@ -6,6 +6,7 @@ mod comeback;
 mod controller;
 mod dcbx;
 mod dhcp;
+mod groups;
 mod hostile;
 mod loads;
 mod owned_switch;
