@@ -1,6 +1,7 @@
 //! A host's IP stack with what stands around it: what applications work on.
 
 use crate::host::datagram;
+use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
 use crate::host::resolve::Neighbours;
 use axon_wire::{MacAddr, Time};
@@ -78,12 +79,13 @@ impl Stack {
     }
 }
 
-/// Gives an interface this address, or none.
-pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
+/// Gives an interface this address, or none, and those of IPv6 beside it.
+pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>, v6: Option<&Ipv6>) {
+    let v6 = v6.into_iter().flat_map(Ipv6::valid).map(|ip| IpCidr::new(ip.into(), 64));
     iface.update_ip_addrs(|addresses| {
         addresses.clear();
-        if let Some(cidr) = cidr {
-            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
+        for cidr in cidr.map(IpCidr::Ipv4).into_iter().chain(v6) {
+            addresses.push(cidr).expect("few addresses fit");
         }
     });
 }
