@@ -134,7 +134,7 @@ fn a_dead_hosts_flows_are_destroyed_everywhere(plane: DataplaneKind) {
                 let ports = (0..world.fabric().switches[switch].ports).map(axon_wire::PortNo);
                 ports
                     .flat_map(|port| dataplane.routes_at(port))
-                    .filter(|(to, _)| *to == mac)
+                    .filter(|(to, _)| *to == mac.into())
                     .count()
             })
             .sum()

@@ -53,7 +53,7 @@ fn transit_switches_hold_no_routes() {
         let edge = &fabric.hosts[host];
         let routes = routes(edge.switch, edge.port);
         assert_eq!(routes.len(), 1, "one route, on the host's own port: {routes:?}");
-        assert_eq!(routes[0].0, fabric.hosts[other].mac);
+        assert_eq!(routes[0].0, fabric.hosts[other].mac.into());
     }
     common::assert_sound(&world);
 }

@@ -356,7 +356,7 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
         let edge = switch.edge();
         let local: Vec<_> = edge.hosts().filter(|(at, _)| *at == mac(host)).collect();
         let routes = switch.plane().routes_at(far.port);
-        let route = routes.iter().find(|(to, _)| *to == mac(other));
+        let route = routes.iter().find(|(to, _)| *to == mac(other).into());
         let flow = edge.flows().find(|&(port, to, _)| (port, to) == (far.port, mac(other)));
         lines.push(format!(
             "{name} {:?} at s{}-{} ({:?}), edge has {local:?}, route {route:?}, flow {:?}, {:?}",
