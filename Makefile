@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build python test demo demo-lossless failover soak moves guest tenants bcube-paths \
-    reproduce lint bench bench-ns3 fuzz docs check-models prove-failures
+    dual-stack reproduce lint bench bench-ns3 fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -53,6 +53,9 @@ moves: $(if $(AXON),,build) ## the gap of hosts that move from switch to switch 
 
 guest: $(if $(AXON),,build) ## a virtual machine under QEMU moves, with its TCP connection; as root
 	tools/guest --axon $(or $(AXON),target/release/axon)
+
+dual-stack: setup ## 50 dual-stack hosts on a torus, silent until asked: all pairs, names, groups; as root
+	AXON_DUAL_STACK=torus cargo test --locked -p axon-linux --test dual_stack
 
 tenants: $(if $(AXON),,build) ## 20 revocations under load, and a scan, in a lab; as root
 	tools/tenants --axon $(or $(AXON),target/release/axon)

@@ -7,11 +7,11 @@ use crate::cli::say;
 use anyhow::{Context, Result, bail, ensure};
 use axon_fabric::assemble::host_index;
 use axon_fabric::model::Fabric;
-use axon_linux::lab::Ping;
+use axon_linux::lab::{Family, Ping};
 use axon_node::random::Random;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -35,6 +35,12 @@ pub struct Arguments {
     /// What the pairs of --sample are drawn by; the same seed draws the same ones
     #[arg(long, default_value_t = 1, requires = "sample")]
     seed: u64,
+    /// Over IPv4 only; by default over both where the file has `ipv6` or an `ip6`, else over IPv4
+    #[arg(short = '4', long, conflicts_with = "ipv6")]
+    ipv4: bool,
+    /// Over IPv6 only; hosts have it where the file has `ipv6` or an `ip6`
+    #[arg(short = '6', long)]
+    ipv6: bool,
     /// Print the result as JSON, times in nanoseconds
     #[arg(long)]
     json: bool,
@@ -51,19 +57,35 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(count) = arguments.sample {
         pairs = sample(pairs, count as usize, arguments.seed);
     }
-    let bar = ProgressBar::new(pairs.len() as u64);
+    let families: &[Family] = match (arguments.ipv4, arguments.ipv6) {
+        (_, true) => &[Family::V6],
+        (false, false) if fabric.is_dual_stack() => &[Family::V4, Family::V6],
+        _ => &[Family::V4],
+    };
+    let bar = ProgressBar::new((pairs.len() * families.len()) as u64);
     let style = ProgressStyle::with_template("pinging [{bar:24}] {pos} of {len} pairs")?;
     bar.set_style(style.progress_chars("=> "));
-    let pings = lab.ping(&fabric, &pairs, Duration::from_secs(arguments.timeout), || bar.inc(1));
+    let limit = Duration::from_secs(arguments.timeout);
+    let ping = |&family: &Family| -> Result<(Family, Vec<Ping>)> {
+        let pings = lab.ping_over(family, &fabric, &pairs, limit, || bar.inc(1))?;
+        Ok((family, pings))
+    };
+    let rounds: Result<Vec<(Family, Vec<Ping>)>> = families.iter().map(ping).collect();
     bar.finish_and_clear();
-    let pings = pings?;
+    let rounds = rounds?;
     if arguments.json {
-        let output = Output::of(&fabric, &pings);
+        let output = Output::of(&fabric, &rounds);
         say::print(&crate::cli::output::json(&output)?)?;
     } else {
-        say::print(&show::text(&fabric, &pings))?;
+        for (family, pings) in &rounds {
+            if families != [Family::V4] {
+                say::print(&format!("IPv{}\n", family.number()))?;
+            }
+            say::print(&show::text(&fabric, pings))?;
+        }
     }
-    Ok(say::answer(pings.iter().all(|ping| ping.rtt_ns.is_some())))
+    let mut pings = rounds.iter().flat_map(|(_, pings)| pings);
+    Ok(say::answer(pings.all(|ping| ping.rtt_ns.is_some())))
 }
 
 /// Both directions of each pair of these hosts; of one, between it and all others; of none, between
@@ -111,7 +133,7 @@ fn sample<T>(mut pairs: Vec<T>, count: usize, seed: u64) -> Vec<T> {
 struct Output<'a> {
     /// The name of the fabric in its file.
     fabric: &'a str,
-    /// Ordered pairs of hosts that were pinged.
+    /// Ordered pairs of hosts that were pinged, times the families over which they were.
     pairs: usize,
     /// Of these, how many answered.
     answered: usize,
@@ -126,8 +148,10 @@ struct OnePing<'a> {
     from: &'a str,
     /// The host that answers.
     to: &'a str,
+    /// The family of the address: 4 or 6.
+    family: u8,
     /// Its address; null if it has none.
-    address: Option<Ipv4Addr>,
+    address: Option<IpAddr>,
     /// Echo requests that were sent.
     requests: u32,
     /// From the request that was answered to its reply; null without an answer.
@@ -135,19 +159,22 @@ struct OnePing<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn of(fabric: &'a Fabric, pings: &[Ping]) -> Output<'a> {
-        let one = |ping: &Ping| OnePing {
+    fn of(fabric: &'a Fabric, rounds: &[(Family, Vec<Ping>)]) -> Output<'a> {
+        let pings =
+            rounds.iter().flat_map(|(family, pings)| pings.iter().map(move |one| (*family, one)));
+        let one = |(family, ping): (Family, &Ping)| OnePing {
             from: &fabric.hosts[ping.from].name,
             to: &fabric.hosts[ping.to].name,
+            family: family.number(),
             address: ping.address,
             requests: ping.requests,
             rtt_ns: ping.rtt_ns,
         };
         Output {
             fabric: &fabric.name,
-            pairs: pings.len(),
-            answered: pings.iter().filter(|ping| ping.rtt_ns.is_some()).count(),
-            pings: pings.iter().map(one).collect(),
+            pairs: pings.clone().count(),
+            answered: pings.clone().filter(|(_, ping)| ping.rtt_ns.is_some()).count(),
+            pings: pings.map(one).collect(),
         }
     }
 }

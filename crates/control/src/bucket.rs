@@ -36,6 +36,22 @@ impl Bucket {
         self.spent = self.spent.max(now) + rate.every;
     }
 
+    /// Takes so many tokens if there are as many; returns whether there were.
+    pub(crate) fn take_all(&mut self, now: Time, rate: Rate, tokens: u64) -> bool {
+        let spent = self.spent.max(now) + rate.every * tokens;
+        let has = spent <= now + rate.every * rate.burst;
+        if has {
+            self.spent = spent;
+        }
+        has
+    }
+
+    /// When there is a token, if none is taken meanwhile.
+    pub(crate) fn next(&self, now: Time, rate: Rate) -> Time {
+        let before = (rate.every * rate.burst).ticks() - rate.every.ticks();
+        now.max(Time::from_ticks(self.spent.ticks().saturating_sub(before)))
+    }
+
     /// Whether all tokens are there at `now`.
     pub(crate) fn is_full(&self, now: Time) -> bool {
         self.spent <= now
@@ -67,5 +83,20 @@ mod tests {
         assert_eq!(taken(at(10)), (1, false));
         assert_eq!(taken(at(35)), (2, false));
         assert_eq!(taken(at(1000)), (5, false), "no more than a burst after a rest");
+    }
+
+    #[test]
+    fn several_tokens_are_taken_together_or_none_is() {
+        let rate = Rate { every: Span::from_millis(10), burst: 5 };
+        let at = |millis| Time::ZERO + Span::from_millis(millis);
+        let mut bucket = Bucket::default();
+        assert!(!bucket.take_all(at(0), rate, 6) && bucket.is_full(at(0)));
+        assert!(bucket.take_all(at(0), rate, 4) && !bucket.take_all(at(0), rate, 2));
+        assert_eq!(bucket.next(at(0), rate), at(0));
+        assert!(bucket.take_all(at(0), rate, 1));
+        assert_eq!(bucket.next(at(0), rate), at(10));
+        assert!(bucket.take_all(at(20), rate, 2) && !bucket.has(at(20), rate));
+        assert_eq!(bucket.next(at(20), rate), at(30));
+        assert_eq!(bucket.next(at(500), rate), at(500));
     }
 }

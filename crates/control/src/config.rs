@@ -184,16 +184,25 @@ pub struct GroupConfig {
     /// How many frames the hosts of one port may send so in a second, and as many at once after a
     /// rest; 0 counts as 1.
     pub frames_per_second: u32,
+    /// How many copies of such frames are made for one port in a second, and as many at once after
+    /// a rest. At least as many as one frame may have are counted with: 512.
+    pub copies_per_second: u32,
     /// The time from one question to the hosts of a port for their groups to the next; a
     /// membership lasts twice as long.
     pub query: Span,
 }
 
 impl Default for GroupConfig {
-    /// Groups and no broadcasts, 500 frames a second, questions as RFC 3376 section 8.2 has them.
+    /// Groups and no broadcasts, 500 frames and 10,000 copies a second, questions as RFC 3376
+    /// section 8.2 has them.
     fn default() -> GroupConfig {
-        let query = Span::from_secs(125);
-        GroupConfig { multicast: true, broadcast: false, frames_per_second: 500, query }
+        GroupConfig {
+            multicast: true,
+            broadcast: false,
+            frames_per_second: 500,
+            copies_per_second: 10_000,
+            query: Span::from_secs(125),
+        }
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn without_hosts(asked: &file::Dhcp, hosts: usize) -> Result<Dhcp, Pr
 pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Result<(), Problem> {
     let asked = &file.dhcp;
     fabric.ipv6 = crate::ipv6::resolve(fabric, file.ipv6.as_ref())?;
+    crate::ipv6::check_hosts(fabric, plan)?;
     let subnet = subnet(asked, fabric.hosts.len());
     let mut used = BTreeSet::from([fabric.dhcp.server]);
     let mut take = |key: &str, address: Ipv4Addr| -> Result<(), Problem> {

@@ -355,6 +355,7 @@ fn add_hosts(
             name: host.name.clone(),
             mac,
             ip: host.ip,
+            ip6: host.ip6,
             switch: host.at.switch,
             port,
             wire,

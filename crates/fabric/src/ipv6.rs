@@ -3,13 +3,15 @@
 use crate::error::Problem;
 use crate::file;
 use crate::identity::{SERVER_MAC, switch_id};
-use crate::model::{Fabric, Network};
+use crate::model::{Fabric, Host, Network};
 use crate::reservation::{check_dns, check_domain, check_mtu};
+use crate::topology::Plan;
 use crate::units::span_text;
 use axon_control::config::{Dhcpv6Config, Dhcpv6Relay, Ipv6Config};
 use axon_wire::router::Advertisement;
 use axon_wire::{Span, nd};
 use ipnet::Ipv6Net;
+use std::collections::BTreeSet;
 use std::net::Ipv6Addr;
 
 /// The interval of a router that is not configured (RFC 4861 section 6.2.1 allows 4 s to 1800 s).
@@ -18,6 +20,8 @@ const INTERVAL: Span = Span::from_secs(200);
 /// through an outage of a night.
 const VALID_SECONDS: u32 = 86_400;
 const PREFERRED_SECONDS: u32 = 14_400;
+/// Bits of an address that stand for its link.
+pub(crate) const LINK_BITS: u8 = 64;
 const PREFIX: &str = "a prefix of 64 bits such as 2001:db8:0:1::/64";
 const ROUTER: &str = "a host by name, or a link-local address such as fe80::1";
 
@@ -130,6 +134,42 @@ pub(crate) fn dhcpv6(fabric: &Fabric) -> Option<Dhcpv6Relay> {
     })
 }
 
+/// Checks the fixed addresses of hosts: those of one link, each of one host.
+///
+/// # Errors
+/// The first that is not, by key.
+pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
+    let mut link = fabric.ipv6.as_ref().map(|ipv6| link_of(ipv6.advertisement.prefix));
+    let mut used = BTreeSet::new();
+    for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
+        let Some(ip) = host.ip6 else { continue };
+        let key = format!("{}.ip6", planned.key);
+        if fabric.network != Network::Axon {
+            let what = "hosts of this network have IPv4 addresses alone";
+            return Err(Problem::new(key, what, "network axon, or no ip6"));
+        }
+        if !nd::is_host_ip(ip) || ip.is_unicast_link_local() {
+            let what = format!("{ip} is not an address of global scope");
+            return Err(Problem::new(key, what, "an address such as 2001:db8::11"));
+        }
+        let expected = *link.get_or_insert(link_of(ip));
+        if link_of(ip) != expected {
+            let what = format!("{ip} is not on the link of the others");
+            return Err(Problem::new(key, what, format!("an address in {expected}")));
+        }
+        if ip == expected.addr() || !used.insert(ip) {
+            let what = format!("{ip} is in use already");
+            return Err(Problem::new(key, what, "another address"));
+        }
+    }
+    Ok(())
+}
+
+/// The prefix of the link that an address is on.
+fn link_of(ip: Ipv6Addr) -> Ipv6Net {
+    Ipv6Net::new_assert(ip, LINK_BITS).trunc()
+}
+
 fn prefix(text: &str) -> Result<Ipv6Net, Problem> {
     let refused = |what: String| Problem::new("ipv6.prefix", what, PREFIX);
     let net: Ipv6Net = text.parse().map_err(|_| refused(format!("`{text}` is no prefix")))?;
@@ -156,6 +196,27 @@ fn router(fabric: &Fabric, name: &str) -> Result<Ipv6Addr, Problem> {
     match ip.is_unicast_link_local() {
         true => Ok(ip),
         false => Err(refused(format!("{ip} is not link-local"))),
+    }
+}
+
+impl Fabric {
+    /// Whether hosts have IPv6 addresses beside the link-local ones: edges advertise a prefix, or
+    /// a host has a fixed one.
+    pub fn is_dual_stack(&self) -> bool {
+        self.ipv6.is_some() || self.hosts.iter().any(|host| host.ip6.is_some())
+    }
+
+    /// The address of global scope that a host has: its fixed one, or the one that it makes of the
+    /// prefix that edges advertise and of its MAC (EUI-64, RFC 4291 appendix A). To the router of
+    /// the file nothing is advertised.
+    pub fn address6(&self, host: &Host) -> Option<Ipv6Addr> {
+        let advertised = || {
+            let ipv6 = self.ipv6.as_ref().filter(|ipv6| ipv6.router_host != Some(host.mac))?;
+            let prefix = ipv6.advertisement.prefix.to_bits();
+            let own = nd::link_local(host.mac).to_bits() & u128::from(u64::MAX);
+            Some(Ipv6Addr::from_bits(prefix | own))
+        };
+        host.ip6.or_else(advertised)
     }
 }
 
@@ -236,6 +297,47 @@ mod tests {
         ] {
             let error = parse(ipv6).unwrap_err();
             assert!(error.contains(reason) && error.starts_with("a.yaml:6:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn fixed_addresses_are_of_one_link_and_of_one_host_each() {
+        let parse = |hosts: &str, rest: &str| {
+            let text = format!(
+                "name: a\ntopology:\n  listed:\n    switches: [s1]\n    \
+                 hosts: {{ {hosts} }}\n{rest}"
+            );
+            crate::parse("a.yaml".as_ref(), &text).map_err(|error| error.to_string())
+        };
+        let two =
+            "h1: { at: s1, ip6: \"2001:db8::1\" }, h2: { at: s1, ip6: \"2001:db8::2\" }, h3: s1";
+        let fabric = parse(two, "").unwrap();
+        assert!(fabric.is_dual_stack());
+        let addresses: Vec<_> = fabric.hosts.iter().map(|host| fabric.address6(host)).collect();
+        assert_eq!(
+            addresses[..2],
+            ["2001:db8::1", "2001:db8::2"].map(|ip| Some(ip.parse().unwrap()))
+        );
+        assert_eq!(addresses[2], None);
+        let fabric = parse(two, "ipv6: { prefix: \"2001:db8::/64\" }\n").unwrap();
+        let made = fabric.address6(&fabric.hosts[2]).unwrap().to_string();
+        assert!(made.starts_with("2001:db8::") && made.contains("ff:fe"), "{made}");
+        for (ip6, rest, wrong) in [
+            ("fe80::1", "", "is not an address of global scope; expected an address such as"),
+            ("ff02::1", "", "is not an address of global scope"),
+            ("::", "", "is not an address of global scope"),
+            ("2001:db8::1", "", "2001:db8::1 is in use already"),
+            (
+                "2001:db8:0:1::9",
+                "",
+                "is not on the link of the others; expected an address in 2001:db8::/64",
+            ),
+            ("2001:db8::9", "ipv6: { prefix: \"2001:db8:7::/64\" }\n", "in 2001:db8:7::/64"),
+        ] {
+            let hosts =
+                format!("h1: {{ at: s1, ip6: \"2001:db8::1\" }}, h2: {{ at: s1, ip6: \"{ip6}\" }}");
+            let error = parse(&hosts, rest).unwrap_err();
+            assert!(error.contains(wrong) && error.contains("a.yaml:5:"), "{error}");
         }
     }
 }

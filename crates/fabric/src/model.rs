@@ -24,7 +24,7 @@ use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::TAG_BYTES;
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 /// A whole fabric, checked: every index is in range and every port is used once.
@@ -225,6 +225,8 @@ pub struct Host {
     pub mac: MacAddr,
     /// A fixed address, or DHCP.
     pub ip: Option<Ipv4Addr>,
+    /// A fixed IPv6 address of global scope, whose first 64 bits are those of its link.
+    pub ip6: Option<Ipv6Addr>,
     /// The switch it is plugged into, by index.
     pub switch: usize,
     /// The port there.

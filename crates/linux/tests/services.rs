@@ -6,11 +6,12 @@
 
 mod support;
 
-use axon_linux::lab::{self, Lab, UpOptions};
+use axon_linux::lab::{self, Family, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::{ControllerTelemetry, EdgeCounters, NodeTelemetry};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use support::needs;
 
 fn main() -> ExitCode {
@@ -485,6 +486,12 @@ fn advertised() {
   interval: 4s");
     let own = [with_ipv6(&lab, "h1"), with_ipv6(&lab, "h2")];
     run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
+    // To the router, which has no address of the prefix, over its link-local one.
+    let fabric = lab.fabric().expect("its file is there");
+    let pairs = [(0, 1), (1, 0), (0, 2)];
+    let pings = lab.ping_over(Family::V6, &fabric, &pairs, Duration::from_secs(5), || ());
+    let pings = pings.expect("hosts can ping");
+    assert!(pings.iter().all(|ping| ping.rtt_ns.is_some()), "{pings:?}");
     let local = axon_wire::nd::link_local(lab.fabric().expect("its file is there").hosts[2].mac);
     let default = run(&lab, "h1", "ip -6 route show default");
     assert!(default.contains(&format!("via {local} ")), "{default}");

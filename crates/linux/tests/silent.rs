@@ -5,11 +5,12 @@
 
 mod support;
 
-use axon_linux::lab::{self, Lab, UpOptions};
+use axon_linux::lab::{self, Family, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::{ControllerCounters, NodeTelemetry};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 fn main() -> ExitCode {
     support::run(&[
@@ -19,6 +20,10 @@ fn main() -> ExitCode {
         ),
         ("the_fabrics_own_address_answers_ping", the_fabrics_own_address_answers_ping),
         ("hosts_reach_each_other_over_ipv6", hosts_reach_each_other_over_ipv6),
+        (
+            "hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up",
+            hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up,
+        ),
     ])
 }
 
@@ -139,5 +144,31 @@ fn hosts_reach_each_other_over_ipv6() {
     let of_h3 = valid(&lab, "h3", "to 2001:db8::3");
     assert!(!of_h3.contains("dadfailed"), "{of_h3}");
     run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::3");
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up() {
+    let path = fabric_file();
+    let text = std::fs::read_to_string(&path).expect("it was written");
+    let fixed =
+        |n| (format!("ip: 10.0.77.{n} "), format!("ip: 10.0.77.{n}, ip6: \"2001:db8::{n}\" "));
+    let text = (1..=4).map(fixed).fold(text, |text, (old, new)| text.replace(&old, &new));
+    std::fs::write(&path, text).expect("a file");
+    let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it comes up");
+    assert!(report.unknown.is_empty(), "the controller knows all addresses: {report:?}");
+    let fabric = lab.fabric().expect("its file is there");
+    let pairs: Vec<(usize, usize)> =
+        (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).filter(|(a, b)| a != b).collect();
+    for family in [Family::V4, Family::V6] {
+        let pings = lab.ping_over(family, &fabric, &pairs, Duration::from_secs(10), || ());
+        let pings = pings.expect("hosts can ping");
+        assert!(pings.iter().all(|ping| ping.rtt_ns.is_some()), "{family:?}: {pings:?}");
+        let is_v6 = family == Family::V6;
+        assert!(pings.iter().all(|ping| ping.address.is_some_and(|ip| ip.is_ipv6() == is_v6)));
+    }
+    // A cut link takes no address away.
+    lab.set_link("h1,s1", false).expect("there is this link");
+    lab.set_link("h1,s1", true).expect("there is this link");
+    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::4 || ping -6 -c 5 -i 0.5 -W 1 2001:db8::4");
     lab::down(Some(lab.name())).expect("it ends");
 }

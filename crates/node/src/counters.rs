@@ -23,7 +23,8 @@ pub struct PortCounters {
     pub tx_frames: u64,
     /// Their bytes as they left, without FCS.
     pub tx_bytes: u64,
-    /// Copies made of frames that came in by this port, to flood them.
+    /// Copies made of frames that came in by this port: to flood them, or for the members of a
+    /// group.
     pub copies: u64,
     /// Probes that had no room for the record of this port's unit.
     pub unstamped: u64,

@@ -117,6 +117,10 @@ pub trait Dataplane<B>: Node<B> + PortView {
     /// one place.
     fn count_drop(&mut self, ingress: PortNo, reason: Drop);
 
+    /// Counts a copy that the control plane has made of a punted frame, and that goes on or ends
+    /// as any frame of `ingress` does.
+    fn count_copy(&mut self, ingress: PortNo);
+
     /// What has been counted. Where a kernel carries the frames, those that it has left to this
     /// plane.
     fn counters(&self) -> &Counters;

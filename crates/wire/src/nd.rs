@@ -107,6 +107,14 @@ pub fn solicitation(from: (MacAddr, Ipv6Addr), to: Option<MacAddr>, target: Ipv6
     emit(from, to, NdiscRepr::NeighborSolicit { target_addr: target, lladdr })
 }
 
+/// A solicitation in duplicate address detection (RFC 4862 clause 5.4.2): whoever has `target`
+/// already is to say so to all nodes.
+pub fn detection(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
+    let group = solicited_node(target);
+    let message = NdiscRepr::NeighborSolicit { target_addr: target, lladdr: None };
+    emit((mac, Ipv6Addr::UNSPECIFIED), (group_mac(group), group), message)
+}
+
 /// An advertisement: `target` is at `mac`. It answers the solicitation of a neighbour, or goes to
 /// all nodes if that was for duplicate address detection (RFC 4861 clause 7.2.4).
 pub fn advertisement(mac: MacAddr, target: Ipv6Addr, to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {

@@ -6,16 +6,19 @@
 //! ports whose hosts the sender may not reach (`isolation.rs`). The group of everybody has all
 //! hosts.
 //!
-//! A membership holds where its switch has reported it, so one of a host that has moved counts
-//! again when the host's new switch reports it. Changes are gathered for 20 ms. A list that a
-//! switch has no room for, since it leaves too much unacknowledged, is made again a second later.
+//! A membership holds where its switch has reported it, and counts while the host is there. A host
+//! that moves may be claimed by two switches for a while, and so may its memberships; a host that
+//! comes back is a member as it was. Changes are gathered for 20 ms. The lists of a group that
+//! changes all the time are made eight times in a row, and then twice a second (`pace.rs`). A list
+//! that a switch has no room for, since it leaves too much unacknowledged, is made again a second
+//! later.
 
 use super::Controller;
 use super::hosts::{Host, Place};
-use super::members::{GATHER, Key};
+use super::members::Key;
 use crate::edge::COPIES_MAX;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::message::Item;
 use axon_wire::{MacAddr, NodeId, PortNo, Span, Time, membership};
@@ -34,29 +37,28 @@ impl Controller {
         (at, mac): (Place, MacAddr),
         (group, joined): (IpAddr, bool),
     ) {
-        let is_here = self.is_host_at(mac, at);
-        if !membership::is_reportable(group) || joined && !is_here {
+        let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
+        let is_claimed = host.is_some_and(|host| host.is_claimed_at(at));
+        if !membership::is_reportable(group) || joined && !is_claimed {
             self.counters.item_misplaced += 1;
             return;
         }
-        let known = self.groups.members.get(&group).and_then(|members| members.get(&mac)).copied();
-        match (joined, known) {
-            (true, Some(place)) if place == at => return,
-            // The word of another switch: a newer one is known.
-            (false, place) if place != Some(at) => return,
-            _ => {}
+        let known = self.groups.members.get(&group).is_some_and(|all| all.contains(&(mac, at)));
+        if known == joined {
+            return;
         }
-        if let Some(place) = known {
-            self.groups.gives(place);
+        if joined && !self.groups.takes(at) {
+            self.counters.groups_refused += 1;
+            return;
         }
-        let stays = joined && self.groups.takes(at);
-        self.counters.groups_refused += u64::from(joined && !stays);
         let members = self.groups.members.entry(group).or_default();
-        match stays {
-            true => drop(members.insert(mac, at)),
-            false => drop(members.remove(&mac)),
+        if joined {
+            members.insert((mac, at));
+        } else {
+            members.remove(&(mac, at));
+            self.groups.gives(at);
         }
-        if members.is_empty() {
+        if self.groups.members.get(&group).is_some_and(BTreeSet::is_empty) {
             self.groups.members.remove(&group);
         }
         self.groups.touch(now, group);
@@ -72,7 +74,7 @@ impl Controller {
         let key = (group, at, mac);
         if !wanted {
             if self.groups.senders.remove(&key).is_some() {
-                self.groups.dirty.remove(&key);
+                self.groups.pace.forget(&key);
                 self.groups.gives(at);
             }
             return;
@@ -109,7 +111,7 @@ impl Controller {
             self.hosts.iter().for_each(|(_, host)| enter(host));
         } else {
             let members = self.groups.members.get(&group).into_iter().flatten();
-            for (&member, &place) in members {
+            for &(member, place) in members {
                 let host = self.hosts.by_mac(member).and_then(|index| self.hosts.get(index));
                 host.filter(|host| host.place() == place).into_iter().for_each(&mut enter);
             }
@@ -142,11 +144,7 @@ impl Controller {
 
     /// Makes the lists that may have changed, if it is time.
     pub(super) fn make_lists(&mut self, now: Time, out: &mut Vec<Effect>) {
-        if self.groups.due.is_none_or(|due| due > now) {
-            return;
-        }
-        self.groups.due = None;
-        for key in core::mem::take(&mut self.groups.dirty) {
+        for key in self.groups.take_due(now) {
             self.send_list(key, out);
         }
     }
@@ -162,8 +160,7 @@ impl Controller {
         let key = (group, Place { switch, port }, mac);
         if let Some(sent) = self.groups.senders.get_mut(&key) {
             *sent = None;
-            self.groups.dirty.insert(key);
-            self.groups.due = Some(self.groups.due.unwrap_or(now + AGAIN).max(now + GATHER));
+            self.groups.again(now + AGAIN, key);
             self.counters.groups_refused += 1;
         }
     }
@@ -173,8 +170,11 @@ impl Controller {
         self.groups.len()
     }
 
-    /// The members of a group as they were reported, in the order of their MACs.
+    /// The members of a group as they were reported, in the order of their MACs. One that was
+    /// reported by two switches comes once.
     pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
-        self.groups.members.get(&group).into_iter().flat_map(|members| members.keys().copied())
+        let mut members: Vec<MacAddr> = self.groups.members_of(group).map(|(mac, _)| mac).collect();
+        members.dedup();
+        members.into_iter()
     }
 }

@@ -46,6 +46,9 @@ impl Place {
     /// None is before this one.
     pub(super) const FIRST: Place = Place { switch: SwitchIndex(0), port: PortNo(0) };
 
+    /// None is behind this one.
+    pub(super) const LAST: Place = Place { switch: SwitchIndex(u32::MAX), port: PortNo(u16::MAX) };
+
     const fn key(self) -> (SwitchIndex, PortNo) {
         (self.switch, self.port)
     }
@@ -94,6 +97,11 @@ impl Host {
     /// The place of the host: the newest claim.
     pub fn place(&self) -> Place {
         self.claims[self.claims.len() - 1].place
+    }
+
+    /// Whether a switch claims that the host is there, though another may have claimed it since.
+    pub(super) fn is_claimed_at(&self, place: Place) -> bool {
+        self.claims.iter().any(|claim| claim.place == place)
     }
 
     /// Whether its place is from the store or of an earlier incarnation of its switch, and no

@@ -2,40 +2,59 @@
 //! says what for.
 
 use super::hosts::Place;
+use super::pace::{GATHER, Pace};
 use super::topology::SwitchIndex;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, Span, Time, membership};
+use axon_wire::{MacAddr, Time, membership};
 use core::net::IpAddr;
+use core::ops::RangeInclusive;
 
 /// Memberships, and senders, that are kept for one port ...
 const PER_PORT_MAX: usize = 256;
 /// ... and for one switch.
 const PER_SWITCH_MAX: usize = 1 << 14;
-/// For so long changes are gathered.
-pub(super) const GATHER: Span = Span::from_millis(20);
 
-/// Who sends where: the group, the port of the sender, the sender.
-pub(super) type Key = (IpAddr, Place, MacAddr);
+/// All entries of a host in the members of a group.
+fn all_places(mac: MacAddr) -> RangeInclusive<(MacAddr, Place)> {
+    (mac, Place::FIRST)..=(mac, Place::LAST)
+}
+
+pub(super) use super::pace::Key;
 
 /// All groups of the fabric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    pub(super) members: BTreeMap<IpAddr, BTreeMap<MacAddr, Place>>,
+    /// Who is a member, and where that was reported.
+    pub(super) members: BTreeMap<IpAddr, BTreeSet<(MacAddr, Place)>>,
     /// With the list that was sent last.
     pub(super) senders: BTreeMap<Key, Option<Vec<MacAddr>>>,
     /// How many of both there are at a port and at a switch.
     of_port: BTreeMap<Place, usize>,
     of_switch: BTreeMap<SwitchIndex, usize>,
-    /// Lists that may have changed.
-    pub(super) dirty: BTreeSet<Key>,
-    pub(super) due: Option<Time>,
+    /// Lists that may have changed, and when they are made.
+    pub(super) pace: Pace,
 }
 
 impl Groups {
     /// When lists are to be made.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.due
+        self.pace.deadline()
+    }
+
+    /// The lists that are to be made now.
+    pub(super) fn take_due(&mut self, now: Time) -> Vec<Key> {
+        self.pace.take_due(now)
+    }
+
+    /// A list is to be made again then.
+    pub(super) fn again(&mut self, at: Time, key: Key) {
+        self.pace.changed([key], at);
+    }
+
+    /// The members of a group, and where they were reported.
+    pub(super) fn members_of(&self, group: IpAddr) -> impl Iterator<Item = (MacAddr, Place)> {
+        self.members.get(&group).into_iter().flatten().copied()
     }
 
     /// The memberships and senders that are kept.
@@ -76,22 +95,23 @@ impl Groups {
             .take_while(|(key, _)| key.0 == group)
             .map(|(&key, _)| key)
             .collect();
-        if !senders.is_empty() {
-            self.dirty.extend(senders);
-            self.due.get_or_insert(now + GATHER);
-        }
+        let at = self.pace.next(now, group);
+        self.pace.changed(senders, at);
     }
 
     /// Something has changed about a host: lists of its groups, and of everybody, may be others.
     pub(super) fn host_changed(&mut self, now: Time, mac: MacAddr) {
-        let is_of = |group: &IpAddr| {
-            let is_member = |members: &BTreeMap<MacAddr, Place>| members.contains_key(&mac);
-            membership::is_everybody(*group) || self.members.get(group).is_some_and(is_member)
-        };
+        let is_of =
+            |group: &IpAddr| membership::is_everybody(*group) || self.is_member(mac, *group);
         let mut groups: Vec<IpAddr> = self.senders.keys().map(|key| key.0).collect();
         groups.dedup();
         groups.retain(is_of);
         groups.into_iter().for_each(|group| self.touch(now, group));
+    }
+
+    fn is_member(&self, mac: MacAddr, group: IpAddr) -> bool {
+        let members = self.members.get(&group);
+        members.is_some_and(|members| members.range(all_places(mac)).next().is_some())
     }
 
     /// A host is gone, and so are its memberships.
@@ -99,13 +119,17 @@ impl Groups {
         self.host_changed(now, mac);
         let mut places = Vec::new();
         self.members.retain(|_, members| {
-            places.extend(members.remove(&mac));
+            let gone: Vec<_> = members.range(all_places(mac)).copied().collect();
+            for entry in gone {
+                members.remove(&entry);
+                places.push(entry.1);
+            }
             !members.is_empty()
         });
         let senders: Vec<Key> = self.senders.keys().filter(|key| key.2 == mac).copied().collect();
         for key in senders {
             self.senders.remove(&key);
-            self.dirty.remove(&key);
+            self.pace.forget(&key);
             places.push(key.1);
         }
         places.into_iter().for_each(|place| self.gives(place));
@@ -113,10 +137,7 @@ impl Groups {
 
     /// All lists may have changed: others may be reached.
     pub(super) fn all_changed(&mut self, now: Time) {
-        if !self.senders.is_empty() {
-            self.dirty.extend(self.senders.keys().copied());
-            self.due.get_or_insert(now + GATHER);
-        }
+        self.pace.changed(self.senders.keys().copied(), now + GATHER);
     }
 
     /// A switch has restarted and knows nothing of its members and senders any more.
@@ -124,7 +145,7 @@ impl Groups {
         let (mut gone, mut groups) = (Vec::new(), Vec::new());
         self.members.retain(|&group, members| {
             let before = members.len();
-            members.retain(|_, place| {
+            members.retain(|(_, place)| {
                 let stays = place.switch != switch;
                 gone.extend((!stays).then_some(*place));
                 stays
@@ -137,7 +158,7 @@ impl Groups {
             gone.extend((!stays).then_some(key.1));
             stays
         });
-        self.dirty.retain(|key| key.1.switch != switch);
+        self.pace.forget_all(|key| key.1.switch == switch);
         gone.into_iter().for_each(|place| self.gives(place));
         groups.into_iter().for_each(|group| self.touch(now, group));
     }

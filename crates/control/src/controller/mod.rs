@@ -22,6 +22,7 @@ mod lease;
 mod leases6;
 mod members;
 mod over_bound;
+mod pace;
 pub mod packet;
 mod peers;
 mod pending;

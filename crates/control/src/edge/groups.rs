@@ -29,6 +29,8 @@ pub(super) type Pair = (MacAddr, IpAddr);
 pub(super) struct Groups {
     pub(super) config: GroupConfig,
     pub(super) rate: Rate,
+    /// Of the copies.
+    pub(super) copies: Rate,
     pub(super) ports: BTreeMap<PortNo, PortGroups>,
     /// Members that the controller has been sent.
     pub(super) reported: BTreeSet<(PortNo, Pair)>,
@@ -43,7 +45,19 @@ pub(super) struct PortGroups {
     /// When all hosts of the port are asked next which groups they are in.
     pub(super) query_at: Option<Time>,
     pub(super) frames: Bucket,
+    pub(super) copies: Bucket,
     pub(super) changes: Bucket,
+    /// Memberships that have ended lately.
+    pub(super) left: BTreeMap<Pair, Left>,
+}
+
+/// A membership that has ended, for hosts that join and leave all the time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Left {
+    /// How often in a row it ended and began again.
+    pub(super) times: u32,
+    /// When that is forgotten.
+    pub(super) until: Time,
 }
 
 /// A host that sends to a group.
@@ -60,10 +74,13 @@ pub(super) struct Sender {
 impl Groups {
     /// No port has hosts yet.
     pub(super) fn new(config: GroupConfig) -> Groups {
-        let per_second = u64::from(config.frames_per_second.max(1));
-        let every = Span::from_ticks(Span::from_secs(1).ticks() / per_second);
-        let rate = Rate { every, burst: per_second };
-        Groups { config, rate, ports: BTreeMap::new(), reported: BTreeSet::new() }
+        let rate = |per_second: u32, least: usize| {
+            let burst = u64::from(per_second).max(least as u64);
+            Rate { every: Span::from_ticks(Span::from_secs(1).ticks() / burst), burst }
+        };
+        let copies = rate(config.copies_per_second, COPIES_MAX);
+        let rate = rate(config.frames_per_second, 1);
+        Groups { config, rate, copies, ports: BTreeMap::new(), reported: BTreeSet::new() }
     }
 
     /// When something of this port is due: a query, the end of a membership or of a sender.
@@ -71,7 +88,8 @@ impl Groups {
         let groups = self.ports.get(&port)?;
         let members = groups.members.values().copied();
         let senders = groups.senders.values().map(|sender| sender.until);
-        members.chain(senders).chain(groups.query_at).min()
+        let left = groups.left.values().map(|left| left.until);
+        members.chain(senders).chain(left).chain(groups.query_at).min()
     }
 }
 
@@ -236,6 +254,75 @@ mod tests {
         let counters = bench.edge.counters();
         assert_eq!(counters.members_refused, 1_000 - MEMBERS_PER_PORT_MAX as u64);
         assert_eq!(counters.senders_refused, 400 - SENDERS_PER_PORT_MAX as u64 + 1);
+    }
+
+    #[test]
+    fn a_port_has_so_many_copies_a_second_however_few_the_frames() {
+        let mut bench = Bench::new();
+        bench.host(0, 1);
+        let hosts: Vec<u8> = (10..60).collect();
+        hosts.iter().for_each(|&host| bench.set_route(0, host, 1, 5));
+        bench.frame(0, &datagram(1, GROUP));
+        bench.item(list(1, 0, false, &hosts));
+        (0..400).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        assert_eq!(bench.sent.len(), 10_000, "two hundred frames at once");
+        let counters = bench.edge.counters();
+        assert_eq!((counters.group_limited, counters.group_copies_limited), (0, 201 * 50));
+        assert_eq!(bench.last_drop(), Some(Drop::Broadcast));
+        bench.sent.clear();
+        for _ in 0..100 {
+            bench.now += Span::from_millis(100);
+            (0..40).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));
+        }
+        assert_eq!(bench.sent.len(), 100_000, "ten thousand a second, in whole frames");
+    }
+
+    #[test]
+    fn a_host_that_joins_and_leaves_all_the_time_changes_its_group_ever_more_seldom() {
+        let mut bench = Bench::new();
+        bench.host(1, 1);
+        let mut changes = 0;
+        let mut seconds = Vec::new();
+        for second in 0..600 {
+            bench.host(1, 1);
+            let mut effects = Vec::new();
+            if bench.edge.members().count() == 0 {
+                seconds.push(second);
+                effects.extend(bench.frame(1, &report(1, GROUP, true)));
+                effects.extend(bench.frame(1, &report(1, GROUP, false)));
+            }
+            effects.extend(bench.pass(Span::from_secs(1)));
+            let is_change =
+                |effect: &&Effect| matches!(effect, Effect::Report(Item::GroupMember { .. }));
+            changes += effects.iter().filter(is_change).count();
+        }
+        assert_eq!(seconds[..8], [0, 2, 6, 14, 30, 62, 126, 190], "2 seconds, 4, 8, ... 64");
+        assert!(changes <= 30, "{changes} in ten minutes");
+        // After two minutes in which it was in no group it leaves as soon as any.
+        bench.frame(1, &report(1, GROUP, false));
+        for _ in 0..200 {
+            bench.pass(Span::from_secs(1));
+            bench.host(1, 1);
+        }
+        assert!(bench.edge.groups.ports[&PortNo(1)].left.is_empty());
+        bench.frame(1, &report(1, GROUP, true));
+        bench.frame(1, &report(1, GROUP, false));
+        assert!(bench.pass(Span::from_secs(2)).contains(&member(1, 1, GROUP, false)));
+    }
+
+    #[test]
+    fn the_memberships_of_a_host_that_is_reported_anew_are_so_too() {
+        let mut bench = Bench::new();
+        bench.host(0, 7);
+        bench.frame(0, &report(7, GROUP, true));
+        let ask = Item::AskHost { port: PortNo(0), mac: mac(7), ip: ip(7).into() };
+        bench.item(ask);
+        let effects = bench.host(0, 7);
+        let is_seen = |effect: &Effect| matches!(effect, Effect::Report(Item::HostSeen { .. }));
+        let seen = effects.iter().position(is_seen);
+        let joined = effects.iter().position(|effect| *effect == member(0, 7, GROUP, true));
+        assert!(seen.is_some() && seen < joined, "{effects:?}");
+        assert!(!bench.host(0, 7).contains(&member(0, 7, GROUP, true)), "once");
     }
 
     #[test]

@@ -179,8 +179,12 @@ impl Edge {
         let before = reported.insert(mac, (port, ips.clone()));
         let is_new = |ip: &IpAddr| before.as_ref().is_none_or(|(_, before)| !before.contains(*ip));
         let ips: Vec<IpAddr> = ips.iter().filter(is_new).collect();
-        if before.is_none() || !ips.is_empty() {
+        let is_new = before.is_none();
+        if is_new || !ips.is_empty() {
             out.push(Effect::Report(Item::HostSeen { port, mac, ips }));
+        }
+        if is_new {
+            self.report_members_again(out, port, mac);
         }
     }
 

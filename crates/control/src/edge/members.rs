@@ -5,10 +5,11 @@
 //! seconds (RFC 3376 section 8.4). All hosts of a port are asked at that interval, and soon after
 //! one of them is learned. When a host leaves a group, the port is asked for that group, and the
 //! host is a member for two seconds more (section 8.8): another one behind the same port may have
-//! kept silent because it heard this one.
+//! kept silent because it heard this one. A host that joins and leaves all the time is a member for
+//! longer each time: the controller makes the lists of the group anew with each change.
 
 use super::context::{Cx, Timer};
-use super::groups::{CHANGES, MEMBERS_PER_PORT_MAX, Pair};
+use super::groups::{CHANGES, Left, MEMBERS_PER_PORT_MAX, Pair};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -25,8 +26,13 @@ const QUERY_FIRST: Span = Span::from_millis(500);
 const RESPONSE_TENTHS: u64 = 100;
 /// They answer one for a group that somebody leaves within one second (section 8.8).
 const RESPONSE_SOON_TENTHS: u8 = 10;
-/// For so long a host that leaves is still a member.
+/// For so long a host that leaves is still a member, and twice as long each time that it has come
+/// back to the group soon, ...
 const LEAVING: Span = Span::from_secs(2);
+/// ... up to 64 seconds.
+const LEAVING_DOUBLED_MAX: u32 = 5;
+/// Within so long after its membership has ended, a host comes back soon.
+const BACK_SOON: Span = Span::from_secs(120);
 
 impl Edge {
     /// Takes a report of a host. Nothing about membership is forwarded.
@@ -66,6 +72,10 @@ impl Edge {
         }
         groups.changes.take(cx.now, CHANGES);
         groups.members.insert(pair, until);
+        if let Some(left) = groups.left.get_mut(&pair) {
+            left.times = (left.times + 1).min(LEAVING_DOUBLED_MAX);
+            left.until = until + BACK_SOON;
+        }
         self.counters.members_joined += 1;
         self.report_member(cx.out, port, pair);
     }
@@ -73,8 +83,10 @@ impl Edge {
     fn left(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
         let groups = self.groups.ports.entry(port).or_default();
         let Some(until) = groups.members.get_mut(&pair) else { return };
-        if *until > cx.now + LEAVING {
-            *until = cx.now + LEAVING;
+        let times = groups.left.get(&pair).map_or(0, |left| left.times);
+        let leaving = LEAVING * (1 << times);
+        if *until > cx.now + leaving {
+            *until = cx.now + leaving;
             self.query(cx, port, Some(pair.1), RESPONSE_SOON_TENTHS);
         }
     }
@@ -121,10 +133,16 @@ impl Edge {
 
     fn member_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
         let groups = self.groups.ports.get_mut(&port);
-        if groups.is_some_and(|groups| groups.members.remove(&pair).is_some()) {
-            self.counters.members_left += 1;
-            self.report_member(cx.out, port, pair);
+        let Some(groups) = groups.filter(|groups| groups.members.contains_key(&pair)) else {
+            return;
+        };
+        groups.members.remove(&pair);
+        if groups.left.len() < MEMBERS_PER_PORT_MAX || groups.left.contains_key(&pair) {
+            let left = groups.left.entry(pair).or_insert(Left { times: 0, until: cx.now });
+            left.until = cx.now + BACK_SOON;
         }
+        self.counters.members_left += 1;
+        self.report_member(cx.out, port, pair);
     }
 
     /// Reports whether a host is in a group, if the controller does not know. Without a controller
@@ -142,6 +160,23 @@ impl Edge {
         if news {
             let (mac, group) = pair;
             out.push(Effect::Report(Item::GroupMember { port, mac, group, joined }));
+        }
+    }
+
+    /// Reports the memberships of a host that is itself reported as a new one: the controller may
+    /// have forgotten them with the host, when it was elsewhere meanwhile.
+    pub(super) fn report_members_again(
+        &mut self,
+        out: &mut Vec<Effect>,
+        port: PortNo,
+        mac: MacAddr,
+    ) {
+        let groups = self.groups.ports.get(&port);
+        let pairs = groups.into_iter().flat_map(|groups| groups.members.keys());
+        let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();
+        for pair in pairs {
+            self.groups.reported.remove(&(port, pair));
+            self.report_member(out, port, pair);
         }
     }
 
@@ -181,6 +216,7 @@ impl Edge {
         let members: Vec<Pair> = members.map(|(&pair, _)| pair).collect();
         let senders = groups.senders.iter().filter(|(_, sender)| due(sender.until));
         let senders: Vec<Pair> = senders.map(|(&pair, _)| pair).collect();
+        groups.left.retain(|_, left| !due(left.until));
         let ask = groups.query_at.is_some_and(due);
         if ask {
             groups.query_at = Some(cx.now + self.groups.config.query);

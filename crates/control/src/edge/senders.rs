@@ -101,6 +101,12 @@ impl Edge {
         port: PortNo,
         (source, hosts): (MacAddr, &[MacAddr]),
     ) -> Result<Fate, Drop> {
+        let rate = self.groups.copies;
+        let groups = self.groups.ports.entry(port).or_default();
+        if !groups.copies.take_all(cx.now, rate, hosts.len() as u64) {
+            self.counters.group_copies_limited += hosts.len() as u64;
+            return Err(Drop::Broadcast);
+        }
         let mut copies = Vec::new();
         for &host in hosts {
             match self.unicast(cx, port, (source, host), None) {

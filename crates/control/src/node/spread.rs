@@ -53,6 +53,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         out: &mut Vec<Action<B>>,
     ) {
         for fate in fates {
+            self.chassis.plane.count_copy(port);
             let copy = B::with_headroom(FrameBuf::HEADROOM, frame.bytes());
             self.fate(now, port, copy, Ok(fate), out);
         }

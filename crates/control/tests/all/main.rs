@@ -7,6 +7,7 @@ mod controller;
 mod dcbx;
 mod dhcp;
 mod drain;
+mod groups;
 mod hostile;
 mod loads;
 mod owned_switch;

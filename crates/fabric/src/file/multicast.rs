@@ -19,6 +19,10 @@ pub struct Multicast {
     /// once after a rest: 1 to 1000; 500 by default.
     #[schemars(range(min = 1, max = 1000))]
     pub frames_per_second: u32,
+    /// Copies of such frames that are made for one port in a second, and as many at once after a
+    /// rest: 512 to 1000000; 10000 by default.
+    #[schemars(range(min = 512, max = 1_000_000))]
+    pub copies_per_second: u32,
     /// From one question to the hosts of a port for their groups to the next, 1s to 1h; 125s by
     /// default. A membership ends two such intervals and ten seconds after its last report.
     pub query_interval: SpanText,
@@ -26,7 +30,12 @@ pub struct Multicast {
 
 impl Default for Multicast {
     fn default() -> Multicast {
-        let query_interval = SpanText(Span::from_secs(125));
-        Multicast { deliver: true, broadcast: false, frames_per_second: 500, query_interval }
+        Multicast {
+            deliver: true,
+            broadcast: false,
+            frames_per_second: 500,
+            copies_per_second: 10_000,
+            query_interval: SpanText(Span::from_secs(125)),
+        }
     }
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
 /// One of the generators, or everything by hand.
@@ -284,6 +284,9 @@ pub struct ListedHost {
     pub at: String,
     /// A fixed address instead of DHCP, in the subnet of `dhcp`.
     pub ip: Option<Ipv4Addr>,
+    /// A fixed IPv6 address, beside the link-local one that every host has: in `ipv6.prefix`, or
+    /// with the same first 64 bits as all others if the file has none.
+    pub ip6: Option<Ipv6Addr>,
     /// Its MAC; derived from its place in the list by default.
     pub mac: Option<MacText>,
     /// Rate of its link.

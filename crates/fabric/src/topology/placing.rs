@@ -75,6 +75,7 @@ impl Plan {
                     name: format!("h{}", self.hosts.len() + 1),
                     at: PlanEnd { switch, port: None },
                     ip: None,
+                    ip6: None,
                     mac: None,
                     wire: WireChange::default(),
                     key: key.into(),

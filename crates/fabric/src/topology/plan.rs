@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use axon_wire::{MacAddr, PortNo, Rate, Span};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Switches that a fabric has at most.
 pub const SWITCHES_MAX: usize = 10_000;
@@ -24,6 +24,7 @@ pub(crate) struct PlanHost {
     pub name: String,
     pub at: PlanEnd,
     pub ip: Option<Ipv4Addr>,
+    pub ip6: Option<Ipv6Addr>,
     pub mac: Option<MacAddr>,
     pub wire: WireChange,
     /// The key that asked for it.

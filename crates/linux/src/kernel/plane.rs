@@ -363,6 +363,10 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         self.software.count_drop(ingress, reason);
     }
 
+    fn count_copy(&mut self, ingress: PortNo) {
+        self.software.count_copy(ingress);
+    }
+
     /// Those of the software plane: what the kernel has carried is in the telemetry only.
     fn counters(&self) -> &Counters {
         self.software.counters()

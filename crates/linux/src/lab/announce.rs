@@ -7,9 +7,10 @@ use crate::status::ask;
 use crate::sys;
 use anyhow::Result;
 use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry};
-use axon_wire::{MacAddr, host_frame};
+use axon_wire::{MacAddr, host_frame, nd};
 use nix::ifaddrs::getifaddrs;
-use std::net::{IpAddr, Ipv4Addr};
+use nix::sys::socket::SockaddrStorage;
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::thread::Builder;
 use std::time::{Duration, Instant};
@@ -36,7 +37,7 @@ pub(super) fn until_known<'a>(
     let mut unknown = Vec::new();
     for host in hosts {
         enter_net(&host.name)?;
-        unknown.push((host, addresses(&host.device)?));
+        unknown.push((host, addresses(host)?));
     }
     let Some(controller) = &plan.controller else {
         // Nobody who knows could be asked.
@@ -63,23 +64,29 @@ pub(super) fn until_known<'a>(
 }
 
 /// Whether the host table of the controller has all of a host's addresses.
-fn knows(controller: &ControllerTelemetry, mac: MacAddr, addresses: &[Ipv4Addr]) -> bool {
+fn knows(controller: &ControllerTelemetry, mac: MacAddr, addresses: &[IpAddr]) -> bool {
     let entered = controller.hosts.iter().filter(|host| host.mac == mac);
     let ips: Vec<IpAddr> = entered.flat_map(|host| host.ips.iter().copied()).collect();
-    addresses.iter().all(|ip| ips.contains(&IpAddr::V4(*ip)))
+    addresses.iter().all(|ip| ips.contains(ip))
 }
 
-/// The IPv4 addresses of a device, in this thread's network namespace.
-fn addresses(device: &str) -> Result<Vec<Ipv4Addr>> {
-    let own = getifaddrs()?.filter(|one| one.interface_name == device);
-    Ok(own.filter_map(|one| Some(one.address?.as_sockaddr_in()?.ip())).collect())
+/// The IPv4 addresses of a host, in whose network namespace this thread is, and its fixed IPv6
+/// address if it still has that.
+fn addresses(host: &HostPlan) -> Result<Vec<IpAddr>> {
+    let own = getifaddrs()?.filter(|one| one.interface_name == host.device);
+    let ip = |address: SockaddrStorage| match address.as_sockaddr_in() {
+        Some(v4) => Some(IpAddr::V4(v4.ip())),
+        None => Some(IpAddr::V6(address.as_sockaddr_in6()?.ip())),
+    };
+    let addresses = own.filter_map(|one| ip(one.address?));
+    Ok(addresses.filter(|ip| ip.is_ipv4() || host.address6.map(IpAddr::V6) == Some(*ip)).collect())
 }
 
 /// Announces the addresses of all these hosts, by several threads: the end of a packet socket waits
 /// for all CPUs, some 14 ms each, and 500 hosts one after the other take 7 s. A process that has
 /// entered the process namespace of a lab gets no threads (clone(2)), and does it alone.
-fn announce_all(hosts: &[(&HostPlan, Vec<Ipv4Addr>)]) -> Result<()> {
-    let some = |hosts: &[(&HostPlan, Vec<Ipv4Addr>)]| {
+fn announce_all(hosts: &[(&HostPlan, Vec<IpAddr>)]) -> Result<()> {
+    let some = |hosts: &[(&HostPlan, Vec<IpAddr>)]| {
         hosts.iter().try_for_each(|(host, addresses)| announce(host, addresses))
     };
     let share = hosts.len().div_ceil(THREADS).max(1);
@@ -97,14 +104,18 @@ fn announce_all(hosts: &[(&HostPlan, Vec<Ipv4Addr>)]) -> Result<()> {
     })
 }
 
-/// Sends an ARP announcement for each address (RFC 5227 section 3).
-fn announce(host: &HostPlan, addresses: &[Ipv4Addr]) -> Result<()> {
+/// Sends an announcement for each address: by ARP (RFC 5227 section 3), or an advertisement to all
+/// nodes (RFC 4861 section 7.2.6).
+fn announce(host: &HostPlan, addresses: &[IpAddr]) -> Result<()> {
     enter_net(&host.name)?;
     let socket = sys::packet_socket()?;
     let index = nix::net::if_::if_nametoindex(host.device.as_str())?;
     sys::bind_packet(socket.as_fd(), index, 0)?;
     for &address in addresses {
-        let frame = host_frame::request(host.mac, address, MacAddr::BROADCAST, address);
+        let frame = match address {
+            IpAddr::V4(ip) => host_frame::request(host.mac, ip, MacAddr::BROADCAST, ip),
+            IpAddr::V6(ip) => nd::advertisement(host.mac, ip, None),
+        };
         sys::send_many(socket.as_fd(), &[&frame])?;
     }
     Ok(())

@@ -259,5 +259,31 @@ fn set_address(host: &HostPlan) -> Result<()> {
         let address = format!("{address}/{prefix_len}");
         run("ip", &["address", "add", &address, "dev", &host.device], "")?;
     }
+    set_ipv6(host)
+}
+
+/// Switches IPv6 on at a host's device. Addresses are made of its MAC (EUI-64), so that they can be
+/// derived from the file, and the kernel makes sure that nobody else has them.
+fn set_ipv6(host: &HostPlan) -> Result<()> {
+    let conf = Path::new("/proc/sys/net/ipv6/conf").join(&host.device);
+    // A kernel without IPv6 has no hosts with it.
+    if !host.has_ipv6 || !conf.exists() {
+        return Ok(());
+    }
+    let settings = [
+        ("addr_gen_mode", "0"),
+        ("use_tempaddr", "0"),
+        // A cut link takes no fixed address away, as it takes none of IPv4.
+        ("keep_addr_on_down", "1"),
+        ("disable_ipv6", "0"),
+    ];
+    for (key, value) in settings {
+        let path = conf.join(key);
+        fs::write(&path, value).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if let Some(address) = host.address6 {
+        let address = format!("{address}/64");
+        run("ip", &["-6", "address", "add", &address, "dev", &host.device], "")?;
+    }
     Ok(())
 }

@@ -5,8 +5,8 @@
 //! can be seen from the machine's own namespaces, see [`build`].
 //!
 //! What differs from real links: latency and loss of the fabric file are the simulator's
-//! business and not emulated here; rates are. IPv6 is off in hosts until the user
-//! switches it on.
+//! business and not emulated here; rates are. Hosts are dual stack if the file has
+//! addresses of IPv6; otherwise IPv6 is off until the user switches it on.
 
 pub mod alarms;
 mod announce;
@@ -43,7 +43,7 @@ pub use deadlock::Deadlock;
 pub use moves::Moved;
 pub use options::{RecordInto, Report, UpOptions};
 pub use part::part;
-pub use pings::Ping;
+pub use pings::{Family, Ping};
 pub use root::STATE_VARIABLE;
 pub use running::Lab;
 pub use start::{Interrupted, down, up};

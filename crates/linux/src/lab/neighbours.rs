@@ -21,9 +21,12 @@ use std::path::PathBuf;
 
 /// The soft limit, beyond which old entries are looked for, and the hard one.
 const LIMITS: [&str; 2] = ["gc_thresh2", "gc_thresh3"];
-const DIRECTORY: &str = "/proc/sys/net/ipv4/neigh/default";
-/// No lab can have this name.
-const RECORD: &str = ".neighbours.json";
+/// Those of ARP and of IPv6's neighbour discovery, each with the record of what was changed; no lab
+/// can have such a name.
+const TABLES: [(&str, &str); 2] = [
+    ("/proc/sys/net/ipv4/neigh/default", ".neighbours.json"),
+    ("/proc/sys/net/ipv6/neigh/default", ".neighbours-ipv6.json"),
+];
 
 /// What was changed and must be put back.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,12 +50,14 @@ struct Limits {
 pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<String>> {
     // Each knows all others and the fabric's server, with as much again for what else there is.
     let need = 2 * (hosts as u64) * (hosts as u64 + 1);
-    let missing = Limits::of_this_machine().raise(name, need, |other| is_live(lock, other))?;
-    Ok(missing.map(|(limit, sum)| {
+    let raise = |limits: Limits| limits.raise(name, need, |other| is_live(lock, other));
+    let [v4, v6] = Limits::of_this_machine().map(raise);
+    let missing = v4?.map(|missing| ("ipv4", missing)).or(v6?.map(|missing| ("ipv6", missing)));
+    Ok(missing.map(|(family, (limit, sum))| {
         format!(
             "this kernel holds {limit} neighbour entries for all hosts together, and {hosts} \
              hosts that all talk to each other need {}: pings among all of them at once may \
-             fail; as root: sysctl -w net.ipv4.neigh.default.gc_thresh3={sum}",
+             fail; as root: sysctl -w net.{family}.neigh.default.gc_thresh3={sum}",
             need / 2
         )
     }))
@@ -61,7 +66,9 @@ pub(super) fn raise(lock: &RootLock, name: &str, hosts: usize) -> Result<Option<
 /// Takes lab `name` out of the record, and puts back what [`raise`] has changed if no lab is
 /// left, unless somebody has changed it since.
 pub(super) fn restore(lock: &RootLock, name: &str) {
-    Limits::of_this_machine().restore(name, |other| is_live(lock, other));
+    for limits in Limits::of_this_machine() {
+        limits.restore(name, |other| is_live(lock, other));
+    }
 }
 
 /// Whether a lab runs, or is being started.
@@ -73,8 +80,11 @@ fn is_live(lock: &RootLock, name: &str) -> bool {
 }
 
 impl Limits {
-    fn of_this_machine() -> Limits {
-        Limits { directory: DIRECTORY.into(), record: root::path().join(RECORD) }
+    fn of_this_machine() -> [Limits; 2] {
+        TABLES.map(|(directory, record)| Limits {
+            directory: directory.into(),
+            record: root::path().join(record),
+        })
     }
 
     fn now(&self) -> Result<[u64; 2]> {

@@ -6,7 +6,7 @@ use super::{attached, enter, links, moves, node, ping, supervisor};
 use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
         ["ping", state, node] => {
             let words = arguments[3..].iter().filter_map(|word| word.to_str());
             let [limit, to @ ..] = &words.collect::<Vec<&str>>()[..] else { bail!("no limit") };
-            let to: Result<Vec<Ipv4Addr>, _> = to.iter().map(|ip| ip.parse()).collect();
+            let to: Result<Vec<IpAddr>, _> = to.iter().map(|ip| ip.parse()).collect();
             ping::ping(&StateDir::at(state), node, Duration::from_millis(limit.parse()?), &to?)
                 .map(done)
         }

@@ -1,5 +1,5 @@
-//! Echo requests from one host to others (RFC 792), with a socket of our own: so many pairs need
-//! one process for each host that asks, and no program of the machine.
+//! Echo requests from one host to others (RFC 792, RFC 4443), with a socket of our own: so many
+//! pairs need one process for each host that asks, and no program of the machine.
 //!
 //! Each target is sent a request, and another after every [`AGAIN`], until a reply comes or the
 //! time is up. A few targets are in flight at a time. A request carries when it was sent, counted
@@ -11,14 +11,18 @@ use super::enter::join;
 use super::state::StateDir;
 use crate::offload::{PartialChecksum, complete_checksum};
 use anyhow::{Context, Result};
+use axon_fabric::assemble::port_name;
+use axon_wire::PortNo;
 use nix::errno::Errno;
+use nix::net::if_::if_nametoindex;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, recv, sendto, socket,
+    AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrStorage, recv, sendto,
+    socket,
 };
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -26,8 +30,8 @@ use std::time::{Duration, Instant};
 const AGAIN: Duration = Duration::from_secs(1);
 /// Targets in flight from one host.
 const WINDOW: usize = 8;
-const ECHO_REPLY: u8 = 0;
-const ECHO_REQUEST: u8 = 8;
+/// The types of request and reply, by family.
+const ECHO: [(u8, u8); 2] = [(8, 0), (128, 129)];
 /// Type, code, checksum, identifier, sequence number; then the time and the number of the process.
 const MESSAGE_BYTES: usize = 8 + 8 + 8;
 
@@ -50,14 +54,24 @@ struct Pending {
     requests: u32,
 }
 
-/// Joins the lab and sends requests from `node`, to each target for `limit` at most. Writes a line
-/// for each target once it is known what came of it.
-pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[Ipv4Addr]) -> Result<()> {
+/// Joins the lab and sends requests from `node`, to each target for `limit` at most. The targets
+/// are of one family. Writes a line for each target once it is known what came of it.
+pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[IpAddr]) -> Result<()> {
     join(state)?;
     enter_net(node)?;
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let socket = socket(AddressFamily::Inet, SockType::Raw, flags, SockProtocol::Icmp)
-        .context("cannot open a socket for ICMP")?;
+    let is_v6 = to.first().is_some_and(IpAddr::is_ipv6);
+    let (family, protocol) = match is_v6 {
+        false => (AddressFamily::Inet, SockProtocol::Icmp),
+        true => (AddressFamily::Inet6, SockProtocol::IcmpV6),
+    };
+    let socket =
+        socket(family, SockType::Raw, flags, protocol).context("cannot open a socket for ICMP")?;
+    // Link-local addresses need the device.
+    let scope = match is_v6 {
+        true => if_nametoindex(port_name(node, PortNo(0)).as_str())?,
+        false => 0,
+    };
     let (began, process) = (Instant::now(), u64::from(std::process::id()));
     let elapsed = || began.elapsed().as_nanos() as u64;
     let mut pending: Vec<Pending> = Vec::new();
@@ -69,7 +83,7 @@ pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[Ipv4Addr
         Ok(out.flush()?)
     };
     loop {
-        while let Some(reply) = receive(&socket)? {
+        while let Some(reply) = receive(&socket, is_v6)? {
             let is_one = |one: &Pending| one.target == reply.target && process == reply.process;
             if let Some(at) = pending.iter().position(is_one) {
                 say(&pending.swap_remove(at), Some(elapsed().saturating_sub(reply.sent_ns)))?;
@@ -80,14 +94,14 @@ pub(super) fn ping(state: &StateDir, node: &str, limit: Duration, to: &[Ipv4Addr
         }
         while let Some(target) = (pending.len() < WINDOW).then(|| targets.next()).flatten() {
             let now = Instant::now();
-            send(&socket, to[target], &request(target, elapsed(), process));
+            send(&socket, (to[target], scope), &request(is_v6, target, elapsed(), process));
             pending.push(Pending { target, first: now, last: now, requests: 1 });
         }
         if pending.is_empty() {
             return Ok(());
         }
         for one in pending.iter_mut().filter(|one| one.last.elapsed() >= AGAIN) {
-            send(&socket, to[one.target], &request(one.target, elapsed(), process));
+            send(&socket, (to[one.target], scope), &request(is_v6, one.target, elapsed(), process));
             (one.last, one.requests) = (Instant::now(), one.requests + 1);
         }
         wait(&socket, &pending, limit)?;
@@ -109,10 +123,11 @@ fn wait(socket: &OwnedFd, pending: &[Pending], limit: Duration) -> Result<()> {
     }
 }
 
-/// An echo request to target number `target`, sent at `sent_ns`.
-fn request(target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
+/// An echo request to target number `target`, sent at `sent_ns`. The kernel fills in the checksum
+/// of ICMPv6.
+fn request(is_v6: bool, target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
     let mut message = [0; MESSAGE_BYTES];
-    message[0] = ECHO_REQUEST;
+    message[0] = ECHO[usize::from(is_v6)].0;
     // What is beyond 16 bits is the identifier.
     message[4..8].copy_from_slice(&(target as u32).to_be_bytes());
     message[8..16].copy_from_slice(&sent_ns.to_be_bytes());
@@ -122,8 +137,14 @@ fn request(target: usize, sent_ns: u64, process: u64) -> [u8; MESSAGE_BYTES] {
 }
 
 /// Sends a request. What the kernel refuses, such as while ARP has no answer, stays unanswered.
-fn send(socket: &OwnedFd, to: Ipv4Addr, message: &[u8]) {
-    let address = SockaddrIn::from(SocketAddrV4::new(to, 0));
+fn send(socket: &OwnedFd, (to, scope): (IpAddr, u32), message: &[u8]) {
+    let address = match to {
+        IpAddr::V4(to) => SockaddrStorage::from(SocketAddrV4::new(to, 0)),
+        IpAddr::V6(to) => {
+            let scope = if to.is_unicast_link_local() { scope } else { 0 };
+            SockaddrStorage::from(SocketAddrV6::new(to, 0, 0, scope))
+        }
+    };
     let _ = sendto(socket.as_raw_fd(), message, &address, MsgFlags::empty());
 }
 
@@ -136,12 +157,12 @@ struct Reply {
 }
 
 /// The next reply that has come, if there is one.
-fn receive(socket: &OwnedFd) -> Result<Option<Reply>> {
+fn receive(socket: &OwnedFd, is_v6: bool) -> Result<Option<Reply>> {
     let mut packet = [0; 128];
     loop {
         match recv(socket.as_raw_fd(), &mut packet, MsgFlags::empty()) {
             Ok(length) => {
-                let reply = parse(&packet[..length]);
+                let reply = parse(is_v6, &packet[..length]);
                 if reply.is_some() {
                     return Ok(reply);
                 }
@@ -153,12 +174,13 @@ fn receive(socket: &OwnedFd) -> Result<Option<Reply>> {
     }
 }
 
-/// Reads an IPv4 packet as a raw socket hands it over; the kernel has checked its checksums.
-fn parse(packet: &[u8]) -> Option<Reply> {
-    let header_bytes = usize::from(packet.first()? & 15) * 4;
+/// Reads what a raw socket hands over, an IPv4 packet or an ICMPv6 message; the kernel has checked
+/// its checksums.
+fn parse(is_v6: bool, packet: &[u8]) -> Option<Reply> {
+    let header_bytes = if is_v6 { 0 } else { usize::from(packet.first()? & 15) * 4 };
     let message: &[u8; MESSAGE_BYTES] = packet.get(header_bytes..)?.try_into().ok()?;
     let number = |at: usize| message[at..at + 8].try_into().map(u64::from_be_bytes).ok();
-    (message[0] == ECHO_REPLY).then_some(Reply {
+    (message[0] == ECHO[usize::from(is_v6)].1).then_some(Reply {
         target: (number(0)? & u64::from(u32::MAX)) as usize,
         sent_ns: number(8)?,
         process: number(16)?,
@@ -171,16 +193,18 @@ mod tests {
 
     #[test]
     fn a_reply_is_known_by_target_time_and_process_and_nothing_else_is_one() {
-        let mut packet = vec![0x46; 24];
-        packet.extend(request(70_000, 123_456_789, 4_242));
-        assert_eq!(parse(&packet), None, "a request");
-        packet[24] = ECHO_REPLY;
-        let reply = Reply { target: 70_000, sent_ns: 123_456_789, process: 4_242 };
-        assert_eq!(parse(&packet), Some(reply));
-        for length in 0..packet.len() {
-            assert_eq!(parse(&packet[..length]), None, "{length} bytes");
+        for (is_v6, header_bytes) in [(false, 24), (true, 0)] {
+            let mut packet = vec![0x46; header_bytes];
+            packet.extend(request(is_v6, 70_000, 123_456_789, 4_242));
+            assert_eq!(parse(is_v6, &packet), None, "a request");
+            packet[header_bytes] = ECHO[usize::from(is_v6)].1;
+            let reply = Reply { target: 70_000, sent_ns: 123_456_789, process: 4_242 };
+            assert_eq!(parse(is_v6, &packet), Some(reply));
+            for length in 0..packet.len() {
+                assert_eq!(parse(is_v6, &packet[..length]), None, "{length} bytes");
+            }
+            packet.push(0);
+            assert_eq!(parse(is_v6, &packet), None, "longer than what was sent");
         }
-        packet.push(0);
-        assert_eq!(parse(&packet), None, "longer than what was sent");
     }
 }

@@ -8,9 +8,10 @@ use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, Host, Network};
 use axon_node::telemetry::NodeTelemetry;
+use axon_wire::nd;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub struct Ping {
     /// The host that was asked, by its place in the fabric.
     pub to: usize,
     /// Its address; `None` if it has none, and then it was sent nothing.
-    pub address: Option<Ipv4Addr>,
+    pub address: Option<IpAddr>,
     /// Requests sent, one a second.
     pub requests: u32,
     /// The round trip time of the request that was answered, in nanoseconds; `None` if none was.
@@ -34,8 +35,9 @@ pub struct Ping {
 }
 
 impl Lab {
-    /// Pings each of these pairs of hosts, given by their places in `fabric`, until a reply comes
-    /// or `limit` is over. Answers in the order of `pairs`; `on_done` is called after each.
+    /// Pings each of these pairs of hosts over IPv4, given by their places in `fabric`, until a
+    /// reply comes or `limit` is over. Answers in the order of `pairs`; `on_done` is called after
+    /// each.
     ///
     /// # Errors
     /// The controller does not answer, or a host cannot be entered.
@@ -44,9 +46,24 @@ impl Lab {
         fabric: &Fabric,
         pairs: &[(usize, usize)],
         limit: Duration,
+        on_done: impl FnMut(),
+    ) -> Result<Vec<Ping>> {
+        self.ping_over(Family::V4, fabric, pairs, limit, on_done)
+    }
+
+    /// The same over this family.
+    ///
+    /// # Errors
+    /// The controller does not answer, or a host cannot be entered.
+    pub fn ping_over(
+        &self,
+        family: Family,
+        fabric: &Fabric,
+        pairs: &[(usize, usize)],
+        limit: Duration,
         mut on_done: impl FnMut(),
     ) -> Result<Vec<Ping>> {
-        let addresses = self.addresses(fabric)?;
+        let addresses = self.addresses(family, fabric)?;
         let mut pings = Vec::new();
         let mut senders: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, &(from, to)) in pairs.iter().enumerate() {
@@ -65,7 +82,7 @@ impl Lab {
                 scope.spawn(move || {
                     let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     while let Some((from, indices)) = next() {
-                        let to: Vec<Ipv4Addr> =
+                        let to: Vec<IpAddr> =
                             indices.iter().filter_map(|&index| pings[index].address).collect();
                         let name = &fabric.hosts[from].name;
                         let sent = self.ping_from(name, &to, limit, |outcome| {
@@ -92,7 +109,7 @@ impl Lab {
     fn ping_from(
         &self,
         host: &str,
-        to: &[Ipv4Addr],
+        to: &[IpAddr],
         limit: Duration,
         mut on_outcome: impl FnMut(Outcome),
     ) -> Result<()> {
@@ -100,7 +117,7 @@ impl Lab {
             .args([PART, "ping"])
             .arg(self.state.path())
             .args([host, &limit.as_millis().to_string()])
-            .args(to.iter().map(Ipv4Addr::to_string))
+            .args(to.iter().map(IpAddr::to_string))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -120,28 +137,62 @@ impl Lab {
         Ok(())
     }
 
-    /// The newest IPv4 address of each host, as the controller knows it; of a host that it does not
-    /// know, such as one whose link is cut, that which it was given when the lab was started. With
-    /// programs there is no controller, and hosts keep the addresses of the start.
-    fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
-        let given = self.state.load_plan()?.hosts;
+    /// An address of each host: the newest one as the controller knows it, but a link-local one
+    /// only if there is no other. Of a host that it does not know, such as one whose link is cut,
+    /// that which it was given when the lab was started, or makes of its MAC. With programs there
+    /// is no controller, and hosts keep the addresses of the start.
+    fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
+        let plan = self.state.load_plan()?.hosts;
+        let given = |(host, plan): (&Host, &HostPlan)| match family {
+            Family::V4 => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
+            Family::V6 if !plan.has_ipv6 => None,
+            Family::V6 => {
+                let ip = fabric.address6(host).unwrap_or_else(|| nd::link_local(host.mac));
+                Some(IpAddr::V6(ip))
+            }
+        };
+        let given = fabric.hosts.iter().zip(&plan).map(given);
         if fabric.network == Network::Program {
-            return Ok(given.iter().map(|host| host.address.map(|(ip, _)| ip)).collect());
+            return Ok(given.collect());
         }
         let name = &fabric.controller.name;
         let status = NodeStatus::ask(name, &self.state.socket(name), 0);
         let Some(NodeTelemetry::Controller(controller)) = status.node() else {
             bail!("{name} does not answer: see {}", self.state.log(name).display());
         };
-        let known = |(host, given): (&Host, &HostPlan)| {
+        let known = |(host, given): (&Host, Option<IpAddr>)| {
             let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());
-            let mut ipv4 = ips.filter_map(|ip| match ip {
-                IpAddr::V4(ip) => Some(*ip),
-                IpAddr::V6(_) => None,
-            });
-            ipv4.next().or(given.address.map(|(ip, _)| ip))
+            let mut known = ips.copied().filter(|ip| family.has(*ip));
+            known.next().or(given)
         };
-        Ok(fabric.hosts.iter().zip(&given).map(known).collect())
+        Ok(fabric.hosts.iter().zip(given).map(known).collect())
+    }
+}
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// Its number: 4 or 6.
+    pub const fn number(self) -> u8 {
+        match self {
+            Family::V4 => 4,
+            Family::V6 => 6,
+        }
+    }
+
+    /// Whether an address is of this family, and not of one link alone.
+    fn has(self, ip: IpAddr) -> bool {
+        match ip {
+            IpAddr::V4(_) => self == Family::V4,
+            IpAddr::V6(ip) => self == Family::V6 && !ip.is_unicast_link_local(),
+        }
     }
 }

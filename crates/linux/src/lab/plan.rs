@@ -10,7 +10,7 @@ use axon_fabric::model::{End, Fabric, Network, Shape};
 use axon_wire::{MacAddr, PortNo, Rate};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The index of the first device of a lab; each has its own, see [`Plan::ip_batch`].
 const INDEX_FIRST: u32 = 1000;
@@ -49,6 +49,10 @@ pub struct HostPlan {
     pub mac: MacAddr,
     /// Its address and prefix length, if it gets one.
     pub address: Option<(Ipv4Addr, u8)>,
+    /// Whether it has IPv6: a link-local address, and one of router advertisements.
+    pub has_ipv6: bool,
+    /// Its fixed IPv6 address, if it has one.
+    pub address6: Option<Ipv6Addr>,
     /// What its NIC sends at.
     pub rate: Rate,
     /// Whether the agent of a host stands between `device`, a TAP device then, and the cable.
@@ -194,6 +198,8 @@ impl Plan {
                 device,
                 mac: host.mac,
                 address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
+                has_ipv6: fabric.is_dual_stack() && !options.bridges,
+                address6: host.ip6,
                 rate,
                 has_host_agent,
                 carrier: carrier(host.switch),
@@ -236,7 +242,8 @@ impl Plan {
     pub fn hosts_file(&self) -> String {
         let mut text = "127.0.0.1 localhost\n".to_owned();
         for host in &self.hosts {
-            if let Some((address, _)) = host.address {
+            let address = host.address.map(|(address, _)| IpAddr::V4(address));
+            for address in address.into_iter().chain(host.address6.map(IpAddr::V6)) {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "{address} {}", host.name);
             }

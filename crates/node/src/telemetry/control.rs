@@ -131,6 +131,8 @@ pub struct EdgeCounters {
     pub group_copies_lost: u64,
     /// Frames to groups, or to all, that were dropped because their port sends too many.
     pub group_limited: u64,
+    /// Copies that were not made, because frames of their port have too many.
+    pub group_copies_limited: u64,
     /// Frames to groups that were dropped because hosts of their port send to too many groups.
     pub senders_refused: u64,
     /// Router advertisements of IPv6 that were sent to hosts.

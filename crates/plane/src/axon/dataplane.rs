@@ -146,6 +146,10 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         Plane::count_drop(self, ingress, reason);
     }
 
+    fn count_copy(&mut self, ingress: PortNo) {
+        Plane::count_copy(self, ingress);
+    }
+
     fn counters(&self) -> &Counters {
         Plane::counters(self)
     }

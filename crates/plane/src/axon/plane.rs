@@ -284,6 +284,11 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         self.ports.count_drop(ingress, reason);
     }
 
+    /// Counts a copy that the control plane has made of a frame of `ingress`.
+    pub fn count_copy(&mut self, ingress: PortNo) {
+        self.ports.count_copy(ingress);
+    }
+
     /// How many frames the congestion points of `port` have sampled, since they were configured.
     pub fn congestion_samples(&self, port: PortNo) -> u64 {
         self.ports.congestion_samples(port)

@@ -80,6 +80,11 @@ impl<B: Frame> Ports<B> {
         self.counters.port_mut(ingress).drop_one(reason);
     }
 
+    /// Counts a copy that the control plane has made of a punted frame.
+    pub fn count_copy(&mut self, ingress: PortNo) {
+        self.counters.port_mut(ingress).copies += 1;
+    }
+
     /// Counts a congestion message that a frame from `ingress` has caused.
     pub(crate) fn count_congestion(&mut self, ingress: PortNo) {
         self.counters.port_mut(ingress).congestion_messages += 1;

@@ -149,6 +149,10 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         self.counters.port_mut(ingress).drop_one(reason);
     }
 
+    fn count_copy(&mut self, ingress: PortNo) {
+        self.counters.port_mut(ingress).copies += 1;
+    }
+
     fn counters(&self) -> &Counters {
         &self.counters
     }

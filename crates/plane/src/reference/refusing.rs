@@ -245,6 +245,10 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         self.inner.count_drop(ingress, reason);
     }
 
+    fn count_copy(&mut self, ingress: PortNo) {
+        self.inner.count_copy(ingress);
+    }
+
     fn counters(&self) -> &Counters {
         self.inner.counters()
     }

@@ -227,6 +227,10 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         with_plane!(self, as_mut, |plane| Dataplane::count_drop(plane, ingress, reason));
     }
 
+    fn count_copy(&mut self, ingress: PortNo) {
+        with_plane!(self, as_mut, |plane| Dataplane::count_copy(plane, ingress));
+    }
+
     #[inline]
     fn counters(&self) -> &Counters {
         with_plane!(self, as_ref, |plane| Dataplane::counters(plane))

@@ -2,7 +2,7 @@
 
 use crate::host::dcb_nic::HostDcb;
 use axon_wire::{MacAddr, Span};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The configuration of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub struct HostConfig {
     pub fixed: Option<(Ipv4Addr, u8)>,
     /// Whether it is a gateway: it answers pings to all addresses that are not of its subnet.
     pub is_gateway: bool,
+    /// Whether it has IPv6, and a fixed address of it if there is one.
+    pub ipv6: Option<Option<Ipv6Addr>>,
     /// Whether it announces a fixed address; otherwise it says nothing before it is asked.
     pub announces: bool,
     /// The longest IP packet it sends, in bytes.

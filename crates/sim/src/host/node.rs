@@ -16,14 +16,15 @@
 //! come for 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
-use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
+use crate::host::apps::{App, AppId, Apps, TcpWatch};
 use crate::host::config::HostConfig;
 use crate::host::datagram;
 use crate::host::dcb_nic::DcbNic;
 use crate::host::gateway;
+use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
-use crate::host::ping::{Ping, PingPlan, PingStats};
-use crate::host::resolve::{self, Neighbours};
+use crate::host::ping::Ping;
+use crate::host::resolve::{self, Neighbours, Own};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
@@ -40,22 +41,23 @@ pub const PORT: PortNo = PortNo(0);
 /// Announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u32 = 2;
 
-/// Retry intervals after which a silent neighbour's address is no longer believed.
-const PATIENCE: u64 = 8;
-
 /// A host.
 pub struct Host {
-    config: HostConfig,
+    pub(super) config: HostConfig,
     pub(crate) stack: Stack,
+    /// Its addresses of IPv6, if it has any.
+    pub(super) ipv6: Option<Ipv6>,
+    /// Its IPv4 address as the stack has it.
+    pub(super) cidr: Option<Ipv4Cidr>,
     dhcp: Option<SocketHandle>,
     busy: bool,
     pub(crate) rx: RxRing,
-    pings: Vec<Ping>,
+    pub(super) pings: Vec<Ping>,
     apps: Apps,
     tcp: TcpWatch,
     announce: Option<(Time, u32)>,
     /// When something beside the applications and the ring of received frames is due.
-    due: Option<Time>,
+    pub(super) due: Option<Time>,
     /// The stack was left with more to send than the NIC takes.
     nic_was_full: bool,
     /// Frames that came in.
@@ -84,7 +86,7 @@ impl Host {
         let mut sockets = SocketSet::new(Vec::new());
         let dhcp = match config.fixed {
             Some((ip, prefix_len)) => {
-                set_address(&mut iface, Some(Ipv4Cidr::new(ip, prefix_len)));
+                set_address(&mut iface, Some(Ipv4Cidr::new(ip, prefix_len)), None);
                 None
             }
             None => {
@@ -101,9 +103,14 @@ impl Host {
         let neighbours = Neighbours::new(config.retry);
         let mut stack = Stack::new((iface, nic), sockets, neighbours, config.mac, config.mtu);
         stack.address = config.fixed.map(|(ip, _)| ip);
+        let ipv6 = |fixed| Ipv6::new(config.mac, fixed, !config.announces, config.retry);
+        let ipv6 = config.ipv6.map(ipv6);
+        let cidr = config.fixed.map(|(ip, prefix_len)| Ipv4Cidr::new(ip, prefix_len));
         Host {
             config,
             stack,
+            ipv6,
+            cidr,
             dhcp,
             busy: false,
             rx,
@@ -132,30 +139,6 @@ impl Host {
     /// DHCP acknowledgements that it has received: the first lease, and every renewal.
     pub fn dhcp_acks(&self) -> u64 {
         self.dhcp_acks
-    }
-
-    /// Starts a ping; it runs when the host is next called. The number names it.
-    pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
-        let number = self.pings.len();
-        let ident = number as u16 + 1;
-        self.pings.push(Ping::new(plan, ident, now, &mut self.stack.sockets));
-        self.due = Some(now);
-        number
-    }
-
-    /// Times from request to reply of ping `number` so far.
-    pub fn ping_times(&self, number: usize) -> Option<&Histogram> {
-        self.pings.get(number).map(|ping| &ping.times)
-    }
-
-    /// What came of ping `number` so far.
-    pub fn ping_stats(&self, number: usize) -> Option<PingStats> {
-        self.pings.get(number).map(|ping| ping.stats)
-    }
-
-    /// The pings so far, with their plans.
-    pub fn pings(&self) -> impl Iterator<Item = (&PingPlan, &PingStats)> {
-        self.pings.iter().map(|ping| (&ping.plan, &ping.stats))
     }
 
     /// Lets an application run; it is polled when the host is next called.
@@ -253,6 +236,10 @@ impl Host {
             dcb.link(now, up);
         }
         self.stack.neighbours.forget();
+        if let Some(ipv6) = &mut self.ipv6 {
+            ipv6.carrier(now, up);
+            set_address(&mut self.stack.iface, self.cidr, Some(ipv6));
+        }
         self.stack.iface.update_ip_addrs(|_| ());
         self.announce = None;
         if !up {
@@ -279,6 +266,7 @@ impl Host {
         if resolve::is_dhcp_ack(frame.bytes()) {
             self.dhcp_acks += 1;
         }
+        self.take_v6(frame.bytes());
         if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
             self.stack.iface.update_ip_addrs(|_| ());
         }
@@ -299,11 +287,13 @@ impl Host {
     fn run(&mut self, now: Time) {
         let at = instant(now);
         self.announce_if_due(now);
+        self.poll_ipv6(now);
         self.mark_silent_neighbours_stale(now);
         loop {
             let stack = &mut self.stack;
             stack.iface.poll(at, &mut stack.nic, &mut stack.sockets);
-            let mut more = self.dhcp.is_some_and(|dhcp| stack.poll_dhcp(dhcp));
+            let mut more = self.poll_dhcp();
+            let stack = &mut self.stack;
             for ping in &mut self.pings {
                 if ping.poll(now, &mut stack.sockets) {
                     more = true;
@@ -319,21 +309,18 @@ impl Host {
             }
         }
         self.nic_was_full = !self.stack.nic.has_room();
-        if let Some(ip) = self.stack.address {
-            let stack = &mut self.stack;
-            stack.neighbours.ask(now, self.config.mac, ip, &mut stack.nic);
-        }
+        let stack = &mut self.stack;
+        let own = Own { v4: stack.address, v6: self.ipv6.as_ref() };
+        stack.neighbours.ask(now, self.config.mac, own, &mut stack.nic);
         self.due = self.next_due(now);
     }
 
-    fn mark_silent_neighbours_stale(&mut self, now: Time) {
-        let patience = self.config.retry * PATIENCE;
-        for ping in &mut self.pings {
-            let next = self.stack.next_hop(ping.plan.target);
-            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(next) {
-                self.stack.iface.update_ip_addrs(|_| ());
-            }
-        }
+    /// Takes what the DHCP client has got; says whether that is something new.
+    fn poll_dhcp(&mut self) -> bool {
+        let new = self.dhcp.and_then(|dhcp| self.stack.poll_dhcp(dhcp, self.ipv6.as_ref()));
+        let Some(cidr) = new else { return false };
+        self.cidr = cidr;
+        true
     }
 
     fn announce_if_due(&mut self, now: Time) {
@@ -354,8 +341,10 @@ impl Host {
         });
         let pings = self.pings.iter().filter_map(Ping::deadline).min();
         let announce = self.announce.map(|(at, _)| at);
-        let neighbours = self.stack.address.and_then(|_| self.stack.neighbours.deadline());
-        [stack, pings, announce, neighbours].into_iter().flatten().min()
+        let own = Own { v4: self.stack.address, v6: self.ipv6.as_ref() };
+        let neighbours = self.stack.neighbours.deadline(own);
+        let ipv6 = self.ipv6.as_ref().and_then(Ipv6::deadline);
+        [stack, pings, announce, neighbours, ipv6].into_iter().flatten().min()
     }
 
     /// Puts the next frame on the wire if that is free.

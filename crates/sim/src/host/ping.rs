@@ -1,13 +1,13 @@
-//! A host's ping: ICMP echo requests at an interval, replies counted (RFC 792).
+//! A host's ping: ICMP echo requests at an interval, replies counted (RFC 792, RFC 4443).
 
 use crate::host::apps::Histogram;
 use axon_wire::{Span, Time};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::socket::icmp;
-use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, IpAddress};
+use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddress};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Bytes of an echo request's data, by default: as many as ping(8) sends.
 const DATA_BYTES: u16 = 56;
@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 4;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PingPlan {
     /// Whom.
-    pub target: Ipv4Addr,
+    pub target: IpAddr,
     /// When the first request goes out, if not at once.
     pub start: Time,
     /// Between requests.
@@ -31,15 +31,15 @@ pub struct PingPlan {
     pub enough: u16,
     /// How long to wait for replies after the last request.
     pub linger: Span,
-    /// Bytes of data in a request; with 28 of headers it has to fit the MTU.
+    /// Bytes of data in a request; with 28 of headers (48 over IPv6) it has to fit the MTU.
     pub data_bytes: u16,
 }
 
 impl PingPlan {
     /// Asks until one reply comes: up to `count` requests, one each `interval`.
-    pub fn until_reply(target: Ipv4Addr, interval: Span, count: u16) -> PingPlan {
+    pub fn until_reply(target: impl Into<IpAddr>, interval: Span, count: u16) -> PingPlan {
         PingPlan {
-            target,
+            target: target.into(),
             start: Time::ZERO,
             interval,
             count,
@@ -50,9 +50,9 @@ impl PingPlan {
     }
 
     /// Sends `count` requests, one each `interval`, and counts the replies.
-    pub fn steady(target: Ipv4Addr, interval: Span, count: u16) -> PingPlan {
+    pub fn steady(target: impl Into<IpAddr>, interval: Span, count: u16) -> PingPlan {
         PingPlan {
-            target,
+            target: target.into(),
             start: Time::ZERO,
             interval,
             count,
@@ -132,17 +132,10 @@ impl Ping {
             return false;
         };
         let socket = sockets.get_mut::<icmp::Socket>(handle);
-        let checksums = ChecksumCapabilities::default();
         while let Ok((bytes, from)) = socket.recv() {
-            let Ok(packet) = Icmpv4Packet::new_checked(bytes) else {
-                continue;
-            };
-            let Ok(Icmpv4Repr::EchoReply { seq_no, .. }) = Icmpv4Repr::parse(&packet, &checksums)
-            else {
-                continue;
-            };
-            if from == IpAddress::Ipv4(self.plan.target) {
-                self.answered(seq_no, now);
+            let sequence = reply(bytes, self.plan.target);
+            if let Some(sequence) = sequence.filter(|_| from == IpAddress::from(self.plan.target)) {
+                self.answered(sequence, now);
             }
         }
         let plan = &self.plan;
@@ -163,12 +156,11 @@ impl Ping {
     fn send(&mut self, now: Time, socket: &mut icmp::Socket<'static>) {
         let sequence = self.stats.sent as u16;
         let data = vec![0x61; usize::from(self.plan.data_bytes)];
-        let echo = Icmpv4Repr::EchoRequest { ident: self.ident, seq_no: sequence, data: &data };
+        let bytes = HEADER_BYTES + data.len();
         // With its buffer full of requests for a neighbour that does not answer, this one
         // is lost, as it would be in a kernel.
-        if let Ok(bytes) = socket.send(echo.buffer_len(), IpAddress::Ipv4(self.plan.target)) {
-            let mut packet = Icmpv4Packet::new_unchecked(bytes);
-            echo.emit(&mut packet, &ChecksumCapabilities::default());
+        if let Ok(bytes) = socket.send(bytes, self.plan.target.into()) {
+            request(bytes, self.plan.target, (self.ident, sequence), &data);
         }
         self.stats.sent += 1;
         self.waiting.push_back((sequence, now));
@@ -214,6 +206,43 @@ impl Ping {
         match (self.next, self.end) {
             (Some(next), Some(end)) => Some(next.min(end)),
             (next, end) => next.or(end),
+        }
+    }
+}
+
+/// Writes an echo request. The stack fills in the checksum of one over IPv6, which covers its own
+/// address too.
+fn request(bytes: &mut [u8], target: IpAddr, (ident, seq_no): (u16, u16), data: &[u8]) {
+    let checksums = ChecksumCapabilities::default();
+    match target {
+        IpAddr::V4(_) => {
+            let echo = Icmpv4Repr::EchoRequest { ident, seq_no, data };
+            echo.emit(&mut Icmpv4Packet::new_unchecked(bytes), &checksums);
+        }
+        IpAddr::V6(target) => {
+            let echo = Icmpv6Repr::EchoRequest { ident, seq_no, data };
+            let mut packet = Icmpv6Packet::new_unchecked(bytes);
+            echo.emit(&target, &target, &mut packet, &checksums);
+        }
+    }
+}
+
+/// The number of the request that a message answers; the stack has checked it.
+fn reply(bytes: &[u8], from: IpAddr) -> Option<u16> {
+    match from {
+        IpAddr::V4(_) => {
+            let packet = Icmpv4Packet::new_checked(bytes).ok()?;
+            match Icmpv4Repr::parse(&packet, &ChecksumCapabilities::default()).ok()? {
+                Icmpv4Repr::EchoReply { seq_no, .. } => Some(seq_no),
+                _ => None,
+            }
+        }
+        IpAddr::V6(from) => {
+            let packet = Icmpv6Packet::new_checked(bytes).ok()?;
+            match Icmpv6Repr::parse(&from, &from, &packet, &ChecksumCapabilities::ignored()).ok()? {
+                Icmpv6Repr::EchoReply { seq_no, .. } => Some(seq_no),
+                _ => None,
+            }
         }
     }
 }

@@ -1,26 +1,37 @@
-//! A host's ARP beside its stack: requests per neighbour, announcements, and received ARP.
+//! A host's ARP and neighbour discovery beside its stack: requests per neighbour, announcements, and
+//! what is received.
 //!
 //! A kernel repeats a request for each neighbour on its own, once per interval (Linux:
 //! `retrans_time_ms`, one second). smoltcp has one interval for all neighbours together, so
 //! a host with many would seem slow for a reason that is not the fabric's. These requests
 //! go out beside those of the stack, whose cache the answers fill.
 
+use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
-use axon_wire::{MacAddr, Span, Time};
+use axon_wire::constants::ethertype::IPV6;
+use axon_wire::nd::{self, Nd};
+use axon_wire::{MacAddr, Span, Time, host_frame};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, DhcpMessageType, DhcpPacket, DhcpRepr, EthernetAddress,
     EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet, UdpPacket,
 };
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The addresses of a host that it asks from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Own<'a> {
+    pub(crate) v4: Option<Ipv4Addr>,
+    pub(crate) v6: Option<&'a Ipv6>,
+}
 
 /// Whom the host's applications want to reach, and what is known of them.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     interval: Span,
-    known: BTreeMap<Ipv4Addr, MacAddr>,
+    known: BTreeMap<IpAddr, MacAddr>,
     /// Unknown ones, and when to ask for them (again).
-    unknown: BTreeMap<Ipv4Addr, Time>,
+    unknown: BTreeMap<IpAddr, Time>,
 }
 
 impl Neighbours {
@@ -29,19 +40,20 @@ impl Neighbours {
     }
 
     /// An application wants to reach `ip`.
-    pub(crate) fn want(&mut self, ip: Ipv4Addr) {
+    pub(crate) fn want(&mut self, ip: impl Into<IpAddr>) {
+        let ip = ip.into();
         if !self.known.contains_key(&ip) {
             self.unknown.entry(ip).or_insert(Time::ZERO);
         }
     }
 
     /// The MAC of `ip`, if it is known.
-    pub(crate) fn known(&self, ip: Ipv4Addr) -> Option<MacAddr> {
-        self.known.get(&ip).copied()
+    pub(crate) fn known(&self, ip: impl Into<IpAddr>) -> Option<MacAddr> {
+        self.known.get(&ip.into()).copied()
     }
 
     /// The same while `still`; otherwise `ip` is no longer asked for.
-    pub(crate) fn wanted(&mut self, ip: Ipv4Addr, still: bool) {
+    pub(crate) fn wanted(&mut self, ip: IpAddr, still: bool) {
         if still {
             self.want(ip);
         } else {
@@ -50,7 +62,7 @@ impl Neighbours {
     }
 
     /// Asks for an address that was known again; says whether it was.
-    pub(crate) fn mark_stale(&mut self, ip: Ipv4Addr) -> bool {
+    pub(crate) fn mark_stale(&mut self, ip: IpAddr) -> bool {
         let known = self.known.remove(&ip).is_some();
         self.want(ip);
         known
@@ -61,19 +73,47 @@ impl Neighbours {
         self.known.clear();
     }
 
-    /// Sends the requests that are due.
-    pub(crate) fn ask(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr, nic: &mut Nic) {
+    /// Sends the requests that are due, to neighbours of the families in which the host has an
+    /// address.
+    pub(crate) fn ask(&mut self, now: Time, mac: MacAddr, own: Own<'_>, nic: &mut Nic) {
         for (&target, next) in &mut self.unknown {
-            if *next <= now {
-                *next = now + self.interval;
-                request(mac, ip, target, nic);
+            if *next > now {
+                continue;
             }
+            match (target, own.v4) {
+                (IpAddr::V4(target), Some(ip)) => request(mac, ip, target, nic),
+                (IpAddr::V4(_), None) => continue,
+                (IpAddr::V6(target), _) => {
+                    let Some(ip) = own.v6.and_then(|v6| v6.source_for(target)) else { continue };
+                    nic.copy(&nd::solicitation((mac, ip), None, target), |_| ());
+                }
+            }
+            *next = now + self.interval;
         }
     }
 
     /// When a request is due.
-    pub(crate) fn deadline(&self) -> Option<Time> {
-        self.unknown.values().copied().min()
+    pub(crate) fn deadline(&self, own: Own<'_>) -> Option<Time> {
+        let has_v6 = own.v6.is_some_and(|v6| v6.valid().next().is_some());
+        let asks = |ip: &IpAddr| if ip.is_ipv4() { own.v4.is_some() } else { has_v6 };
+        self.unknown.iter().filter(|(ip, _)| asks(ip)).map(|(_, &at)| at).min()
+    }
+
+    /// Learns from an advertisement of a neighbour, if that is asked for or known; says whether an
+    /// address that was known has moved to another MAC.
+    pub(crate) fn receive_v6(&mut self, frame: &[u8]) -> bool {
+        let Some((IPV6, packet)) = host_frame::contents(frame) else { return false };
+        let Some(Some(Nd::Advertisement { target, target_mac: Some(mac) })) = nd::parse(packet)
+        else {
+            return false;
+        };
+        let ip = IpAddr::V6(target);
+        let before = self.known.get(&ip).copied();
+        if self.unknown.remove(&ip).is_none() && before.is_none() {
+            return false;
+        }
+        self.known.insert(ip, mac);
+        before.is_some_and(|before| before != mac)
     }
 
     /// Learns from an ARP frame to this host or to all; says whether an address that was
@@ -86,6 +126,7 @@ impl Neighbours {
         if Some(target) != own && !gratuitous {
             return false;
         }
+        let sender_ip = IpAddr::V4(sender_ip);
         let before = self.known.get(&sender_ip).copied();
         if gratuitous && before.is_none() {
             return false;

@@ -1,6 +1,7 @@
 //! A host's IP stack with what stands around it: what applications work on.
 
 use crate::host::datagram;
+use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
 use crate::host::resolve::Neighbours;
 use axon_wire::{MacAddr, Time};
@@ -8,7 +9,7 @@ use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// The first port that connections and streams send from (RFC 6335 clause 6).
 const EPHEMERAL_FIRST: u16 = 49152;
@@ -40,18 +41,23 @@ impl Stack {
         Stack { iface, nic, sockets, neighbours, mac, address: None, router: None, mtu, ports: 0 }
     }
 
-    /// Takes what the DHCP client has got; says whether that is something new.
-    pub(crate) fn poll_dhcp(&mut self, client: SocketHandle) -> bool {
+    /// Takes what the DHCP client has got beside the addresses of IPv6; `None` if that is nothing
+    /// new.
+    pub(crate) fn poll_dhcp(
+        &mut self,
+        client: SocketHandle,
+        v6: Option<&Ipv6>,
+    ) -> Option<Option<Ipv4Cidr>> {
         let (cidr, router) = match self.sockets.get_mut::<dhcpv4::Socket>(client).poll() {
-            None => return false,
+            None => return None,
             Some(dhcpv4::Event::Configured(config)) => (Some(config.address), config.router),
             Some(dhcpv4::Event::Deconfigured) => (None, None),
         };
         self.address = cidr.map(|cidr| cidr.address());
         self.neighbours.forget();
-        set_address(&mut self.iface, cidr);
+        set_address(&mut self.iface, cidr, v6);
         self.set_router(cidr.zip(router));
-        true
+        Some(cidr)
     }
 
     /// Enters the subnet and the router, or that there is none.
@@ -66,9 +72,9 @@ impl Stack {
     }
 
     /// Whose MAC a packet for an address goes to: that of the address itself, or of the router.
-    pub(crate) fn next_hop(&self, target: Ipv4Addr) -> Ipv4Addr {
-        match self.router {
-            Some((subnet, router)) if !subnet.contains_addr(&target) => router,
+    pub(crate) fn next_hop(&self, target: IpAddr) -> IpAddr {
+        match (self.router, target) {
+            (Some((subnet, router)), IpAddr::V4(ip)) if !subnet.contains_addr(&ip) => router.into(),
             _ => target,
         }
     }
@@ -82,7 +88,7 @@ impl Stack {
     /// This host's address and the MAC of `target`, if both are known now; otherwise the
     /// target is asked for from now on.
     pub(crate) fn way_to(&mut self, target: Ipv4Addr) -> Option<(Ipv4Addr, MacAddr)> {
-        let next = self.next_hop(target);
+        let next = self.next_hop(target.into());
         let known = self.neighbours.known(next);
         if known.is_none() {
             self.neighbours.want(next);
@@ -115,12 +121,13 @@ impl Stack {
     }
 }
 
-/// Gives an interface this address, or none.
-pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>) {
+/// Gives an interface this address, or none, and those of IPv6 beside it.
+pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>, v6: Option<&Ipv6>) {
+    let v6 = v6.into_iter().flat_map(Ipv6::valid).map(|ip| IpCidr::new(ip.into(), 64));
     iface.update_ip_addrs(|addresses| {
         addresses.clear();
-        if let Some(cidr) = cidr {
-            addresses.push(IpCidr::Ipv4(cidr)).expect("one address fits");
+        for cidr in cidr.map(IpCidr::Ipv4).into_iter().chain(v6) {
+            addresses.push(cidr).expect("few addresses fit");
         }
     });
 }

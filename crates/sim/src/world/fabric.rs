@@ -23,7 +23,7 @@ use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// The controller's one port.
 const CONTROLLER_PORT: PortNo = PortNo(0);
@@ -214,6 +214,7 @@ impl World {
             mac: host.mac,
             fixed: host.ip.map(|ip| (ip, self.fabric.dhcp.prefix_len)),
             is_gateway: self.fabric.uplinks.iter().any(|uplink| uplink.host == index),
+            ipv6: self.fabric.is_dual_stack().then_some(host.ip6),
             announces: !self.silent_hosts,
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),
@@ -413,9 +414,18 @@ impl World {
         }
     }
 
-    /// Whether every host has an address.
+    /// The IPv6 address of global scope of a host, if it has one now.
+    pub fn address6(&self, host: usize) -> Option<Ipv6Addr> {
+        self.host(host)?.address6()
+    }
+
+    /// Whether every host has an address, and one of IPv6 if it is to have one.
     pub fn all_have_addresses(&self) -> bool {
-        (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some())
+        let has_v6 = |host: usize| {
+            let wanted = self.fabric.address6(&self.fabric.hosts[host]).is_some();
+            !wanted || self.host(host).is_none_or(|host| host.address6().is_some())
+        };
+        (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some() && has_v6(host))
     }
 
     /// Connects a host to another port instead of its present one, at the same instant.

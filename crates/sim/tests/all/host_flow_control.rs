@@ -46,6 +46,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
     engine.connect(end(0), end(1), wire);
     for station in 0..2 {
         let config = HostConfig {
+            ipv6: None,
             mac: MacAddr([2, 0, 0, 0, 0, station as u8 + 1]),
             fixed: Some((ip(station), 24)),
             is_gateway: false,

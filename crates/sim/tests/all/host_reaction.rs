@@ -134,6 +134,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
         let (config, format) = (RpConfig::for_port(RATE), CnmFormat::default());
         dcb.cn = Some(HostCn { cnpvs, config, format, seed: number as u64, lldp: None });
         let config = HostConfig {
+            ipv6: None,
             mac: mac(number),
             fixed: Some((ip(number), 24)),
             is_gateway: false,

@@ -398,7 +398,7 @@ fn two_threads_run_programs_as_one_does() {
 #[test]
 fn a_host_that_no_plan_has_is_not_answered() {
     let mut world = boot("program: tags", TREE, 1, BOOT);
-    let nobody = "10.0.200.1".parse().unwrap();
+    let nobody: std::net::IpAddr = "10.0.200.1".parse().unwrap();
     let ping = world.ping(0, PingPlan::until_reply(nobody, Span::from_millis(100), 2)).unwrap();
     world.run_for(Span::from_millis(500));
     assert_eq!(world.ping_stats(ping).unwrap().received, 0);

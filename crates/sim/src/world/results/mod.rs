@@ -105,7 +105,8 @@ pub fn never_started(flow: &FlowReport) -> bool {
 pub struct Round {
     /// When the round began, in nanoseconds from the start of the run.
     pub at_ns: u64,
-    /// Ordered pairs of hosts that were connected and pinged.
+    /// Ordered pairs of hosts that were connected and pinged, times the families over which they
+    /// were.
     pub pairs: usize,
     /// Pairs with an answer.
     pub answered: usize,

@@ -4,16 +4,17 @@ use super::Round;
 use crate::host::ping::{PingPlan, PingStats};
 use crate::world::{PingId, World};
 use axon_wire::{Span, Time};
+use std::net::IpAddr;
 
 /// A round of pings that is running.
 pub(crate) struct Pings {
     at: Time,
-    /// From which host to which, and the ping, if it could be started.
-    started: Vec<(usize, usize, Option<PingId>)>,
+    /// From which host to which, whether over IPv6, and the ping, if it could be started.
+    started: Vec<(usize, usize, bool, Option<PingId>)>,
 }
 
 /// Starts a ping for every ordered pair of connected hosts, or for an even share of them if
-/// there are more than `pairs_max`.
+/// there are more than `pairs_max`; over both families if hosts have both.
 pub(crate) fn all_pairs(
     world: &mut World,
     (interval, requests): (Span, u16),
@@ -24,15 +25,23 @@ pub(crate) fn all_pairs(
     let others = hosts.len().saturating_sub(1);
     let pairs = hosts.len() * others;
     let every = pairs.div_ceil(pairs_max.max(1)).max(1);
+    let fabric = world.fabric();
+    let has_v6: Vec<bool> =
+        fabric.hosts.iter().map(|host| fabric.address6(host).is_some()).collect();
     let mut started = Vec::new();
     for pair in (0..pairs).step_by(every) {
         let (from, to) = (pair / others, pair % others);
         // The host itself is left out of its row.
         let (from, to) = (hosts[from], hosts[if to < from { to } else { to + 1 }]);
-        let target = world.address(to);
-        let id = target
-            .and_then(|target| world.ping(from, PingPlan::until_reply(target, interval, requests)));
-        started.push((from, to, id));
+        let v4 = world.address(to).map(IpAddr::V4);
+        let v6 = || world.address6(to).map(IpAddr::V6);
+        let families =
+            [(false, v4)].into_iter().chain((has_v6[from] && has_v6[to]).then(|| (true, v6())));
+        for (is_v6, target) in families.collect::<Vec<_>>() {
+            let plan = |target| PingPlan::until_reply(target, interval, requests);
+            let id = target.and_then(|target| world.ping(from, plan(target)));
+            started.push((from, to, is_v6, id));
+        }
     }
     Pings { at, started }
 }
@@ -40,7 +49,7 @@ pub(crate) fn all_pairs(
 impl Pings {
     /// Whether every ping has an answer or has given up.
     pub(crate) fn done(&self, world: &World) -> bool {
-        let stats = self.started.iter().filter_map(|&(_, _, id)| world.ping_stats(id?));
+        let stats = self.started.iter().filter_map(|&(_, _, _, id)| world.ping_stats(id?));
         stats.into_iter().all(|stats| stats.done)
     }
 
@@ -55,7 +64,7 @@ impl Pings {
             rtt_max_ns: 0,
             unanswered: Vec::new(),
         };
-        for &(from, to, id) in &self.started {
+        for &(from, to, is_v6, id) in &self.started {
             let stats: PingStats = id.and_then(|id| world.ping_stats(id)).unwrap_or_default();
             round.requests += u64::from(stats.sent);
             round.replies += u64::from(stats.received);
@@ -64,7 +73,8 @@ impl Pings {
                 round.answered += 1;
             } else {
                 let name = |host: usize| &world.fabric().hosts[host].name;
-                round.unanswered.push(format!("{} {}", name(from), name(to)));
+                let family = if is_v6 { " over IPv6" } else { "" };
+                round.unanswered.push(format!("{} {}{family}", name(from), name(to)));
             }
         }
         round

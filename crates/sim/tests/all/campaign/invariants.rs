@@ -1,5 +1,6 @@
 //! What must hold at every moment, whatever is broken and whoever attacks.
 
+use super::dual_stack;
 use axon_control::controller::bounds::{
     COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
 };
@@ -22,6 +23,7 @@ const UNACKNOWLEDGED_PER_PORT_MAX: usize = 4 * HOSTS_PER_PORT_MAX;
 /// Which does not hold, and where.
 pub fn check(world: &World) -> Result<(), String> {
     one_holder_each(world)?;
+    dual_stack::one_holder_each(world)?;
     no_wrong_delivery(world)?;
     bounded(world)
 }

@@ -1,10 +1,10 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves, tenants.
+//! themselves, tenants, groups, IPv6.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant to another, no two hosts have one address, what nodes keep is bounded. In the end
+//! one tenant to another, no member of a group has had one twice and nobody else any, no two hosts have one address, what nodes keep is bounded. In the end
 //! every two hosts that are connected to each other and to the controller, and may reach each
 //! other, must ping, and no switch that the controller can reach may hold a route that leads
 //! nowhere.
@@ -14,6 +14,8 @@
 //! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
 //! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
+mod dual_stack;
+mod groups;
 mod hostile;
 mod invariants;
 mod pipeline;
@@ -25,6 +27,7 @@ use axon_fabric::model::End;
 use axon_sim::links::LinkId;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
+use groups::Streams;
 use plan::{Act, Dice, FAILURES, Plan, plan};
 use std::io::{BufWriter, Write};
 use std::ops::Range;
@@ -56,6 +59,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     let Plan { mut builder, disorder, routes_per_port, attacks, silent_hosts, mut acts } =
         plan(dataplane, seed);
     tenants::draw(seed, &mut builder, &mut acts);
+    dual_stack::draw(seed, &mut builder);
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
@@ -66,6 +70,9 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     }
     background(&mut world, seed);
     tenants::watch(&mut world);
+    let doubled = disorder.is_some_and(|disorder| disorder.duplicate_ppm > 0);
+    let span = Span::from_millis(FAILURES.1 - FAILURES.0);
+    let mut streams = groups::start(&mut world, seed, doubled, span);
     let end = Time::from_nanos(FAILURES.1 * 1_000_000);
     let attacks = (0..).zip(&attacks);
     let attacks: Vec<LinkId> = attacks
@@ -74,27 +81,30 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
         })
         .collect();
     for (at, act) in acts {
-        watch(&mut world, at)?;
+        watch(&mut world, &mut streams, at)?;
         match act {
             Act::Fault(fault) => world.inject(fault),
             Act::Move(host, to) => world.move_host(host, to),
         }
         invariants::check(&world)?;
     }
-    watch(&mut world, end)?;
+    watch(&mut world, &mut streams, end)?;
     attacks.into_iter().for_each(|link| world.engine_mut().disconnect(link));
-    watch(&mut world, end + QUIET)?;
+    watch(&mut world, &mut streams, end + QUIET)?;
     assert_on(&world, dataplane);
-    let verdict = check(&mut world);
+    let verdict = check(&mut world)
+        .and_then(|()| streams.as_mut().map_or(Ok(()), |streams| streams.end(&mut world)))
+        .and_then(|()| world.engine().check_conservation());
     world.engine_mut().trace_mut().flush();
     verdict.and_then(|()| invariants::check(&world)).map(|()| world)
 }
 
 /// Lets the world run, and looks at the invariants all along.
-fn watch(world: &mut World, end: Time) -> Result<(), String> {
+fn watch(world: &mut World, streams: &mut Option<Streams>, end: Time) -> Result<(), String> {
     while world.now() < end {
         world.run_until((world.now() + STEP).min(end));
         tenants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
+        streams.as_mut().map_or(Ok(()), |streams| streams.check(world))?;
         invariants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
     }
     Ok(())
@@ -123,6 +133,8 @@ fn check(world: &mut World) -> Result<(), String> {
     let wanted: Vec<_> =
         pairs(&hosts).into_iter().filter(|&pair| tenants::allowed(world, pair)).collect();
     let silent = unreached(world, &wanted, TRIES);
+    tenants::check(world)?;
+    dual_stack::check(world, &wanted, TRIES)?;
     tenants::check(world)?;
     let limit = world.now() + PATIENCE;
     // On links that lose frames, what must be removed is removed after some tries.

@@ -171,6 +171,7 @@ impl Builder {
         let index = self.fabric.hosts.len();
         let End { switch, port } = self.free_port(switch);
         self.fabric.hosts.push(Host {
+            ip6: None,
             name: format!("h{}", index + 1),
             mac: mac(index),
             ip: fixed.then(|| Ipv4Addr::new(10, 0, 0, index as u8 + 10)),

@@ -1,0 +1,78 @@
+//! Whom a host reaches and by which addresses: its pings, its addresses of IPv6, and neighbours
+//! that have moved.
+
+use crate::host::apps::Histogram;
+use crate::host::ipv6::Ipv6;
+use crate::host::node::Host;
+use crate::host::ping::{Ping, PingPlan, PingStats};
+use crate::host::stack::set_address;
+use axon_wire::Time;
+use std::net::Ipv6Addr;
+
+/// Retry intervals after which a silent neighbour's address is no longer believed.
+const PATIENCE: u64 = 8;
+
+impl Host {
+    /// Its IPv6 address of global scope, if it has a valid one now.
+    pub fn address6(&self) -> Option<Ipv6Addr> {
+        self.ipv6.as_ref()?.address()
+    }
+
+    /// Its IPv6 addresses that are valid now, the link-local one first.
+    pub fn addresses6(&self) -> impl Iterator<Item = Ipv6Addr> {
+        self.ipv6.iter().flat_map(Ipv6::valid)
+    }
+
+    /// Starts a ping; it runs when the host is next called. The number names it.
+    pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
+        let number = self.pings.len();
+        let ident = number as u16 + 1;
+        self.pings.push(Ping::new(plan, ident, now, &mut self.stack.sockets));
+        self.due = Some(now);
+        number
+    }
+
+    /// Times from request to reply of ping `number` so far.
+    pub fn ping_times(&self, number: usize) -> Option<&Histogram> {
+        self.pings.get(number).map(|ping| &ping.times)
+    }
+
+    /// What came of ping `number` so far.
+    pub fn ping_stats(&self, number: usize) -> Option<PingStats> {
+        self.pings.get(number).map(|ping| ping.stats)
+    }
+
+    /// The pings so far, with their plans.
+    pub fn pings(&self) -> impl Iterator<Item = (&PingPlan, &PingStats)> {
+        self.pings.iter().map(|ping| (&ping.plan, &ping.stats))
+    }
+
+    /// Learns from a frame what has to do with IPv6.
+    pub(super) fn take_v6(&mut self, frame: &[u8]) {
+        let Some(ipv6) = &mut self.ipv6 else { return };
+        if ipv6.receive(frame) {
+            // There is a new prefix: its address is asked for at once.
+            self.due = Some(Time::ZERO);
+        }
+        if self.stack.neighbours.receive_v6(frame) {
+            self.stack.iface.update_ip_addrs(|_| ());
+        }
+    }
+
+    pub(super) fn poll_ipv6(&mut self, now: Time) {
+        let Some(ipv6) = &mut self.ipv6 else { return };
+        if ipv6.poll(now, &mut self.stack.nic) {
+            set_address(&mut self.stack.iface, self.cidr, Some(ipv6));
+        }
+    }
+
+    pub(super) fn mark_silent_neighbours_stale(&mut self, now: Time) {
+        let patience = self.config.retry * PATIENCE;
+        for ping in &mut self.pings {
+            let next = self.stack.next_hop(ping.plan.target);
+            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(next) {
+                self.stack.iface.update_ip_addrs(|_| ());
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Groups in the campaign: whatever fails, a stream comes to no host that has not joined, to none
+//! twice, and in the end to every member that is connected.
+
+use super::plan::Dice;
+use crate::common::mac;
+use axon_sim::World;
+use axon_sim::apps::RawPlan;
+use axon_sim::links::WireEnd;
+use axon_wire::membership::{self, reports};
+use axon_wire::{PortNo, Span};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Of so many seeds one has groups.
+const ONE_IN: usize = 4;
+const GROUP: Ipv4Addr = Ipv4Addr::new(239, 7, 7, 7);
+/// A word that other frames do not have.
+const WORD: &[u8; 8] = b"campaign";
+/// The number of the first datagram that is sent when nothing fails any more.
+const LAST: u32 = 1 << 20;
+/// How long a member waits for the stream in the end, on links that lose frames.
+const PATIENCE: Span = Span::from_secs(10);
+
+/// Who sends and who has joined, in a seed with groups.
+pub struct Streams {
+    senders: BTreeSet<usize>,
+    members: BTreeSet<usize>,
+    /// Whether links double frames: then members may have one twice.
+    doubled: bool,
+    /// How often each host was sent each datagram: host, sender, number.
+    had: BTreeMap<(usize, u8, u32), u32>,
+}
+
+/// The IPv4 datagram of a sender with this number.
+fn datagram(from: usize, number: u32) -> Vec<u8> {
+    let mut frame = [&membership::mac_of(IpAddr::V4(GROUP)).0[..], &mac(from).0].concat();
+    frame.extend([8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 9, 253, 0, 0, 10, 0, 0, 10]);
+    frame.extend(GROUP.octets());
+    frame.extend(WORD);
+    frame.push(from as u8);
+    frame.extend(number.to_be_bytes());
+    frame.resize(60, 0);
+    frame
+}
+
+/// A host sends frames at an interval, round and round, until it is off.
+fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>, interval: Span) {
+    let count = Some(frames.len() as u64);
+    world.with_host(host, |host, now| host.raw(RawPlan { frames, interval, count }, now));
+}
+
+/// Lets some hosts of some seeds join a group, and some send to it, all the time that things fail.
+/// Tenants watch what hosts are sent, too, so there are none in these seeds.
+pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<Streams> {
+    // With numbers of its own: what else a seed stands for stays as it is.
+    let mut dice = Dice::new(u128::from(seed) << 32 | 11);
+    if dice.below(ONE_IN) > 0 || !world.fabric().policy.is_open() {
+        return None;
+    }
+    let hosts = world.fabric().hosts.len();
+    let members: BTreeSet<usize> = (0..hosts / 2).map(|_| dice.below(hosts)).collect();
+    let senders: BTreeSet<usize> = (0..2).map(|_| dice.below(hosts)).collect();
+    let streams = Streams { senders, members, doubled, had: BTreeMap::new() };
+    streams.join(world, span.as_millis() as usize / 500);
+    for &sender in &streams.senders {
+        let frames = (0..span.as_millis() as u32 / 40).map(|number| datagram(sender, number));
+        send(world, sender, frames.collect(), Span::from_millis(40));
+    }
+    for host in 0..hosts {
+        let station = world.host_station(host);
+        world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
+    }
+    Some(streams)
+}
+
+impl Streams {
+    /// Members report so many times, twice a second.
+    fn join(&self, world: &mut World, times: usize) {
+        for &host in &self.members {
+            let ip = world.address(host).unwrap_or(Ipv4Addr::new(10, 0, 0, host as u8 + 10));
+            let report = reports::igmp_v2((mac(host), ip), GROUP, true);
+            send(world, host, vec![report; times], Span::from_millis(500));
+        }
+    }
+
+    /// No host has been sent what it has not joined, or anything twice, since the last look.
+    pub fn check(&mut self, world: &mut World) -> Result<(), String> {
+        let first = world.host_station(0);
+        for one in world.engine_mut().take_captured().into_iter().filter(|one| !one.outbound) {
+            let Some(at) = one.frame.windows(WORD.len()).position(|bytes| bytes == WORD) else {
+                continue;
+            };
+            let (to, bytes) = (one.station - first, &one.frame[at + WORD.len()..]);
+            let number = bytes[1..5].iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+            let times = self.had.entry((to, bytes[0], number)).or_default();
+            *times += 1;
+            let twice = *times > 1 && !self.doubled;
+            if twice || !self.members.contains(&to) {
+                let times = *times;
+                let (to, from) = (to + 1, bytes[0] + 1);
+                return Err(format!("at {}: h{to} had {number} of h{from}, {times} times", one.at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every connected member gets something of every connected sender now.
+    pub fn end(&mut self, world: &mut World) -> Result<(), String> {
+        let hosts: BTreeSet<usize> = world.connected_hosts().into_iter().collect();
+        self.join(world, PATIENCE.as_millis() as usize / 500);
+        let senders: Vec<usize> = self.senders.intersection(&hosts).copied().collect();
+        for &sender in &senders {
+            let frames = (0..200).map(|number| datagram(sender, LAST + number));
+            send(world, sender, frames.collect(), Span::from_millis(50));
+        }
+        let limit = world.now() + PATIENCE;
+        loop {
+            world.run_for(Span::from_millis(500));
+            self.check(world)?;
+            let Some((from, to)) = self.missing(&senders, &hosts) else { return Ok(()) };
+            if world.now() >= limit {
+                let (from, to) = (from + 1, to + 1);
+                return Err(format!("h{to} is a member and has nothing of h{from}"));
+            }
+        }
+    }
+
+    /// A sender and a connected member that has had none of its last datagrams.
+    fn missing(&self, senders: &[usize], hosts: &BTreeSet<usize>) -> Option<(usize, usize)> {
+        let members = || self.members.intersection(hosts).copied();
+        let pairs = senders.iter().flat_map(|&from| members().map(move |to| (from, to)));
+        pairs.filter(|(from, to)| from != to).find(|&(from, to)| {
+            let range = (to, from as u8, LAST)..=(to, from as u8, u32::MAX);
+            self.had.range(range).next().is_none()
+        })
+    }
+}
