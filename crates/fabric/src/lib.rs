@@ -40,8 +40,10 @@ mod renamed;
 mod reservation;
 mod schema;
 mod secret;
+mod static_mode;
 pub mod topology;
 pub mod traffic;
+mod unfit;
 pub mod units;
 mod wire;
 

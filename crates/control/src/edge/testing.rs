@@ -123,6 +123,7 @@ impl Bench {
             groups: GroupConfig::default(),
             ports: Vec::new(),
             services: Default::default(),
+            alone: None,
         }
     }
 

@@ -4,10 +4,10 @@ use super::options::PART;
 use super::ping::Outcome;
 use super::plan::HostPlan;
 use super::running::Lab;
+use super::view::directory::Directory;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, Host, Network};
-use axon_node::telemetry::NodeTelemetry;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr};
@@ -121,20 +121,26 @@ impl Lab {
     }
 
     /// The newest IPv4 address of each host, as the controller knows it; of a host that it does not
-    /// know, such as one whose link is cut, that which it was given when the lab was started. With
-    /// programs there is no controller, and hosts keep the addresses of the start.
+    /// know, such as one whose link is cut, that which it was given when the lab was started. Without
+    /// a controller each switch knows its own hosts. With programs nobody knows any, and hosts keep
+    /// the addresses of the start.
     fn addresses(&self, fabric: &Fabric) -> Result<Vec<Option<Ipv4Addr>>> {
         let given = self.state.load_plan()?.hosts;
         if fabric.network == Network::Program {
             return Ok(given.iter().map(|host| host.address.map(|(ip, _)| ip)).collect());
         }
-        let name = &fabric.controller.name;
-        let status = NodeStatus::ask(name, &self.state.socket(name), 0);
-        let Some(NodeTelemetry::Controller(controller)) = status.node() else {
-            bail!("{name} does not answer: see {}", self.state.log(name).display());
-        };
+        let plan = self.state.load_plan()?;
+        let mut status = Vec::new();
+        for name in plan.knowing() {
+            let one = NodeStatus::ask(name, &self.state.socket(name), 0);
+            if !plan.is_static && one.node().is_none() {
+                bail!("{name} does not answer: see {}", self.state.log(name).display());
+            }
+            status.push(one);
+        }
+        let hosts = Directory::new(fabric, &status).known().to_vec();
         let known = |(host, given): (&Host, &HostPlan)| {
-            let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
+            let entered = hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());
             let mut ipv4 = ips.filter_map(|ip| match ip {
                 IpAddr::V4(ip) => Some(*ip),

@@ -38,6 +38,7 @@ mod routers;
 mod servers;
 mod silent;
 mod start;
+mod static_mode;
 mod storm;
 mod targeted;
 mod tenants;

@@ -7,6 +7,7 @@
 mod congestion;
 mod detour;
 mod ecmp;
+mod explicit;
 mod flow;
 mod hedera;
 mod interface;
@@ -26,6 +27,7 @@ mod weighted;
 pub use congestion::CongestionAware;
 pub use detour::Detour;
 pub use ecmp::Ecmp;
+pub use explicit::{Explicit, StatedPath};
 pub use flow::{Flow, flow_hash};
 pub use hedera::{Annealing, FirstFit};
 pub use interface::Router;
