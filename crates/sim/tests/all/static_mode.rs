@@ -277,7 +277,7 @@ fn first_ping(builder: &Builder, (from, to): (usize, usize)) -> (Span, u64) {
         let target = world.address(to).unwrap();
         let plan = PingPlan::until_reply(target, Span::from_millis(500), 1);
         let id = ping.then(|| world.ping(from, plan).unwrap());
-        world.run_for(HEARTBEAT / 4);
+        world.run_for(Span::from_ticks(HEARTBEAT.ticks() / 4));
         let stats = id.and_then(|id| world.ping_stats(id));
         (stats.and_then(|stats| stats.rtt_max), world.engine().packet_hops() - before)
     };
