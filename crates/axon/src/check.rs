@@ -48,7 +48,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         counted(fabric.faults.len() + fabric.faults_after_start.len(), "fault", "faults")
     )?;
     let Fabric { controller, .. } = &fabric;
-    if fabric.network != Network::Program {
+    if !fabric.is_static() && fabric.network != Network::Program {
         let near = format!("{}-p0", controller.name);
         link(&mut out, &near, &end(&fabric, controller.at), controller.wire)?;
     }

@@ -88,6 +88,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         let seconds = arguments.timeout;
         let missing = match fabric.network {
             Network::Program => "whose program is not ready, or a link of which is down",
+            _ if fabric.is_static() => "without all links of the file, or all other switches",
             _ => "without a path to the controller",
         };
         for (what, nodes) in [

@@ -1,13 +1,14 @@
 //! The configuration of switches and controllers. Every limit and interval is here.
 
 use crate::controller::policy::Policy;
-use crate::controller::router::RouterKind;
+use crate::controller::router::{RouterKind, StatedPath};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
-use axon_node::Keys;
+use axon_node::{Keys, StoredHost};
+use axon_wire::message::PortState;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::router::Advertisement;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span};
@@ -137,6 +138,40 @@ pub struct SwitchConfig {
     pub ports: Vec<PortPolicy>,
     /// What the edge serves and guards beside ARP and neighbour discovery.
     pub services: EdgeServices,
+    /// What the switch decides by itself, in a fabric without a controller; `None` in one that has
+    /// one.
+    pub alone: Option<Box<StaticConfig>>,
+}
+
+/// The configuration of a switch in a fabric without a controller.
+#[derive(Clone, Debug)]
+pub struct StaticConfig {
+    /// Of the controller within the switch. Its `node` is that of the switch, its router is one
+    /// whose choice follows from the graph and the flow alone
+    /// ([`RouterKind::is_fixed`]), and its pool is empty.
+    pub controller: ControllerConfig,
+    /// The topology of the fabric file.
+    pub topology: StaticTopology,
+}
+
+/// The topology of a fabric file: what all switches know from the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StaticTopology {
+    /// The switches, in the same order at each of them.
+    pub switches: Vec<StaticSwitch>,
+    /// The hosts with fixed addresses, at the places that they have in the file.
+    pub hosts: Vec<StoredHost>,
+    /// The paths that the file states.
+    pub paths: Vec<StatedPath>,
+}
+
+/// A switch as the fabric file has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StaticSwitch {
+    /// The switch.
+    pub node: NodeId,
+    /// Its ports: other switches, and hosts.
+    pub ports: Vec<PortState>,
 }
 
 /// What an edge does for the configuration of hosts by themselves.

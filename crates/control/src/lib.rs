@@ -17,5 +17,6 @@ pub mod keys;
 pub mod node;
 mod replay;
 pub mod seal;
+pub mod static_mode;
 pub mod stream;
 pub mod uplink;

@@ -22,9 +22,15 @@ use axon_wire::{Incarnation, NodeId, PortNo};
 use chacha20poly1305::aead::{Aead, AeadInOut, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
+/// In the place of the number of an incarnation: whichever the receiver is in. No incarnation has
+/// this number.
+pub const ANY_INCARNATION: u64 = 0;
+
 /// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
     role: Role,
+    /// Whether there is no controller: switches talk to each other, under the key that all share.
+    among_switches: bool,
     /// The one to seal with.
     current: Ring,
     other: Option<Ring>,
@@ -48,7 +54,16 @@ impl Sealer {
     /// A sealer for this incarnation of a node.
     pub fn new(keys: &Keys, incarnation: Incarnation, role: Role) -> Sealer {
         let (current, other) = rings(keys, incarnation.node, role);
-        Sealer { role, current, other, incarnation, sequence: 0, received: Received::default() }
+        let received = Received::default();
+        let among_switches = false;
+        Sealer { role, among_switches, current, other, incarnation, sequence: 0, received }
+    }
+
+    /// There is no controller in this fabric: what goes by a source route is for another switch,
+    /// and is sealed under the key that all switches share. What a switch does not expect from
+    /// another one is for its node to refuse.
+    pub fn among_switches(&mut self) {
+        self.among_switches = true;
     }
 
     /// Uses other keys from now on. What was received stays received.
@@ -66,7 +81,7 @@ impl Sealer {
     /// Seals a message that goes by a source route, and returns the envelope.
     pub fn seal_routed(&mut self, to: Incarnation, message: &Message) -> Vec<u8> {
         let sequence = self.next();
-        let cipher = self.current.cipher(Channel::routed(message), to.node);
+        let cipher = self.current.cipher(self.channel(message), to.node);
         seal(&cipher, (self.incarnation, sequence), Some(to), message)
     }
 
@@ -138,6 +153,9 @@ impl Sealer {
     /// The reason for the refusal.
     pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
+        if self.among_switches {
+            return self.open_peer(&envelope);
+        }
         let to = associated(Some(self.incarnation));
         let (channel, plain) = match self.open_control(&envelope, &to) {
             Some(plain) => (Channel::Control, plain),
@@ -153,6 +171,28 @@ impl Sealer {
         let opened = open(&envelope, &plain, true)?;
         let due = Channel::routed(&opened.message);
         if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) }
+    }
+
+    /// Opens what another switch has sent, where there is no controller: for this incarnation, or
+    /// for whichever this switch is in ([`ANY_INCARNATION`]).
+    fn open_peer(&mut self, envelope: &Envelope) -> Result<Opened, Refusal> {
+        let Incarnation { node, .. } = self.incarnation;
+        let any = Incarnation { node, number: ANY_INCARNATION };
+        for to in [self.incarnation, any] {
+            let aad = associated(Some(to));
+            let opened = self.rings().find_map(|ring| decrypt(ring.link(), envelope, &aad));
+            if let Some(plain) = opened {
+                self.refuse_echo(envelope.from)?;
+                self.received.control(envelope.from, envelope.sequence)?;
+                return open(envelope, &plain, to == self.incarnation);
+            }
+        }
+        Err(Refusal::BadSeal)
+    }
+
+    /// The channel of a message that goes by a source route.
+    fn channel(&self, message: &Message) -> Channel {
+        if self.among_switches { Channel::Peer } else { Channel::routed(message) }
     }
 
     /// The message of an envelope that is sealed under the key between its sender and the

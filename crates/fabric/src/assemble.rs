@@ -3,7 +3,7 @@
 use crate::model::Fabric;
 use axon_control::config::{
     ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, NodeConfig, RelayConfig, ServerIdentity,
-    SwitchConfig,
+    StaticConfig, SwitchConfig,
 };
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::Stored;
@@ -72,8 +72,10 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
     let dcb = dcb.map(|dcb| Box::new(crate::dcb::config(fabric, dcb, index, switch_mac(index))));
     let dcbx = dcb.as_ref().and_then(|dcb| crate::dcb::node_config(fabric, index, dcb));
     let mac = switch_mac(index);
+    let node = NodeConfig { dcbx, ..node_config(fabric, incarnation, mac, seed) };
     let control = SwitchConfig {
-        node: NodeConfig { dcbx, ..node_config(fabric, incarnation, mac, seed) },
+        alone: fabric.is_static().then(|| Box::new(static_config(fabric, &node))),
+        node,
         waiting_bytes_max: WAITING_BYTES_MAX,
         hosts_per_port_max: HOSTS_PER_PORT_MAX,
         host_control: ByteLimit::default(),
@@ -90,8 +92,27 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
 /// The configuration of the controller; see [`switch_config`].
 pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> ControllerSetup {
     let incarnation = Incarnation { node: CONTROLLER_ID, number: incarnation };
-    let control = ControllerConfig {
-        node: node_config(fabric, incarnation, CONTROLLER_MAC, seed),
+    let control = control_config(fabric, node_config(fabric, incarnation, CONTROLLER_MAC, seed));
+    // All that hosts cause anywhere comes in by its one port.
+    let causes = fabric.switches.len() + fabric.hosts.len();
+    let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
+    let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
+    ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
+}
+
+/// What a switch decides by, in a fabric without a controller. No address is given but reserved
+/// ones: switches could give one twice.
+fn static_config(fabric: &Fabric, node: &NodeConfig) -> StaticConfig {
+    let mut controller = control_config(fabric, node.clone());
+    let none = fabric.dhcp.server;
+    (controller.dhcp.pool_first, controller.dhcp.pool_last) = (none, none);
+    StaticConfig { controller, topology: crate::static_mode::topology(fabric) }
+}
+
+/// What a controller decides by, as node `node`.
+fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
+    ControllerConfig {
+        node,
         dhcp: DhcpConfig {
             prefix_len: fabric.dhcp.prefix_len,
             pool_first: fabric.dhcp.pool_first,
@@ -112,12 +133,7 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
         backups: fabric.has_backups(),
         dhcpv6: crate::ipv6::dhcpv6(fabric),
         uplinks: crate::uplinks::config(fabric),
-    };
-    // All that hosts cause anywhere comes in by its one port.
-    let causes = fabric.switches.len() + fabric.hosts.len();
-    let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
-    let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
-    ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
+    }
 }
 
 /// The DHCP server among the hosts, and what it calls the switches.

@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, Dataplanes, End, Fabric, Host, Link, Network, NoLayers, OnFull, Policy,
-    PortPolicies, RouterKind, Switch, Timers, Wire,
+    Controller, Dataplanes, End, Fabric, Host, Link, Network, OnFull, Policy, PortPolicies,
+    RouterKind, Switch, Timers, Unfit, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;
@@ -54,7 +54,9 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         switches: numbered.switches(&plan),
         hosts: Vec::new(),
         links: Vec::new(),
+        paths: Vec::new(),
         controller: Controller {
+            mode: file.controller.mode,
             name: CONTROLLER.into(),
             at: numbered.controller,
             wire: default_wire,
@@ -81,6 +83,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     };
     fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
     set_router(&mut fabric, file)?;
+    crate::static_mode::check(&fabric, file)?;
     file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, &mut fabric))?;
     check_ports(&fabric, file.topology_key())?;
     add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
@@ -88,6 +91,10 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
     addresses::finish(&mut fabric, file, &plan)?;
+    if fabric.is_static() {
+        fabric.make_static();
+    }
+    fabric.paths = crate::static_mode::resolve(&fabric, &file.paths)?;
     crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;
     faults::apply_overrides(&mut fabric, &file.overrides)?;
@@ -163,9 +170,13 @@ fn rate_key(file: &File, plan: &Plan) -> Option<String> {
 }
 
 fn set_router(fabric: &mut Fabric, file: &File) -> Result<(), Problem> {
-    fabric.set_router(file.controller.router.kind()).map_err(|NoLayers| {
-        let expected = "dcb.layers, or another router";
-        Problem::new("controller.router", "no priority has layers", expected)
+    let router = file.controller.router.kind();
+    fabric.set_router(router).map_err(|unfit| match unfit {
+        Unfit::NoLayers => {
+            let expected = "dcb.layers, or another router";
+            Problem::new("controller.router", "no priority has layers", expected)
+        }
+        Unfit::NeedsController(_) | Unfit::StatedPaths(_) => crate::static_mode::unfit(router),
     })
 }
 

@@ -6,8 +6,9 @@ pub use crate::agents::kind::AgentKind;
 use crate::cam::Cam;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
-pub use crate::file::{AxonPorts, DataplaneName};
+pub use crate::file::{AxonPorts, DataplaneName, Mode};
 pub use crate::traffic::{App, Traffic};
+pub use crate::unfit::Unfit;
 use axon_agents::AgentPortConfig;
 use axon_control::config::GroupConfig;
 pub use axon_control::config::{Ipv6Config, Timers};
@@ -60,6 +61,8 @@ pub struct Fabric {
     pub links: Vec<Link>,
     /// The controller and its link.
     pub controller: Controller,
+    /// The paths that the file states, for a fabric without a controller.
+    pub paths: Vec<StatedPath>,
     /// Intervals of the control plane.
     pub timers: Timers,
     /// Addresses for hosts.
@@ -105,11 +108,6 @@ pub struct Dataplanes {
     pub overrides: BTreeMap<usize, (DataplaneName, String)>,
 }
 
-/// A router that divides routes into layers, and a fabric in which no priority has any.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("router layered: no priority has layers; expected dcb.layers, or another router")]
-pub struct NoLayers;
-
 impl Fabric {
     /// How many layers of routes its switches know: one, where no priority has further ones.
     pub fn layers(&self) -> u8 {
@@ -146,10 +144,16 @@ impl Fabric {
     /// Lets the controller choose paths in this way.
     ///
     /// # Errors
-    /// The router needs layers, and there are none; nothing has changed then.
-    pub fn set_router(&mut self, router: RouterKind) -> Result<(), NoLayers> {
+    /// The router does not fit; nothing has changed then.
+    pub fn set_router(&mut self, router: RouterKind) -> Result<(), Unfit> {
         if router == RouterKind::Layered && self.layers() == 1 {
-            return Err(NoLayers);
+            return Err(Unfit::NoLayers);
+        }
+        if self.is_static() && !router.is_fixed() {
+            return Err(Unfit::NeedsController(router));
+        }
+        if router.is_ordered() && !self.paths.is_empty() {
+            return Err(Unfit::StatedPaths(router));
         }
         self.controller.router = router;
         Ok(())
@@ -333,9 +337,25 @@ pub struct Wire {
     pub queue: Bytes,
 }
 
+/// A path between two hosts that the file states, there and back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatedPath {
+    /// One host, by index.
+    pub from: usize,
+    /// The other, by index.
+    pub to: usize,
+    /// The links from the first to the second, in their order, each from its near to its far end.
+    pub links: Vec<[End; 2]>,
+    /// Those of the backup; empty if the file states none.
+    pub backup: Vec<[End; 2]>,
+}
+
 /// The controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
+    /// Whether there is one. The fields below that are about a node of its own mean nothing
+    /// without.
+    pub mode: Mode,
     /// `c1`; its one port is `c1-p0`.
     pub name: String,
     /// The switch port it is plugged into.

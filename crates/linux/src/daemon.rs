@@ -317,6 +317,13 @@ pub fn check_controller(fabric: &Fabric) -> Result<()> {
             fabric.name
         );
     }
+    if fabric.is_static() {
+        bail!(
+            "fabric {}: controller.mode is static, so there is no controller; expected `axon \
+             switch FILE NAME` for every switch",
+            fabric.name
+        );
+    }
     (fabric.keys.check_controller()).with_context(|| {
         format!("fabric {}: expected the master key, as `axon key FILE` makes it", fabric.name)
     })
@@ -369,7 +376,7 @@ fn switch_ports(fabric: &Fabric, switch: usize) -> Vec<PortSetup> {
         let end = End { switch: host.switch, port: host.port };
         rates.insert(end, (host.wire.rate, host_mtu));
     }
-    if fabric.network != Network::Program {
+    if fabric.has_controller() {
         rates.insert(fabric.controller.at, (fabric.controller.wire.rate, host_mtu));
     }
     let Some(owner) = fabric.switches.get(switch) else {

@@ -41,6 +41,7 @@ enum Kind {
     OverBound,
     Scan,
     Misplaced,
+    Miscabled,
     Carrier,
     Agent(AgentEvent),
 }
@@ -187,6 +188,7 @@ fn about(note: &Note) -> About {
         Note::SwitchOverBound { .. } => (Kind::OverBound, PortNo::CONTROL),
         Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
         Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
+        Note::Miscabled { port, .. } => (Kind::Miscabled, port),
     }
 }
 

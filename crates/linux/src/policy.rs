@@ -1,11 +1,11 @@
 //! Changes of the policy of a controller that runs: which hosts may reach which.
 
 use crate::{request, status};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Done, PolicyChange, PolicyDone, Request};
 use axon_wire::NodeId;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Between two looks at the status.
@@ -22,6 +22,42 @@ pub struct Changed {
     pub outstanding: Vec<NodeId>,
 }
 
+/// Changes the policy of every switch of a fabric without a controller, by its status socket. Each
+/// has removed its routes when it answers. All are asked, whatever one answers.
+///
+/// # Errors
+/// One of them refuses the change, or does not answer: its name, what it said, and how many have
+/// changed.
+pub fn change_each(sockets: &[(String, PathBuf)], change: PolicyChange) -> Result<Changed> {
+    let mut all: Option<PolicyDone> = None;
+    let (mut changed, mut failed) = (0, None);
+    for (name, socket) in sockets {
+        match request::ask(socket, Request::Policy(change)) {
+            Ok(Done::Policy(done)) => {
+                changed += 1;
+                all = Some(match all {
+                    None => done,
+                    Some(mut all) => {
+                        all.routes_removed += done.routes_removed;
+                        all.switches.extend(done.switches);
+                        all
+                    }
+                });
+            }
+            Ok(done) => failed = Some((name, anyhow!("{done:?} is no answer to this"))),
+            Err(error) => failed = Some((name, error)),
+        }
+    }
+    match (all, failed) {
+        (_, Some((name, error))) => Err(error.context(format!(
+            "{name} has not changed; {changed} of {} switches have",
+            sockets.len()
+        ))),
+        (Some(done), None) => Ok(Changed { done, outstanding: Vec::new() }),
+        (None, None) => bail!("there is no switch"),
+    }
+}
+
 /// Changes the policy of the controller whose status socket is `socket`, and waits until all
 /// switches have acknowledged the removal of their routes, or two seconds.
 ///
@@ -36,6 +72,10 @@ pub fn change(socket: &Path, change: PolicyChange) -> Result<Changed> {
     loop {
         let status = status::ask(socket)?;
         let NodeTelemetry::Controller(controller) = &status.node else {
+            if status.node.known_hosts().is_some() {
+                // A switch without a controller: it has removed its routes.
+                return Ok(Changed { done, outstanding: Vec::new() });
+            }
             bail!("{} is no controller", status.name);
         };
         let of_this = |node: &NodeId| done.switches.contains(node);

@@ -30,6 +30,7 @@ pub(crate) fn switch(ports: usize) -> SwitchTelemetry {
         debts: Default::default(),
         refused_settings: Vec::new(),
         settings_refused: 0,
+        alone: None,
     }
 }
 

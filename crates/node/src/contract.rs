@@ -10,6 +10,7 @@ use crate::settings::{SettingError, SettingName};
 use crate::store::StoreChange;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use axon_wire::message::LinkEnd;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 use serde::{Deserialize, Serialize};
 
@@ -430,6 +431,16 @@ pub enum Note {
         mac: MacAddr,
         /// How many different hosts it has requested so, in the last minute at most.
         targets: u32,
+    },
+    /// In a fabric without a controller: a port leads elsewhere than the fabric file says. Its link
+    /// is not used.
+    Miscabled {
+        /// The port.
+        port: PortNo,
+        /// Where the file has it lead; `None` if it has no link there.
+        expected: Option<LinkEnd>,
+        /// Where it leads.
+        found: LinkEnd,
     },
     /// From a controller: a host was reported at a port where the policy does not admit it.
     HostMisplaced {

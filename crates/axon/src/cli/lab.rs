@@ -44,7 +44,7 @@ impl Choice {
         }
         let status = lab.status()?;
         let controller = status.iter().find(|one| one.name() == fabric.controller.name);
-        if controller.is_none_or(|one| one.status().is_none()) {
+        if fabric.has_controller() && controller.is_none_or(|one| one.status().is_none()) {
             bail!("{} does not answer; `axon status` may say why", fabric.controller.name);
         }
         Ok(Seen { fabric, status })

@@ -5,7 +5,7 @@ use anyhow::{Result, anyhow};
 use axon_fabric::Problem;
 use axon_fabric::assemble::switch_id;
 use axon_fabric::model::Fabric;
-use axon_linux::policy::{Changed, change};
+use axon_linux::policy::{Changed, change, change_each};
 use axon_node::{HostPair, PolicyChange, Subject};
 use axon_wire::{MacAddr, NodeId};
 use std::path::PathBuf;
@@ -16,7 +16,8 @@ use std::process::ExitCode;
 pub struct Target {
     #[command(flatten)]
     lab: lab::Choice,
-    /// The status socket of a controller, as in its --status-socket, in place of a lab
+    /// The status socket of a controller, or of one switch where there is none, as in its
+    /// --status-socket, in place of a lab
     #[arg(long, value_name = "PATH", requires = "fabric", conflicts_with = "lab")]
     socket: Option<PathBuf>,
     /// With --socket: the fabric file, which has the names of hosts and ports
@@ -24,15 +25,39 @@ pub struct Target {
     fabric: Option<PathBuf>,
 }
 
+/// Whom to ask for a change.
+enum Asked {
+    /// A controller, or one switch of a fabric without.
+    One(PathBuf),
+    /// All switches, by name.
+    Each(Vec<(String, PathBuf)>),
+}
+
+impl Asked {
+    fn change(&self, asked: PolicyChange) -> Result<Changed> {
+        match self {
+            Asked::One(socket) => change(socket, asked),
+            Asked::Each(switches) => change_each(switches, asked),
+        }
+    }
+}
+
 impl Target {
-    /// The socket of the controller, and its fabric.
-    fn open(&self) -> Result<(PathBuf, Fabric)> {
+    /// The fabric, and the sockets of whom to ask: the controller, or every switch of a lab
+    /// without one.
+    fn open(&self) -> Result<(Asked, Fabric)> {
         if let (Some(socket), Some(fabric)) = (&self.socket, &self.fabric) {
-            return Ok((socket.clone(), file::load(fabric)?));
+            return Ok((Asked::One(socket.clone()), file::load(fabric)?));
         }
         let lab = self.lab.open()?;
         let fabric = lab.fabric()?;
-        Ok((lab.state().socket(&fabric.controller.name), fabric))
+        let socket = |name: &str| lab.state().socket(name);
+        if fabric.is_static() {
+            let switches = fabric.switches.iter();
+            let each = switches.map(|switch| (switch.name.clone(), socket(&switch.name)));
+            return Ok((Asked::Each(each.collect()), fabric));
+        }
+        Ok((Asked::One(socket(&fabric.controller.name)), fabric))
     }
 
     /// Lets two hosts reach each other, or not, and says what came of it.
@@ -42,7 +67,7 @@ impl Target {
     pub fn pair(&self, names: [&str; 2], allowed: bool) -> Result<ExitCode> {
         let (socket, fabric) = self.open()?;
         let [a, b] = [host(&fabric, names[0])?, host(&fabric, names[1])?];
-        let changed = change(&socket, PolicyChange::Pair(HostPair::of(a, b), allowed))?;
+        let changed = socket.change(PolicyChange::Pair(HostPair::of(a, b), allowed))?;
         let [a, b] = names;
         let state = match (allowed, changed.done.reach) {
             (true, true) => format!("{a} and {b} may reach each other"),
@@ -61,7 +86,7 @@ impl Target {
     pub fn quarantine(&self, name: &str, on: bool) -> Result<ExitCode> {
         let (socket, fabric) = self.open()?;
         let subject = subject(&fabric, name)?;
-        let changed = change(&socket, PolicyChange::Quarantine(subject, on))?;
+        let changed = socket.change(PolicyChange::Quarantine(subject, on))?;
         let not = if on { "" } else { "not " };
         answer(&format!("{name} is {not}in quarantine"), &changed, &fabric)
     }

@@ -19,7 +19,7 @@ const LOOK: usize = 1_024;
 /// failed link, and all that are in use after each report of a switch, may be in flight at the
 /// same time: their dependencies together are looked at as well.
 pub(super) fn prove(fabric: &Fabric, asked: Asked) -> Proof<'_> {
-    let router = fabric.controller.router.build(asked.seed, fabric.layers());
+    let router = fabric.router(asked.seed);
     let mut planned = Planned::new(fabric, router, asked.seed);
     let bar = bar(asked.pairs.len() as u64, "routes", "pairs");
     for (at, &(a, b)) in asked.pairs.iter().enumerate() {

@@ -88,7 +88,9 @@ impl Controller {
         self.current.extend(route.steps());
         let Some((flow, _)) = self.flow(at, destination) else { return };
         let Backups { detour, path, .. } = &mut self.backups;
-        let found = detour.find(&self.graph, &flow, &self.current, &mut *self.router, path)
+        let router = &mut *self.router;
+        let found = (router.backup(&self.graph, &flow, &self.current, path)
+            || detour.find(&self.graph, &flow, &self.current, router, path))
             && path.len() < self.hops_max;
         let lawful = if found { self.router.layer(&self.graph, path) } else { None };
         let path = core::mem::take(&mut self.backups.path);

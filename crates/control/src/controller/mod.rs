@@ -6,6 +6,7 @@
 
 mod ageing;
 mod allocation;
+mod at_switch;
 mod backup;
 mod backups;
 pub mod bounds;
@@ -96,6 +97,9 @@ pub struct Controller {
     settle: Span,
     /// For how long the links of a switch's incarnation before count.
     reunion_max: Span,
+    /// The switch that it is within, whose routes alone it decides about; `None` for the
+    /// controller of a whole fabric.
+    home: Option<SwitchIndex>,
     ageing: Ageing,
     /// The interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
@@ -166,6 +170,7 @@ impl Controller {
             hops_max,
             settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
+            home: None,
             ageing: Ageing::new(config.node.timers.silence_max()),
             measure_every_ms,
             counters: ControllerCounters::default(),
@@ -414,6 +419,9 @@ impl Controller {
     }
 
     fn query(&self, place: Place, mac: MacAddr, ip: IpAddr, out: &mut Vec<Effect>) {
+        if !self.queries(place.switch, mac) {
+            return;
+        }
         let to = self.graph.switch(place.switch).incarnation.node;
         out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
     }

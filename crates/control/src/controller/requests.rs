@@ -2,7 +2,7 @@
 //! Each is a datagram that is repeated until it is answered.
 
 use super::Controller;
-use super::flows::{Account, RouteIndex};
+use super::flows::{Account, Route, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -66,15 +66,13 @@ impl Controller {
         if !self.may_reach(place, target) {
             return self.deny(now, place, &m, out);
         }
+        if self.is_to_be_heard(target, out) {
+            return;
+        }
         let there = self.hosts.get(target).map_or(place, Host::place);
         let found = [self.flows.find(place, target), self.flows.find(there, source)];
-        let made_at = match found {
-            [Some(_), Some(_)] => &[][..],
-            [None, Some(_)] => &[place],
-            [Some(_), None] => &[there],
-            [None, None] => &[place, there],
-        };
-        if let Some((here, other)) = self.excess_of(place, there.switch, made_at) {
+        let (made_at, count) = self.missing((place, there), found);
+        if let Some((here, other)) = self.excess_of(place, there.switch, &made_at[..count]) {
             other.into_iter().for_each(|other| self.note_excess(now, other, out));
             return self.over_bound(now, here, out);
         }
@@ -108,8 +106,12 @@ impl Controller {
         let hops = self.path_to(to.node)?;
         let account = Account::Requested(place, there.switch);
         let forward = self.found_or_made(found[0], place, target, (source, account))?;
-        let backward = self.found_or_made(found[1], there, source, (target, account))?;
-        let (forward, backward) = (self.flows.get(forward)?, self.flows.get(backward)?);
+        let backward = match self.is_elsewhere(there.switch) {
+            true => None,
+            false => Some(self.found_or_made(found[1], there, source, (target, account))?),
+        };
+        let forward = self.flows.get(forward)?;
+        let backward = backward.and_then(|backward| self.flows.get(backward));
         let message = Message::ArpTarget(ArpTarget {
             id: m.id,
             source_switch: from,
@@ -120,10 +122,10 @@ impl Controller {
             target_mac,
             target_ip,
             // Both routes are as of now, so the later of their stamps is true of both.
-            stamp: self.stamp(forward.number.max(backward.number)),
-            to_source: backward.to_install(),
+            stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
+            to_source: backward.map(Route::to_install).unwrap_or_default(),
             to_target: forward.to_install(),
-            answer_by: backward.hops_to(PortNo::CONTROL),
+            answer_by: backward.map(|route| route.hops_to(PortNo::CONTROL)).unwrap_or_default(),
             // The node makes it when it seals the message.
             grant: Grant::default(),
         });

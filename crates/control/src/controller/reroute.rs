@@ -38,6 +38,9 @@ impl Controller {
     /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
     /// the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
+        if let Some(home) = self.home {
+            return self.path_from_home(home, switch);
+        }
         let to = self.graph.index_of(switch)?;
         let mut best: Option<(usize, PortNo, SwitchIndex)> = None;
         for (&port, &(node, _)) in &self.attachments {

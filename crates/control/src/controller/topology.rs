@@ -174,6 +174,16 @@ impl Graph {
         known.unwrap_or_else(|| self.add(Incarnation { node, number: 0 }))
     }
 
+    /// Enters the ports that a switch has by the fabric file, added if it is new. They count until
+    /// the switch reports its own; nothing was heard of it yet.
+    pub fn assume(&mut self, node: NodeId, ports: &[PortState]) -> SwitchIndex {
+        let index = self.remember(node);
+        let switch = &mut self.switches[index.index()];
+        switch.ports = ports.iter().map(|state| (state.port, state.peer)).collect();
+        self.connect(index);
+        index
+    }
+
     fn add(&mut self, incarnation: Incarnation) -> SwitchIndex {
         let index = SwitchIndex(self.switches.len() as u32);
         self.by_id.insert(incarnation.node, index);

@@ -124,6 +124,7 @@ impl Bench {
             groups: GroupConfig::default(),
             ports: Vec::new(),
             services: Default::default(),
+            alone: None,
         }
     }
 

@@ -92,6 +92,11 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
     }
 
+    /// There is no controller in this fabric.
+    pub fn among_switches(&mut self) {
+        self.sealer.among_switches();
+    }
+
     /// The plane's actions so far; what it does while they are looked at is another round.
     pub fn take_actions(&mut self) -> Vec<Action<B>> {
         core::mem::replace(&mut self.actions, core::mem::take(&mut self.spare))

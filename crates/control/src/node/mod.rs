@@ -6,6 +6,7 @@
 //! the round ends when no part has output. A frame in transit takes no part in this: it goes
 //! through the plane and out.
 
+mod alone;
 mod chassis;
 mod congested;
 mod controller;
@@ -13,6 +14,7 @@ mod dcbx;
 mod failover;
 mod host_limits;
 mod load;
+mod lost;
 mod pause_meter;
 mod port_kind;
 mod prober;

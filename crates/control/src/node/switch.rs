@@ -9,15 +9,16 @@ use crate::discovery::Discovery;
 use crate::edge::{Edge, ROUTE_LOOK};
 use crate::effect::Effect;
 use crate::seal::Opened;
+use crate::static_mode::{StaticControl, is_for_nobody};
 use crate::stream::Stream;
 use crate::uplink::Uplink;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
-    Action, Awaited, Dataplane, Drop, Input, Masqueraded, Node, PortKind, PortSnapshot, Refusal,
-    RouteAnswer, Snapshot,
+    Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Refusal, Request, RouteAnswer,
 };
 use axon_wire::message::{Item, Message, Role};
 use axon_wire::{Frame, Incarnation, MacAddr, PortNo, Time};
@@ -35,7 +36,9 @@ pub struct SwitchNode<B, D> {
     loads: LoadReports,
     pub(super) limits: HostLimits,
     /// The controller that was last passed to the edge.
-    controller: Option<Incarnation>,
+    pub(super) controller: Option<Incarnation>,
+    /// What it decides by itself, in a fabric without a controller.
+    pub(super) alone: Option<Box<StaticControl>>,
     timers: Timers,
     /// When to look for routes that no frame takes; `None` while there are no routes.
     look_at: Option<Time>,
@@ -57,6 +60,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         links.for_each(|(port, _)| chassis.discovery.inherit(port));
         let mut edge = Edge::new(&config, &chassis.has);
         edge.found(&found);
+        let hops_max = chassis.has.hops_max();
+        let alone =
+            config.alone.as_ref().map(|alone| Box::new(StaticControl::new(alone, hops_max)));
+        if alone.is_some() {
+            chassis.among_switches();
+        }
         SwitchNode {
             wake: chassis.control_deadline(),
             uplink: Uplink::new(config.node.timers),
@@ -66,6 +75,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             loads: LoadReports::default(),
             limits,
             controller: None,
+            alone,
             timers: config.node.timers,
             look_at: None,
             due: None,
@@ -126,7 +136,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
 
     /// Reports that the controller has not acknowledged yet.
     pub fn unacknowledged(&self) -> usize {
-        self.stream.as_ref().map_or(0, Stream::unacknowledged)
+        let alone = self.alone().map_or(0, StaticControl::unacknowledged);
+        self.stream.as_ref().map_or(alone, Stream::unacknowledged)
     }
 
     /// Settings of ports that the data plane has refused and that are not made yet.
@@ -165,6 +176,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
         if due(self.edge.deadline()) {
             self.edge.timeout(now, plane, effects);
+        }
+        if let Some(alone) = &mut self.alone {
+            alone.timeout(now, effects);
         }
         if due(self.loads.deadline()) {
             self.loads.timeout(now, |port| plane.sent_bytes(port), effects);
@@ -218,6 +232,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// What may follow from any change: a new way to the controller, a new controller,
     /// reports to send.
     fn housekeeping(&mut self, now: Time) {
+        if self.alone.is_some() {
+            return self.housekeeping_alone(now);
+        }
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         self.uplink.update(now, discovery, effects);
         discovery.advertise(now, self.uplink.path().cloned(), effects);
@@ -248,6 +265,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 
     fn stream_wants(&self, now: Time) -> bool {
+        if let Some(alone) = &self.alone {
+            return alone.wants(now);
+        }
         let stream = self.stream.as_ref();
         self.uplink.path().is_some() && stream.is_some_and(|stream| stream.wants(now))
     }
@@ -269,8 +289,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.limits.charge(now, port, &effects[before..]);
                 self.fate(now, port, frame, fate, out);
             }
-            Arrival::Message { ingress, opened, .. } => {
-                if let Err(refusal) = self.message(now, opened) {
+            Arrival::Message { ingress, reverse, opened } => {
+                let done = self.message_alone(now, reverse, opened);
+                if let Err(refusal) = done.unwrap_or_else(|opened| self.message(now, opened)) {
                     self.chassis.refuse(ingress, refusal, out);
                 }
             }
@@ -287,44 +308,13 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
-    /// did not take is kept in software.
-    fn resynchronise(&mut self, now: Time) {
-        let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
-        let limits = &self.limits;
-        let port = |port: PortNo| {
-            let mut wanted = PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
-            if let Some(dcbx) = dcbx {
-                let in_force = dcbx.in_force(port);
-                (wanted.classes, wanted.pfc, wanted.defence) = in_force;
-            }
-            let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
-            wanted.regeneration = table.copied();
-            wanted
-        };
-        let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
-        for ((port, mac), destination, route) in self.edge.wanted_routes() {
-            let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
-            let route = route.clone();
-            match mac == destination {
-                true => port.routes.push((destination.into(), route)),
-                false => port.masqueraded.push(Masqueraded { key: mac.into(), destination, route }),
-            }
-        }
-        // What was asked for and not passed on yet is part of what is wanted, and its answer would
-        // come to nobody.
-        effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
-        // What could not be set shows in the snapshot that follows.
-        let _ = plane.resynchronise(now, &wanted, actions);
-        let has = plane.snapshot();
-        self.edge.resynchronised(now, &has, plane, effects);
-        self.chassis.settings_resynchronised(now, &wanted);
-    }
-
     fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
+        let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;
-        let ours = self.uplink.controller() == Some(opened.from);
+        let ours = own || self.uplink.controller() == Some(opened.from);
         match opened.message {
+            Message::ControllerHelloAck(_) if own => {}
+            Message::ArpReply(reply) if own => self.edge.arp_reply(now, reply, plane, effects),
             Message::ControllerHelloAck(ack) => {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
@@ -361,7 +351,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         Ok(())
     }
 
-    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
+    pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
@@ -372,10 +362,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     self.chassis.refuse(PortNo::CONTROL, refusal, out);
                 }
             }
+            effect if is_for_nobody(&effect) => {}
             Effect::Routed { hops, to, message } => {
                 chassis.send_routed(now, &hops, to, &message);
             }
             Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
+            Effect::ToController(message) if self.alone.is_some() => {
+                self.request_alone(now, message);
+            }
             Effect::ToController(message) => {
                 // A request speaks of hosts: the report of them goes first.
                 self.report(now);
@@ -384,6 +378,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                     chassis.send_routed(now, &path.hops, path.controller, &message);
                 }
             }
+            Effect::Report(item) if self.alone.is_some() => self.report_alone(now, item),
             Effect::Report(item) => {
                 if let Some(stream) = &mut self.stream {
                     stream.push(item);
@@ -421,7 +416,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
-            Effect::Command { .. } | Effect::Store(_) | Effect::AwaitAcknowledged(_) => {}
+            Effect::Command { to, item } => self.command_alone(now, to, item),
+            Effect::AwaitAcknowledged(number) => self.acknowledged_alone(now, number),
+            Effect::Store(_) => {}
         }
     }
 }
@@ -434,6 +431,12 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
         match left {
             Ok(true) => return,
             Ok(false) => {}
+            Err(Input::Command(Command { id, request: Request::Policy(change) }))
+                if self.alone.is_some() =>
+            {
+                self.chassis.feed(now, Input::Timeout);
+                self.change_policy(now, (id, change), out);
+            }
             Err(input) => self.chassis.feed(now, input),
         }
         if let Some(link) = link {
@@ -451,6 +454,7 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
                 self.edge.deadline(),
                 self.stream_deadline(),
                 self.loads.deadline(),
+                self.alone().and_then(StaticControl::deadline),
             ];
             self.due = parts.into_iter().flatten().min();
         }
@@ -499,6 +503,7 @@ mod tests {
             groups: GroupConfig::default(),
             ports: Vec::new(),
             services: Default::default(),
+            alone: None,
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));

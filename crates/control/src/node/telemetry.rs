@@ -4,6 +4,7 @@ use super::chassis::Refusals;
 use super::controller::ControllerNode;
 use super::switch::SwitchNode;
 use crate::discovery::Discovery;
+use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_node::telemetry::{
     ControllerHost, ControllerTelemetry, Counts, EdgeHost, EdgeRoute, Neighbour, SwitchTelemetry,
@@ -44,6 +45,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             debts: edge.debts(),
             refused_settings: self.refused_settings(),
             settings_refused: self.settings_refused(),
+            alone: self.alone().map(StaticControl::telemetry),
         }
     }
 }

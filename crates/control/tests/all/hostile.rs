@@ -63,6 +63,7 @@ impl Scene {
             groups: GroupConfig::default(),
             ports,
             services: Default::default(),
+            alone: None,
         };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };

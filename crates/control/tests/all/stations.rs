@@ -113,6 +113,7 @@ impl Net {
                 groups: GroupConfig { multicast: false, ..GroupConfig::default() },
                 ports: Vec::new(),
                 services: Default::default(),
+                alone: None,
             };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };

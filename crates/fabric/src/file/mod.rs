@@ -14,6 +14,7 @@ mod multicast;
 mod pauses;
 mod ports;
 mod program;
+mod stated_path;
 mod text;
 mod topology;
 mod uplinks;
@@ -43,6 +44,7 @@ pub use multicast::Multicast;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use program::{Program as ProgramFile, ProgramText, TableSizes};
+pub use stated_path::{Mode, StatedPath};
 pub(crate) use text::mac;
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
@@ -94,9 +96,12 @@ pub struct File {
     /// Which data plane carries the frames of switches with real ports; the simulator ignores it.
     #[serde(default)]
     pub dataplane: DataplaneName,
-    /// Settings of the controller, and the switch that it is at.
+    /// Settings of the controller, and the switch that it is at, or that there is none.
     #[serde(default)]
     pub controller: Controller,
+    /// Paths of a fabric without a controller, where they are not to be those of its router.
+    #[serde(default)]
+    pub paths: Vec<StatedPath>,
     /// The addresses that the DHCP server gives to hosts.
     #[serde(default)]
     pub dhcp: Dhcp,
@@ -181,6 +186,7 @@ impl File {
             device: ideal(),
             dataplane: DataplaneName::default(),
             controller: Controller::default(),
+            paths: Vec::new(),
             dhcp: Dhcp::default(),
             ipv6: None,
             uplinks: Vec::new(),
@@ -355,13 +361,15 @@ impl Router {
     }
 }
 
-/// Where the controller is plugged in, and how it chooses paths.
+/// Whether there is a controller, where it is plugged in, and how paths are chosen.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Controller {
+    /// Whether there is one; `central` by default.
+    pub mode: Mode,
     /// A switch (`s1`) or port (`s1-p7`); the first switch by default.
     pub at: Option<String>,
-    /// How it chooses paths.
+    /// How it chooses paths; in the mode `static`, how every switch does.
     pub router: Router,
 }
 

@@ -3,8 +3,9 @@
 use crate::status::{NodeStatus, PortStatus};
 use axon_node::Refusal;
 use axon_node::telemetry::{
-    ControllerCounters, EdgeDebts, NodeTelemetry, ProgrammableTelemetry, RefusedSetting,
+    ControllerCounters, EdgeDebts, Miscabled, NodeTelemetry, ProgrammableTelemetry, RefusedSetting,
 };
+use axon_wire::message::LinkEnd;
 use std::fmt::Write;
 
 /// One line for each thing that is wrong; empty if nothing is.
@@ -42,21 +43,43 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                  forgotten if it ends"
             );
         }
-        if let NodeTelemetry::Controller(controller) = &status.node
-            && controller.counters.ip_refused > 0
-        {
-            let (name, count) = (&status.name, controller.counters.ip_refused);
+        let counters = match &status.node {
+            NodeTelemetry::Controller(controller) => Some(&controller.counters),
+            NodeTelemetry::Switch(switch) => switch.alone.as_ref().map(|alone| &alone.counters),
+            _ => None,
+        };
+        if let Some(counters) = counters.filter(|counters| counters.ip_refused > 0) {
+            let (name, count) = (&status.name, counters.ip_refused);
             let _ = writeln!(
                 text,
                 "alarm: {name}: {count} claims of addresses that belong to other hosts were \
                  refused (ip_refused)"
             );
         }
-        if let NodeTelemetry::Controller(controller) = &status.node {
-            policy(&mut text, &status.name, &controller.counters);
+        if let Some(counters) = counters {
+            policy(&mut text, &status.name, counters);
+        }
+        if let NodeTelemetry::Switch(switch) = &status.node
+            && let Some(alone) = &switch.alone
+        {
+            cables(&mut text, &status.name, &alone.miscabled);
         }
     }
     text
+}
+
+/// Cables that are not as the fabric file of a static fabric has them.
+fn cables(text: &mut String, name: &str, miscabled: &[Miscabled]) {
+    let end = |end: LinkEnd| format!("s{}-{}", end.node.0, end.port);
+    for &Miscabled { port, expected, found } in miscabled {
+        let expected = expected.map_or_else(|| "no other switch".to_owned(), end);
+        let found = end(found);
+        let _ = writeln!(
+            text,
+            "alarm: {name}-{port} leads to {found}; the fabric file has {expected} there. The link \
+             is not used"
+        );
+    }
 }
 
 /// What hosts did that the policy of a controller forbids.

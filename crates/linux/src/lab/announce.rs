@@ -6,7 +6,7 @@ use super::state::StateDir;
 use crate::status::ask;
 use crate::sys;
 use anyhow::Result;
-use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry};
+use axon_node::telemetry::{ControllerHost, NodeTelemetry};
 use axon_wire::{MacAddr, host_frame, nd};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
@@ -23,7 +23,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// switch knows what is at its port is dropped.
 const AGAIN: Duration = Duration::from_millis(300);
 
-/// Announces the addresses of these hosts until the controller knows them all, or until `end`.
+/// Announces the addresses of these hosts until the controller knows them all, or every switch that
+/// decides by itself, or until `end`.
 /// Answers with those that it does not know; a host without an address counts as known. `on_look`
 /// gets the number of known hosts. Without a controller, each address is announced once. The
 /// calling process is in some host's namespace afterwards.
@@ -39,18 +40,22 @@ pub(super) fn until_known<'a>(
         enter_net(&host.name)?;
         unknown.push((host, addresses(host)?));
     }
-    let Some(controller) = &plan.controller else {
+    if plan.knowing().next().is_none() {
         // Nobody who knows could be asked.
         announce_all(&unknown)?;
         return Ok(Vec::new());
-    };
+    }
     let all = unknown.len();
     let mut announced: Option<Instant> = None;
     loop {
-        let status = ask(&lab.socket(controller));
-        if let Ok(NodeTelemetry::Controller(controller)) = status.map(|status| status.node) {
-            unknown.retain(|(host, addresses)| !knows(&controller, host.mac, addresses));
-        }
+        let nodes = plan.knowing().map(|node| ask(&lab.socket(node)).map(|status| status.node));
+        let nodes: Vec<_> = nodes.collect();
+        unknown.retain(|(host, addresses)| {
+            !nodes.iter().all(|node| {
+                let known = node.as_ref().ok().and_then(NodeTelemetry::known_hosts);
+                known.is_some_and(|known| knows(known, host.mac, addresses))
+            })
+        });
         on_look(all - unknown.len())?;
         if unknown.is_empty() || announced.is_some() && Instant::now() >= end {
             return Ok(unknown.into_iter().map(|(host, _)| host).collect());
@@ -63,9 +68,9 @@ pub(super) fn until_known<'a>(
     }
 }
 
-/// Whether the host table of the controller has all of a host's addresses.
-fn knows(controller: &ControllerTelemetry, mac: MacAddr, addresses: &[IpAddr]) -> bool {
-    let entered = controller.hosts.iter().filter(|host| host.mac == mac);
+/// Whether a host table has all of a host's addresses.
+fn knows(known: &[ControllerHost], mac: MacAddr, addresses: &[IpAddr]) -> bool {
+    let entered = known.iter().filter(|host| host.mac == mac);
     let ips: Vec<IpAddr> = entered.flat_map(|host| host.ips.iter().copied()).collect();
     addresses.iter().all(|ip| ips.contains(ip))
 }

@@ -4,10 +4,10 @@ use super::options::PART;
 use super::ping::Outcome;
 use super::plan::HostPlan;
 use super::running::Lab;
+use super::view::directory::Directory;
 use crate::status::NodeStatus;
 use anyhow::{Context, Result, bail};
 use axon_fabric::model::{Fabric, Host, Network};
-use axon_node::telemetry::NodeTelemetry;
 use axon_wire::nd;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader};
@@ -139,10 +139,11 @@ impl Lab {
 
     /// An address of each host: the newest one as the controller knows it, but a link-local one
     /// only if there is no other. Of a host that it does not know, such as one whose link is cut,
-    /// that which it was given when the lab was started, or makes of its MAC. With programs there
-    /// is no controller, and hosts keep the addresses of the start.
+    /// that which it was given when the lab was started, or makes of its MAC. Without a controller
+    /// each switch knows its own hosts. With programs nobody knows any, and hosts keep the addresses
+    /// of the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
-        let plan = self.state.load_plan()?.hosts;
+        let plan = self.state.load_plan()?;
         let given = |(host, plan): (&Host, &HostPlan)| match family {
             Family::V4 => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
             Family::V6 if !plan.has_ipv6 => None,
@@ -151,17 +152,21 @@ impl Lab {
                 Some(IpAddr::V6(ip))
             }
         };
-        let given = fabric.hosts.iter().zip(&plan).map(given);
+        let given = fabric.hosts.iter().zip(&plan.hosts).map(given);
         if fabric.network == Network::Program {
             return Ok(given.collect());
         }
-        let name = &fabric.controller.name;
-        let status = NodeStatus::ask(name, &self.state.socket(name), 0);
-        let Some(NodeTelemetry::Controller(controller)) = status.node() else {
-            bail!("{name} does not answer: see {}", self.state.log(name).display());
-        };
+        let mut status = Vec::new();
+        for name in plan.knowing() {
+            let one = NodeStatus::ask(name, &self.state.socket(name), 0);
+            if !plan.is_static && one.node().is_none() {
+                bail!("{name} does not answer: see {}", self.state.log(name).display());
+            }
+            status.push(one);
+        }
+        let hosts = Directory::new(fabric, &status).known().to_vec();
         let known = |(host, given): (&Host, Option<IpAddr>)| {
-            let entered = controller.hosts.iter().filter(|entry| entry.mac == host.mac);
+            let entered = hosts.iter().filter(|entry| entry.mac == host.mac);
             let ips = entered.flat_map(|entry| entry.ips.iter().rev());
             let mut known = ips.copied().filter(|ip| family.has(*ip));
             known.next().or(given)

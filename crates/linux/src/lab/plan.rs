@@ -23,6 +23,8 @@ pub struct Plan {
     pub switches: Vec<String>,
     /// The controller's, if there is one: programmable switches have none.
     pub controller: Option<String>,
+    /// Whether switches decide by themselves, by the fabric file, and know all hosts.
+    pub is_static: bool,
     /// Hosts and what is set up in each.
     pub hosts: Vec<HostPlan>,
     /// The agents of the file, each at a port of its switch. Those of hosts, which bring DCB to
@@ -164,7 +166,7 @@ impl Plan {
             let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
             cables.push(Cable { ends, mtu: link_mtu(fabric), rate: link.wire.rate });
         }
-        let has_controller = fabric.network != Network::Program;
+        let has_controller = fabric.has_controller();
         let controller = has_controller.then(|| fabric.controller.name.clone());
         for node in controller.iter().cloned() {
             let device = port_name(&node, PortNo(0));
@@ -176,7 +178,7 @@ impl Plan {
         }
         let mut hosts = Vec::new();
         let has_host_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        let addresses = match options.bare && has_controller {
+        let addresses = match options.bare && fabric.network != Network::Program {
             true => fabric.hosts.iter().map(|host| host.ip).collect(),
             false => fabric.addresses(),
         };
@@ -210,7 +212,24 @@ impl Plan {
         let has_kernel = dataplanes.iter().any(|choice| !choice.carrier.is_process());
         let has_bridges = options.bridges;
         let attached = if has_bridges { Vec::new() } else { attached(fabric) };
-        Ok(Plan { switches, controller, hosts, attached, cables, has_kernel, has_bridges })
+        let is_static = fabric.is_static();
+        Ok(Plan {
+            switches,
+            controller,
+            is_static,
+            hosts,
+            attached,
+            cables,
+            has_kernel,
+            has_bridges,
+        })
+    }
+
+    /// The nodes that know all hosts: the controller, or without one every switch that decides by
+    /// itself.
+    pub fn knowing(&self) -> impl Iterator<Item = &str> {
+        let switches = self.switches.iter().filter(|_| self.is_static);
+        self.controller.iter().chain(switches).map(String::as_str)
     }
 
     /// The switch whose namespace a node is in, if that is another's.

@@ -3,7 +3,7 @@
 use crate::status::NodeStatus;
 use axon_fabric::model::Fabric;
 use axon_node::Subject;
-use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry, PolicyTelemetry};
+use axon_node::telemetry::{NodeTelemetry, PolicyTelemetry};
 
 /// Pairs or hosts that are named in one line.
 const LISTED_MAX: usize = 8;
@@ -11,16 +11,21 @@ const LISTED_MAX: usize = 8;
 /// Lines for each controller whose policy says something; the names are those of its fabric.
 pub fn text(status: &[NodeStatus], fabric: &Fabric) -> String {
     let controller = |status: &NodeStatus| match status.node()? {
-        NodeTelemetry::Controller(controller) => Some(lines(status.name(), controller, fabric)),
+        NodeTelemetry::Controller(controller) => {
+            Some(lines(status.name(), &controller.policy, controller.counters.arp_denied, fabric))
+        }
+        NodeTelemetry::Switch(switch) => {
+            let alone = switch.alone.as_ref()?;
+            Some(lines(status.name(), &alone.policy, alone.counters.arp_denied, fabric))
+        }
         _ => None,
     };
     status.iter().filter_map(controller).collect()
 }
 
-fn lines(name: &str, controller: &ControllerTelemetry, fabric: &Fabric) -> String {
+fn lines(name: &str, policy: &PolicyTelemetry, denied: u64, fabric: &Fabric) -> String {
     let PolicyTelemetry { tenants, shared_hosts, other_hosts, quarantine, pairs, outstanding } =
-        &controller.policy;
-    let denied = controller.counters.arp_denied;
+        policy;
     let mut parts = Vec::new();
     if !tenants.is_empty() || *shared_hosts > 0 {
         let each = tenants.iter().map(|tenant| format!("{} {}", tenant.name, tenant.hosts));

@@ -132,7 +132,8 @@ impl Lab {
         let fabric = self.state.load_fabric()?;
         no_program(&fabric, "no keys: programmable switches seal no messages")?;
         let switches = fabric.switches.into_iter().map(|switch| switch.name);
-        let nodes = [fabric.controller.name].into_iter().chain(switches);
+        let controller = (!fabric.is_static()).then_some(fabric.controller.name);
+        let nodes = controller.into_iter().chain(switches);
         let one = |node: String| {
             let outcome = rekey(&self.state.socket(&node), keys);
             (node, outcome)

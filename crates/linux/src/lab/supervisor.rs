@@ -122,7 +122,7 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
             return Ok(supervisor);
         }
         let mut report = supervisor.wait_until_connected(started)?;
-        if report.missing.is_empty() && supervisor.plan.controller.is_some() {
+        if report.missing.is_empty() && supervisor.plan.knowing().next().is_some() {
             report.unknown = supervisor.wait_until_known(started)?;
         }
         say(&Line::Ready(report))?;
@@ -237,7 +237,7 @@ impl Supervisor {
                     || !is_connected(&self.lab.socket(switch))
             });
             let ready = host_agents.iter().all(|host| has_ports(&self.lab.socket(host)));
-            let step = match self.plan.controller {
+            let step = match self.plan.knowing().next() {
                 Some(_) => "switches connected",
                 None => "programs ready",
             };
@@ -325,16 +325,19 @@ fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Whether a switch takes frames of hosts: it has a verified path to the controller and knows what
-/// is plugged into each of its ports with carrier; or its program is ready, and all its links are
-/// up.
+/// Whether a switch takes frames of hosts: it has a verified path to the controller, or all links of
+/// the fabric file and has met all other switches, and knows what is plugged into each of its ports
+/// with carrier; or its program is ready, and all its links are up.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;
     };
     let unknown = status.ports.iter().any(|port| port.up && port.kind == PortKind::Unknown);
     match &status.node {
-        NodeTelemetry::Switch(switch) => !unknown && switch.controller_path.is_some(),
+        NodeTelemetry::Switch(switch) => match &switch.alone {
+            None => !unknown && switch.controller_path.is_some(),
+            Some(alone) => !unknown && alone.missing.is_empty() && alone.met + 1 == alone.switches,
+        },
         NodeTelemetry::Programmable(switch) => {
             // Ports that have a device: all others have no cable.
             let down = status.ports.iter().any(|port| !port.up && port.rate_bps.is_some());

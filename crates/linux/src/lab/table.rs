@@ -119,7 +119,11 @@ fn knowledge(node: &NodeTelemetry) -> [String; 3] {
             [
                 listed(switch.hosts.iter().map(name)),
                 switch.routes.len().to_string(),
-                path.map_or_else(|| "not found".to_owned(), way),
+                match (&switch.alone, path) {
+                    (Some(alone), _) => format!("none, met {}/{}", alone.met + 1, alone.switches),
+                    (None, Some(path)) => way(path),
+                    (None, None) => "not found".to_owned(),
+                },
             ]
         }
         NodeTelemetry::Controller(controller) => {

@@ -12,6 +12,7 @@ pub mod dcbx;
 pub mod flow_control;
 pub mod node;
 pub mod plane;
+pub mod static_mode;
 pub mod text;
 
 pub use control::{
@@ -27,3 +28,4 @@ pub use node::{
     SwitchTelemetry, TableCount,
 };
 pub use plane::{MemoryTelemetry, PlaneTelemetry, PoolTelemetry, PortTelemetry};
+pub use static_mode::{Miscabled, StaticTelemetry};

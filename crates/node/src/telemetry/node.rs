@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
 use super::flow_control::FlowControl;
 use super::plane::PlaneTelemetry;
+use super::static_mode::StaticTelemetry;
 use super::text;
 use crate::contract::Refusal;
 use crate::counters::PortCounters;
@@ -31,6 +32,18 @@ pub enum NodeTelemetry {
     Agent(Box<AgentTelemetry>),
     /// The node is a programmable switch.
     Programmable(Box<ProgrammableTelemetry>),
+}
+
+impl NodeTelemetry {
+    /// The hosts of the whole fabric, if it is a node that decides about routes to them: the
+    /// controller, or a switch in a fabric without one.
+    pub fn known_hosts(&self) -> Option<&[ControllerHost]> {
+        match self {
+            NodeTelemetry::Controller(controller) => Some(&controller.hosts),
+            NodeTelemetry::Switch(switch) => Some(&switch.alone.as_ref()?.hosts),
+            NodeTelemetry::Agent(_) | NodeTelemetry::Programmable(_) => None,
+        }
+    }
 }
 
 /// A switch.
@@ -68,6 +81,8 @@ pub struct SwitchTelemetry {
     pub refused_settings: Vec<RefusedSetting>,
     /// How often its data plane has refused a setting.
     pub settings_refused: u64,
+    /// What it decides by itself, in a fabric without a controller; null in one that has one.
+    pub alone: Option<Box<StaticTelemetry>>,
 }
 
 /// A controller.

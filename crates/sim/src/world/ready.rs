@@ -5,6 +5,7 @@
 //!
 //! - ours: every switch that the controller can reach knows its way there and what is behind
 //!   each link to another switch, and the controller knows each host by its address;
+//! - ours without a controller: the same of every switch, which knows each host itself;
 //! - bridges: all that hang together have one root, every port between them that is to forward
 //!   does and every other blocks, and every port to a host forwards;
 //! - PortLand: every switch knows its level, and the fabric manager every host by its address;
@@ -32,6 +33,7 @@ impl World {
     /// The first thing that the network still lacks, in words.
     pub fn unready(&self) -> Option<String> {
         match self.fabric.network {
+            Network::Axon if self.fabric.is_static() => self.static_lacks(),
             Network::Axon => self.axon_lacks(),
             Network::Ethernet => self.bridges_lack(),
             Network::PortLand => self.portland_lacks(),
@@ -76,6 +78,35 @@ impl World {
                 return Some(format!("{} has not found the controller", name(index)));
             }
         }
+        if let Some(lacks) = self.unknown_link() {
+            return Some(lacks);
+        }
+        let hosts = controller.controller().hosts();
+        self.missing_host("the controller", |ip| hosts.by_ip(ip).is_some())
+    }
+
+    fn static_lacks(&self) -> Option<String> {
+        if let Some(lacks) = self.unknown_link() {
+            return Some(lacks);
+        }
+        for (index, reached) in self.controlled_switches().into_iter().enumerate() {
+            let switch = self.switch(index).filter(|_| reached);
+            let Some(alone) = switch.and_then(|switch| switch.alone()) else { continue };
+            let hosts = alone.controller().hosts();
+            let known = |ip| {
+                let host = hosts.by_ip(ip).and_then(|host| hosts.get(host));
+                host.is_some_and(|host| !host.is_provisional())
+            };
+            if let Some(lacks) = self.missing_host(&self.fabric.switches[index].name, known) {
+                return Some(lacks);
+            }
+        }
+        None
+    }
+
+    /// A live link that an end of it has not found yet.
+    fn unknown_link(&self) -> Option<String> {
+        let name = |switch: usize| &self.fabric.switches[switch].name;
         for (a, b) in self.live_links() {
             for end in [a, b] {
                 let knows = |switch: &axon_control::node::SwitchNode<FrameBuf, SwitchPlane>| {
@@ -87,8 +118,7 @@ impl World {
                 }
             }
         }
-        let hosts = controller.controller().hosts();
-        self.missing_host("the controller", |ip| hosts.by_ip(ip).is_some())
+        None
     }
 
     fn programs_lack(&self) -> Option<String> {

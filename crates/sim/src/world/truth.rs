@@ -43,8 +43,12 @@ impl World {
     }
 
     /// The switches that a frame from the controller can reach, itself excluded: a switch
-    /// that is not among them is out of its reach.
+    /// that is not among them is out of its reach. Without a controller: the largest part that
+    /// hangs together.
     pub fn controlled_switches(&self) -> Vec<bool> {
+        if self.fabric.is_static() {
+            return self.largest_part();
+        }
         let from = WireEnd { station: self.controller_station(), port: PortNo(0) };
         self.reached_from(self.far_end(from).map(|end| end.station))
     }

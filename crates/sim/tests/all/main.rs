@@ -41,6 +41,7 @@ mod servers;
 mod silent;
 mod single_failures;
 mod start;
+mod static_mode;
 mod storm;
 mod targeted;
 mod tenants;

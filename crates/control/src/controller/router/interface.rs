@@ -52,6 +52,19 @@ pub trait Router: Boxed + Debug + Send + Sync {
         None
     }
 
+    /// Replaces `path` with the backup of `primary`, the present path of `flow`, if the router has
+    /// one of its own; returns whether it has. Otherwise the most disjoint path is looked for
+    /// ([`Detour`](super::Detour)).
+    fn backup(
+        &mut self,
+        _graph: &Graph,
+        _flow: &Flow,
+        _primary: &[Step],
+        _path: &mut Vec<Step>,
+    ) -> bool {
+        false
+    }
+
     /// A flow takes this path from now on.
     fn placed(&mut self, path: &[Step]) {
         if let Some(loads) = self.loads() {

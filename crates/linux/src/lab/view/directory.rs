@@ -2,9 +2,7 @@
 
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_fabric::model::Fabric;
-use axon_node::telemetry::{
-    ControllerHost, ControllerTelemetry, NodeTelemetry, PortTelemetry, SwitchTelemetry,
-};
+use axon_node::telemetry::{ControllerHost, NodeTelemetry, PortTelemetry, SwitchTelemetry};
 use axon_node::{Drop, PortCounters, Subject};
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::collections::BTreeMap;
@@ -44,7 +42,7 @@ impl<'a> Switch<'a> {
 pub struct Directory<'a> {
     fabric: &'a Fabric,
     switches: BTreeMap<NodeId, Switch<'a>>,
-    controller: Option<&'a ControllerTelemetry>,
+    known: Vec<ControllerHost>,
     hosts: BTreeMap<MacAddr, &'a str>,
 }
 
@@ -56,15 +54,12 @@ impl<'a> Directory<'a> {
             let node = status.node.switch()?;
             Some((node.id, Switch { status, node }))
         };
-        let controller = |status: &'a Status| match &status.node {
-            NodeTelemetry::Controller(controller) => Some(&**controller),
-            _ => None,
-        };
+        let known = answered.clone().flat_map(|status| known_by(&status.node));
         let hosts = fabric.hosts.iter().map(|host| (host.mac, host.name.as_str()));
         Directory {
             fabric,
             switches: answered.clone().filter_map(switch).collect(),
-            controller: answered.clone().find_map(controller),
+            known: known.collect(),
             hosts: hosts.collect(),
         }
     }
@@ -74,9 +69,10 @@ impl<'a> Directory<'a> {
         self.fabric
     }
 
-    /// The hosts that the controller knows, if it has answered.
-    pub fn known(&self) -> &'a [ControllerHost] {
-        self.controller.map_or(&[], |controller| &controller.hosts)
+    /// The hosts that the controller knows, if it has answered. Without a controller: those that
+    /// each switch that has answered has at its own ports.
+    pub fn known(&self) -> &[ControllerHost] {
+        &self.known
     }
 
     /// The names of the hosts that the controller has at a port.
@@ -120,6 +116,14 @@ impl<'a> Directory<'a> {
         }
         (way, false)
     }
+}
+
+/// The hosts whose places a node decides about. One that nobody has heard yet is where the file has
+/// it.
+fn known_by(node: &NodeTelemetry) -> Vec<ControllerHost> {
+    let hosts = node.known_hosts().unwrap_or_default().iter();
+    let own = |host: &&ControllerHost| node.switch().is_none_or(|own| own.id == host.switch);
+    hosts.filter(own).cloned().collect()
 }
 
 /// A switch on the way of a route.

@@ -118,6 +118,7 @@ impl Plans {
 /// What stands in the controller's place, `StationNode::Off` for nothing; `None` for Axon's own.
 pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNode> {
     match fabric.network {
+        Network::Axon if fabric.is_static() => Some(StationNode::Off),
         Network::Axon => None,
         Network::Ethernet | Network::Ecmp | Network::Program => Some(StationNode::Off),
         Network::PortLand => {

@@ -31,6 +31,15 @@ pub enum Act {
     Move(usize, End),
 }
 
+impl Act {
+    /// Whether it happens to the controller.
+    pub fn is_controllers(&self) -> bool {
+        use FaultKind::{ControllerDown, ControllerGoesOn, ControllerStopped, ControllerUp};
+        let Act::Fault(fault) = self else { return false };
+        matches!(fault, ControllerDown | ControllerUp | ControllerStopped | ControllerGoesOn)
+    }
+}
+
 /// A hostile host: where it is, and the longest time between two of its frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Attack {

@@ -3,7 +3,7 @@
 use axon_control::config::GroupConfig;
 use axon_fabric::cam::Cam;
 use axon_fabric::model::{
-    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Network, OnFull, Policy,
+    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull, Policy,
     PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
@@ -106,7 +106,9 @@ impl Builder {
                 traffic: Vec::new(),
                 agents: Vec::new(),
                 faults_after_start: Vec::new(),
+                paths: Vec::new(),
                 controller: Controller {
+                    mode: Mode::Central,
                     name: "c1".to_owned(),
                     at: end(0, 0),
                     wire: wire(),

@@ -1,0 +1,213 @@
+//! A controller within one switch, in a fabric without a controller of its own (thesis 000 §3.2.3).
+//!
+//! In plain English: every switch has the whole of a controller: graph, host table, policy, router.
+//! The graph is that of the fabric file, without links that their ends have reported to be down.
+//! Each such controller decides about the routes of its own switch's ports, and about no others.
+//! All have the same graph and the same router, so the two ends of a flow choose fitting routes
+//! without a word. What a switch says to another is therefore never a route: it asks for the host
+//! ([`ArpTarget`]) and gets its place confirmed ([`ArpReply`]), and each fills in the route that
+//! starts at itself. No switch can give another one a route.
+
+use super::Controller;
+use super::flows::{Account, RouteIndex};
+use super::hosts::{Host, HostIndex, Learned, Place};
+use super::topology::SwitchIndex;
+use crate::config::{ControllerConfig, StaticTopology};
+use crate::effect::Effect;
+use alloc::vec::Vec;
+use axon_node::Stored;
+use axon_wire::message::{ArpReply, ArpTarget, Item};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, Time};
+use core::net::IpAddr;
+
+impl Controller {
+    /// The controller of the switch that `config` names, with the topology of the fabric file. None
+    /// of its routes has more than `hops_max` hops.
+    pub fn at_switch(
+        config: &ControllerConfig,
+        topology: &StaticTopology,
+        hops_max: usize,
+    ) -> Controller {
+        let router = config.router.build(config.node.seed, config.layers);
+        let router = super::router::Explicit::over(router, &topology.paths);
+        let mut controller = Controller::with_router(config, hops_max, router);
+        for switch in &topology.switches {
+            controller.graph.assume(switch.node, &switch.ports);
+        }
+        controller.home = controller.graph.index_of(config.node.incarnation.node);
+        let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
+        controller.restore(Time::ZERO, &hosts, &mut Vec::new());
+        // Of that nothing is news, and nothing is kept anywhere.
+        controller.keep(&mut Vec::new());
+        controller
+    }
+
+    /// Whether a controller within another switch decides about the routes of this switch.
+    pub(super) fn is_elsewhere(&self, switch: SwitchIndex) -> bool {
+        self.home.is_some_and(|home| home != switch)
+    }
+
+    /// The path from the switch of this controller to another's control plane.
+    pub(super) fn path_from_home(&mut self, home: SwitchIndex, to: NodeId) -> Option<Hops> {
+        let end = self.graph.index_of(to)?;
+        let shortest = self.router.shortest();
+        if !shortest.pick(&self.graph, home, end, to.0, &mut self.path) {
+            return None;
+        }
+        let mut hops: Vec<_> = self.path.iter().map(|step| step.egress).collect();
+        hops.push(axon_wire::PortNo::CONTROL);
+        Some(Hops(hops))
+    }
+
+    /// The routes that a request needs and that are not found: there, and back where this
+    /// controller decides about that too.
+    pub(super) fn missing(
+        &self,
+        (place, there): (Place, Place),
+        found: [Option<RouteIndex>; 2],
+    ) -> ([Place; 2], usize) {
+        let back = found[1].is_none() && !self.is_elsewhere(there.switch);
+        match (found[0].is_none(), back) {
+            (true, true) => ([place, there], 2),
+            (true, false) => ([place; 2], 1),
+            (false, true) => ([there; 2], 1),
+            (false, false) => ([place; 2], 0),
+        }
+    }
+
+    /// Phase II at the target switch: another switch asks for a host of this one, in the name of a
+    /// host of its own. The route back is chosen here. `reverse` leads to that switch.
+    ///
+    /// Returns the message for the edge; `None` if the request is refused.
+    pub fn target_asked(
+        &mut self,
+        now: Time,
+        (from, reverse): (Incarnation, Hops),
+        m: ArpTarget,
+        out: &mut Vec<Effect>,
+    ) -> Option<ArpTarget> {
+        let switch = self.admit(now, from, out)?;
+        let home = self.home?;
+        let place = Place { switch, port: m.source_port };
+        let here = Place { switch: home, port: m.target_port };
+        let Learned::Here(source) = self.requested(now, place, m.source_mac, out) else {
+            self.counters.arp_misplaced += 1;
+            return None;
+        };
+        if let Some(ip) = m.source_ip {
+            self.own(now, source, ip, out);
+        }
+        let target = self.host_at(here, m.target_mac)?;
+        if self.is_to_be_heard(target, out) {
+            return None;
+        }
+        if !self.may_reach(here, source) || !self.may_reach(place, target) {
+            self.counters.arp_denied += 1;
+            return None;
+        }
+        let back = self.route_here(now, here, source, target, out)?;
+        let back = self.flows.get(back)?;
+        let (number, to_source) = (back.number, back.to_install());
+        self.counters.arp_answered += 1;
+        let stamp = self.stamp(number);
+        Some(ArpTarget { source_switch: from, stamp, to_source, answer_by: reverse, ..m })
+    }
+
+    /// Whether a host of this switch is known from the file alone. Its edge asks for it then, and the
+    /// request will be repeated.
+    pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
+        let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
+            return false;
+        };
+        if self.home != Some(host.place().switch) {
+            return false;
+        }
+        if let Some(&ip) = host.ips.last() {
+            self.query(host.place(), host.mac, ip, out);
+        }
+        true
+    }
+
+    /// Phase IV at the source switch: the target switch has its half. The route there is chosen
+    /// here. Returns the message for the edge; `None` if the host is not there.
+    pub fn target_found(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        m: ArpReply,
+        out: &mut Vec<Effect>,
+    ) -> Option<ArpReply> {
+        let switch = self.admit(now, from, out)?;
+        let place = Place { switch: self.home?, port: m.source_port };
+        let source = self.host_at(place, m.source_mac)?;
+        let target = self.hosts.by_mac(m.target_mac)?;
+        if self.hosts.get(target).map(Host::place)?.switch != switch {
+            self.counters.arp_misplaced += 1;
+            return None;
+        }
+        let route = self.route_here(now, place, target, source, out)?;
+        let route = self.flows.get(route)?;
+        let (number, to_target) = (route.number, route.to_install());
+        Some(ArpReply { stamp: self.stamp(number), to_target, ..m })
+    }
+
+    /// The route from a port of this switch to a host, which `user` uses from now on.
+    fn route_here(
+        &mut self,
+        now: Time,
+        here: Place,
+        to: HostIndex,
+        user: HostIndex,
+        out: &mut Vec<Effect>,
+    ) -> Option<RouteIndex> {
+        let there = self.hosts.get(to).map(Host::place)?;
+        let found = self.flows.find(here, to);
+        if found.is_none()
+            && let Some((excess, _)) = self.excess_of(here, there.switch, &[here])
+        {
+            self.over_bound(now, excess, out);
+            return None;
+        }
+        let account = Account::Requested(here, there.switch);
+        let made = self.found_or_made(found, here, to, (user, account));
+        self.counters.arp_unreachable += u64::from(made.is_none());
+        made
+    }
+
+    fn host_at(&self, at: Place, mac: MacAddr) -> Option<HostIndex> {
+        let host = self.hosts.by_mac(mac)?;
+        (self.hosts.get(host)?.place() == at).then_some(host)
+    }
+
+    /// Whether to query for a host that was at a switch: by the controller there, or by that of the
+    /// switch where it is now.
+    pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
+        let host = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host));
+        let is = host.map(|host| host.place().switch);
+        !self.is_elsewhere(was) || is.is_some_and(|is| !self.is_elsewhere(is))
+    }
+
+    /// The reports of its own switch that a switch which is met (again) has to have: hosts first,
+    /// then their groups.
+    pub fn reports(&self) -> Vec<Item> {
+        let Some(home) = self.home else { return Vec::new() };
+        let here = |host: &&Host| host.place().switch == home && !host.is_provisional();
+        let hosts = self.hosts.iter().map(|(_, host)| host).filter(here);
+        let seen = hosts.map(|host| Item::HostSeen {
+            port: host.place().port,
+            mac: host.mac,
+            ips: host.ips.clone(),
+        });
+        let member = |(&group, members): (&IpAddr, _)| {
+            let members: &alloc::collections::BTreeMap<MacAddr, Place> = members;
+            let here = members.iter().filter(move |(_, at)| at.switch == home);
+            here.map(move |(&mac, at)| Item::GroupMember {
+                port: at.port,
+                mac,
+                group,
+                joined: true,
+            })
+        };
+        seen.chain(self.groups.members.iter().flat_map(member)).collect()
+    }
+}

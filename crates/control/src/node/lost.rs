@@ -1,0 +1,43 @@
+//! A switch whose data plane has lost its tables.
+
+use super::chassis::Chassis;
+use super::switch::SwitchNode;
+use crate::effect::Effect;
+use axon_node::{Dataplane, Masqueraded, PortKind, PortSnapshot, Snapshot};
+use axon_wire::{Frame, PortNo, Time};
+
+impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
+    /// did not take is kept in software.
+    pub(super) fn resynchronise(&mut self, now: Time) {
+        let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
+        let limits = &self.limits;
+        let port = |port: PortNo| {
+            let mut wanted = PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
+            if let Some(dcbx) = dcbx {
+                let in_force = dcbx.in_force(port);
+                (wanted.classes, wanted.pfc, wanted.defence) = in_force;
+            }
+            let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
+            wanted.regeneration = table.copied();
+            wanted
+        };
+        let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
+        for ((port, mac), destination, route) in self.edge.wanted_routes() {
+            let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
+            let route = route.clone();
+            match mac == destination {
+                true => port.routes.push((destination.into(), route)),
+                false => port.masqueraded.push(Masqueraded { key: mac.into(), destination, route }),
+            }
+        }
+        // What was asked for and not passed on yet is part of what is wanted, and its answer would
+        // come to nobody.
+        effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
+        // What could not be set shows in the snapshot that follows.
+        let _ = plane.resynchronise(now, &wanted, actions);
+        let has = plane.snapshot();
+        self.edge.resynchronised(now, &has, plane, effects);
+        self.chassis.settings_resynchronised(now, &wanted);
+    }
+}
