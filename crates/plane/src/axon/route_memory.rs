@@ -137,7 +137,8 @@ mod tests {
     fn an_index_that_is_not_there_and_an_address_without_one_are_refused() {
         let mut memory = memory(2);
         let route = Route::from([3]);
-        let mut install = |port, at: MacAddr| memory.install(PortNo(port), at.into(), mac(1), &route);
+        let mut install =
+            |port, at: MacAddr| memory.install(PortNo(port), at.into(), mac(1), &route);
         assert_eq!(install(0, address(2, 1)), Err(RouteError::Full));
         assert_eq!(install(0, mac(1)), Err(RouteError::Unrepresentable));
         assert_eq!(install(2, address(1, 1)), Err(RouteError::NoSuchPort));
