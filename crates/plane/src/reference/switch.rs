@@ -18,7 +18,6 @@ use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
-use axon_wire::vlan::VlanId;
 use axon_wire::{Bytes, Frame, PortNo, Route, Time};
 
 /// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
@@ -207,7 +206,7 @@ impl<B: Frame> Reference<B> {
         if rules::is_link_local(frame.bytes()) {
             return self.link_frame(now, ingress, frame, out);
         }
-        let key = RouteKey::of_frame(VlanId::NONE, frame.bytes());
+        let key = RouteKey::of_frame(Default::default(), frame.bytes());
         let port = &mut self.ports[ingress.index()];
         let route = port.routes.get(&key).cloned();
         match route.filter(|_| !key.destination.is_multicast()) {

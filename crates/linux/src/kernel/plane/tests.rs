@@ -166,7 +166,8 @@ fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_
     let first = snapshot(&bench);
     let kinds: Vec<PortKind> = first.ports.iter().map(|port| port.kind).collect();
     assert_eq!(kinds, [PortKind::Host, PortKind::Host, PortKind::Axon]);
-    let routes = [(mac(8), Route::from([2])), (mac(9), Route::from([2]))];
+    let to = |last| axon_node::RouteKey::to(mac(last));
+    let routes = [(to(8), Route::from([2])), (to(9), Route::from([2]))];
     assert_eq!(
         (&first.ports[0].routes[..], &first.ports[1].routes[..]),
         (&routes[..], &routes[..])
