@@ -120,6 +120,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         layers: 2,
         policy: Policy::default(),
         backups: true,
+        vlans: Default::default(),
     }
 }
 

@@ -7,9 +7,10 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
-use axon_node::Keys;
+use axon_node::{Keys, PortVlans};
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::router::Advertisement;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -128,8 +129,10 @@ pub struct SwitchConfig {
     pub groups: GroupConfig,
     /// By port, what it is trusted with; a port that is missing is any kind of port.
     pub ports: Vec<PortPolicy>,
-    /// What the edge serves and guards beside ARP and neighbour discovery.
+    /// What the edge serves and guards beside ARP and neighbour discovery, for frames in no VLAN.
     pub services: EdgeServices,
+    /// The VLANs of the fabric, and who the fabric is towards the hosts of each.
+    pub vlans: Vec<(VlanId, ServerIdentity)>,
 }
 
 /// What an edge does for the configuration of hosts by themselves.
@@ -202,6 +205,8 @@ pub struct PortPolicy {
     /// The priority regeneration table for hosts there (IEEE 802.1Q clause 6.9.4); `None` if the
     /// data plane has no priorities or hosts may use all.
     pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
+    /// The VLANs of hosts there; `None` in a fabric without VLANs.
+    pub vlans: Option<Box<PortVlans>>,
 }
 
 /// The configuration of a controller.
@@ -219,6 +224,29 @@ pub struct ControllerConfig {
     pub policy: Policy,
     /// Whether edges get a backup route beside each route.
     pub backups: bool,
+    /// The VLANs of the fabric.
+    pub vlans: VlanPlan,
+}
+
+/// The VLANs of a fabric, as its controller knows them.
+#[derive(Clone, Debug, Default)]
+pub struct VlanPlan {
+    /// Each VLAN.
+    pub vlans: Vec<VlanConfig>,
+    /// The host ports of switches that are in VLANs. What a switch says of hosts of a VLAN at
+    /// another port is ignored.
+    pub ports: BTreeMap<(NodeId, PortNo), PortVlans>,
+}
+
+/// One VLAN.
+#[derive(Clone, Debug)]
+pub struct VlanConfig {
+    /// Its number, never none.
+    pub vlan: VlanId,
+    /// Who the fabric is towards its hosts.
+    pub server: ServerIdentity,
+    /// The addresses that its hosts are leased; `None` if they are leased none.
+    pub dhcp: Option<DhcpConfig>,
 }
 
 /// The DHCP server's addresses (RFC 2131).

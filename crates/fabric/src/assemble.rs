@@ -1,6 +1,6 @@
 //! The configuration of every node of a fabric, the same in the simulator and on Linux.
 
-use crate::model::Fabric;
+use crate::model::{Dhcp, Fabric};
 use axon_control::config::{
     ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, NodeConfig, RelayConfig, ServerIdentity,
     SwitchConfig,
@@ -83,8 +83,16 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
             dhcp_server: fabric.dhcp.relay.map(|host| fabric.hosts[host].mac),
             ipv6: fabric.ipv6.clone().map(Box::new),
         },
+        vlans: crate::vlans::servers(fabric, server(fabric))
+            .map(|(vlan, server)| (vlan.id, server))
+            .collect(),
     };
-    SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }
+    let mut plane = plane_config(fabric, (mac, dcb), ports);
+    if fabric.has_trunks(index) {
+        // The VLANs of a port would give hosts the same masqueraded addresses.
+        plane.masqueraded_per_port_max = 0;
+    }
+    SwitchSetup { control, plane }
 }
 
 /// The configuration of the controller; see [`switch_config`].
@@ -92,30 +100,41 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
     let incarnation = Incarnation { node: CONTROLLER_ID, number: incarnation };
     let control = ControllerConfig {
         node: node_config(fabric, incarnation, CONTROLLER_MAC, seed),
-        dhcp: DhcpConfig {
-            prefix_len: fabric.dhcp.prefix_len,
-            pool_first: fabric.dhcp.pool_first,
-            pool_last: fabric.dhcp.pool_last,
-            lease: fabric.dhcp.lease,
-            leases_per_port_max: fabric.dhcp.leases_per_port as usize,
-            reservations: fabric.dhcp.reservations.clone(),
-            router: fabric.dhcp.router,
-            dns: fabric.dhcp.dns.clone(),
-            domain: fabric.dhcp.domain.clone(),
-            mtu: fabric.dhcp.mtu,
-            clients: fabric.dhcp.clients.clone(),
-            relay: relay(fabric),
-        },
+        dhcp: DhcpConfig { relay: relay(fabric), ..dhcp_config(&fabric.dhcp) },
         router: fabric.controller.router,
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
         backups: fabric.has_backups(),
+        vlans: crate::vlans::plan(fabric, server(fabric), dhcp_config),
     };
     // All that hosts cause anywhere comes in by its one port.
     let causes = fabric.switches.len() + fabric.hosts.len();
     let addressed = PuntLimit::for_causes(u32::try_from(causes).unwrap_or(u32::MAX));
     let plane = plane_config(fabric, (CONTROLLER_MAC, None), 1);
     ControllerSetup { control, plane: PlaneConfig { addressed, ..plane } }
+}
+
+/// An address service of the fabric itself.
+fn dhcp_config(dhcp: &Dhcp) -> DhcpConfig {
+    DhcpConfig {
+        prefix_len: dhcp.prefix_len,
+        pool_first: dhcp.pool_first,
+        pool_last: dhcp.pool_last,
+        lease: dhcp.lease,
+        leases_per_port_max: dhcp.leases_per_port as usize,
+        reservations: dhcp.reservations.clone(),
+        router: dhcp.router,
+        dns: dhcp.dns.clone(),
+        domain: dhcp.domain.clone(),
+        mtu: dhcp.mtu,
+        clients: dhcp.clients.clone(),
+        relay: None,
+    }
+}
+
+/// Who the fabric is towards hosts in no VLAN.
+const fn server(fabric: &Fabric) -> ServerIdentity {
+    ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server }
 }
 
 /// The DHCP server among the hosts, and what it calls the switches.
@@ -138,7 +157,7 @@ fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u6
         seed,
         timers: fabric.timers,
         dcbx: None,
-        server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
+        server: server(fabric),
     }
 }
 

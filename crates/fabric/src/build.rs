@@ -72,6 +72,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         nack_queue,
         port_policies: PortPolicies::default(),
         policy: Policy::default(),
+        vlans: Vec::new(),
         groups: crate::groups::resolve(&file.multicast)?,
         dcb: dcb::resolve(file, &beside(file, on_full))?,
         faults: Vec::new(),
@@ -87,6 +88,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     dcb::check_hosts(&fabric)?;
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
+    fabric.vlans = crate::vlans::resolve(&fabric, &file.vlans)?;
     addresses::finish(&mut fabric, file, &plan)?;
     crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
     crate::program::check(&fabric)?;

@@ -61,6 +61,7 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
         PortPolicy {
             hosts_only: !there.unwrap_or(by_default),
             regeneration: table.filter(|table| *table != Priority::ALL).map(Box::new),
+            vlans: fabric.port_vlans(at).map(Box::new),
         }
     };
     ports.map(policy).collect()

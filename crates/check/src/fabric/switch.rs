@@ -57,6 +57,7 @@ impl Switch {
             host_control: ByteLimit::default(),
             groups: GroupConfig { multicast: false, ..GroupConfig::default() },
             services: EdgeServices::default(),
+            vlans: Vec::new(),
             ports: Vec::new(),
         };
         let mut edge = Edge::new(&config, &Device::capabilities());

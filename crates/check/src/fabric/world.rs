@@ -96,6 +96,7 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
         layers: 1,
         policy: Policy::default(),
         backups: true,
+        vlans: Default::default(),
     }
 }
 

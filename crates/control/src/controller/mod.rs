@@ -37,6 +37,7 @@ mod store;
 mod takeover;
 pub mod topology;
 mod transactions;
+pub mod vlans;
 
 use crate::config::{ControllerConfig, IPS_PER_HOST_MAX};
 use crate::effect::Effect;
@@ -281,6 +282,7 @@ impl Controller {
             Item::AskHost { .. }
             | Item::AskLoad { .. }
             | Item::SetBackup { .. }
+            | Item::Vlan { .. }
             | Item::GroupHosts { .. } => {
                 self.counters.item_misplaced += 1;
             }

@@ -56,6 +56,7 @@ mod setups;
 mod sought;
 mod state;
 mod target;
+mod vlans;
 
 #[cfg(test)]
 mod test_device;
@@ -70,3 +71,4 @@ pub use flows::{Flow, Placement};
 pub(crate) use groups::COPIES_MAX;
 pub use hosts::Host;
 pub use state::{Edge, Fate};
+pub use vlans::Edges;

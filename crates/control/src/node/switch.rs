@@ -6,7 +6,7 @@ use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
-use crate::edge::{Edge, ROUTE_LOOK};
+use crate::edge::{Edge, Edges, ROUTE_LOOK};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::stream::Stream;
@@ -20,7 +20,7 @@ use axon_node::{
     RouteAnswer, Snapshot,
 };
 use axon_wire::message::{Item, Message, Role};
-use axon_wire::{Frame, Incarnation, MacAddr, PortNo, Time};
+use axon_wire::{Frame, Incarnation, PortNo, Time};
 
 /// A whole switch, on any data plane.
 pub struct SwitchNode<B, D> {
@@ -29,7 +29,7 @@ pub struct SwitchNode<B, D> {
     wake: Option<Time>,
     pub(super) chassis: Chassis<B, D>,
     uplink: Uplink,
-    pub(super) edge: Edge,
+    pub(super) edge: Edges,
     pub(super) waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
@@ -55,7 +55,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let ports = (0..).map(PortNo).zip(&found.ports);
         let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
         links.for_each(|(port, _)| chassis.discovery.inherit(port));
-        let mut edge = Edge::new(&config, &chassis.has);
+        let mut edge = Edges::new(&config, &chassis.has);
         edge.found(&found);
         SwitchNode {
             wake: chassis.control_deadline(),
@@ -104,8 +104,13 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &self.uplink
     }
 
-    /// Hosts, flows and frames that wait.
+    /// Hosts and flows of frames that are in no VLAN.
     pub fn edge(&self) -> &Edge {
+        self.edge.plain()
+    }
+
+    /// The edges of all VLANs.
+    pub fn edges(&self) -> &Edges {
         &self.edge
     }
 
@@ -171,8 +176,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
         if due(self.look_at) {
             self.look_at = None;
-            let used = |port, mac: MacAddr| plane.take_used(port, mac.into());
-            let idle = self.edge.idle_flows(now, used);
+            let idle = self.edge.age(now, |port, key| plane.take_used(port, key));
             self.edge.remove_idle(now, &idle, plane, effects);
         }
         true
@@ -265,9 +269,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
                 let before = effects.len();
-                let fate = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                let (vlan, fate) = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
                 self.limits.charge(now, port, &effects[before..]);
-                self.fate(now, port, frame, fate, out);
+                self.fate(now, (port, vlan), frame, fate, out);
             }
             Arrival::Message { ingress, opened, .. } => {
                 if let Err(refusal) = self.message(now, opened) {
@@ -300,15 +304,16 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             }
             let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
             wanted.regeneration = table.copied();
+            wanted.vlans = limits.vlans(port).cloned();
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
-        for ((port, mac), destination, route) in self.edge.wanted_routes() {
+        for (port, key, destination, route) in self.edge.wanted_routes() {
             let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
             let route = route.clone();
-            match mac == destination {
-                true => port.routes.push((destination.into(), route)),
-                false => port.masqueraded.push(Masqueraded { key: mac.into(), destination, route }),
+            match key.destination == destination {
+                true => port.routes.push((key, route)),
+                false => port.masqueraded.push(Masqueraded { key, destination, route }),
             }
         }
         // What was asked for and not passed on yet is part of what is wanted, and its answer would
@@ -324,21 +329,22 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let Chassis { plane, effects, .. } = &mut self.chassis;
         let ours = self.uplink.controller() == Some(opened.from);
-        match opened.message {
+        let (vlan, message) = opened.message.open();
+        match message.ok_or(Refusal::Malformed)? {
             Message::ControllerHelloAck(ack) => {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
-                self.chassis.accept_grant(self.uplink.controller(), &reply)?;
+                self.chassis.accept_grant(self.uplink.controller(), (vlan, &reply))?;
                 let Chassis { plane, effects, .. } = &mut self.chassis;
-                self.edge.arp_reply(now, reply, plane, effects);
+                let reply = (vlan, Message::ArpReply(reply));
+                self.edge.message(now, reply, plane, effects).ok_or(Refusal::Misplaced)?;
             }
-            Message::ArpTarget(target) if ours => {
-                self.edge.arp_target(now, target, plane, effects);
-            }
-            Message::Seek(seek) if ours => self.edge.seek(now, seek, plane, effects),
-            Message::HostFrame(frame) if ours => {
-                self.edge.host_frame_out(now, frame, plane, effects);
+            message @ (Message::ArpTarget(_) | Message::Seek(_) | Message::HostFrame(_))
+                if ours =>
+            {
+                let message = (vlan, message);
+                self.edge.message(now, message, plane, effects).ok_or(Refusal::Misplaced)?;
             }
             Message::Segment(segment) if ours => {
                 let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
@@ -390,17 +396,15 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Release { ingress, destination, route } => {
-                for frame in self.waiting.take(ingress, destination) {
+            Effect::Release { ingress, key, route } => {
+                for frame in self.waiting.take(ingress, key) {
                     let Chassis { plane, actions, .. } = &mut self.chassis;
                     plane.forward(now, ingress, &route, frame, actions);
                 }
             }
-            Effect::Spread { ingress, destination } => {
-                self.spread(now, (ingress, destination), out);
-            }
-            Effect::Abandon { ingress, destination } => {
-                for frame in self.waiting.take(ingress, destination) {
+            Effect::Spread { ingress, key } => self.spread(now, (ingress, key), out),
+            Effect::Abandon { ingress, key } => {
+                for frame in self.waiting.take(ingress, key) {
                     let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
                     out.push(action);
                 }
@@ -477,7 +481,7 @@ mod tests {
     use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{FrameBuf, NodeId};
+    use axon_wire::{FrameBuf, MacAddr, NodeId};
 
     #[test]
     fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
@@ -499,6 +503,7 @@ mod tests {
             groups: GroupConfig::default(),
             ports: Vec::new(),
             services: Default::default(),
+            vlans: Vec::new(),
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));

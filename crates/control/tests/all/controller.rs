@@ -50,6 +50,7 @@ pub fn config() -> ControllerConfig {
         layers: 2,
         policy: Policy::default(),
         backups: true,
+        vlans: Default::default(),
     }
 }
 

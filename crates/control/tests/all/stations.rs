@@ -87,6 +87,7 @@ impl Net {
             layers: 1,
             policy: Policy::default(),
             backups: true,
+            vlans: Default::default(),
         };
         let has = Capabilities {
             name: "test",
@@ -111,6 +112,7 @@ impl Net {
                 groups: GroupConfig { multicast: false, ..GroupConfig::default() },
                 ports: Vec::new(),
                 services: Default::default(),
+                vlans: Vec::new(),
             };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };

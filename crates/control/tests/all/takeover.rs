@@ -65,6 +65,7 @@ impl Ring {
             layers: 2,
             policy: Policy::default(),
             backups: true,
+            vlans: Default::default(),
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

@@ -16,6 +16,7 @@ mod ports;
 mod program;
 mod text;
 mod topology;
+mod vlans;
 
 pub use agents::{
     Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
@@ -48,6 +49,7 @@ pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
     ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
 };
+pub use vlans::{Vlan, VlanDhcp};
 
 use crate::units::{BytesText, RateText, SpanText};
 use axon_control::controller::router::RouterKind;
@@ -132,6 +134,9 @@ pub struct File {
     /// Which hosts may reach which; Axon only.
     #[serde(default)]
     pub isolation: Isolation,
+    /// VLANs; Axon only. In a fabric that has some, hosts that are in none have no tags.
+    #[serde(default)]
+    pub vlans: Vec<Vlan>,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
     /// Agents: programs beside switches that look at packets.
@@ -155,6 +160,11 @@ fn eight() -> u8 {
 
 fn ideal() -> ShortOr<DeviceName, ListedDevice> {
     ShortOr::Short(DeviceName::Ideal)
+}
+
+/// How long a lease lasts by default.
+fn an_hour() -> SpanText {
+    SpanText(axon_wire::Span::from_secs(3600))
 }
 
 fn ethernet_mtu() -> u16 {
@@ -188,6 +198,7 @@ impl File {
             key_file: None,
             ports: Ports::default(),
             isolation: Isolation::default(),
+            vlans: Vec::new(),
             dcb: None,
             agents: Vec::new(),
             faults: Vec::new(),
@@ -420,7 +431,7 @@ impl Default for Dhcp {
             subnet: None,
             server: None,
             pool: None,
-            lease: SpanText(axon_wire::Span::from_secs(3600)),
+            lease: an_hour(),
             leases_per_port: None,
             reservations: BTreeMap::new(),
             router: None,

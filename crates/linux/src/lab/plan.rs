@@ -193,7 +193,7 @@ impl Plan {
                     .then(|| fabric.switches[host.switch].name.clone()),
                 device,
                 mac: host.mac,
-                address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
+                address: address.map(|ip| (ip, fabric.prefix_len_of(host))),
                 rate,
                 has_host_agent,
                 carrier: carrier(host.switch),

@@ -15,5 +15,5 @@ mod resolve;
 mod rx_ring;
 mod stack;
 
-pub use config::HostConfig;
+pub use config::{HostConfig, HostVlan};
 pub use node::{Host, PORT};

@@ -36,6 +36,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             fixed: Some((ip(station), 24)),
             announces: true,
             mtu: 1500,
+            vlan: Default::default(),
             seed: seed + station as u64,
             retry: Span::from_millis(100),
             dcb: None,

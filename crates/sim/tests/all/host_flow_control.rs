@@ -50,6 +50,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
             fixed: Some((ip(station), 24)),
             announces: true,
             mtu: 1500,
+            vlan: Default::default(),
             seed: station as u64,
             retry: Span::from_millis(100),
             dcb: Some(HostDcb::new(RATE, flow_control, LATENCY, 1518)),

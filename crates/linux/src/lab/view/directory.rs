@@ -6,6 +6,7 @@ use axon_node::telemetry::{
     ControllerHost, ControllerTelemetry, NodeTelemetry, PortTelemetry, SwitchTelemetry,
 };
 use axon_node::{Drop, PortCounters, Subject};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::collections::BTreeMap;
 
@@ -79,9 +80,12 @@ impl<'a> Directory<'a> {
         self.controller.map_or(&[], |controller| &controller.hosts)
     }
 
-    /// The names of the hosts that the controller has at a port.
-    pub fn hosts_at(&self, at: (NodeId, PortNo)) -> Vec<String> {
-        let here = self.known().iter().filter(|host| (host.switch, host.port) == at);
+    /// The names of the hosts that the controller has at a port, in one VLAN or in any.
+    pub fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
+        let here = self.known().iter();
+        let here = here.filter(|host| {
+            (host.switch, host.port) == at && vlan.is_none_or(|vlan| host.vlan == vlan)
+        });
         here.map(|host| self.host_name(host.mac)).collect()
     }
 
@@ -120,6 +124,11 @@ impl<'a> Directory<'a> {
         }
         (way, false)
     }
+}
+
+/// A name, and the VLAN that what has it is in, if that is one.
+pub(super) fn in_vlan(name: String, vlan: VlanId) -> String {
+    if vlan.is_none() { name } else { format!("{name} (VLAN {vlan})") }
 }
 
 /// A switch on the way of a route.
@@ -165,6 +174,7 @@ pub(super) mod tests {
         };
         let route = |destination: usize, placed| EdgeRoute {
             port: PortNo(0),
+            vlan: VlanId::NONE,
             destination: fabric.hosts[destination].mac,
             hops: [PortNo(1), PortNo(0)].into_iter().collect::<Hops>(),
             placed,
@@ -179,6 +189,7 @@ pub(super) mod tests {
         let mut controller = testing::controller();
         let host = |index: usize, ips: &[&str]| ControllerHost {
             mac: fabric.hosts[index].mac,
+            vlan: VlanId::NONE,
             switch: NodeId(index as u64 + 1),
             port: PortNo(0),
             ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),

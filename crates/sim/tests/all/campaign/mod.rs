@@ -1,10 +1,10 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves, tenants.
+//! themselves, tenants, VLANs.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant to another, no two hosts have one address, what nodes keep is bounded. In the end
+//! one tenant or VLAN to another, no two hosts of a VLAN have one address, what nodes keep is bounded. In the end
 //! every two hosts that are connected to each other and to the controller, and may reach each
 //! other, must ping, and no switch that the controller can reach may hold a route that leads
 //! nowhere.
@@ -19,6 +19,7 @@ mod invariants;
 mod pipeline;
 mod plan;
 mod tenants;
+mod vlans;
 
 use crate::common::{assert_on, describe, pairs, unreached};
 use axon_fabric::model::End;
@@ -56,6 +57,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     let Plan { mut builder, disorder, routes_per_port, attacks, silent_hosts, mut acts } =
         plan(dataplane, seed);
     tenants::draw(seed, &mut builder, &mut acts);
+    vlans::draw(seed, &mut builder, &mut acts);
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
@@ -112,6 +114,11 @@ fn background(world: &mut World, seed: u64) {
     }
 }
 
+/// Whether two hosts are to reach each other.
+fn is_wanted(world: &World, pair: (usize, usize)) -> bool {
+    tenants::allowed(world, pair) && vlans::together(world, pair)
+}
+
 fn check(world: &mut World) -> Result<(), String> {
     let hosts = world.connected_hosts();
     let limit = world.now() + PATIENCE;
@@ -120,8 +127,7 @@ fn check(world: &mut World) -> Result<(), String> {
         let without: Vec<_> = hosts.iter().filter(|&&host| world.address(host).is_none()).collect();
         return Err(format!("hosts without address (by index): {without:?}"));
     }
-    let wanted: Vec<_> =
-        pairs(&hosts).into_iter().filter(|&pair| tenants::allowed(world, pair)).collect();
+    let wanted: Vec<_> = pairs(&hosts).into_iter().filter(|&pair| is_wanted(world, pair)).collect();
     let silent = unreached(world, &wanted, TRIES);
     tenants::check(world)?;
     let limit = world.now() + PATIENCE;
