@@ -122,6 +122,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),
+        vlans: Default::default(),
     }
 }
 

@@ -7,10 +7,11 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
-use axon_node::{Keys, StoredHost};
+use axon_node::{Keys, PortVlans, StoredHost};
 use axon_wire::message::PortState;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::router::Advertisement;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -136,8 +137,10 @@ pub struct SwitchConfig {
     pub groups: GroupConfig,
     /// By port, what it is trusted with; a port that is missing is any kind of port.
     pub ports: Vec<PortPolicy>,
-    /// What the edge serves and guards beside ARP and neighbour discovery.
+    /// What the edge serves and guards beside ARP and neighbour discovery, for frames in no VLAN.
     pub services: EdgeServices,
+    /// The VLANs of the fabric, and who the fabric is towards the hosts of each.
+    pub vlans: Vec<(VlanId, ServerIdentity)>,
     /// What the switch decides by itself, in a fabric without a controller; `None` in one that has
     /// one.
     pub alone: Option<Box<StaticConfig>>,
@@ -268,6 +271,8 @@ pub struct PortPolicy {
     /// The priority regeneration table for hosts there (IEEE 802.1Q clause 6.9.4); `None` if the
     /// data plane has no priorities or hosts may use all.
     pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
+    /// The VLANs of hosts there; `None` in a fabric without VLANs.
+    pub vlans: Option<Box<PortVlans>>,
 }
 
 /// The configuration of a controller.
@@ -289,6 +294,8 @@ pub struct ControllerConfig {
     pub dhcpv6: Option<Dhcpv6Relay>,
     /// Ports to real networks.
     pub uplinks: Vec<UplinkConfig>,
+    /// The VLANs of the fabric.
+    pub vlans: VlanPlan,
 }
 
 /// A port to a real network (see [`PortPolicy::uplink`]).
@@ -313,6 +320,27 @@ pub struct Dhcpv6Relay {
     pub link: Ipv6Addr,
     /// The names of switches, for the option that names a client's port.
     pub names: BTreeMap<NodeId, String>,
+}
+
+/// The VLANs of a fabric, as its controller knows them.
+#[derive(Clone, Debug, Default)]
+pub struct VlanPlan {
+    /// Each VLAN.
+    pub vlans: Vec<VlanConfig>,
+    /// The host ports of switches that are in VLANs. What a switch says of hosts of a VLAN at
+    /// another port is ignored.
+    pub ports: BTreeMap<(NodeId, PortNo), PortVlans>,
+}
+
+/// One VLAN.
+#[derive(Clone, Debug)]
+pub struct VlanConfig {
+    /// Its number, never none.
+    pub vlan: VlanId,
+    /// Who the fabric is towards its hosts.
+    pub server: ServerIdentity,
+    /// The addresses that its hosts are leased; `None` if they are leased none.
+    pub dhcp: Option<DhcpConfig>,
 }
 
 /// The DHCP server's addresses (RFC 2131).

@@ -1,9 +1,9 @@
 //! Requests of the parts of a control plane to their node.
 
 use alloc::vec::Vec;
-use axon_node::{Note, Refusal, RouteChange, RouteTicket, StoreChange};
+use axon_node::{Note, Refusal, RouteChange, RouteKey, RouteTicket, StoreChange};
 use axon_wire::message::{Item, LinkDown, LinkEnd, Message};
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo, Route};
 
 /// A request of a part of the control plane. The node seals messages, builds frames and hands them
 /// to the plane.
@@ -63,8 +63,8 @@ pub enum Effect {
     Release {
         /// The host port where they came in.
         ingress: PortNo,
-        /// Their destination.
-        destination: MacAddr,
+        /// Their key.
+        key: RouteKey,
         /// The route to send them by.
         route: Route,
     },
@@ -72,15 +72,15 @@ pub enum Effect {
     Abandon {
         /// The host port where they came in.
         ingress: PortNo,
-        /// Their destination.
-        destination: MacAddr,
+        /// Their key.
+        key: RouteKey,
     },
     /// Copy the frames that wait for a list of this group to whom it is for, in their order.
     Spread {
         /// The host port where they came in.
         ingress: PortNo,
-        /// Their destination, a group's.
-        destination: MacAddr,
+        /// Their key, whose destination is a group's.
+        key: RouteKey,
     },
     /// Ask the data plane for a change of a route table.
     Route {

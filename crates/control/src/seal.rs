@@ -18,6 +18,7 @@ use alloc::vec::Vec;
 use axon_node::{Keys, Refusal};
 use axon_wire::envelope::{self, Envelope};
 use axon_wire::message::{ArpReply, ArpTarget, Grant, Message, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, NodeId, PortNo};
 use chacha20poly1305::aead::{Aead, AeadInOut, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -216,12 +217,12 @@ impl Sealer {
 
     /// Makes the proof, for the source switch, that the answer of a target switch is the
     /// controller's word.
-    pub fn grant(&mut self, target: &mut ArpTarget) {
+    pub fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
         let sequence = self.next();
         let nonce = XNonce::from(envelope::nonce(self.incarnation, sequence));
         let cipher = self.current.cipher(Channel::Control, target.source_switch.node);
         let tag = cipher
-            .encrypt_inout_detached(&nonce, &provable(target.reply()), (&mut [][..]).into())
+            .encrypt_inout_detached(&nonce, &provable(vlan, target.reply()), (&mut [][..]).into())
             .expect("an answer is far shorter than the cipher's limit");
         target.grant.sequence = sequence;
         target.grant.tag.copy_from_slice(&tag);
@@ -235,10 +236,10 @@ impl Sealer {
     pub fn accept_grant(
         &mut self,
         controller: Incarnation,
-        reply: &ArpReply,
+        (vlan, reply): (VlanId, &ArpReply),
     ) -> Result<(), Refusal> {
         let nonce = XNonce::from(envelope::nonce(controller, reply.grant.sequence));
-        let aad = provable(reply.clone());
+        let aad = provable(vlan, reply.clone());
         let genuine = self.rings().any(|ring| {
             let cipher = ring.cipher(Channel::Control, controller.node);
             cipher.decrypt(&nonce, Payload { msg: &reply.grant.tag, aad: &aad }).is_ok()
@@ -279,9 +280,10 @@ fn associated(to: Option<Incarnation>) -> [u8; 16] {
     bytes
 }
 
-/// What a grant proves: the answer without its grant. No other associated data are so long.
-fn provable(reply: ArpReply) -> Vec<u8> {
-    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).encode()
+/// What a grant proves: the answer without its grant, and its VLAN. No other associated data are so
+/// long.
+fn provable(vlan: VlanId, reply: ArpReply) -> Vec<u8> {
+    Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).in_vlan(vlan).encode()
 }
 
 /// The rings of a node with these keys.
@@ -475,10 +477,20 @@ mod tests {
     fn only_the_controller_grants_a_route_and_nothing_of_it_can_be_changed() {
         let (mut controller, mut bob) = (controller(), switch(2, 1));
         let mut target = target();
-        controller.grant(&mut target);
+        controller.grant(VlanId::NONE, &mut target);
         let genuine = target.reply();
-        assert_eq!(switch(3, 1).accept_grant(CONTROLLER, &genuine), FORGED, "for one switch");
-        assert_eq!(bob.accept_grant(incarnation(99, 2), &genuine), FORGED, "of one incarnation");
+        assert_eq!(
+            switch(3, 1).accept_grant(CONTROLLER, (VlanId::NONE, &genuine)),
+            FORGED,
+            "for one switch"
+        );
+        assert_eq!(
+            bob.accept_grant(incarnation(99, 2), (VlanId::NONE, &genuine)),
+            FORGED,
+            "of one incarnation"
+        );
+        let elsewhere = (VlanId::new(7).unwrap(), &genuine);
+        assert_eq!(bob.accept_grant(CONTROLLER, elsewhere), FORGED, "of no VLAN");
         let mut forged = vec![genuine.clone(); 6];
         forged[0].to_target = Route::from([3, 0]);
         forged[1].target_mac = MacAddr([6; 6]);
@@ -487,16 +499,16 @@ mod tests {
         forged[4].grant.sequence += 1;
         forged[5].grant.tag[15] ^= 1;
         for reply in forged {
-            assert_eq!(bob.accept_grant(CONTROLLER, &reply), FORGED, "{reply:?}");
+            assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &reply)), FORGED, "{reply:?}");
         }
         // Mallory owns the target switch, and makes one of its own.
         let mallory = keys::of_switch(&[7; 32], NodeId(1));
         let keys = Keys { current: Secret::Switch(mallory), other: None };
-        Sealer::new(&keys, CONTROLLER, Role::Controller).grant(&mut target);
-        assert_eq!(bob.accept_grant(CONTROLLER, &target.reply()), FORGED);
+        Sealer::new(&keys, CONTROLLER, Role::Controller).grant(VlanId::NONE, &mut target);
+        assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &target.reply())), FORGED);
         // The genuine one is as good as before, once.
-        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Ok(()));
-        assert_eq!(bob.accept_grant(CONTROLLER, &genuine), Err(Refusal::Replayed));
+        assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &genuine)), Ok(()));
+        assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &genuine)), Err(Refusal::Replayed));
     }
 
     /// Mallory owns switch 1, and speaks under the key of links as switch 2 of a later incarnation.

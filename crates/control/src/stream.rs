@@ -13,6 +13,7 @@ use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_wire::message::{Item, RoutePath, Segment};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
@@ -38,12 +39,15 @@ pub struct Stream {
     cursor: usize,
     queue: VecDeque<Item>,
     /// Items not sent yet, by what they are about.
-    unsent: BTreeMap<(Subject, PortNo, MacAddr), u64>,
+    unsent: BTreeMap<(VlanId, About), u64>,
     expected: u64,
     ack_due: bool,
     resend_at: Option<Time>,
     backoff: u64,
 }
+
+/// What an item is about, within its VLAN.
+type About = (Subject, PortNo, MacAddr);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
@@ -102,7 +106,7 @@ impl Stream {
     /// Puts an item on the stream; [`Stream::poll`] then has something to send.
     pub fn push(&mut self, item: Item) {
         let key = subject(&item);
-        if matches!(key.0, Subject::List(_)) {
+        if let (_, (Subject::List(_), ..)) = key {
             // The parts of a list stay together, in order.
             return self.queue.push_back(item);
         }
@@ -203,6 +207,13 @@ impl Stream {
 /// A report of a host has the addresses that it did not have before. One that was not sent yet and
 /// is replaced leaves its own to the newer one.
 fn keep_addresses(item: &mut Item, before: Item) {
+    if let Item::Vlan { vlan, .. } = *item {
+        if let ((_, Some(mut newer)), (_, Some(before))) = (item.clone().open(), before.open()) {
+            keep_addresses(&mut newer, before);
+            *item = newer.in_vlan(vlan);
+        }
+        return;
+    }
     let (Item::HostSeen { ips, .. }, Item::HostSeen { ips: mut all, .. }) = (item, before) else {
         return;
     };
@@ -226,11 +237,23 @@ pub(crate) fn hop_count(item: &Item) -> usize {
         // An address takes 17 at the most.
         Item::HostSeen { ips, .. } => ips.len() * 9,
         Item::GroupHosts { hosts, .. } => hosts.len() * 3,
+        Item::Vlan { item, .. } => item.len() / 2,
         _ => 0,
     }
 }
 
-fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
+fn subject(item: &Item) -> (VlanId, About) {
+    if let Item::Vlan { vlan, .. } = *item {
+        let (_, within) = item.clone().open();
+        return (vlan, within.as_ref().map_or(NOTHING, about));
+    }
+    (VlanId::NONE, about(item))
+}
+
+/// What an item is about that nobody can read.
+const NOTHING: About = (Subject::Load, PortNo::CONTROL, MacAddr([0; 6]));
+
+fn about(item: &Item) -> About {
     match *item {
         // By port: of a host that moves, the old port says gone and the new one says seen, and
         // each port's last word is true in whatever order they are heard.
@@ -246,7 +269,7 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
         Item::GroupMember { port, mac, group, .. } => (Subject::Member(group), port, mac),
         Item::AskGroup { port, mac, group, .. } => (Subject::Sender(group), port, mac),
         Item::GroupHosts { port, mac, group, .. } => (Subject::List(group), port, mac),
-        Item::AskLoad { .. } => (Subject::Load, PortNo::CONTROL, MacAddr([0; 6])),
+        Item::AskLoad { .. } | Item::Vlan { .. } => NOTHING,
         Item::PortLoad { ref ports, .. } => {
             let first = ports.first().map_or(PortNo::CONTROL, |first| first.port);
             (Subject::Load, first, MacAddr([0; 6]))
@@ -257,6 +280,27 @@ fn subject(item: &Item) -> (Subject, PortNo, MacAddr) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_about_one_host_in_two_vlans_do_not_replace_each_other() {
+        let peer = Incarnation { node: NodeId(1), number: 1 };
+        let mut stream = Stream::new(peer, Span::from_millis(10));
+        let vlans = [0, 10, 20].map(|number| VlanId::new(number).unwrap());
+        let mac = MacAddr([2; 6]);
+        let seen = |last: u8| {
+            let ips = alloc::vec![IpAddr::V4([10, 0, 0, last].into())];
+            Item::HostSeen { port: PortNo(1), mac, ips }
+        };
+        for vlan in vlans {
+            (1..3).for_each(|last| stream.push(seen(last).in_vlan(vlan)));
+        }
+        let sent = stream.poll(Time::ZERO).unwrap().items;
+        assert_eq!(sent.len(), 3, "in one VLAN the later one has both addresses");
+        for (item, vlan) in sent.into_iter().zip(vlans) {
+            let (of, Some(Item::HostSeen { ips, .. })) = item.open() else { panic!() };
+            assert_eq!((of, ips.len()), (vlan, 2));
+        }
+    }
     use axon_wire::NodeId;
     use axon_wire::message::Stamp;
     use proptest::prelude::*;

@@ -85,7 +85,7 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
     };
     let first_uplink = fabric.hosts.len() - fabric.uplinks.len();
     for (index, (host, planned)) in fabric.hosts.iter().zip(&plan.hosts).enumerate() {
-        let Some(ip) = host.ip else { continue };
+        let Some(ip) = host.ip.filter(|_| fabric.vlan_of(host).is_none()) else { continue };
         if index < first_uplink {
             take(&format!("{}.ip", planned.key), ip)?;
             fabric.dhcp.reservations.insert(host.mac, ip);
@@ -94,6 +94,7 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
             take(&format!("{}.gateway", planned.key), ip)?;
         }
     }
+    finish_vlans(fabric, plan)?;
     for (name, &address) in &asked.reservations {
         let key = format!("dhcp.reservations.{name}");
         let whom = crate::reservation::whom(fabric, &key, name)?;
@@ -108,13 +109,59 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
     let pool = fabric.dhcp.pool_first..=fabric.dhcp.pool_last;
     let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
     let free = size - used.range(pool.clone()).count() as u64;
-    let needs =
-        |host: &&Host| host.ip.is_none() && !fabric.dhcp.reservations.contains_key(&host.mac);
+    let needs = |host: &&Host| {
+        host.ip.is_none()
+            && fabric.vlan_of(host).is_none()
+            && !fabric.dhcp.reservations.contains_key(&host.mac)
+    };
     let wanted = fabric.hosts.iter().filter(needs).count() as u64;
     if wanted > free {
         let what = format!("{wanted} hosts need an address and the pool has {free}");
         let key = if asked.pool.is_some() { "dhcp.pool" } else { "dhcp.subnet" };
         return Err(Problem::new(key, what, "an address for every host"));
+    }
+    Ok(())
+}
+
+/// The same for hosts of VLANs: an address is one host's in each VLAN, and reserved for it where
+/// the VLAN leases any.
+fn finish_vlans(fabric: &mut Fabric, plan: &Plan) -> Result<(), Problem> {
+    for number in 0..fabric.vlans.len() {
+        let vlan = &fabric.vlans[number];
+        let mut used: BTreeSet<Ipv4Addr> = vlan.dhcp.iter().map(|dhcp| dhcp.server).collect();
+        let mut reserved = BTreeMap::new();
+        let mut wanted = 0;
+        for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
+            if fabric.vlan_of(host).is_none_or(|own| own.id != vlan.id) {
+                continue;
+            }
+            let Some(ip) = host.ip else {
+                wanted += 1;
+                continue;
+            };
+            let key = format!("{}.ip", planned.key);
+            if let Some(dhcp) = &vlan.dhcp {
+                check(Ipv4Net::new(dhcp.server, dhcp.prefix_len).unwrap_or_default(), &key, ip)?;
+            }
+            if !used.insert(ip) {
+                return Err(Problem::new(
+                    key,
+                    format!("{ip} is in use already"),
+                    "another address",
+                ));
+            }
+            reserved.insert(host.mac, ip);
+        }
+        let Some(dhcp) = &mut fabric.vlans[number].dhcp else { continue };
+        dhcp.reservations = reserved;
+        let pool = dhcp.pool_first..=dhcp.pool_last;
+        let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
+        let free = size - used.range(pool).count() as u64;
+        if wanted > free {
+            let what = format!("{wanted} hosts need an address and the pool has {free}");
+            let key = format!("vlans[{number}].dhcp.subnet");
+            return Err(Problem::new(key, what, "an address for every host"));
+        }
     }
     Ok(())
 }
@@ -126,35 +173,53 @@ impl Fabric {
     /// A fixed or reserved address comes first. Then a host whose name ends in a number N gets host
     /// number N of the subnet, so h3 is 10.0.0.3, unless that is the server's or taken. Each of the
     /// others gets the first free address of the pool; none if the pool is used up, which a fabric
-    /// that was loaded from a file rules out.
+    /// that was loaded from a file rules out. Each VLAN has addresses of its own, and those of the
+    /// fabric if the file says nothing else.
     pub fn addresses(&self) -> Vec<Option<Ipv4Addr>> {
-        let Dhcp { server, prefix_len, pool_first, pool_last, ref reservations, .. } = self.dhcp;
-        // Lengths over 32 are 32.
-        let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
-        let (first, last) = host_range(subnet);
-        let mut used: BTreeSet<Ipv4Addr> =
-            reservations.values().chain(self.dhcp.clients.values()).copied().collect();
-        used.extend(self.hosts.iter().filter_map(|host| host.ip));
-        used.insert(server);
-        let given = |host: &Host| host.ip.or_else(|| reservations.get(&host.mac).copied());
-        let mut addresses: Vec<Option<Ipv4Addr>> = self.hosts.iter().map(given).collect();
-        for (host, address) in self.hosts.iter().zip(&mut addresses) {
-            let numbered = || subnet.network().to_bits().checked_add(number(&host.name)?);
-            if address.is_none()
-                && let Some(ip) = numbered().map(Ipv4Addr::from_bits)
-                && (first..=last).contains(&ip)
-                && used.insert(ip)
-            {
-                *address = Some(ip);
-            }
-        }
-        let pool = (pool_first.to_bits()..=pool_last.to_bits()).map(Ipv4Addr::from_bits);
-        let mut free = pool.filter(|ip| !used.contains(ip));
-        for address in addresses.iter_mut().filter(|address| address.is_none()) {
-            *address = free.next();
+        let of = |host: &Host| self.vlan_of(host).map(|vlan| vlan.id);
+        let mut addresses = vec![None; self.hosts.len()];
+        let vlans: BTreeSet<_> = self.hosts.iter().map(of).collect();
+        for vlan in vlans {
+            let own: Vec<usize> =
+                (0..self.hosts.len()).filter(|&host| of(&self.hosts[host]) == vlan).collect();
+            let hosts: Vec<&Host> = own.iter().map(|&host| &self.hosts[host]).collect();
+            let dhcp = self.vlans.iter().find(|one| Some(one.id) == vlan);
+            let dhcp = dhcp.and_then(|vlan| vlan.dhcp.as_ref()).unwrap_or(&self.dhcp);
+            let theirs = addresses_in(dhcp, &hosts);
+            own.into_iter().zip(theirs).for_each(|(host, ip)| addresses[host] = ip);
         }
         addresses
     }
+}
+
+/// An address of a service for each of these hosts.
+fn addresses_in(dhcp: &Dhcp, hosts: &[&Host]) -> Vec<Option<Ipv4Addr>> {
+    let Dhcp { server, prefix_len, pool_first, pool_last, ref reservations, .. } = *dhcp;
+    // Lengths over 32 are 32.
+    let subnet = Ipv4Net::new(server, prefix_len).unwrap_or(server.into());
+    let (first, last) = host_range(subnet);
+    let mut used: BTreeSet<Ipv4Addr> =
+        reservations.values().chain(dhcp.clients.values()).copied().collect();
+    used.extend(hosts.iter().filter_map(|host| host.ip));
+    used.insert(server);
+    let given = |host: &&Host| host.ip.or_else(|| reservations.get(&host.mac).copied());
+    let mut addresses: Vec<Option<Ipv4Addr>> = hosts.iter().map(given).collect();
+    for (host, address) in hosts.iter().zip(&mut addresses) {
+        let numbered = || subnet.network().to_bits().checked_add(number(&host.name)?);
+        if address.is_none()
+            && let Some(ip) = numbered().map(Ipv4Addr::from_bits)
+            && (first..=last).contains(&ip)
+            && used.insert(ip)
+        {
+            *address = Some(ip);
+        }
+    }
+    let pool = (pool_first.to_bits()..=pool_last.to_bits()).map(Ipv4Addr::from_bits);
+    let mut free = pool.filter(|ip| !used.contains(ip));
+    for address in addresses.iter_mut().filter(|address| address.is_none()) {
+        *address = free.next();
+    }
+    addresses
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The configuration of every node of a fabric, the same in the simulator and on Linux.
 
-use crate::model::Fabric;
+use crate::model::{Dhcp, Fabric};
 use axon_control::config::{
     ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, NodeConfig, RelayConfig, ServerIdentity,
     StaticConfig, SwitchConfig,
@@ -85,8 +85,16 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
             dhcp_server: fabric.dhcp.relay.map(|host| fabric.hosts[host].mac),
             ipv6: fabric.ipv6.clone().map(Box::new),
         },
+        vlans: crate::vlans::servers(fabric, server(fabric))
+            .map(|(vlan, server)| (vlan.id, server))
+            .collect(),
     };
-    SwitchSetup { control, plane: plane_config(fabric, (mac, dcb), ports) }
+    let mut plane = plane_config(fabric, (mac, dcb), ports);
+    if fabric.has_trunks(index) {
+        // The VLANs of a port would give hosts the same masqueraded addresses.
+        plane.masqueraded_per_port_max = 0;
+    }
+    SwitchSetup { control, plane }
 }
 
 /// The configuration of the controller; see [`switch_config`].
@@ -113,27 +121,38 @@ fn static_config(fabric: &Fabric, node: &NodeConfig) -> StaticConfig {
 fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
     ControllerConfig {
         node,
-        dhcp: DhcpConfig {
-            prefix_len: fabric.dhcp.prefix_len,
-            pool_first: fabric.dhcp.pool_first,
-            pool_last: fabric.dhcp.pool_last,
-            lease: fabric.dhcp.lease,
-            leases_per_port_max: fabric.dhcp.leases_per_port as usize,
-            reservations: fabric.dhcp.reservations.clone(),
-            router: fabric.dhcp.router,
-            dns: fabric.dhcp.dns.clone(),
-            domain: fabric.dhcp.domain.clone(),
-            mtu: fabric.dhcp.mtu,
-            clients: fabric.dhcp.clients.clone(),
-            relay: relay(fabric),
-        },
+        dhcp: DhcpConfig { relay: relay(fabric), ..dhcp_config(&fabric.dhcp) },
         router: fabric.controller.router,
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
         backups: fabric.has_backups(),
         dhcpv6: crate::ipv6::dhcpv6(fabric),
         uplinks: crate::uplinks::config(fabric),
+        vlans: crate::vlans::plan(fabric, server(fabric), dhcp_config),
     }
+}
+
+/// An address service of the fabric itself.
+fn dhcp_config(dhcp: &Dhcp) -> DhcpConfig {
+    DhcpConfig {
+        prefix_len: dhcp.prefix_len,
+        pool_first: dhcp.pool_first,
+        pool_last: dhcp.pool_last,
+        lease: dhcp.lease,
+        leases_per_port_max: dhcp.leases_per_port as usize,
+        reservations: dhcp.reservations.clone(),
+        router: dhcp.router,
+        dns: dhcp.dns.clone(),
+        domain: dhcp.domain.clone(),
+        mtu: dhcp.mtu,
+        clients: dhcp.clients.clone(),
+        relay: None,
+    }
+}
+
+/// Who the fabric is towards hosts in no VLAN.
+const fn server(fabric: &Fabric) -> ServerIdentity {
+    ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server }
 }
 
 /// The DHCP server among the hosts, and what it calls the switches.
@@ -156,7 +175,7 @@ fn node_config(fabric: &Fabric, incarnation: Incarnation, mac: MacAddr, seed: u6
         seed,
         timers: fabric.timers,
         dcbx: None,
-        server: ServerIdentity { mac: SERVER_MAC, ip: fabric.dhcp.server },
+        server: server(fabric),
     }
 }
 

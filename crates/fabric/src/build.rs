@@ -74,6 +74,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         nack_queue,
         port_policies: PortPolicies::default(),
         policy: Policy::default(),
+        vlans: Vec::new(),
         groups: crate::groups::resolve(&file.multicast)?,
         dcb: dcb::resolve(file, &beside(file, on_full))?,
         faults: Vec::new(),
@@ -90,6 +91,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     dcb::check_hosts(&fabric)?;
     add_links(&mut fabric, &plan, &numbered, default_wire)?;
     reach::check(&fabric, file.topology_key())?;
+    fabric.vlans = crate::vlans::resolve(&fabric, &file.vlans)?;
     addresses::finish(&mut fabric, file, &plan)?;
     if fabric.is_static() {
         fabric.make_static();

@@ -47,6 +47,7 @@ pub mod traffic;
 mod unfit;
 pub mod units;
 mod uplinks;
+mod vlans;
 mod wire;
 
 pub use build::build;

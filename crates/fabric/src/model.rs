@@ -22,9 +22,9 @@ pub use axon_programs::Shape;
 use axon_programs::agents::Selection;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
-use axon_wire::vlan::TAG_BYTES;
+use axon_wire::vlan::{TAG_BYTES, VlanId};
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
@@ -85,6 +85,8 @@ pub struct Fabric {
     pub port_policies: PortPolicies,
     /// Which hosts may reach which.
     pub policy: Policy,
+    /// VLANs, in the order of the file.
+    pub vlans: Vec<Vlan>,
     /// What becomes of frames to groups and to all.
     pub groups: GroupConfig,
     /// Traffic classes, lossless priorities, flow control, where there are any.
@@ -397,6 +399,21 @@ pub struct Dhcp {
     pub mtu: Option<u16>,
     /// The index of the host that is the DHCP server, if requests are relayed to one.
     pub relay: Option<usize>,
+}
+
+/// A VLAN.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vlan {
+    /// Its number.
+    pub id: VlanId,
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// The ports whose frames without a tag are in it.
+    pub access: BTreeSet<End>,
+    /// The ports whose frames are in it with its tag.
+    pub trunk: BTreeSet<End>,
+    /// Addresses for its hosts, if they are leased some.
+    pub dhcp: Option<Dhcp>,
 }
 
 /// Something that breaks or comes back.

@@ -134,6 +134,9 @@ fn features(
         let key = if says { "ports.priorities" } else { "dcb.classes" };
         ask(Feature::PriorityRegeneration, key.into());
     }
+    if !fabric.vlans.is_empty() {
+        ask(Feature::Vlans, "vlans".into());
+    }
     if fabric.on_full != OnFull::Drop {
         ask(Feature::RefusedFrames, "links.on_full".into());
     }

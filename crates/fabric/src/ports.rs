@@ -64,6 +64,7 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
             hosts_only: uplinks.contains(&port) || !there.unwrap_or(by_default),
             uplink: uplinks.contains(&port),
             regeneration: table.filter(|table| *table != Priority::ALL).map(Box::new),
+            vlans: fabric.port_vlans(at).map(Box::new),
         }
     };
     ports.map(policy).collect()

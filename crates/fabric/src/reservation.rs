@@ -135,6 +135,15 @@ pub(crate) fn check_options(
     Ok(())
 }
 
+/// Checks what hosts of a VLAN get with their address.
+pub(crate) fn check_vlan_options(asked: &file::Dhcp) -> Result<(), Problem> {
+    let subnet = asked.subnet.as_ref().map(|subnet| subnet.0);
+    if let (Some(subnet), Some(router)) = (subnet, asked.router) {
+        check(subnet, "dhcp.router", router)?;
+    }
+    check_dns("dhcp.dns", asked.dns.len())
+}
+
 /// Refuses a reservation of an address of a tenant for whoever shows an identifier: any host can
 /// show any. One for a MAC in no tenant, or in another, is refused too.
 pub(crate) fn check_policy(

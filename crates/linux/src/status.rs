@@ -213,7 +213,7 @@ mod tests {
             BlockedBuffer { priority: three, left_frames: 1, blocked_us: 2, queues: vec![queue] };
         let mut switch = testing::switch(1);
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
-        switch.hosts = vec![EdgeHost { mac, port: PortNo(0), ip: None }];
+        switch.hosts = vec![EdgeHost { mac, vlan: Default::default(), port: PortNo(0), ip: None }];
         switch.plane.total.drop_one(Drop::QueueFull);
         (0..2).for_each(|_| switch.plane.total.drop_one(Drop::Consumed));
         switch.plane.ports[0].flow_control = Some(FlowControl {

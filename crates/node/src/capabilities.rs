@@ -57,11 +57,14 @@ pub enum Feature {
     SelfCongestionPause,
     /// A host port has a priority regeneration table (IEEE 802.1Q clause 6.9.4).
     PriorityRegeneration,
+    /// Host ports have VLANs: routes are looked up by VLAN and destination, and tags are put in,
+    /// rewritten and taken off (IEEE 802.1Q clause 6.9).
+    Vlans,
 }
 
 impl Feature {
     /// All of them, in order.
-    pub const ALL: [Feature; 7] = [
+    pub const ALL: [Feature; 8] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,
@@ -69,6 +72,7 @@ impl Feature {
         Feature::RefusedFrames,
         Feature::SelfCongestionPause,
         Feature::PriorityRegeneration,
+        Feature::Vlans,
     ];
 }
 
@@ -82,6 +86,7 @@ impl fmt::Display for Feature {
             Feature::RefusedFrames => "NACK or congestion messages on a full output",
             Feature::SelfCongestionPause => "PAUSE against self-congestion",
             Feature::PriorityRegeneration => "priority regeneration at host ports",
+            Feature::Vlans => "VLANs",
         })
     }
 }

@@ -229,6 +229,8 @@ reasons! {
         TtlExpired = "ttl_expired",
         /// It is for a control program that has ended, or that does not take what it is sent.
         NoProgram = "no_program",
+        /// The tags of a host's frame say a VLAN that its port is not in, or more than one.
+        ForeignVlan = "foreign_vlan",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a control plane sets a port of a data plane to.
 
 use crate::port::PortKind;
+use crate::vlans::PortVlans;
 use alloc::boxed::Box;
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -23,6 +24,9 @@ pub enum PortSetting {
     /// Which priority a frame of a host has from its port on, by the priority of its tag; 0 without
     /// a tag. The priority regeneration table (IEEE 802.1Q clause 6.9.4): hosts use no others.
     Regeneration(Box<[Priority; PRIORITIES]>),
+    /// The VLANs of a host port. `None`: tags say no VLAN there, and frames keep those that they
+    /// have.
+    Vlans(Option<Box<PortVlans>>),
 }
 
 impl PortSetting {
@@ -34,17 +38,20 @@ impl PortSetting {
             PortSetting::Classes(_) => SettingName::Classes,
             PortSetting::Pfc(_) => SettingName::Pfc,
             PortSetting::Defence(_) => SettingName::Defence,
+            PortSetting::Vlans(_) => SettingName::Vlans,
         }
     }
 }
 
 /// The settings of a port, in the order in which they are made: the priorities that hosts may use
-/// are in force before there are hosts.
+/// and their VLANs are in force before there are hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingName {
     /// The setting [`PortSetting::Regeneration`] of a port.
     Regeneration,
+    /// The setting [`PortSetting::Vlans`] of a port.
+    Vlans,
     /// The setting [`PortSetting::Kind`] of a port.
     Kind,
     /// The setting [`PortSetting::Classes`] of a port.
@@ -59,6 +66,7 @@ impl core::fmt::Display for SettingName {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             SettingName::Regeneration => "priority regeneration",
+            SettingName::Vlans => "VLANs",
             SettingName::Kind => "port kind",
             SettingName::Classes => "traffic classes",
             SettingName::Pfc => "PFC",

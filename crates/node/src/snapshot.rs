@@ -3,6 +3,7 @@
 use crate::port::PortKind;
 use crate::routes::RouteKey;
 use crate::settings::Treatment;
+use crate::vlans::PortVlans;
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
@@ -47,4 +48,6 @@ pub struct PortSnapshot {
     pub defence: Option<[Treatment; PRIORITIES]>,
     /// The priority regeneration table, where a control plane has set it.
     pub regeneration: Option<[Priority; PRIORITIES]>,
+    /// Its VLANs, where a control plane has set them.
+    pub vlans: Option<PortVlans>,
 }

@@ -191,9 +191,10 @@ fn fmt_route(route: &Route, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         }
     }
     match route.layer.index() {
-        0 => Ok(()),
-        layer => write!(f, "/{layer}"),
+        0 => {}
+        layer => write!(f, "/{layer}")?,
     }
+    if route.tagged { write!(f, " tagged") } else { Ok(()) }
 }
 
 /// A way out: a port, and the addresses that frames get there (the virtual interface of the

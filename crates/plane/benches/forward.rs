@@ -284,7 +284,7 @@ fn edge_step(packets: usize, hertz: f64) {
             let at = index as usize * STRIDE;
             let slot = &mut pool[at..at + START + FRAME_BYTES];
             let to = MacAddr::destination_of(&slot[START..]).unwrap_or_default();
-            let Some(route) = tables.header(HOST, to.into()) else {
+            let Some((route, _)) = tables.header(HOST, to.into()) else {
                 panic!("every route is there")
             };
             let packet = &mut slot[START - route.len()..];

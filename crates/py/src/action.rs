@@ -118,7 +118,7 @@ impl PyAction {
         let expected = || PyValueError::new_err(format!("no layer {layer}: expected 0 to 7"));
         let layer = Layer::new(layer).ok_or_else(expected)?;
         let hops = hops.into_iter().map(PortNo).collect();
-        Ok(self.with(Modify::AxonPush(Route { hops, layer })))
+        Ok(self.with(Modify::AxonPush(Route { hops, layer, tagged: false })))
     }
 
     /// Takes the next hop of an Axon packet.

@@ -19,6 +19,7 @@ pub mod frame;
 pub mod header;
 pub mod hops;
 pub mod host_frame;
+mod in_vlan;
 pub mod link;
 pub mod lldp;
 pub mod mac_control;

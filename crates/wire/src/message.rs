@@ -9,6 +9,7 @@ use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
 use crate::route::Route;
+use crate::vlan::VlanId;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -44,6 +45,13 @@ pub enum Message {
     Seek(Seek),
     /// Link: a link between switches has failed; every switch passes it on.
     LinkDown(LinkDown),
+    /// A message about hosts of a VLAN. Those about hosts in none stand alone.
+    Vlan {
+        /// The VLAN, never none.
+        vlan: VlanId,
+        /// The message as bytes, which is not of this kind itself.
+        message: Vec<u8>,
+    },
 }
 
 impl Message {
@@ -455,6 +463,13 @@ pub enum Item {
         more: bool,
         /// The hosts of this part, in the order of their MACs; at most 64.
         hosts: Vec<MacAddr>,
+    },
+    /// Either: an item about hosts of a VLAN. Those about hosts in none stand alone.
+    Vlan {
+        /// The VLAN, never none.
+        vlan: VlanId,
+        /// The item as bytes, which is not of this kind itself.
+        item: Vec<u8>,
     },
 }
 

@@ -49,16 +49,45 @@ impl TryFrom<u8> for Layer {
 
 /// A route for the frames of one host port to one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "Encoded", into = "Encoded")]
 pub struct Route {
     /// The ports that they leave by, nearest first.
     pub hops: Hops,
     /// The layer that they travel on, if they are lossless.
     pub layer: Layer,
+    /// Whether frames that are in a VLAN leave with its tag. Those in none leave as they came.
+    pub tagged: bool,
+}
+
+/// What a message has of a [`Route`]: the layer in the low bits of an octet, and whether frames
+/// leave tagged in its highest.
+#[derive(Serialize, Deserialize)]
+struct Encoded {
+    hops: Hops,
+    #[serde(rename = "layer")]
+    layer_and_tagged: u8,
+}
+
+/// In that octet: frames leave tagged.
+const TAGGED: u8 = 0x80;
+
+impl From<Route> for Encoded {
+    fn from(Route { hops, layer, tagged }: Route) -> Encoded {
+        Encoded { hops, layer_and_tagged: layer.0 | if tagged { TAGGED } else { 0 } }
+    }
+}
+
+impl TryFrom<Encoded> for Route {
+    type Error = NotInRange;
+    fn try_from(Encoded { hops, layer_and_tagged }: Encoded) -> Result<Route, NotInRange> {
+        let layer = Layer::try_from(layer_and_tagged & !TAGGED)?;
+        Ok(Route { hops, layer, tagged: layer_and_tagged & TAGGED != 0 })
+    }
 }
 
 impl From<Hops> for Route {
     fn from(hops: Hops) -> Route {
-        Route { hops, layer: Layer::ZERO }
+        Route { hops, layer: Layer::ZERO, tagged: false }
     }
 }
 

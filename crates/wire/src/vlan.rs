@@ -64,6 +64,11 @@ impl VlanId {
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
+
+    /// The same of a reference, as serde asks for it.
+    pub const fn is_none_ref(&self) -> bool {
+        self.0 == 0
+    }
 }
 
 impl TryFrom<u16> for VlanId {

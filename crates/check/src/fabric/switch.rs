@@ -58,6 +58,7 @@ impl Switch {
             groups: GroupConfig { multicast: false, ..GroupConfig::default() },
             services: EdgeServices::default(),
             alone: None,
+            vlans: Vec::new(),
             ports: Vec::new(),
         };
         let mut edge = Edge::new(&config, &Device::capabilities());

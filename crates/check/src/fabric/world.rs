@@ -98,6 +98,7 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),
+        vlans: Default::default(),
     }
 }
 

@@ -129,7 +129,7 @@ impl Controller {
         hops.push(exit);
         let node = |step: &Step| self.graph.switch(step.switch).incarnation.node;
         let switches = path.iter().map(node).collect();
-        RoutePath { route: Route { hops: Hops(hops), layer }, switches }
+        RoutePath { route: Route { layer, ..Hops(hops).into() }, switches }
     }
 
     /// A switch has used a backup. Unless a later decision is on its way to it, the backup is the

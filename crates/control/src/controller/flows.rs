@@ -97,7 +97,7 @@ impl Route {
 
     /// The route to the host, as its switch installs it.
     pub fn to_install(&self) -> axon_wire::Route {
-        axon_wire::Route { hops: self.hops_to(self.exit), layer: self.layer }
+        axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit).into() }
     }
 
     /// The hosts that asked for it.
@@ -407,7 +407,7 @@ mod tests {
         let layer = Layer::new(3).unwrap();
         flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
         assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
-        let expected = axon_wire::Route { hops: Hops::from([2, 6]), layer };
+        let expected = axon_wire::Route { layer, ..Hops::from([2, 6]).into() };
         assert_eq!(flows.get(a).unwrap().to_install(), expected);
         flows.remove(c);
         flows.remove(b);

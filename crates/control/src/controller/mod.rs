@@ -44,6 +44,7 @@ mod store;
 mod takeover;
 pub mod topology;
 mod transactions;
+pub mod vlans;
 
 use crate::config::{ControllerConfig, IPS_PER_HOST_MAX, UplinkConfig};
 use crate::effect::Effect;
@@ -308,6 +309,7 @@ impl Controller {
             Item::AskHost { .. }
             | Item::AskLoad { .. }
             | Item::SetBackup { .. }
+            | Item::Vlan { .. }
             | Item::GroupHosts { .. } => {
                 self.counters.item_misplaced += 1;
             }

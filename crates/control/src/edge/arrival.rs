@@ -76,7 +76,7 @@ impl Edge {
         self.unreserve(port, mac);
         self.counters.setups_done += 1;
         let route = self.flows.get(port, mac).map_or(route, |flow| &flow.route);
-        cx.out.push(Effect::Release { ingress: port, destination: mac, route: route.clone() });
+        cx.out.push(Effect::Release { ingress: port, key: mac.into(), route: route.clone() });
     }
 }
 

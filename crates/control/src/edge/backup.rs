@@ -142,7 +142,7 @@ mod tests {
     use super::super::testing::*;
     use super::*;
     use crate::edge::Placement;
-    use axon_wire::{Hops, Layer, Route, Span};
+    use axon_wire::{Hops, Route, Span};
 
     const TIMERS: Span = Span::from_millis(100);
 
@@ -153,7 +153,7 @@ mod tests {
     /// A path from the switch under test: the switch and the egress of each link, then the exit.
     fn path(links: &[(u64, u16)], exit: u16) -> RoutePath {
         let hops = links.iter().map(|&(_, port)| port).chain([exit]).map(PortNo);
-        let route = Route { hops: hops.collect::<Hops>(), layer: Layer::ZERO };
+        let route = Route::from(hops.collect::<Hops>());
         RoutePath { route, switches: links.iter().map(|&(node, _)| NodeId(node)).collect() }
     }
 

@@ -58,6 +58,7 @@ mod setups;
 mod sought;
 mod state;
 mod target;
+mod vlans;
 
 #[cfg(test)]
 mod test_device;
@@ -72,3 +73,4 @@ pub use flows::{Flow, Placement};
 pub(crate) use groups::COPIES_MAX;
 pub use hosts::Host;
 pub use state::{Edge, Fate};
+pub use vlans::Edges;

@@ -165,7 +165,7 @@ impl Edge {
         if sender.is_known && !was_known {
             sender.until = until;
             let destination = membership::mac_of(pair.1);
-            cx.out.push(Effect::Spread { ingress: port, destination });
+            cx.out.push(Effect::Spread { ingress: port, key: destination.into() });
         }
         self.groups_due_later(port);
     }
@@ -177,7 +177,7 @@ impl Edge {
         self.ask_for_list(cx.out, port, pair, false);
         if !sender.is_known {
             let destination = membership::mac_of(pair.1);
-            cx.out.push(Effect::Abandon { ingress: port, destination });
+            cx.out.push(Effect::Abandon { ingress: port, key: destination.into() });
         }
     }
 }

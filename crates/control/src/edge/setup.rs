@@ -176,7 +176,7 @@ impl Edge {
             Target::Ip(_) => {}
             Target::Mac(mac) => {
                 self.unreserve(port, mac);
-                cx.out.push(Effect::Abandon { ingress: port, destination: mac });
+                cx.out.push(Effect::Abandon { ingress: port, key: mac.into() });
             }
         }
         self.flows.promote(cx, port);

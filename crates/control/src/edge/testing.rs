@@ -125,6 +125,7 @@ impl Bench {
             ports: Vec::new(),
             services: Default::default(),
             alone: None,
+            vlans: Vec::new(),
         }
     }
 
@@ -175,18 +176,22 @@ impl Bench {
                     self.edge.route_changed(self.now, answer, &self.tables, &mut more);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
-                Effect::Release { ingress, destination, route } => {
-                    for frame in self.waiting.take(ingress, destination) {
+                Effect::Release {
+                    ingress,
+                    key: axon_node::RouteKey { destination, .. },
+                    route,
+                } => {
+                    for frame in self.waiting.take(ingress, destination.into()) {
                         self.sent.push((ingress, route.clone(), frame.bytes().to_vec()));
                     }
                 }
-                Effect::Abandon { ingress, destination } => {
-                    for frame in self.waiting.take(ingress, destination) {
+                Effect::Abandon { ingress, key: axon_node::RouteKey { destination, .. } } => {
+                    for frame in self.waiting.take(ingress, destination.into()) {
                         self.dropped.push((ingress, Drop::NoRoute, frame.bytes().to_vec()));
                     }
                 }
-                Effect::Spread { ingress, destination } => {
-                    for frame in self.waiting.take(ingress, destination) {
+                Effect::Spread { ingress, key: axon_node::RouteKey { destination, .. } } => {
+                    for frame in self.waiting.take(ingress, destination.into()) {
                         let mut more = Vec::new();
                         let at = (self.now, ingress);
                         let tables = &self.tables;
@@ -249,7 +254,8 @@ impl Bench {
             }
             Ok(Fate::Copies(fates)) => return self.copies(port, fates, frame, effects),
             Ok(Fate::Wait(to)) => {
-                let kept = self.waiting.push(ingress, to, FrameBuf::new(frame), host_ports.into());
+                let kept =
+                    self.waiting.push(ingress, to.into(), FrameBuf::new(frame), host_ports.into());
                 match kept {
                     Ok(()) => return effects,
                     Err(_) => Drop::NoRoute,
@@ -274,7 +280,9 @@ impl Bench {
                 Fate::Forward(route) => self.sent.push((PortNo(port), route, frame.to_vec())),
                 Fate::Wait(to) => {
                     let ports = usize::from(PORTS - 1);
-                    self.waiting.push(PortNo(port), to, FrameBuf::new(frame), ports).unwrap();
+                    self.waiting
+                        .push(PortNo(port), to.into(), FrameBuf::new(frame), ports)
+                        .unwrap();
                 }
                 fate => panic!("{fate:?}"),
             }
@@ -377,7 +385,7 @@ impl Bench {
         let (routes, waiting, hosts) = self.limits;
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
-        for (port, mac) in self.waiting.keys() {
+        for (port, axon_node::RouteKey { destination: mac, .. }) in self.waiting.keys() {
             let groups = edge.groups.ports.get(&port);
             let list = groups.is_some_and(|groups| !groups.senders.is_empty());
             let waits =

@@ -15,6 +15,7 @@ use axon_node::{
 };
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
 
 /// The number of refused control messages, by reason.
@@ -343,8 +344,8 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     }
 
     /// Proves to the source switch that the answer to a message of this controller is its own.
-    pub fn grant(&mut self, target: &mut ArpTarget) {
-        self.sealer.grant(target);
+    pub fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
+        self.sealer.grant(vlan, target);
     }
 
     /// Accepts the answer of a switch as the word of this controller.
@@ -354,10 +355,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     pub fn accept_grant(
         &mut self,
         controller: Option<Incarnation>,
-        reply: &ArpReply,
+        (vlan, reply): (VlanId, &ArpReply),
     ) -> Result<(), Refusal> {
         let current = controller.filter(|controller| controller.number == reply.stamp.epoch);
-        self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, reply)
+        self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, (vlan, reply))
     }
 
     /// Sends a packet of this control plane's own.

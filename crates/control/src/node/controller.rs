@@ -6,6 +6,7 @@ use super::revoked::Revoked;
 use crate::config::{ControllerConfig, Timers};
 use crate::controller::Controller;
 use crate::controller::bounds::{COMMANDS_PER_SWITCH_MAX, LISTS_AHEAD_MAX};
+use crate::controller::vlans::Controllers;
 use crate::discovery::Discovery;
 use crate::effect::Effect;
 use crate::seal::Opened;
@@ -25,7 +26,7 @@ use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 /// A whole controller, on any data plane.
 pub struct ControllerNode<B, D> {
     chassis: Chassis<B, D>,
-    controller: Controller,
+    controller: Controllers,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
     busy: BTreeSet<NodeId>,
@@ -58,7 +59,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
-        let mut controller = Controller::new(&config, chassis.has.hops_max());
+        let mut controller = Controllers::new(&config, chassis.has.hops_max());
         controller.restore(now, stored, &mut chassis.effects);
         ControllerNode {
             controller,
@@ -88,8 +89,13 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         &self.chassis.discovery
     }
 
-    /// Topology, hosts, flows, leases.
+    /// Topology, hosts, flows, leases, of hosts that are in no VLAN.
     pub fn controller(&self) -> &Controller {
+        self.controller.plain()
+    }
+
+    /// The controllers of all VLANs.
+    pub fn controllers(&self) -> &Controllers {
         &self.controller
     }
 
@@ -230,17 +236,14 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 self.streams.insert(from.node, Stream::new(from, self.timers.retry));
             }
             let effects = &mut self.chassis.effects;
-            self.controller.controller_hello(now, from, reverse, hello, effects);
+            self.controller.controller_hello(now, from, &reverse, &hello, effects);
             return Ok(());
         }
         // Everything else is for switches that have introduced themselves.
         let stream = self.streams.get_mut(&from.node).filter(|stream| stream.peer() == from);
         let stream = stream.ok_or(Refusal::Unexpected)?;
-        match message {
-            Message::ArpRequest(request) => {
-                self.controller.arp_request(now, from, request, effects);
-            }
-            Message::DhcpRelay(relay) => self.controller.dhcp_relay(now, from, relay, effects),
+        let (vlan, message) = message.open();
+        match message.ok_or(Refusal::Malformed)? {
             Message::Segment(segment) => {
                 if let Some(at) = stream.deadline() {
                     self.resends.remove(&(at, from.node));
@@ -258,7 +261,11 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 }
                 self.busy.insert(from.node);
             }
-            _ => return Err(Refusal::Misplaced),
+            message => {
+                if !self.controller.request(now, from, (vlan, message), effects) {
+                    return Err(Refusal::Misplaced);
+                }
+            }
         }
         Ok(())
     }
@@ -273,11 +280,12 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            Effect::Routed { hops, to, mut message } => {
+            Effect::Routed { hops, to, message } => {
+                let (vlan, Some(mut message)) = message.open() else { return };
                 if let Message::ArpTarget(target) = &mut message {
-                    chassis.grant(target);
+                    chassis.grant(vlan, target);
                 }
-                chassis.send_routed(now, &hops, to, &message);
+                chassis.send_routed(now, &hops, to, &message.in_vlan(vlan));
             }
             Effect::Echo { port, hops, number } => chassis.send_echo(now, port, &hops, number),
             Effect::Command { to, item } => self.command(now, to, item),
@@ -316,14 +324,16 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         let Some(stream) = self.streams.get_mut(&to) else {
             return;
         };
-        let is_query = matches!(item, Item::AskHost { .. });
+        // What it is, without its VLAN.
+        let (vlan, inner) = item.clone().open();
+        let is_query = matches!(inner, Some(Item::AskHost { .. }));
         if is_query && !stream.has_room_for(&item, self.commands_max) {
-            return self.controller.query_refused(now, to, &mut self.chassis.effects);
+            return self.controller.query_refused(now, (vlan, to), &mut self.chassis.effects);
         }
-        if let Item::GroupHosts { port, mac, group, .. } = item
+        if let Some(Item::GroupHosts { port, mac, group, .. }) = inner
             && !stream.has_room_for(&item, LISTS_AHEAD_MAX)
         {
-            return self.controller.list_refused(now, to, (port, mac, group));
+            return self.controller.list_refused(now, (vlan, to), (port, mac, group));
         }
         stream.push(item);
         self.busy.insert(to);
@@ -353,7 +363,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// Which hosts may reach which, and what of that is outstanding.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
         let outstanding = self.revoked.outstanding(&self.streams).collect();
-        PolicyTelemetry { outstanding, ..self.controller.policy_telemetry() }
+        PolicyTelemetry { outstanding, ..self.controller.plain().policy_telemetry() }
     }
 
     /// Reports to the controller which switch is on one of its own ports now.
@@ -460,6 +470,7 @@ mod tests {
                 backups: true,
                 dhcpv6: None,
                 uplinks: Vec::new(),
+                vlans: Default::default(),
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

@@ -11,6 +11,7 @@ use crate::config::{ByteLimit, PortPolicy, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_node::PortVlans;
 use axon_wire::message::Message;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{PortNo, Span, Time};
@@ -48,6 +49,11 @@ impl HostLimits {
     }
 
     /// The priority regeneration table of a port, if hosts there may not use all priorities.
+    /// The VLANs of hosts at a port; `None` in a fabric without VLANs.
+    pub fn vlans(&self, port: PortNo) -> Option<&PortVlans> {
+        self.policies.get(port.index())?.vlans.as_deref()
+    }
+
     pub fn regeneration(&self, port: PortNo) -> Option<&[Priority; PRIORITIES]> {
         self.policies.get(port.index())?.regeneration.as_deref()
     }
@@ -72,6 +78,7 @@ fn bytes_of(effect: &Effect) -> u64 {
     match effect {
         Effect::ToController(message) | Effect::Routed { message, .. } => match message {
             Message::DhcpRelay(relay) => MESSAGE_BYTES + relay.frame.len() as u64,
+            Message::Vlan { message, .. } => MESSAGE_BYTES + message.len() as u64,
             _ => MESSAGE_BYTES,
         },
         Effect::Report(_) => MESSAGE_BYTES,

@@ -20,15 +20,16 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             }
             let table = limits.regeneration(port).filter(|_| wanted.kind == PortKind::Host);
             wanted.regeneration = table.copied();
+            wanted.vlans = limits.vlans(port).cloned();
             wanted
         };
         let mut wanted = Snapshot { ports: (0..plane.count()).map(PortNo).map(port).collect() };
-        for ((port, mac), destination, route) in self.edge.wanted_routes() {
+        for (port, key, destination, route) in self.edge.wanted_routes() {
             let Some(port) = wanted.ports.get_mut(port.index()) else { continue };
             let route = route.clone();
-            match mac == destination {
-                true => port.routes.push((destination.into(), route)),
-                false => port.masqueraded.push(Masqueraded { key: mac.into(), destination, route }),
+            match key.destination == destination {
+                true => port.routes.push((key, route)),
+                false => port.masqueraded.push(Masqueraded { key, destination, route }),
             }
         }
         // What was asked for and not passed on yet is part of what is wanted, and its answer would

@@ -6,11 +6,15 @@ use axon_node::{Dataplane, PortKind, PortSetting};
 use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
-    /// Sets the kind of a port, for hosts their priorities first, and lets the edge know.
+    /// Sets the kind of a port, for hosts their priorities and VLANs first, and lets the edge know.
     pub(super) fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
         let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
         if let Some(&table) = table {
             self.chassis.set_port(now, port, PortSetting::Regeneration(table.into()));
+        }
+        if let Some(vlans) = self.limits.vlans(port).filter(|_| kind == PortKind::Host) {
+            let vlans = Some(vlans.clone().into());
+            self.chassis.set_port(now, port, PortSetting::Vlans(vlans));
         }
         self.chassis.set_port(now, port, PortSetting::Kind(kind));
         let Chassis { plane, effects, .. } = &mut self.chassis;

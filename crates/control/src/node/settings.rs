@@ -2,7 +2,8 @@
 //!
 //! In plain English: a refused setting is remembered, with a note, and shows in the status until it
 //! is made or another takes its place. Where another try may succeed there is one every second. A
-//! port becomes no host port while the table of priorities that its hosts may use is refused. After
+//! port becomes no host port while the table of priorities that its hosts may use, or its VLANs, are
+//! refused. After
 //! a re-synchronisation what stands is compared with what is wanted, and each difference is asked
 //! for once more.
 
@@ -20,9 +21,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// Sets a port, and notes what is in force now. A setting that is refused is kept.
     pub fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
         let waits = setting == PortSetting::Kind(PortKind::Host)
-            && self.settings.is_refused(port, SettingName::Regeneration);
+            && (self.settings.is_refused(port, SettingName::Regeneration)
+                || self.settings.is_refused(port, SettingName::Vlans));
         let set = match waits {
-            // Its hosts would have priorities that are not theirs.
+            // Its hosts would have priorities that are not theirs, or be in VLANs of others.
             true => Err(SettingError::Unavailable),
             false => self.plane.set_port(now, port, setting.clone(), &mut self.actions),
         };
@@ -78,6 +80,15 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
                     self.set_port(now, port, PortSetting::Kind(wanted.kind));
                 }
             }
+            if has.vlans != wanted.vlans
+                && let Some(vlans) = &wanted.vlans
+            {
+                self.set_port(now, port, PortSetting::Vlans(Some(Box::new(vlans.clone()))));
+                if self.settings.is_refused(port, SettingName::Vlans) {
+                    self.set_port(now, port, PortSetting::Kind(PortKind::Unknown));
+                    self.set_port(now, port, PortSetting::Kind(wanted.kind));
+                }
+            }
             if has.kind != wanted.kind {
                 self.set_port(now, port, PortSetting::Kind(wanted.kind));
             }
@@ -102,7 +113,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
 /// The note of a setting that was agreed on with the peer of a port.
 fn in_force(port: PortNo, setting: &PortSetting) -> Option<Note> {
     match setting {
-        PortSetting::Kind(_) | PortSetting::Regeneration(_) => None,
+        PortSetting::Kind(_) | PortSetting::Regeneration(_) | PortSetting::Vlans(_) => None,
         PortSetting::Classes(ets) => {
             Some(Note::ClassesInForce { port, recommended: ets.is_some() })
         }

@@ -4,15 +4,16 @@ use super::chassis::Chassis;
 use super::switch::SwitchNode;
 use crate::edge::Fate;
 use alloc::vec::Vec;
-use axon_node::{Action, Dataplane, Drop};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_node::{Action, Dataplane, Drop, RouteKey};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
     pub(super) fn fate(
         &mut self,
         now: Time,
-        port: PortNo,
+        (port, vlan): (PortNo, VlanId),
         frame: B,
         fate: Result<Fate, Drop>,
         out: &mut Vec<Action<B>>,
@@ -29,14 +30,15 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Ok(Fate::Served) => (Drop::Consumed, frame),
             Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
             Ok(Fate::Wait(destination)) => {
+                let key = RouteKey { vlan, destination };
                 let host_ports = (0..plane.count()).filter(|&n| plane.is_host(PortNo(n))).count();
-                match self.waiting.push(port, destination, frame, host_ports) {
+                match self.waiting.push(port, key, frame, host_ports) {
                     Ok(()) => return,
                     Err(frame) => (Drop::NoRoute, frame),
                 }
             }
             Ok(Fate::Copies(fates)) => {
-                self.copies(now, port, (fates, &frame), out);
+                self.copies(now, (port, vlan), (fates, &frame), out);
                 (Drop::Consumed, frame)
             }
             Err(reason) => (reason, frame),
@@ -48,14 +50,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     pub(super) fn copies(
         &mut self,
         now: Time,
-        port: PortNo,
+        from: (PortNo, VlanId),
         (fates, frame): (Vec<Fate>, &B),
         out: &mut Vec<Action<B>>,
     ) {
         for fate in fates {
             self.chassis.plane.count_copy(port);
             let copy = B::with_headroom(FrameBuf::HEADROOM, frame.bytes());
-            self.fate(now, port, copy, Ok(fate), out);
+            self.fate(now, from, copy, Ok(fate), out);
         }
     }
 
@@ -63,13 +65,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     pub(super) fn spread(
         &mut self,
         now: Time,
-        (port, group): (PortNo, MacAddr),
+        (port, key): (PortNo, RouteKey),
         out: &mut Vec<Action<B>>,
     ) {
-        for frame in self.waiting.take(port, group) {
+        for frame in self.waiting.take(port, key) {
             let Chassis { plane, effects, .. } = &mut self.chassis;
-            let fate = self.edge.waited_for_list((now, port), frame.bytes(), plane, effects);
-            self.fate(now, port, frame, fate, out);
+            let from = (now, port, key.vlan);
+            let fate = self.edge.waited_for_list(from, frame.bytes(), plane, effects);
+            self.fate(now, (port, key.vlan), frame, fate, out);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
-use crate::edge::{Edge, ROUTE_LOOK};
+use crate::edge::{Edge, Edges, ROUTE_LOOK};
 use crate::effect::Effect;
 use crate::seal::Opened;
 use crate::static_mode::{StaticControl, is_for_nobody};
@@ -21,7 +21,7 @@ use axon_node::{
     Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Refusal, Request, RouteAnswer,
 };
 use axon_wire::message::{Item, Message, Role};
-use axon_wire::{Frame, Incarnation, MacAddr, PortNo, Time};
+use axon_wire::{Frame, Incarnation, PortNo, Time};
 
 /// A whole switch, on any data plane.
 pub struct SwitchNode<B, D> {
@@ -30,7 +30,7 @@ pub struct SwitchNode<B, D> {
     wake: Option<Time>,
     pub(super) chassis: Chassis<B, D>,
     uplink: Uplink,
-    pub(super) edge: Edge,
+    pub(super) edge: Edges,
     pub(super) waiting: Waiting<B>,
     stream: Option<Stream>,
     loads: LoadReports,
@@ -58,7 +58,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let ports = (0..).map(PortNo).zip(&found.ports);
         let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
         links.for_each(|(port, _)| chassis.discovery.inherit(port));
-        let mut edge = Edge::new(&config, &chassis.has);
+        let mut edge = Edges::new(&config, &chassis.has);
         edge.found(&found);
         let hops_max = chassis.has.hops_max();
         let alone =
@@ -114,8 +114,13 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &self.uplink
     }
 
-    /// Hosts, flows and frames that wait.
+    /// Hosts and flows of frames that are in no VLAN.
     pub fn edge(&self) -> &Edge {
+        self.edge.plain()
+    }
+
+    /// The edges of all VLANs.
+    pub fn edges(&self) -> &Edges {
         &self.edge
     }
 
@@ -185,8 +190,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
         if due(self.look_at) {
             self.look_at = None;
-            let used = |port, mac: MacAddr| plane.take_used(port, mac.into());
-            let idle = self.edge.idle_flows(now, used);
+            let idle = self.edge.age(now, |port, key| plane.take_used(port, key));
             self.edge.remove_idle(now, &idle, plane, effects);
         }
         true
@@ -285,9 +289,9 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Arrival::HostFrame { port, frame } => {
                 let Chassis { plane, effects, .. } = &mut self.chassis;
                 let before = effects.len();
-                let fate = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
+                let (vlan, fate) = self.edge.host_frame(now, port, frame.bytes(), plane, effects);
                 self.limits.charge(now, port, &effects[before..]);
-                self.fate(now, port, frame, fate, out);
+                self.fate(now, (port, vlan), frame, fate, out);
             }
             Arrival::Message { ingress, reverse, opened } => {
                 let done = self.message_alone(now, reverse, opened);
@@ -312,23 +316,27 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;
         let ours = own || self.uplink.controller() == Some(opened.from);
-        match opened.message {
+        let (vlan, message) = opened.message.open();
+        match message.ok_or(Refusal::Malformed)? {
             Message::ControllerHelloAck(_) if own => {}
-            Message::ArpReply(reply) if own => self.edge.arp_reply(now, reply, plane, effects),
+            Message::ArpReply(reply) if own => {
+                let reply = (vlan, Message::ArpReply(reply));
+                self.edge.message(now, reply, plane, effects).ok_or(Refusal::Misplaced)?;
+            }
             Message::ControllerHelloAck(ack) => {
                 self.uplink.acknowledged(now, opened.from, ack, effects);
             }
             Message::ArpReply(reply) => {
-                self.chassis.accept_grant(self.uplink.controller(), &reply)?;
+                self.chassis.accept_grant(self.uplink.controller(), (vlan, &reply))?;
                 let Chassis { plane, effects, .. } = &mut self.chassis;
-                self.edge.arp_reply(now, reply, plane, effects);
+                let reply = (vlan, Message::ArpReply(reply));
+                self.edge.message(now, reply, plane, effects).ok_or(Refusal::Misplaced)?;
             }
-            Message::ArpTarget(target) if ours => {
-                self.edge.arp_target(now, target, plane, effects);
-            }
-            Message::Seek(seek) if ours => self.edge.seek(now, seek, plane, effects),
-            Message::HostFrame(frame) if ours => {
-                self.edge.host_frame_out(now, frame, plane, effects);
+            message @ (Message::ArpTarget(_) | Message::Seek(_) | Message::HostFrame(_))
+                if ours =>
+            {
+                let message = (vlan, message);
+                self.edge.message(now, message, plane, effects).ok_or(Refusal::Misplaced)?;
             }
             Message::Segment(segment) if ours => {
                 let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
@@ -385,17 +393,15 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 }
             }
             Effect::Host { port, frame } => chassis.send_host(now, port, &frame),
-            Effect::Release { ingress, destination, route } => {
-                for frame in self.waiting.take(ingress, destination) {
+            Effect::Release { ingress, key, route } => {
+                for frame in self.waiting.take(ingress, key) {
                     let Chassis { plane, actions, .. } = &mut self.chassis;
                     plane.forward(now, ingress, &route, frame, actions);
                 }
             }
-            Effect::Spread { ingress, destination } => {
-                self.spread(now, (ingress, destination), out);
-            }
-            Effect::Abandon { ingress, destination } => {
-                for frame in self.waiting.take(ingress, destination) {
+            Effect::Spread { ingress, key } => self.spread(now, (ingress, key), out),
+            Effect::Abandon { ingress, key } => {
+                for frame in self.waiting.take(ingress, key) {
                     let action = self.chassis.ended(ingress, Drop::NoRoute, frame);
                     out.push(action);
                 }
@@ -481,7 +487,7 @@ mod tests {
     use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{FrameBuf, NodeId};
+    use axon_wire::{FrameBuf, MacAddr, NodeId};
 
     #[test]
     fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
@@ -504,6 +510,7 @@ mod tests {
             ports: Vec::new(),
             services: Default::default(),
             alone: None,
+            vlans: Vec::new(),
         };
         let mut switch: SwitchNode<FrameBuf, _> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));

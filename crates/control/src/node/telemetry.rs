@@ -15,25 +15,29 @@ use axon_wire::{Frame, PortNo, Time};
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// All that it reports of itself at `now`.
     pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
-        let edge = self.edge();
+        let edges = self.edges();
         let ports = (0..self.plane().count()).map(PortNo);
-        let host = |(mac, host): (_, &crate::edge::Host)| EdgeHost {
+        let host = |(vlan, mac, host): (_, _, &crate::edge::Host)| EdgeHost {
             mac,
+            vlan,
             port: host.port,
             ip: host.ips.ipv4(),
         };
-        let routes = edge.flows().map(|(port, destination, flow)| EdgeRoute {
-            port,
-            destination,
-            hops: flow.route.hops.clone(),
-            placed: flow.is_placed(),
+        let routes = edges.iter().flat_map(|(vlan, edge)| {
+            edge.flows().map(move |(port, destination, flow)| EdgeRoute {
+                port,
+                vlan,
+                destination,
+                hops: flow.route.hops.clone(),
+                placed: flow.is_placed(),
+            })
         });
         SwitchTelemetry {
             id: self.incarnation().node,
             controller_path: self.uplink().path().map(|path| path.hops.clone()),
             neighbours: neighbours(self.discovery()),
             dcbx: ports.filter_map(|port| Some(self.dcbx(port)?.telemetry(port))).collect(),
-            hosts: edge.hosts().map(host).collect(),
+            hosts: edges.hosts().map(host).collect(),
             routes: routes.collect(),
             waiting_frames: self.waiting_frames(),
             waiting_bytes: self.waiting_bytes() as u64,
@@ -41,8 +45,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
-            edge: edge.counters(),
-            debts: edge.debts(),
+            edge: edges.counters(),
+            debts: edges.debts(),
             refused_settings: self.refused_settings(),
             settings_refused: self.settings_refused(),
             alone: self.alone().map(StaticControl::telemetry),
@@ -54,26 +58,30 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// All that it reports of itself at `now`.
     pub fn telemetry(&self, now: Time) -> ControllerTelemetry {
         let controller = self.controller();
+        let controllers = self.controllers();
         let graph = controller.graph();
-        let hosts = controller.hosts().iter().map(|(_, host)| {
-            let place = host.place();
-            let switch = graph.switch(place.switch).incarnation.node;
-            ControllerHost { mac: host.mac, switch, port: place.port, ips: host.ips.clone() }
+        let hosts = controllers.iter().flat_map(|(vlan, one)| {
+            one.hosts().iter().map(move |(_, host)| {
+                let place = host.place();
+                let switch = one.graph().switch(place.switch).incarnation.node;
+                let (mac, ips) = (host.mac, host.ips.clone());
+                ControllerHost { mac, vlan, switch, port: place.port, ips }
+            })
         });
         ControllerTelemetry {
             id: self.incarnation().node,
             neighbours: neighbours(self.discovery()),
             switches: graph.switches().filter(|(_, switch)| switch.was_heard()).count() as u64,
             hosts: hosts.collect(),
-            routes: controller.flows().len() as u64,
+            routes: controllers.iter().map(|(_, one)| one.flows().len() as u64).sum(),
             policy: self.policy_telemetry(),
             restored: controller.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
-            counters: *controller.counters(),
-            dhcp: controller.dhcp().counters(),
+            counters: controllers.counters(),
+            dhcp: controllers.dhcp_counters(),
             refused_settings: self.refused_settings(),
             settings_refused: self.settings_refused(),
         }

@@ -1,12 +1,13 @@
 //! Frames that wait for their route (paper 001 §4.2.2, last paragraph on route set-up).
 
 use alloc::collections::{BTreeMap, VecDeque};
-use axon_wire::{Frame, MacAddr, PortNo};
+use axon_node::RouteKey;
+use axon_wire::{Frame, PortNo};
 
 /// What a waiting frame costs beside its bytes, so that tiny frames do not wait for free.
 const FRAME_OVERHEAD_BYTES: usize = 64;
 
-/// Frames of hosts whose routes are being set up: one queue for each (ingress port, destination).
+/// Frames of hosts whose routes are being set up: one queue for each ingress port and key.
 ///
 /// All queues together hold at most `bytes_max`, those of one port at most an equal share of it for
 /// each port with hosts. A frame that finds no room is the one that is dropped, so those that wait
@@ -16,7 +17,7 @@ pub(crate) struct Waiting<B> {
     bytes_max: usize,
     bytes: usize,
     port_bytes: BTreeMap<PortNo, usize>,
-    queues: BTreeMap<(PortNo, MacAddr), VecDeque<B>>,
+    queues: BTreeMap<(PortNo, RouteKey), VecDeque<B>>,
 }
 
 impl<B: Frame> Waiting<B> {
@@ -32,7 +33,7 @@ impl<B: Frame> Waiting<B> {
     pub(crate) fn push(
         &mut self,
         port: PortNo,
-        destination: MacAddr,
+        key: RouteKey,
         frame: B,
         host_ports: usize,
     ) -> Result<(), B> {
@@ -44,13 +45,13 @@ impl<B: Frame> Waiting<B> {
         }
         self.bytes += cost;
         self.port_bytes.insert(port, of_port + cost);
-        self.queues.entry((port, destination)).or_default().push_back(frame);
+        self.queues.entry((port, key)).or_default().push_back(frame);
         Ok(())
     }
 
-    /// Takes all frames from `port` to `destination`, oldest first.
-    pub(crate) fn take(&mut self, port: PortNo, destination: MacAddr) -> VecDeque<B> {
-        let frames = self.queues.remove(&(port, destination)).unwrap_or_default();
+    /// Takes all frames from `port` with this key, oldest first.
+    pub(crate) fn take(&mut self, port: PortNo, key: RouteKey) -> VecDeque<B> {
+        let frames = self.queues.remove(&(port, key)).unwrap_or_default();
         let cost: usize = frames.iter().map(cost).sum();
         self.bytes -= cost;
         if let Some(of_port) = self.port_bytes.get_mut(&port) {
@@ -74,7 +75,7 @@ impl<B: Frame> Waiting<B> {
 
     /// The queues that hold anything.
     #[cfg(test)]
-    pub(crate) fn keys(&self) -> impl Iterator<Item = (PortNo, MacAddr)> {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = (PortNo, RouteKey)> {
         self.queues.keys().copied()
     }
 }
@@ -86,9 +87,9 @@ fn cost<B: Frame>(frame: &B) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_wire::FrameBuf;
+    use axon_wire::{FrameBuf, MacAddr};
 
-    const A: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
+    const A: RouteKey = RouteKey::to(MacAddr([2, 0, 0, 0, 0, 1]));
 
     fn frame(byte: u8, length: usize) -> FrameBuf {
         FrameBuf::new(&alloc::vec![byte; length])

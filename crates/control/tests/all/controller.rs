@@ -52,6 +52,7 @@ pub fn config() -> ControllerConfig {
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),
+        vlans: Default::default(),
     }
 }
 

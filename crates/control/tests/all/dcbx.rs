@@ -75,6 +75,7 @@ fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Sw
         ports: Vec::new(),
         services: Default::default(),
         alone: None,
+        vlans: Vec::new(),
     };
     let plane = PlaneConfig { dcb: dcb.map(Box::new), ..PlaneConfig::with_ports(2, mac) };
     SwitchNode::new(config, Plane::new(plane))

@@ -18,6 +18,7 @@ use axon_wire::message::{
     ArpReply, ArpTarget, ControllerHelloAck, ControllerPath, Grant, Heartbeat, Hello, HelloConfirm,
     Message, Role, Segment, Stamp,
 };
+use axon_wire::vlan::VlanId;
 use axon_wire::{
     Bytes, Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span,
     Time, link, mac_control,
@@ -64,6 +65,7 @@ impl Scene {
             ports,
             services: Default::default(),
             alone: None,
+            vlans: Vec::new(),
         };
         let switch = SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(2, mac)));
         let mut scene = Scene { now: Time::ZERO, switch };
@@ -282,7 +284,7 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
         answer_by: Hops::to_control(),
         grant: Grant::default(),
     };
-    controller.grant(&mut target);
+    controller.grant(VlanId::NONE, &mut target);
     let own = Secret::Switch(keys::of_switch(&KEY, STRANGER.node));
     let keys = Keys { current: own, other: None };
     let mut mallory = Sealer::new(&keys, STRANGER, Role::Switch);
@@ -298,7 +300,7 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
     assert_eq!(answer(elsewhere), (1, 2));
     let stamp = Stamp { epoch: CONTROLLER.number - 1, number: 1 };
     assert_eq!(answer(ArpReply { stamp, ..target.reply() }), (1, 3), "of another incarnation");
-    Sealer::new(&keys, CONTROLLER, Role::Controller).grant(&mut target);
+    Sealer::new(&keys, CONTROLLER, Role::Controller).grant(VlanId::NONE, &mut target);
     assert_eq!(answer(target.reply()), (2, 4), "a grant of its own");
 }
 

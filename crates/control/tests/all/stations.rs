@@ -89,6 +89,7 @@ impl Net {
             backups: true,
             dhcpv6: None,
             uplinks: Vec::new(),
+            vlans: Default::default(),
         };
         let has = Capabilities {
             name: "test",
@@ -114,6 +115,7 @@ impl Net {
                 ports: Vec::new(),
                 services: Default::default(),
                 alone: None,
+                vlans: Vec::new(),
             };
             (Edge::new(&config, &has), Ports([PortKind::Host; PORTS as usize]))
         };

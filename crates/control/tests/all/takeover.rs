@@ -67,6 +67,7 @@ impl Ring {
             backups: true,
             dhcpv6: None,
             uplinks: Vec::new(),
+            vlans: Default::default(),
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

@@ -18,6 +18,7 @@ mod stated_path;
 mod text;
 mod topology;
 mod uplinks;
+mod vlans;
 
 pub use agents::{
     Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
@@ -52,6 +53,7 @@ pub use topology::{
     ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
 };
 pub use uplinks::Uplink;
+pub use vlans::{Vlan, VlanDhcp};
 
 use crate::units::{BytesText, RateText, SpanText};
 use axon_control::controller::router::RouterKind;
@@ -142,6 +144,9 @@ pub struct File {
     /// Which hosts may reach which; Axon only.
     #[serde(default)]
     pub isolation: Isolation,
+    /// VLANs; Axon only. In a fabric that has some, hosts that are in none have no tags.
+    #[serde(default)]
+    pub vlans: Vec<Vlan>,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
     /// Agents: programs beside switches that look at packets.
@@ -165,6 +170,11 @@ fn eight() -> u8 {
 
 fn ideal() -> ShortOr<DeviceName, ListedDevice> {
     ShortOr::Short(DeviceName::Ideal)
+}
+
+/// How long a lease lasts by default.
+fn an_hour() -> SpanText {
+    SpanText(axon_wire::Span::from_secs(3600))
 }
 
 fn ethernet_mtu() -> u16 {
@@ -200,6 +210,7 @@ impl File {
             key_file: None,
             ports: Ports::default(),
             isolation: Isolation::default(),
+            vlans: Vec::new(),
             dcb: None,
             agents: Vec::new(),
             faults: Vec::new(),
@@ -452,7 +463,7 @@ impl Default for Dhcp {
             subnet: None,
             server: None,
             pool: None,
-            lease: SpanText(axon_wire::Span::from_secs(3600)),
+            lease: an_hour(),
             leases_per_port: None,
             reservations: BTreeMap::new(),
             router: None,

@@ -421,7 +421,7 @@ fn route_of(flow: Flow, value: &Value, width: HopWidth) -> Option<Route> {
     let length = usize::from(u16::from_ne_bytes([body[2], body[3]]));
     let header = HeaderView::parse(body.get(HEADER_AT..HEADER_AT + length)?, width).ok()?;
     let hops: Hops = std::iter::once(egress).chain(header.forward().iter().copied()).collect();
-    Some(Route { hops, layer: routes::layer_of(&header.fields()) })
+    Some(Route { hops, layer: routes::layer_of(&header.fields()), tagged: false })
 }
 
 #[cfg(test)]

@@ -199,7 +199,7 @@ impl Plan {
                     .then(|| fabric.switches[host.switch].name.clone()),
                 device,
                 mac: host.mac,
-                address: address.map(|ip| (ip, fabric.dhcp.prefix_len)),
+                address: address.map(|ip| (ip, fabric.prefix_len_of(host))),
                 has_ipv6: fabric.is_dual_stack() && !options.bridges,
                 address6: host.ip6,
                 rate,

@@ -178,9 +178,14 @@ mod tests {
             let (port, node, peer_port) = (PortNo(port), NodeId(node), PortNo(0));
             Neighbour { port, node, peer_port, restarting: node == NodeId(9) }
         };
-        let host = |ip| EdgeHost { mac, port: PortNo(0), ip };
-        let route =
-            EdgeRoute { port: PortNo(0), destination: mac, hops: Hops::to_control(), placed: true };
+        let host = |ip| EdgeHost { mac, vlan: Default::default(), port: PortNo(0), ip };
+        let route = EdgeRoute {
+            port: PortNo(0),
+            vlan: Default::default(),
+            destination: mac,
+            hops: Hops::to_control(),
+            placed: true,
+        };
         let mut s1 = testing::switch(2);
         s1.controller_path = Some([PortNo(0), PortNo::CONTROL].into_iter().collect());
         s1.neighbours = vec![neighbour(1, 2), neighbour(2, 9)];

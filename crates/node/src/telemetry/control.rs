@@ -4,6 +4,7 @@ use super::text;
 use crate::settings::{SettingError, SettingName};
 use alloc::string::String;
 use alloc::vec::Vec;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, MacAddr, NodeId, PortNo};
 use core::net::{IpAddr, Ipv4Addr};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub struct EdgeHost {
     /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
+    /// The VLAN that it is in; left out of JSON where that is none.
+    #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// The port of the switch that the host is at, from 0.
     pub port: PortNo,
     /// Its IPv4 address, once one is known: the one that it used last.
@@ -38,6 +42,9 @@ pub struct EdgeHost {
 pub struct EdgeRoute {
     /// The port of the host.
     pub port: PortNo,
+    /// The VLAN that it is in; left out of JSON where that is none.
+    #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// The MAC address that the route leads to.
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
@@ -79,6 +86,9 @@ pub struct ControllerHost {
     /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
+    /// The VLAN that it is in; left out of JSON where that is none.
+    #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// The identity of the switch that the host is at.
     pub switch: NodeId,
     /// The port of that switch that the host is at, from 0.
@@ -337,3 +347,97 @@ pub struct DhcpCounters {
     /// and the server a DHCPDECLINE.
     pub relay_conflicts: u64,
 }
+
+/// Adds the counters of parts of a node, by field.
+macro_rules! plus {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        impl $name {
+            /// These and others together.
+            #[must_use]
+            pub const fn plus(&self, other: &$name) -> $name {
+                $name { $($field: self.$field + other.$field,)* }
+            }
+        }
+    };
+}
+plus!(EdgeCounters {
+    hosts_refused,
+    hosts_moved,
+    hosts_lost,
+    arp_cached,
+    setups_begun,
+    setups_done,
+    setups_failed,
+    setups_refused,
+    seeks,
+    seeks_limited,
+    pings,
+    pings_limited,
+    members_joined,
+    members_left,
+    members_refused,
+    group_queries,
+    group_frames,
+    group_copies,
+    group_copies_lost,
+    group_limited,
+    senders_refused,
+    advertisements,
+    advertisements_limited,
+    advertisements_refused,
+    dhcp_servers_refused,
+    routes_aged,
+    routes_unconfirmed,
+    changes_refused,
+    changes_unanswered,
+    backups_used,
+    macs_masqueraded,
+    macs_corrected,
+    answers_lost,
+    slow_path,
+    messages_ignored
+});
+plus!(ControllerCounters {
+    stale_incarnation,
+    arp_unknown_target,
+    seeks,
+    seeks_found,
+    seeks_limited,
+    groups_refused,
+    arp_self,
+    arp_misplaced,
+    arp_unreachable,
+    arp_answered,
+    routes_moved,
+    backups_sent,
+    backups_used,
+    routes_removed,
+    routes_aged,
+    ip_refused,
+    hosts_aged,
+    item_misplaced,
+    dhcp_unreachable,
+    over_bound,
+    arp_denied,
+    hosts_misplaced,
+    scans
+});
+plus!(DhcpCounters {
+    malformed,
+    offers,
+    acks,
+    naks,
+    exhausted,
+    port_full,
+    misplaced,
+    reclaimed,
+    declined,
+    released,
+    silent,
+    relayed,
+    returned,
+    relay_limited,
+    relay_unmatched,
+    relay_refused,
+    relay_conflicts
+});

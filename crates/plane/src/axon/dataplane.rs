@@ -95,6 +95,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
             PortSetting::Pfc(pfc) => self.set_pfc(now, port, Some(pfc), out)?,
             PortSetting::Defence(treatments) => self.set_defence(port, Some(treatments))?,
             PortSetting::Regeneration(table) => self.set_regeneration(port, Some(table))?,
+            PortSetting::Vlans(vlans) => self.settings[port.index()].vlans = vlans,
         }
         Ok(())
     }
@@ -188,6 +189,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
             pfc: settings.pfc,
             defence: settings.defence.as_deref().copied(),
             regeneration: settings.regeneration.as_deref().copied(),
+            vlans: settings.vlans.as_deref().cloned(),
         };
         Snapshot { ports: (0..).zip(&self.settings).map(port).collect() }
     }
@@ -289,6 +291,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         wanted: &PortSnapshot,
         out: &mut Vec<Action<B>>,
     ) -> Result<(), SettingError> {
+        self.settings[port.index()].vlans = wanted.vlans.clone().map(Box::new);
         self.set_kind(port, wanted.kind);
         self.tables.clear(port);
         self.memory.clear(port);

@@ -11,7 +11,7 @@ use axon_wire::header::{self, HeaderFields, PacketType};
 use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::masquerade;
-use axon_wire::vlan::VlanId;
+use axon_wire::vlan::{self, VlanId};
 use axon_wire::{Frame, PortNo, Route, Time};
 
 impl<B: Frame, T: Lookups> Plane<B, T> {
@@ -99,11 +99,14 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if self.config.dcb.is_some() && cn::is_cnm(bytes) {
             return self.ports.discard(meta.elsewhere(), Drop::ForgedCnm, out);
         }
-        let key = RouteKey::of_frame(VlanId::NONE, bytes);
+        let Some(vlan) = self.vlan_of(ingress, bytes) else {
+            return self.ports.discard(meta.elsewhere(), Drop::ForeignVlan, out);
+        };
+        let key = RouteKey::of_frame(vlan, bytes);
         if key.destination.is_multicast() || self.config.punts_resolution && is_resolution(bytes) {
             return self.miss(now, meta.elsewhere(), out);
         }
-        let Some(route) = self.tables.lookup(ingress, key, bytes) else {
+        let Some((route, tagged)) = self.tables.lookup(ingress, key, bytes) else {
             return self.masquerade_ingress(now, meta.elsewhere(), key, out);
         };
         // Read where it has lain for long: a load from bytes just copied would wait for them.
@@ -111,7 +114,8 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             return self.ports.discard(meta.elsewhere(), Drop::Malformed, out);
         };
         let FrameMeta { mut frame, complete_at, came_bytes, intact, .. } = meta;
-        let pushed = frame.push_front(route.len());
+        let retagged = vlan::leave(&mut frame, vlan, tagged);
+        let pushed = retagged.and_then(|()| frame.push_front(route.len()));
         if pushed.is_ok() {
             frame.bytes_mut()[..route.len()].copy_from_slice(route);
         }
@@ -143,7 +147,15 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
+        let vlan = self.vlan_of(ingress, frame.bytes());
         let mut meta = FrameMeta::from_control(frame, now);
+        // Its port is in other VLANs than when it came.
+        let Some(vlan) = vlan else {
+            return self.ports.discard(meta, Drop::ForeignVlan, out);
+        };
+        if vlan::leave(&mut meta.frame, vlan, route.tagged).is_err() {
+            return self.ports.discard(meta, Drop::NoHeadroom, out);
+        }
         let Ok(header) = routes::header_of(route, self.config.hop_width) else {
             return self.ports.discard(meta, Drop::NoHeadroom, out);
         };
@@ -157,6 +169,17 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         let fields = self.set_host_priority(ingress, &mut meta.frame, fields);
         meta.set_header(&fields);
         self.step(now, meta, &fields, out);
+    }
+
+    /// The VLAN that a frame of the hosts at `ingress` is in. `None` if its tags say another than
+    /// the port is in. Where no VLANs are set, tags say none.
+    #[inline]
+    fn vlan_of(&self, ingress: PortNo, frame: &[u8]) -> Option<VlanId> {
+        let settings = self.settings.get(ingress.index());
+        match settings.and_then(|settings| settings.vlans.as_deref()) {
+            None => Some(VlanId::NONE),
+            Some(vlans) => vlans.of_frame(frame),
+        }
     }
 
     /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
@@ -204,7 +227,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if masquerade::index_of(key.destination).is_none() || is_resolution(meta.frame.bytes()) {
             return self.miss(now, meta, out);
         }
-        let Some((destination, route)) = self.memory.lookup(ingress, key) else {
+        let Some((destination, route, tagged)) = self.memory.lookup(ingress, key) else {
             return self.miss(now, meta, out);
         };
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
@@ -212,7 +235,8 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         };
         let FrameMeta { mut frame, complete_at, came_bytes, intact, .. } = meta;
         frame.bytes_mut()[..destination.0.len()].copy_from_slice(&destination.0);
-        let pushed = frame.push_front(route.len());
+        let retagged = vlan::leave(&mut frame, key.vlan, tagged);
+        let pushed = retagged.and_then(|()| frame.push_front(route.len()));
         if pushed.is_ok() {
             frame.bytes_mut()[..route.len()].copy_from_slice(route);
         }

@@ -37,9 +37,9 @@ pub trait Lookups {
     /// Forgets all routes of one port.
     fn clear(&mut self, port: PortNo);
 
-    /// The header to prepend to `frame`, which came in by `port` and has this key, if there is a
-    /// route; that is in use from now on.
-    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<&[u8]>;
+    /// The header to prepend to `frame`, which came in by `port` and has this key, and whether
+    /// frames of VLANs leave tagged, if there is a route; that is in use from now on.
+    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)>;
 
     /// Whether the route was looked up since the last call of this.
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool;

@@ -29,6 +29,8 @@ struct Entry {
     /// What frames get in its place.
     destination: MacAddr,
     header: Vec<u8>,
+    /// Whether frames of VLANs leave tagged.
+    tagged: bool,
     /// Whether a frame has had the header since that was last asked.
     used: bool,
 }
@@ -64,7 +66,7 @@ impl RouteMemory {
         if index >= port.len() {
             port.resize(index + 1, None);
         }
-        port[index] = Some(Entry { key, destination, header, used: false });
+        port[index] = Some(Entry { key, destination, header, tagged: route.tagged, used: false });
         Ok(())
     }
 
@@ -86,12 +88,12 @@ impl RouteMemory {
         }
     }
 
-    /// The true address of a frame from `port` with this key, and the header to prepend to it; the
-    /// route is in use from now on.
-    pub(super) fn lookup(&mut self, port: PortNo, key: RouteKey) -> Option<(MacAddr, &[u8])> {
+    /// The true address of a frame from `port` with this key, the header to prepend to it, and
+    /// whether frames of VLANs leave tagged; the route is in use from now on.
+    pub(super) fn lookup(&mut self, port: PortNo, key: RouteKey) -> Option<(MacAddr, &[u8], bool)> {
         let entry = self.entry(port, key)?;
         entry.used = true;
-        Some((entry.destination, &entry.header))
+        Some((entry.destination, &entry.header, entry.tagged))
     }
 
     /// Whether the route was looked up since the last call of this.
@@ -104,7 +106,8 @@ impl RouteMemory {
         let entries = self.ports.get(port.index()).into_iter().flatten().flatten();
         let route = |entry: &Entry| {
             let view = HeaderView::parse(&entry.header, self.width).ok()?;
-            let route = Route { hops: view.forward(), layer: layer_of(&view.fields()) };
+            let (hops, layer) = (view.forward(), layer_of(&view.fields()));
+            let route = Route { hops, layer, tagged: entry.tagged };
             Some(Masqueraded { key: entry.key, destination: entry.destination, route })
         };
         entries.filter_map(route).collect()
@@ -192,7 +195,7 @@ mod tests {
                         let header = |hop: u16| header_of(&[hop].into(), HopWidth::Eight).unwrap();
                         let is = simple.get(&(port, at)).map(|&(to, hop)| (to, header(hop)));
                         let has = memory.lookup(PortNo(port), at.into());
-                        prop_assert_eq!(has.map(|(to, header)| (to, header.to_vec())), is.clone());
+                        prop_assert_eq!(has.map(|(to, header, _)| (to, header.to_vec())), is.clone());
                         prop_assert_eq!(memory.take_used(PortNo(port), at.into()), is.is_some());
                         prop_assert!(!memory.take_used(PortNo(port), at.into()));
                     }

@@ -31,46 +31,57 @@ type PortTable = KeyMap<Slot>;
 /// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
 
-/// In the length of a short header: a frame has had it since that was last asked.
+/// In the length of a short header: a frame has had it since that was last asked ...
 const USED: u8 = 0x80;
+/// ... and frames of VLANs leave with their tag.
+const TAGGED: u8 = 0x40;
 
 /// A header to prepend, and whether a frame has had it since that was last asked.
 #[derive(Clone, Debug)]
 enum Slot {
     Short { length: u8, bytes: [u8; SHORT_BYTES] },
-    Long { used: bool, header: Box<[u8]> },
+    Long { used: bool, tagged: bool, header: Box<[u8]> },
 }
 
 impl Slot {
-    fn new(header: &[u8]) -> Slot {
+    fn new(header: &[u8], tagged: bool) -> Slot {
         let mut bytes = [0; SHORT_BYTES];
         match bytes.get_mut(..header.len()) {
-            None => Slot::Long { used: false, header: header.into() },
+            None => Slot::Long { used: false, tagged, header: header.into() },
             Some(place) => {
                 place.copy_from_slice(header);
-                Slot::Short { length: header.len() as u8, bytes }
+                let tagged = if tagged { TAGGED } else { 0 };
+                Slot::Short { length: header.len() as u8 | tagged, bytes }
             }
         }
     }
 
-    /// The header, which is in use from now on. What is in use already is only read: a line of
-    /// the cache that is not written to need not be written back.
+    /// The header, which is in use from now on, and whether frames of VLANs leave tagged. What is
+    /// in use already is only read: a line of the cache that is not written to need not be written
+    /// back.
     #[inline]
-    fn use_header(&mut self) -> &[u8] {
+    fn use_header(&mut self) -> (&[u8], bool) {
         match self {
             Slot::Short { length, bytes } => {
-                let bare = *length & !USED;
-                if bare == *length {
+                let bare = *length & !(USED | TAGGED);
+                if *length & USED == 0 {
                     *length |= USED;
                 }
-                &bytes[..usize::from(bare).min(SHORT_BYTES)]
+                (&bytes[..usize::from(bare).min(SHORT_BYTES)], *length & TAGGED != 0)
             }
-            Slot::Long { used, header } => {
+            Slot::Long { used, tagged, header } => {
                 if !*used {
                     *used = true;
                 }
-                header
+                (header, *tagged)
             }
+        }
+    }
+
+    const fn is_tagged(&self) -> bool {
+        match self {
+            Slot::Short { length, .. } => *length & TAGGED != 0,
+            Slot::Long { tagged, .. } => *tagged,
         }
     }
 
@@ -78,7 +89,7 @@ impl Slot {
     fn header(&self) -> &[u8] {
         match self {
             Slot::Short { length, bytes } => {
-                &bytes[..usize::from(*length & !USED).min(SHORT_BYTES)]
+                &bytes[..usize::from(*length & !(USED | TAGGED)).min(SHORT_BYTES)]
             }
             Slot::Long { header, .. } => header,
         }
@@ -103,10 +114,10 @@ impl RouteTables {
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// The header to prepend to a frame from `port` with this key, if there is a route, which is
-    /// in use from now on.
+    /// The header to prepend to a frame from `port` with this key, and whether frames of VLANs
+    /// leave tagged, if there is a route, which is in use from now on.
     #[inline]
-    pub fn header(&mut self, port: PortNo, key: RouteKey) -> Option<&[u8]> {
+    pub fn header(&mut self, port: PortNo, key: RouteKey) -> Option<(&[u8], bool)> {
         let slot = self.ports.get_mut(port.index())?.get_mut(&key)?;
         Some(slot.use_header())
     }
@@ -131,7 +142,7 @@ impl Lookups for RouteTables {
         if table.len() >= most && !table.contains_key(&key) {
             return Err(RouteError::Full);
         }
-        table.insert(key, Slot::new(&header));
+        table.insert(key, Slot::new(&header, route.tagged));
         Ok(())
     }
 
@@ -147,7 +158,7 @@ impl Lookups for RouteTables {
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, key: RouteKey, _frame: &[u8]) -> Option<&[u8]> {
+    fn lookup(&mut self, port: PortNo, key: RouteKey, _frame: &[u8]) -> Option<(&[u8], bool)> {
         self.header(port, key)
     }
 
@@ -165,7 +176,8 @@ impl Lookups for RouteTables {
             .filter_map(|(&key, slot)| {
                 let header = slot.header();
                 let view = HeaderView::parse(header, self.width).ok()?;
-                Some((key, Route { hops: view.forward(), layer: layer_of(&view.fields()) }))
+                let (hops, layer) = (view.forward(), layer_of(&view.fields()));
+                Some((key, Route { hops, layer, tagged: slot.is_tagged() }))
             })
             .collect();
         routes.sort();
@@ -242,6 +254,7 @@ impl Hasher for MacHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::vlan::VlanId;
 
     const PORT: PortNo = PortNo(1);
 
@@ -256,8 +269,8 @@ mod tests {
         for (destination, route) in [(mac(1), short), (mac(2), long)] {
             tables.install(PORT, destination, &route).unwrap();
             assert!(!tables.take_used(PORT, destination), "it is new");
-            let header = tables.header(PORT, destination).unwrap().to_vec();
-            assert_eq!(tables.header(PORT, destination).unwrap(), header);
+            let header = tables.header(PORT, destination).unwrap().0.to_vec();
+            assert_eq!(tables.header(PORT, destination).unwrap().0, header);
             assert!(tables.take_used(PORT, destination));
             assert!(!tables.take_used(PORT, destination), "not since then");
         }
@@ -270,9 +283,25 @@ mod tests {
         let mut tables = RouteTables::new(HopWidth::Eight, 2, 4);
         assert_eq!(tables.header(PORT, mac(1)), None);
         tables.install(PORT, mac(1), &Route::from([3, 4])).unwrap();
-        let header = tables.header(PORT, mac(1)).unwrap();
+        let (header, _) = tables.header(PORT, mac(1)).unwrap();
         assert_eq!(header, [0x10, 0x00, 0x80, 2, 0, 0, 3, 4]);
         assert_eq!(tables.header(PortNo(0), mac(1)), None);
+    }
+
+    #[test]
+    fn the_vlan_is_part_of_the_key_and_a_route_keeps_how_frames_leave() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 8);
+        let vlan = |number| RouteKey { vlan: VlanId::new(number).unwrap(), ..mac(1) };
+        for (number, hops) in [(0, 1), (10, 2), (20, 40)] {
+            let route: Route = core::iter::repeat_n(PortNo(3), hops).collect();
+            let route = Route { tagged: number == 20, ..route };
+            tables.install(PORT, vlan(number), &route).unwrap();
+            assert_eq!(tables.header(PORT, vlan(number)).unwrap().1, number == 20);
+            assert!(tables.routes(PORT).contains(&(vlan(number), route)));
+        }
+        assert_eq!(tables.header(PORT, vlan(30)), None);
+        assert!(tables.remove(PORT, vlan(10)) && tables.header(PORT, vlan(10)).is_none());
+        assert_eq!(tables.len(PORT), 2);
     }
 
     #[test]
@@ -292,7 +321,7 @@ mod tests {
         for count in [8, 9, 200] {
             let route: Route = (0..count).map(PortNo).collect();
             tables.install(PORT, mac(1), &route).unwrap();
-            assert_eq!(tables.header(PORT, mac(1)).unwrap().len(), 6 + 2 * usize::from(count));
+            assert_eq!(tables.header(PORT, mac(1)).unwrap().0.len(), 6 + 2 * usize::from(count));
             assert_eq!(tables.routes(PORT), [(mac(1), route)]);
         }
     }

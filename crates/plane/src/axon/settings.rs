@@ -1,7 +1,7 @@
 //! What a control plane has set at the ports of the software plane.
 
 use alloc::boxed::Box;
-use axon_node::Treatment;
+use axon_node::{PortVlans, Treatment};
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
@@ -12,4 +12,5 @@ pub(super) struct Settings {
     pub(super) pfc: Option<PrioritySet>,
     pub(super) defence: Option<Box<[Treatment; PRIORITIES]>>,
     pub(super) regeneration: Option<Box<[Priority; PRIORITIES]>>,
+    pub(super) vlans: Option<Box<PortVlans>>,
 }

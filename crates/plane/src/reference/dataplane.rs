@@ -25,7 +25,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
         port_rate_max: Rate::FASTEST,
         queues_per_port: 1,
         lossless_classes: 0,
-        features: FeatureSet::EMPTY.with(Feature::SelfCongestionPause),
+        features: FeatureSet::EMPTY.with(Feature::SelfCongestionPause).with(Feature::Vlans),
     }
 }
 
@@ -85,7 +85,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         out.push(Action::RouteChanged(RouteAnswer { ticket, result }));
     }
 
-    /// Sets the kind of a port; other settings are unsupported.
+    /// Sets the kind of a port, and its VLANs; other settings are unsupported.
     fn set_port(
         &mut self,
         _now: Time,
@@ -96,6 +96,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         let state = self.ports.get_mut(port.index()).ok_or(SettingError::NoSuchPort)?;
         match setting {
             PortSetting::Kind(kind) => state.kind = kind,
+            PortSetting::Vlans(vlans) => state.vlans = vlans.map(|vlans| *vlans),
             PortSetting::Classes(_)
             | PortSetting::Pfc(_)
             | PortSetting::Defence(_)
@@ -132,13 +133,16 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
     fn forward(
         &mut self,
         now: Time,
-        _ingress: PortNo,
+        ingress: PortNo,
         route: &Route,
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
-        // Without priorities, a host's port has nothing to say here.
-        self.attach(now, PortNo::CONTROL, route, frame, out);
+        let Some(vlan) = self.vlan_of(ingress, &frame) else {
+            return self.end(PortNo::CONTROL, Drop::ForeignVlan, frame, out);
+        };
+        // Without priorities, a host's port has nothing else to say here.
+        self.attach(now, (PortNo::CONTROL, vlan), route, frame, out);
     }
 
     fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
@@ -182,6 +186,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
     fn snapshot(&self) -> Snapshot {
         let ports = self.ports.iter().map(|port| PortSnapshot {
             kind: port.kind,
+            vlans: port.vlans.clone(),
             routes: port.routes.iter().map(|(&key, route)| (key, route.clone())).collect(),
             ..PortSnapshot::default()
         });
@@ -200,6 +205,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
             let wanted = wanted.ports.get(usize::from(index)).unwrap_or(&nothing);
             let port = &mut self.ports[usize::from(index)];
             port.kind = wanted.kind;
+            port.vlans = wanted.vlans.clone();
             port.routes.clear();
             for (key, route) in &wanted.routes {
                 // A route that finds no room is missing in the next snapshot.

@@ -6,6 +6,7 @@
 //! is stored until its last byte has come. There are no traffic classes, no flow control and no
 //! cut-through; its capabilities say so.
 
+mod attach;
 mod dataplane;
 mod limit;
 mod probes;

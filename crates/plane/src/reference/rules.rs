@@ -1,13 +1,14 @@
 //! What Ethernet frames may come from hosts and go to them, and what Axon packets may come.
 
+use alloc::vec::Vec;
 use axon_node::Drop;
-use axon_wire::MacAddr;
 use axon_wire::cn::CnTag;
 use axon_wire::constants::length::{ETHERNET_ADDRESSES, TAG};
 use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control;
-use axon_wire::vlan::VlanTag;
+use axon_wire::vlan::{TagKind, VlanId, VlanTag};
+use axon_wire::{Frame, MacAddr};
 
 /// Why a host may not send or receive `frame`, if it may not: it is too short for an Ethernet
 /// header, or longer than `bytes_max` bytes (without FCS) when its VLAN tag and CN-TAG are off.
@@ -35,6 +36,30 @@ pub(super) fn unknown_egress(up: bool) -> Drop {
 pub(super) fn is_link_local(frame: &[u8]) -> bool {
     let destination = MacAddr::destination_of(frame);
     destination.is_some_and(MacAddr::is_link_local) || mac_control::is_mac_control(frame)
+}
+
+/// Makes a whole new frame of one that is in a VLAN: the addresses, the tag that it leaves with, if
+/// any, and what was behind them. A frame in no VLAN stays. `false` if there is no room.
+pub(super) fn retag<B: Frame>(frame: &mut B, vlan: VlanId, tagged: bool) -> bool {
+    if vlan.is_none() {
+        return true;
+    }
+    let (addresses, rest) = frame.bytes().split_at(ETHERNET_ADDRESSES);
+    let came = VlanTag::parse(rest);
+    let rest = if came.is_some() { &rest[TAG..] } else { rest };
+    let VlanTag { pcp, dei, .. } = came.unwrap_or_default();
+    let vid = if tagged { vlan.value() } else { 0 };
+    let tag = VlanTag { kind: TagKind::Customer, pcp, dei, vid };
+    // A tag without anything in it says nothing.
+    let tag = if tag == VlanTag::default() { Vec::new() } else { tag.emit().to_vec() };
+    let new = [addresses, &tag, rest].concat();
+    let longer = new.len().saturating_sub(frame.bytes().len());
+    frame.pop_front(frame.bytes().len().saturating_sub(new.len()));
+    if frame.push_front(longer).is_err() {
+        return false;
+    }
+    frame.bytes_mut().copy_from_slice(&new);
+    true
 }
 
 /// The length of the Axon header of a packet, in bytes; 0 without a sound one.

@@ -13,7 +13,9 @@ use super::step::{self, Verdict};
 use crate::config::{OnFull, PlaneConfig};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use axon_node::{Action, Counters, Drop, Input, Node, NodeKind, PortKind, Punt, RouteKey};
+use axon_node::{
+    Action, Counters, Drop, Input, Node, NodeKind, PortKind, PortVlans, Punt, RouteKey,
+};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
@@ -40,6 +42,7 @@ pub struct Reference<B> {
 #[derive(Clone, Debug)]
 pub(super) struct Port<B> {
     pub(super) kind: PortKind,
+    pub(super) vlans: Option<PortVlans>,
     pub(super) up: bool,
     busy: bool,
     /// Link frames of the control plane, control messages, and all else, in this order.
@@ -59,6 +62,7 @@ impl<B: Frame> Port<B> {
     fn new(config: &PlaneConfig) -> Port<B> {
         Port {
             kind: PortKind::Unknown,
+            vlans: None,
             up: false,
             busy: false,
             queues: Default::default(),
@@ -206,37 +210,18 @@ impl<B: Frame> Reference<B> {
         if rules::is_link_local(frame.bytes()) {
             return self.link_frame(now, ingress, frame, out);
         }
-        let key = RouteKey::of_frame(Default::default(), frame.bytes());
+        let Some(vlan) = self.vlan_of(ingress, &frame) else {
+            return self.end(ingress, Drop::ForeignVlan, frame, out);
+        };
+        let key = RouteKey::of_frame(vlan, frame.bytes());
         let port = &mut self.ports[ingress.index()];
         let route = port.routes.get(&key).cloned();
         match route.filter(|_| !key.destination.is_multicast()) {
             Some(route) => {
                 port.used.insert(key);
-                self.attach(now, ingress, &route, frame, out);
+                self.attach(now, (ingress, vlan), &route, frame, out);
             }
             None => self.miss((came, now), ingress, frame, out),
-        }
-    }
-
-    /// Puts the header of `route` before a host's frame, which then takes its first hop. `ingress`
-    /// is the control plane for a frame that was punted.
-    pub(super) fn attach(
-        &mut self,
-        now: Time,
-        ingress: PortNo,
-        route: &Route,
-        mut frame: B,
-        out: &mut Vec<Action<B>>,
-    ) {
-        let header = step::header_of(route, self.config.hop_width);
-        let Some(header) = header.filter(|header| frame.push_front(header.len()).is_ok()) else {
-            return self.end(ingress, Drop::NoHeadroom, frame, out);
-        };
-        frame.bytes_mut()[..header.len()].copy_from_slice(&header);
-        let to_an_axon = self.take_hop(now, ingress, frame, out);
-        let from_host = ingress != PortNo::CONTROL;
-        if to_an_axon && from_host && self.config.self_congestion_pause {
-            self.count_header(now, ingress, header.len(), out);
         }
     }
 
@@ -418,7 +403,13 @@ impl<B: Frame> Reference<B> {
     }
 
     /// Hosts whose frames have grown by a frame of maximum length are paused (thesis 000 §3.3.3).
-    fn count_header(&mut self, now: Time, port: PortNo, bytes: usize, out: &mut Vec<Action<B>>) {
+    pub(super) fn count_header(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        bytes: usize,
+        out: &mut Vec<Action<B>>,
+    ) {
         let frame_bytes_max = self.config.frame_bytes_max;
         let state = &mut self.ports[port.index()];
         state.header_bytes += bytes;

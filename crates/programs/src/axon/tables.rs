@@ -153,14 +153,15 @@ impl Lookups for AxonTables {
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<&[u8]> {
+    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)> {
         // A port that there is not has the options of no port, and so the bridge of port 0.
         self.destinations.get(port.index())?;
         let bridge = Some(self.bridge(port, key.vlan)?);
         let parsed = Parsed { bridge, ..Parsed::ethernet(frame) };
         let found = self.tables.lookup(frame, &parsed, port, 0);
-        routes::write_header(pushed(found.action?)?, self.width, &mut self.header).ok()?;
-        Some(&self.header)
+        let route = pushed(found.action?)?;
+        routes::write_header(route, self.width, &mut self.header).ok()?;
+        Some((&self.header, route.tagged))
     }
 
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {

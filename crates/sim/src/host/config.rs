@@ -1,6 +1,7 @@
 //! What a host is made from.
 
 use crate::host::dcb_nic::HostDcb;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Span};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -25,4 +26,15 @@ pub struct HostConfig {
     pub retry: Span,
     /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
     pub dcb: Option<HostDcb>,
+    /// Its VLAN, in a fabric that has some; none in the others, and for hosts in none.
+    pub vlan: HostVlan,
+}
+
+/// The VLAN of a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostVlan {
+    /// The VLAN whose tag all frames of the host have, both ways; none if they have none.
+    pub tag: VlanId,
+    /// Whether the host remembers whose frames it has received.
+    pub remembers: bool,
 }

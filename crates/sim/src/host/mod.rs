@@ -18,5 +18,5 @@ mod resolve;
 mod rx_ring;
 mod stack;
 
-pub use config::HostConfig;
+pub use config::{HostConfig, HostVlan};
 pub use node::{Host, PORT};

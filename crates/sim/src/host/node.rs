@@ -27,14 +27,17 @@ use crate::host::ping::Ping;
 use crate::host::resolve::{self, Neighbours, Own};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
-use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
+use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::priority::Priority;
 use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
 use smoltcp::wire::{EthernetAddress, HardwareAddress, Ipv4Cidr};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
+
+mod vlans;
 
 /// The one port of a host.
 pub const PORT: PortNo = PortNo(0);
@@ -66,6 +69,8 @@ pub struct Host {
     misdelivered: u64,
     /// DHCP acknowledgements that came in.
     dhcp_acks: u64,
+    /// Whose frames came in, if the host remembers that.
+    senders: BTreeSet<MacAddr>,
 }
 
 impl Host {
@@ -123,6 +128,7 @@ impl Host {
             received: 0,
             misdelivered: 0,
             dhcp_acks: 0,
+            senders: BTreeSet::new(),
         }
     }
 
@@ -172,7 +178,7 @@ impl Host {
 
     /// Takes frames from the port no faster than `rate` from now on, as fast as they come
     /// without one. The ring before the slow reader holds 512 frames; those that find it full
-    /// are dropped and counted ([`Drop::QueueFull`]). Priorities with flow control have
+    /// are dropped and counted ([`Drop::QueueFull`](axon_node::Drop::QueueFull)). Priorities with flow control have
     /// [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is paused.
     pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
         self.rx.set_rate(rate);
@@ -352,24 +358,19 @@ impl Host {
         if self.busy || !self.stack.nic.carrier {
             return;
         }
-        let Some(frame) = self.stack.nic.next(now) else {
+        let Some(mut frame) = self.stack.nic.next(now) else {
             return;
         };
         if let Some(port) = self.tcp.sent(frame.bytes()) {
             self.apps.count_retransmits(port, 1);
         }
+        self.tag(&mut frame);
         self.busy = true;
         out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
     }
 }
 
 impl Host {
-    /// Whether a frame is for the MAC of another host.
-    fn is_anothers(&self, frame: &[u8]) -> bool {
-        let to = MacAddr::destination_of(frame);
-        to.is_some_and(|to| to != self.config.mac && !to.is_multicast())
-    }
-
     /// A whole frame comes in. Says whether the stack has to be called.
     fn receive(
         &mut self,
@@ -423,14 +424,8 @@ impl Node<FrameBuf> for Host {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let mut run = false;
         match input {
-            Input::Frame { port, frame, complete_at, intact } => {
-                self.received += 1;
-                if intact {
-                    self.misdelivered += u64::from(self.is_anothers(frame.bytes()));
-                    run = self.receive(now, frame, complete_at, out);
-                } else {
-                    out.push(Action::Dropped { ingress: port, reason: Drop::BadFcs, frame });
-                }
+            Input::Frame { frame, complete_at, intact, .. } => {
+                run = self.arrived(now, (frame, intact), complete_at, out);
             }
             Input::TxDone { .. } => run = self.wire_is_free(now),
             Input::Link { up, .. } => {

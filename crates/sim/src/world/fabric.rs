@@ -10,7 +10,7 @@ use crate::engine::station::StationNode;
 use crate::engine::{Engine, Step};
 use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
-use crate::host::{self, Host, HostConfig};
+use crate::host::{self, Host, HostConfig, HostVlan};
 use crate::link::links::{LinkId, WireEnd};
 use crate::link::timing;
 use crate::world::baselines::{self, Baseline, Plans};
@@ -212,7 +212,7 @@ impl World {
         let host = &self.fabric.hosts[index];
         let config = HostConfig {
             mac: host.mac,
-            fixed: host.ip.map(|ip| (ip, self.fabric.dhcp.prefix_len)),
+            fixed: self.fixed_address(index),
             is_gateway: self.fabric.uplinks.iter().any(|uplink| uplink.host == index),
             ipv6: self.fabric.is_dual_stack().then_some(host.ip6),
             announces: !self.silent_hosts,
@@ -220,9 +220,34 @@ impl World {
             seed: self.node_seed(station),
             retry: self.host_retry,
             dcb: host_dcb::host_dcb(&self.fabric, index),
+            vlan: self.host_vlan(index),
         };
         let host = Host::new(config, self.now());
         self.engine.power_on(station, StationNode::Host(Box::new(host)));
+    }
+
+    /// The address and prefix length of a host without a DHCP client: the one of its file, or one of
+    /// a VLAN that leases none.
+    fn fixed_address(&self, index: usize) -> Option<(Ipv4Addr, u8)> {
+        let host = &self.fabric.hosts[index];
+        let given = || self.fabric.addresses()[index];
+        let tag = self.host_vlan(index).tag;
+        let leases = match self.fabric.vlans.iter().find(|vlan| vlan.id == tag) {
+            Some(vlan) => vlan.dhcp.is_some(),
+            None => self.fabric.dhcp_of(host).is_some(),
+        };
+        let ip = host.ip.or_else(|| (!leases).then(given).flatten());
+        Some((ip?, self.fabric.prefix_len_of(host)))
+    }
+
+    /// The VLAN of a host: it is in the one of its frames without a tag, or else in the lowest of
+    /// those with one.
+    fn host_vlan(&self, index: usize) -> HostVlan {
+        let host = &self.fabric.hosts[index];
+        let at = End { switch: host.switch, port: host.port };
+        let Some(vlans) = self.fabric.port_vlans(at) else { return HostVlan::default() };
+        let tagged = vlans.tagged.first().copied().filter(|_| vlans.untagged.is_none());
+        HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
     }
 
     /// Lets the world run on so many threads from now on. What happens is the same, bit for

@@ -38,6 +38,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             is_gateway: false,
             announces: true,
             mtu: 1500,
+            vlan: Default::default(),
             seed: seed + station as u64,
             retry: Span::from_millis(100),
             dcb: None,

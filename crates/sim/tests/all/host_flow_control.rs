@@ -52,6 +52,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
             is_gateway: false,
             announces: true,
             mtu: 1500,
+            vlan: Default::default(),
             seed: station as u64,
             retry: Span::from_millis(100),
             dcb: Some(HostDcb::new(RATE, flow_control, LATENCY, 1518)),

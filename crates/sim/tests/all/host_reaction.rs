@@ -140,6 +140,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
             is_gateway: false,
             announces: true,
             mtu: 1500,
+            vlan: Default::default(),
             seed: number as u64,
             retry: Span::from_millis(100),
             dcb: Some(dcb),

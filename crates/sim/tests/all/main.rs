@@ -48,3 +48,4 @@ mod tenants;
 mod threads;
 mod traffic;
 mod uplinks;
+mod vlans;

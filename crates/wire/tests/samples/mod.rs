@@ -2,7 +2,8 @@
 
 use axon_wire::header::HopWidth;
 use axon_wire::message::*;
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Route};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const INCARNATION: Incarnation = Incarnation { node: NodeId(0x0102_0304_0506_0708), number: 300 };
@@ -99,6 +100,19 @@ fn group_segment() -> Segment {
     Segment { first: 3, ack: 4, items }
 }
 
+fn vlan() -> VlanId {
+    VlanId::new(300).unwrap()
+}
+
+/// A route whose frames leave with their tag.
+fn vlan_segment() -> Segment {
+    let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
+    let layer = Layer::new(3).unwrap();
+    let route = Route { layer, tagged: true, ..Route::from([2, 5]) };
+    let item = Item::SetRoute { port, destination, stamp, route };
+    Segment { first: 3, ack: 4, items: vec![item.in_vlan(vlan())] }
+}
+
 fn link_down() -> LinkDown {
     let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
     LinkDown { ends: [end(7, 2), end(300, 200)], hops_left: 64 }
@@ -149,6 +163,8 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         ("segment-group", Message::Segment(group_segment())),
         ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
         ("seek", Message::Seek(Seek { ip: TARGET_IP, except: None })),
+        ("vlan", Message::Seek(Seek { ip: TARGET_IP, except: None }).in_vlan(vlan())),
+        ("segment-vlan", Message::Segment(vlan_segment())),
         ("seek-except", Message::Seek(Seek { ip: LOCALHOST, except: Some(PortNo(300)) })),
     ]
 }
@@ -157,16 +173,16 @@ fn of_paths() -> Vec<(&'static str, Message)> {
 /// number here, and panics before it has a sample.
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
-    let mut messages = [false; 14];
-    let mut items = [false; 12];
+    let mut messages = [false; 15];
+    let mut items = [false; 13];
     for (_, message) in &samples {
         messages[number(message)] = true;
         if let Message::Segment(segment) = message {
             segment.items.iter().for_each(|item| items[item_number(item)] = true);
         }
     }
-    assert_eq!(messages, [true; 14], "each kind of message has a sample");
-    assert_eq!(items, [true; 12], "each kind of item has a sample");
+    assert_eq!(messages, [true; 15], "each kind of message has a sample");
+    assert_eq!(items, [true; 13], "each kind of item has a sample");
     samples
 }
 
@@ -186,6 +202,7 @@ fn number(message: &Message) -> usize {
         Message::Segment(_) => 11,
         Message::Seek(_) => 12,
         Message::LinkDown(_) => 13,
+        Message::Vlan { .. } => 14,
     }
 }
 
@@ -203,5 +220,6 @@ fn item_number(item: &Item) -> usize {
         Item::GroupMember { .. } => 9,
         Item::AskGroup { .. } => 10,
         Item::GroupHosts { .. } => 11,
+        Item::Vlan { .. } => 12,
     }
 }

@@ -4,6 +4,7 @@ use crate::status::{NodeStatus, PortStatus, Status};
 use axon_fabric::model::Fabric;
 use axon_node::telemetry::{ControllerHost, NodeTelemetry, PortTelemetry, SwitchTelemetry};
 use axon_node::{Drop, PortCounters, Subject};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use std::collections::BTreeMap;
 
@@ -75,9 +76,12 @@ impl<'a> Directory<'a> {
         &self.known
     }
 
-    /// The names of the hosts that the controller has at a port.
-    pub fn hosts_at(&self, at: (NodeId, PortNo)) -> Vec<String> {
-        let here = self.known().iter().filter(|host| (host.switch, host.port) == at);
+    /// The names of the hosts that the controller has at a port, in one VLAN or in any.
+    pub fn hosts_at(&self, at: (NodeId, PortNo), vlan: Option<VlanId>) -> Vec<String> {
+        let here = self.known().iter();
+        let here = here.filter(|host| {
+            (host.switch, host.port) == at && vlan.is_none_or(|vlan| host.vlan == vlan)
+        });
         here.map(|host| self.host_name(host.mac)).collect()
     }
 
@@ -126,6 +130,11 @@ fn known_by(node: &NodeTelemetry) -> Vec<ControllerHost> {
     hosts.filter(own).cloned().collect()
 }
 
+/// A name, and the VLAN that what has it is in, if that is one.
+pub(super) fn in_vlan(name: String, vlan: VlanId) -> String {
+    if vlan.is_none() { name } else { format!("{name} (VLAN {vlan})") }
+}
+
 /// A switch on the way of a route.
 #[derive(Clone, Copy)]
 pub struct Hop<'a> {
@@ -169,6 +178,7 @@ pub(super) mod tests {
         };
         let route = |destination: usize, placed| EdgeRoute {
             port: PortNo(0),
+            vlan: VlanId::NONE,
             destination: fabric.hosts[destination].mac,
             hops: [PortNo(1), PortNo(0)].into_iter().collect::<Hops>(),
             placed,
@@ -183,6 +193,7 @@ pub(super) mod tests {
         let mut controller = testing::controller();
         let host = |index: usize, ips: &[&str]| ControllerHost {
             mac: fabric.hosts[index].mac,
+            vlan: VlanId::NONE,
             switch: NodeId(index as u64 + 1),
             port: PortNo(0),
             ips: ips.iter().map(|ip| ip.parse().unwrap()).collect(),

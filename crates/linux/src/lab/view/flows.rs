@@ -1,9 +1,10 @@
 //! `axon flows`: the routes that stand, and where they lead.
 
-use super::directory::Directory;
+use super::directory::{Directory, in_vlan};
 use crate::columns::columns;
 use axon_node::telemetry::text;
 use axon_wire::MacAddr;
+use axon_wire::vlan::VlanId;
 use serde::Serialize;
 
 const HEADINGS: [&str; 4] = ["from", "to", "path", "state"];
@@ -16,6 +17,9 @@ pub struct FlowView {
     pub from: Vec<String>,
     /// The host port whose frames take it, `s1-p0`.
     pub at: String,
+    /// The VLAN of these frames; left out where that is none.
+    #[serde(skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// The host that it leads to, by name, or by MAC address if the fabric file does not list it.
     pub to: String,
     /// The MAC address of that host.
@@ -30,17 +34,18 @@ pub struct FlowView {
     pub in_table: bool,
 }
 
-/// All routes of all edges, in the order of switches, ports and destinations.
+/// All routes of all edges, in the order of switches, ports, VLANs and destinations.
 pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
     let mut all = Vec::new();
     for switch in directory.switches() {
         let mut routes: Vec<_> = switch.node.routes.iter().collect();
-        routes.sort_by_key(|route| (route.port, route.destination));
+        routes.sort_by_key(|route| (route.port, route.vlan, route.destination));
         for route in routes {
             let (path, arrives) = directory.follow(switch.node.id, &route.hops);
             all.push(FlowView {
-                from: directory.hosts_at((switch.node.id, route.port)),
+                from: directory.hosts_at((switch.node.id, route.port), Some(route.vlan)),
                 at: switch.port_name(route.port),
+                vlan: route.vlan,
                 to: directory.host_name(route.destination),
                 destination: route.destination,
                 path: path.iter().map(|hop| hop.switch.port_name(hop.egress)).collect(),
@@ -64,7 +69,7 @@ pub fn text(flows: &[FlowView]) -> String {
             (true, true) => "in the table",
             (true, false) => "slow path",
         };
-        vec![from, flow.to.clone(), flow.path.join(" "), state.to_owned()]
+        vec![from, in_vlan(flow.to.clone(), flow.vlan), flow.path.join(" "), state.to_owned()]
     };
     columns(&HEADINGS, flows.iter().map(row))
 }

@@ -1,11 +1,12 @@
 //! `axon hosts`: who is where.
 
-use super::directory::Directory;
+use super::directory::{Directory, in_vlan};
 use crate::columns::columns;
 use axon_node::telemetry::text;
 use axon_wire::MacAddr;
+use axon_wire::vlan::VlanId;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 const HEADINGS: [&str; 6] = ["host", "MAC", "at", "addresses", "routes to it", "routes from it"];
@@ -19,6 +20,10 @@ pub struct HostView {
     /// The MAC address of the host.
     #[serde(with = "text::mac")]
     pub mac: MacAddr,
+    /// The VLAN that it is in; left out where that is none. A host that is in several is there once
+    /// for each.
+    #[serde(skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// The port where the controller has it, `s1-p0`; null if the controller does not know it.
     pub at: Option<String>,
     /// The ports of switches that have learned it.
@@ -31,12 +36,16 @@ pub struct HostView {
     pub routes_from: u64,
 }
 
+/// A host in one VLAN.
+type Key = (MacAddr, VlanId);
+
 impl HostView {
-    fn new(directory: &Directory<'_>, mac: MacAddr) -> HostView {
+    fn new(directory: &Directory<'_>, (mac, vlan): Key) -> HostView {
         let listed = directory.fabric().hosts.iter().find(|host| host.mac == mac);
         HostView {
             host: listed.map(|host| host.name.clone()),
             mac,
+            vlan,
             at: None,
             learned_at: Vec::new(),
             addresses: Vec::new(),
@@ -49,36 +58,50 @@ impl HostView {
 /// All hosts: those of the fabric file in its order, then all others that a node knows, by MAC
 /// address.
 pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
-    let mut all: BTreeMap<MacAddr, HostView> = BTreeMap::new();
-    let listed: Vec<MacAddr> = directory.fabric().hosts.iter().map(|host| host.mac).collect();
-    for &mac in &listed {
-        all.insert(mac, HostView::new(directory, mac));
+    let mut all: BTreeMap<Key, HostView> = BTreeMap::new();
+    let fabric = directory.fabric();
+    let own = |host| fabric.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default();
+    let listed: Vec<Key> = fabric.hosts.iter().map(|host| (host.mac, own(host))).collect();
+    for &key in &listed {
+        all.insert(key, HostView::new(directory, key));
     }
     for host in directory.known() {
-        let view = all.entry(host.mac).or_insert_with(|| HostView::new(directory, host.mac));
+        let key = (host.mac, host.vlan);
+        let view = all.entry(key).or_insert_with(|| HostView::new(directory, key));
         view.at = Some(directory.port_name((host.switch, host.port)));
         view.addresses.clone_from(&host.ips);
     }
     for switch in directory.switches() {
         for host in &switch.node.hosts {
-            let view = all.entry(host.mac).or_insert_with(|| HostView::new(directory, host.mac));
+            let key = (host.mac, host.vlan);
+            let view = all.entry(key).or_insert_with(|| HostView::new(directory, key));
             view.learned_at.push(switch.port_name(host.port));
         }
     }
-    let mut by_port: BTreeMap<String, u64> = BTreeMap::new();
+    let mut by_port: BTreeMap<(String, VlanId), u64> = BTreeMap::new();
     for switch in directory.switches() {
         for route in &switch.node.routes {
-            if let Some(view) = all.get_mut(&route.destination) {
+            if let Some(view) = all.get_mut(&(route.destination, route.vlan)) {
                 view.routes_to += 1;
             }
-            *by_port.entry(switch.port_name(route.port)).or_default() += 1;
+            *by_port.entry((switch.port_name(route.port), route.vlan)).or_default() += 1;
         }
     }
     for view in all.values_mut() {
-        let of_port = view.at.as_ref().and_then(|port| by_port.get(port));
+        let at = view.at.clone();
+        let of_port = at.and_then(|port| by_port.get(&(port, view.vlan)));
         view.routes_from = of_port.copied().unwrap_or(0);
     }
-    let mut found: Vec<HostView> = listed.iter().filter_map(|mac| all.remove(mac)).collect();
+    // A host of the file that is seen in VLANs of its tags alone is not missing.
+    let is_seen = |view: &HostView| view.at.is_some() || !view.learned_at.is_empty();
+    let seen: BTreeSet<MacAddr> =
+        all.values().filter(|view| is_seen(view)).map(|view| view.mac).collect();
+    all.retain(|_, view| is_seen(view) || !seen.contains(&view.mac));
+    let mut found = Vec::new();
+    for (mac, _) in listed {
+        let own: Vec<Key> = all.keys().filter(|key| key.0 == mac).copied().collect();
+        found.extend(own.into_iter().filter_map(|key| all.remove(&key)));
+    }
     found.extend(all.into_values());
     found
 }
@@ -93,7 +116,7 @@ pub fn text(hosts: &[HostView]) -> String {
             ports => format!("{} (unknown to the controller)", ports.join(" ")),
         });
         vec![
-            host.host.clone().unwrap_or_else(|| NONE.to_owned()),
+            in_vlan(host.host.clone().unwrap_or_else(|| NONE.to_owned()), host.vlan),
             host.mac.to_string(),
             at,
             or_none(addresses.join(" ")),
@@ -121,7 +144,13 @@ mod tests {
         let NodeTelemetry::Controller(controller) = &mut controller.node else { unreachable!() };
         let (switch, port) = (NodeId(1), PortNo(0));
         controller.hosts.remove(1);
-        controller.hosts.push(ControllerHost { mac: stranger, switch, port, ips: Vec::new() });
+        controller.hosts.push(ControllerHost {
+            mac: stranger,
+            vlan: VlanId::NONE,
+            switch,
+            port,
+            ips: Vec::new(),
+        });
         let hosts = hosts(&Directory::new(&fabric, &status));
         let text = text(&hosts);
         let rows: Vec<String> = text

@@ -1,8 +1,10 @@
 //! `axon path`: the way of frames from one host to another, switch by switch.
 
-use super::directory::{Directory, Hop, lost};
+use super::directory::{Directory, Hop, in_vlan, lost};
 use crate::columns::columns;
+use axon_node::telemetry::ControllerHost;
 use axon_wire::PortNo;
+use axon_wire::vlan::VlanId;
 use serde::Serialize;
 
 const HEADINGS: [&str; 7] = ["switch", "in", "out", "link", "tx frames", "queued", "drops"];
@@ -15,6 +17,9 @@ pub struct PathView {
     pub from: String,
     /// The host that receives, by its name in the fabric file.
     pub to: String,
+    /// The VLAN that both are in; left out where that is none.
+    #[serde(skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
     /// Whether there is a route at the edge. There is one as long as frames take it, and none
     /// before the first.
     pub has_route: bool,
@@ -52,24 +57,25 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     let mut view = PathView {
         from: source.name.clone(),
         to: target.name.clone(),
+        vlan: VlanId::NONE,
         has_route: false,
         in_table: false,
         arrives: false,
         steps: Vec::new(),
     };
     // Where the controller has them now; the file says where they began.
-    let place = |mac| {
-        let found = directory.known().iter().find(|host| host.mac == mac);
-        found.map(|host| (host.switch, host.port))
-    };
-    let (Some((node, port)), there) = (place(source.mac), place(target.mac)) else { return view };
-    let Some(switch) = directory.switch(node) else { return view };
-    let routes = switch.node.routes.iter();
-    let Some(route) =
-        routes.clone().find(|route| (route.port, route.destination) == (port, target.mac))
-    else {
-        return view;
-    };
+    let of = |mac| directory.known().iter().filter(move |host| host.mac == mac);
+    let place = |host: &ControllerHost| (host.switch, host.port);
+    let found = of(source.mac).find_map(|host| {
+        let switch = directory.switch(host.switch)?;
+        let key = (host.port, host.vlan, target.mac);
+        let mut routes = switch.node.routes.iter();
+        let route = routes.find(|route| (route.port, route.vlan, route.destination) == key)?;
+        Some((place(host), route))
+    });
+    let Some(((node, port), route)) = found else { return view };
+    let there = of(target.mac).find(|host| host.vlan == route.vlan).map(place);
+    view.vlan = route.vlan;
     let (way, arrives) = directory.follow(node, &route.hops);
     let last = way.last().map(|hop| (hop.switch.node.id, hop.egress));
     view.has_route = true;
@@ -97,7 +103,8 @@ fn step(hop: &Hop<'_>, of_host: PortNo) -> PathStep {
 
 /// The way as text for people.
 pub fn text(path: &PathView) -> String {
-    let PathView { from, to, has_route, in_table, arrives, steps } = path;
+    let PathView { from, to, vlan, has_route, in_table, arrives, steps } = path;
+    let to = &in_vlan(to.clone(), *vlan);
     if !has_route {
         return format!(
             "{from} -> {to}: no route. A route comes with the first frame, if {from} may reach \

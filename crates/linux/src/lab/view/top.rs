@@ -92,7 +92,7 @@ fn peer(directory: &Directory<'_>, of: &Status, port: PortNo) -> Vec<String> {
     if let Some(peer) = switch.peer(port) {
         return vec![directory.port_name(peer)];
     }
-    directory.hosts_at((switch.node.id, port))
+    directory.hosts_at((switch.node.id, port), None)
 }
 
 /// The first `lines` loads as a table for people, and how many there are beyond.

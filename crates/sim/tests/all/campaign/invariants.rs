@@ -1,6 +1,7 @@
 //! What must hold at every moment, whatever is broken and whoever attacks.
 
 use super::dual_stack;
+use super::vlans;
 use axon_control::controller::bounds::{
     COMMANDS_PER_SWITCH_MAX, HOSTS_PER_SWITCH_MAX, INHERITED_PER_SWITCH_MAX, ROUTES_PER_SWITCH_MAX,
 };
@@ -25,15 +26,16 @@ pub fn check(world: &World) -> Result<(), String> {
     one_holder_each(world)?;
     dual_stack::one_holder_each(world)?;
     no_wrong_delivery(world)?;
+    vlans::check(world)?;
     bounded(world)
 }
 
-/// No two hosts that are connected to the controller's part have one address.
+/// No two hosts of a VLAN that are connected to the controller's part have one address.
 fn one_holder_each(world: &World) -> Result<(), String> {
     let mut holders = BTreeMap::new();
     for host in world.connected_hosts() {
         let Some(address) = world.address(host) else { continue };
-        if let Some(other) = holders.insert(address, host) {
+        if let Some(other) = holders.insert((vlans::of(world, host), address), host) {
             return Err(format!("hosts {other} and {host} (by index) both have {address}"));
         }
     }

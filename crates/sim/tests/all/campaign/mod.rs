@@ -1,10 +1,11 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves, tenants, groups, IPv6.
+//! themselves, tenants, VLANs, groups, IPv6.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant to another, no member of a group has had one twice and nobody else any, no two hosts have one address, what nodes keep is bounded. In the end
+//! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no two
+//! hosts of a VLAN have one address, what nodes keep is bounded. In the end
 //! every two hosts that are connected to each other and to the controller, and may reach each
 //! other, must ping, and no switch that the controller can reach may hold a route that leads
 //! nowhere.
@@ -21,6 +22,7 @@ mod invariants;
 mod pipeline;
 mod plan;
 mod tenants;
+mod vlans;
 
 use crate::common::{assert_on, describe, pairs, unreached};
 use axon_fabric::model::End;
@@ -69,6 +71,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
         acts.retain(|(_, act)| !act.is_controllers());
     } else {
         dual_stack::draw(seed, &mut builder);
+        vlans::draw(seed, &mut builder, &mut acts);
     }
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
@@ -132,6 +135,11 @@ fn background(world: &mut World, seed: u64) {
     }
 }
 
+/// Whether two hosts are to reach each other.
+fn is_wanted(world: &World, pair: (usize, usize)) -> bool {
+    tenants::allowed(world, pair) && vlans::together(world, pair)
+}
+
 fn check(world: &mut World) -> Result<(), String> {
     let hosts = world.connected_hosts();
     let limit = world.now() + PATIENCE;
@@ -140,8 +148,7 @@ fn check(world: &mut World) -> Result<(), String> {
         let without: Vec<_> = hosts.iter().filter(|&&host| world.address(host).is_none()).collect();
         return Err(format!("hosts without address (by index): {without:?}"));
     }
-    let wanted: Vec<_> =
-        pairs(&hosts).into_iter().filter(|&pair| tenants::allowed(world, pair)).collect();
+    let wanted: Vec<_> = pairs(&hosts).into_iter().filter(|&pair| is_wanted(world, pair)).collect();
     let silent = unreached(world, &wanted, TRIES);
     tenants::check(world)?;
     dual_stack::check(world, &wanted, TRIES)?;

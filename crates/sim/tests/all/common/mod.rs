@@ -143,6 +143,7 @@ impl Builder {
                 on_full: OnFull::Drop,
                 nack_queue: Bytes(128 * 1024),
                 port_policies: PortPolicies::default(),
+                vlans: Vec::new(),
                 policy: Policy::default(),
                 groups: GroupConfig::default(),
                 dcb: None,

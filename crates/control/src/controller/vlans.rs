@@ -1,0 +1,366 @@
+//! The controllers of a fabric: one for each VLAN, and one for hosts that are in none.
+//!
+//! In plain English: a VLAN is a network of its own. So each has a controller of its own, which
+//! knows the hosts, addresses, leases, routes and groups of that VLAN and nothing else. All learn
+//! the same graph from the same messages and choose paths by the same rules. A message about hosts
+//! of a VLAN names it and comes to its controller alone, if the port that it speaks of is in that
+//! VLAN. So no route is ever made from one VLAN into another, whatever hosts and switches say.
+//!
+//! What is said to switches gets the VLAN on its way out, and each route whether frames are to leave
+//! with a tag: that depends on the port of the host that it leads to.
+
+use super::Controller;
+use super::hosts::Place;
+use crate::config::{ControllerConfig, DhcpConfig, NodeConfig};
+use crate::effect::Effect;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_node::telemetry::{ControllerCounters, DhcpCounters};
+use axon_node::{HostPair, PolicyChange, PolicyDone, PolicyRefusal, PortVlans, Stored};
+use axon_wire::message::{ControllerHello, Item, Message};
+use axon_wire::vlan::VlanId;
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
+use core::net::Ipv4Addr;
+
+/// All controllers of a fabric.
+#[derive(Clone, Debug)]
+pub struct Controllers {
+    /// That of hosts in no VLAN, and the others.
+    of: BTreeMap<VlanId, Controller>,
+    /// The VLANs of host ports; a port that is missing is in none.
+    ports: BTreeMap<(NodeId, PortNo), PortVlans>,
+    /// The VLANs whose hosts are leased addresses.
+    leasing: BTreeSet<VlanId>,
+    /// Messages and items about hosts of a VLAN at a port that is not in it.
+    misplaced: u64,
+}
+
+/// Addresses of a VLAN that are not the fabric's to lease: its hosts may have any.
+fn not_leased(config: &DhcpConfig) -> DhcpConfig {
+    DhcpConfig {
+        prefix_len: 0,
+        pool_first: Ipv4Addr::BROADCAST,
+        pool_last: Ipv4Addr::UNSPECIFIED,
+        reservations: BTreeMap::new(),
+        clients: BTreeMap::new(),
+        relay: None,
+        router: None,
+        ..config.clone()
+    }
+}
+
+impl Controllers {
+    /// Controllers with an empty state, as [`Controller::new`] makes each.
+    pub fn new(config: &ControllerConfig, hops_max: usize) -> Controllers {
+        let mut of = BTreeMap::from([(VlanId::NONE, Controller::new(config, hops_max))]);
+        let mut leasing = BTreeSet::from([VlanId::NONE]);
+        for vlan in &config.vlans.vlans {
+            let node = NodeConfig { server: vlan.server, ..config.node.clone() };
+            let dhcp = vlan.dhcp.clone().unwrap_or_else(|| not_leased(&config.dhcp));
+            let own = ControllerConfig { node, dhcp, ..config.clone() };
+            of.insert(vlan.vlan, Controller::new(&own, hops_max));
+            leasing.extend(vlan.dhcp.as_ref().map(|_| vlan.vlan));
+        }
+        Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0 }
+    }
+
+    /// The controller of hosts that are in no VLAN.
+    pub fn plain(&self) -> &Controller {
+        &self.of[&VlanId::NONE]
+    }
+
+    /// The controller of a VLAN, if the fabric has that.
+    pub fn get(&self, vlan: VlanId) -> Option<&Controller> {
+        self.of.get(&vlan)
+    }
+
+    /// All controllers, in the order of their VLANs, that of none first.
+    pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Controller)> {
+        self.of.iter().map(|(&vlan, controller)| (vlan, controller))
+    }
+
+    /// Whether hosts of a VLAN may be at a port.
+    fn is_in(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
+        self.ports.get(&at).map_or(vlan.is_none(), |vlans| vlans.has(vlan))
+    }
+
+    /// Calls the controller of one VLAN, and gives what it says to its VLAN.
+    fn with(
+        &mut self,
+        vlan: VlanId,
+        out: &mut Vec<Effect>,
+        call: impl FnOnce(&mut Controller, &mut Vec<Effect>),
+    ) {
+        let Some(controller) = self.of.get_mut(&vlan) else {
+            self.misplaced += 1;
+            return;
+        };
+        if vlan.is_none() {
+            return call(controller, out);
+        }
+        let mut own = Vec::new();
+        call(controller, &mut own);
+        let is_tagged =
+            |at: (NodeId, PortNo)| self.ports.get(&at).is_some_and(|vlans| vlans.is_tagged(vlan));
+        let within = |effect| within(vlan, effect, controller, &is_tagged);
+        out.extend(own.into_iter().filter_map(within));
+    }
+
+    /// Calls each controller.
+    fn with_all(
+        &mut self,
+        out: &mut Vec<Effect>,
+        mut call: impl FnMut(&mut Controller, &mut Vec<Effect>),
+    ) {
+        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
+        for vlan in vlans {
+            self.with(vlan, out, &mut call);
+        }
+    }
+
+    /// As [`Controller::restore`]. Hosts and leases of the store are of no VLAN; what operators have
+    /// changed of the policy holds in all.
+    pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
+        let is_policy =
+            |entry: &&Stored| matches!(entry, Stored::Pair(..) | Stored::Quarantine(..));
+        let policy: Vec<Stored> = stored.iter().filter(is_policy).cloned().collect();
+        for (vlan, controller) in &mut self.of {
+            let stored = if vlan.is_none() { stored } else { &policy[..] };
+            controller.restore(now, stored, out);
+        }
+    }
+
+    /// As [`Controller::keep`]: what is kept is of hosts in no VLAN.
+    pub fn keep(&mut self, out: &mut Vec<Effect>) {
+        for (vlan, controller) in &mut self.of {
+            match vlan.is_none() {
+                true => controller.keep(out),
+                false => controller.keep(&mut Vec::new()),
+            }
+        }
+    }
+
+    /// As [`Controller::attached`].
+    pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
+        self.of.values_mut().for_each(|controller| controller.attached(port, peer));
+    }
+
+    /// As [`Controller::path_to`].
+    pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
+        self.of.get_mut(&VlanId::NONE)?.path_to(switch)
+    }
+
+    /// As [`Controller::backlog`].
+    pub fn backlog(&mut self, of: NodeId, is_full: bool) {
+        self.of.values_mut().for_each(|controller| controller.backlog(of, is_full));
+    }
+
+    /// As [`Controller::controller_hello`], to all of them.
+    pub fn controller_hello(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        reverse: &Hops,
+        m: &ControllerHello,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with_all(out, |controller, out| {
+            controller.controller_hello(now, from, reverse.clone(), m.clone(), out);
+        });
+    }
+
+    /// A request of a host of this VLAN ([`Controller::arp_request`], [`Controller::dhcp_relay`]).
+    /// Returns whether the message is one.
+    pub fn request(
+        &mut self,
+        now: Time,
+        from: Incarnation,
+        (vlan, message): (VlanId, Message),
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let port = match &message {
+            Message::ArpRequest(request) => request.port,
+            Message::DhcpRelay(relay) => relay.port,
+            _ => return false,
+        };
+        if !self.is_in(vlan, (from.node, port)) {
+            self.misplaced += 1;
+            return true;
+        }
+        let leases = self.leasing.contains(&vlan);
+        self.with(vlan, out, |controller, out| match message {
+            Message::ArpRequest(request) => controller.arp_request(now, from, request, out),
+            Message::DhcpRelay(relay) if leases => controller.dhcp_relay(now, from, relay, out),
+            _ => {}
+        });
+        true
+    }
+
+    /// As [`Controller::item`]: to the controller of its VLAN. What ports have sent is for all.
+    pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
+        let (vlan, item) = item.open();
+        let Some(mut item) = item else {
+            self.misplaced += 1;
+            return;
+        };
+        if let Item::PortLoad { .. } = item {
+            return self
+                .with_all(out, |controller, out| controller.item(now, from, item.clone(), out));
+        }
+        let port = port_of(&item);
+        if port.is_some_and(|port| !self.is_in(vlan, (from.node, port))) {
+            self.misplaced += 1;
+            return;
+        }
+        if let Item::SetRoute { route, .. } | Item::BackupUsed { route, .. } = &mut item {
+            route.tagged = false;
+        }
+        self.with(vlan, out, |controller, out| controller.item(now, from, item, out));
+    }
+
+    /// As [`Controller::timeout`].
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
+        self.with_all(out, |controller, out| {
+            if controller.deadline().is_some_and(|at| at <= now) {
+                controller.timeout(now, out);
+            }
+        });
+    }
+
+    /// When to call [`Controllers::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.of.values().filter_map(Controller::deadline).min()
+    }
+
+    /// As [`Controller::query_refused`].
+    pub fn query_refused(
+        &mut self,
+        now: Time,
+        (vlan, to): (VlanId, NodeId),
+        out: &mut Vec<Effect>,
+    ) {
+        self.with(vlan, out, |controller, out| controller.query_refused(now, to, out));
+    }
+
+    /// As [`Controller::list_refused`].
+    pub fn list_refused(
+        &mut self,
+        now: Time,
+        (vlan, to): (VlanId, NodeId),
+        list: (PortNo, MacAddr, core::net::IpAddr),
+    ) {
+        if let Some(controller) = self.of.get_mut(&vlan) {
+            controller.list_refused(now, to, list);
+        }
+    }
+
+    /// As [`Controller::change_policy`]: it holds in all VLANs, and is kept once. Two hosts that are
+    /// in no VLAN together do not reach each other, whatever the policy says.
+    ///
+    /// # Errors
+    /// As there; nothing has changed.
+    pub fn change_policy(
+        &mut self,
+        now: Time,
+        change: PolicyChange,
+        out: &mut Vec<Effect>,
+    ) -> Result<PolicyDone, PolicyRefusal> {
+        let (mut routes_removed, mut switches, mut reach) = (0, BTreeSet::new(), false);
+        let mut all = Ok(());
+        self.with_all(out, |controller, out| {
+            let done = controller.change_policy(now, change, out);
+            match done {
+                Ok(done) => {
+                    routes_removed += done.routes_removed;
+                    switches.extend(done.switches);
+                    reach = done.reach;
+                }
+                Err(refusal) => all = Err(refusal),
+            }
+        });
+        all?;
+        let apart = matches!(change, PolicyChange::Pair(pair, _) if self.are_apart(pair));
+        let switches = switches.into_iter().collect();
+        Ok(PolicyDone { routes_removed, switches, reach: reach && !apart })
+    }
+
+    /// Whether two known hosts have no VLAN in common.
+    fn are_apart(&self, pair: HostPair) -> bool {
+        let of = |mac: MacAddr| -> BTreeSet<VlanId> {
+            let known = self.iter().filter(|(_, one)| one.hosts().by_mac(mac).is_some());
+            known.map(|(vlan, _)| vlan).collect()
+        };
+        let [a, b] = pair.hosts().map(of);
+        !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
+    }
+
+    /// The counters of all of them together.
+    pub fn counters(&self) -> ControllerCounters {
+        let counters = self.of.values().map(Controller::counters);
+        let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(one));
+        ControllerCounters { item_misplaced: sum.item_misplaced + self.misplaced, ..sum }
+    }
+
+    /// What the address services of all of them count.
+    pub fn dhcp_counters(&self) -> DhcpCounters {
+        let counters = self.of.values().map(|controller| controller.dhcp().counters());
+        counters.fold(DhcpCounters::default(), |sum, one| sum.plus(&one))
+    }
+}
+
+/// The host port that an item of a switch speaks of.
+const fn port_of(item: &Item) -> Option<PortNo> {
+    match item {
+        Item::HostSeen { port, .. }
+        | Item::SetRoute { port, .. }
+        | Item::GroupMember { port, joined: true, .. }
+        | Item::AskGroup { port, wanted: true, .. } => Some(*port),
+        _ => None,
+    }
+}
+
+/// Gives what the controller of a VLAN says to that VLAN. `None` for what that of no VLAN says too,
+/// and that is said once.
+fn within(
+    vlan: VlanId,
+    mut effect: Effect,
+    of: &Controller,
+    is_tagged: &impl Fn((NodeId, PortNo)) -> bool,
+) -> Option<Effect> {
+    let is_tagged_at = |mac: MacAddr| {
+        let host = of.hosts().by_mac(mac).and_then(|index| of.hosts().get(index));
+        host.is_some_and(|host| {
+            let Place { switch, port } = host.place();
+            is_tagged((of.graph().switch(switch).incarnation.node, port))
+        })
+    };
+    match &mut effect {
+        Effect::Routed { message: Message::ControllerHelloAck(_), .. }
+        | Effect::Command { item: Item::AskLoad { .. }, .. }
+        | Effect::Store(_) => return None,
+        Effect::Routed { to, message, .. } => {
+            if let Message::ArpTarget(target) = message {
+                target.to_target.tagged = is_tagged((to.node, target.target_port));
+                let source = (target.source_switch.node, target.source_port);
+                target.to_source.tagged = is_tagged(source);
+            }
+            *message = message.in_vlan(vlan);
+        }
+        Effect::Command { item, .. } => {
+            match item {
+                Item::SetRoute { destination, route, .. } => {
+                    route.tagged = is_tagged_at(*destination);
+                }
+                Item::SetBackup { destination, primary, backup, .. } => {
+                    let tagged = is_tagged_at(*destination);
+                    primary.route.tagged = tagged;
+                    backup.iter_mut().for_each(|path| path.route.tagged = tagged);
+                }
+                _ => {}
+            }
+            *item = item.in_vlan(vlan);
+        }
+        _ => {}
+    }
+    Some(effect)
+}

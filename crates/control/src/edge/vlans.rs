@@ -1,0 +1,438 @@
+//! The edges of a switch: one for each VLAN, and one for frames that are in none.
+//!
+//! In plain English: a VLAN is a network of its own. So each has an edge of its own, which knows the
+//! hosts, addresses, routes and groups of that VLAN and nothing else, and to which the ports of other
+//! VLANs are no host ports. An edge sees the frames of its VLAN without their tags. What it asks for
+//! gets the VLAN on its way out: messages and items name it, keys of routes have it, and a frame for
+//! the hosts of a port gets its tag where the VLAN is tagged. Nothing leads from one edge to another,
+//! so no host resolves or reaches a host of another VLAN.
+//!
+//! The table of a port that is in several VLANs is shared by their edges. Each counts its own routes
+//! alone; what the data plane has no room for then goes by software, as always.
+
+use super::hosts::Host;
+use super::state::{Edge, Fate};
+use crate::config::{NodeConfig, SwitchConfig};
+use crate::effect::Effect;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use axon_node::telemetry::{EdgeCounters, EdgeDebts};
+use axon_node::{
+    Capabilities, Drop, PortKind, PortView, PortVlans, RouteAnswer, RouteChange, RouteKey,
+    RouteTicket, Snapshot,
+};
+use axon_wire::message::{Item, LinkEnd, Message};
+use axon_wire::vlan::{self, VlanId};
+use axon_wire::{Frame, FrameBuf, Incarnation, MacAddr, PortNo, Route, Time};
+
+/// A ticket has the VLAN of its edge above so many bits.
+const TICKET_BITS: u32 = 48;
+
+/// All edges of a switch.
+#[derive(Clone, Debug)]
+pub struct Edges {
+    /// That of frames in no VLAN, and the others.
+    of: BTreeMap<VlanId, Edge>,
+    /// By port; a port that is missing takes frames as they come. All of them, if the fabric has no
+    /// VLANs.
+    ports: Vec<Option<PortVlans>>,
+}
+
+/// The ports as the edge of one VLAN sees them.
+struct View<'a> {
+    ports: &'a dyn PortView,
+    vlans: &'a [Option<PortVlans>],
+    vlan: VlanId,
+}
+
+impl PortView for View<'_> {
+    fn count(&self) -> u16 {
+        self.ports.count()
+    }
+
+    fn kind(&self, port: PortNo) -> Option<PortKind> {
+        let kind = self.ports.kind(port)?;
+        let is_in = match self.vlans.get(port.index()).and_then(Option::as_ref) {
+            Some(vlans) => vlans.has(self.vlan),
+            None => self.vlan.is_none(),
+        };
+        Some(if kind == PortKind::Host && !is_in { PortKind::Unknown } else { kind })
+    }
+
+    fn is_up(&self, port: PortNo) -> bool {
+        self.ports.is_up(port)
+    }
+}
+
+/// A frame of a host as the edge of its VLAN sees it: without the VID.
+fn untagged(frame: &[u8]) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    vlan::set_vid(&mut frame, 0);
+    frame
+}
+
+impl Edges {
+    /// The edges of a switch, as [`Edge::new`] makes each.
+    pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edges {
+        let mut of = BTreeMap::from([(VlanId::NONE, Edge::new(config, has))]);
+        for &(vlan, server) in &config.vlans {
+            let node = NodeConfig {
+                server,
+                // The masqueraded addresses of another VLAN are others.
+                seed: config.node.seed ^ u64::from(vlan.value()) << TICKET_BITS,
+                ..config.node.clone()
+            };
+            let services = Default::default();
+            of.insert(vlan, Edge::new(&SwitchConfig { node, services, ..config.clone() }, has));
+        }
+        Edges {
+            of,
+            ports: config.ports.iter().map(|port| port.vlans.as_deref().cloned()).collect(),
+        }
+    }
+
+    /// The edge of frames that are in no VLAN.
+    pub fn plain(&self) -> &Edge {
+        &self.of[&VlanId::NONE]
+    }
+
+    /// The edge of a VLAN, if the fabric has that.
+    pub fn get(&self, vlan: VlanId) -> Option<&Edge> {
+        self.of.get(&vlan)
+    }
+
+    /// All edges, in the order of their VLANs, that of none first.
+    pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Edge)> {
+        self.of.iter().map(|(&vlan, edge)| (vlan, edge))
+    }
+
+    /// Whether there is but the edge of frames in no VLAN.
+    fn is_single(&self) -> bool {
+        self.of.len() == 1
+    }
+
+    /// Calls the edge of one VLAN, and gives what it asks for its VLAN. `None` if the fabric does
+    /// not have that VLAN.
+    fn with<R>(
+        &mut self,
+        vlan: VlanId,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+        call: impl FnOnce(&mut Edge, &dyn PortView, &mut Vec<Effect>) -> R,
+    ) -> Option<R> {
+        let from = out.len();
+        let edge = self.of.get_mut(&vlan)?;
+        let view = View { ports, vlans: &self.ports, vlan };
+        let done = call(edge, &view, out);
+        if !vlan.is_none() {
+            out[from..].iter_mut().for_each(|effect| within(vlan, &self.ports, effect));
+        }
+        Some(done)
+    }
+
+    /// Calls each edge.
+    fn with_all(
+        &mut self,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+        mut call: impl FnMut(&mut Edge, &dyn PortView, &mut Vec<Effect>),
+    ) {
+        if let (true, Some(edge)) = (self.is_single(), self.of.get_mut(&VlanId::NONE)) {
+            let view = View { ports, vlans: &self.ports, vlan: VlanId::NONE };
+            return call(edge, &view, out);
+        }
+        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
+        for vlan in vlans {
+            self.with(vlan, ports, out, &mut call);
+        }
+    }
+
+    /// The VLAN that a frame of a host at `port` is in.
+    ///
+    /// # Errors
+    /// The port is in no such VLAN.
+    fn vlan_of(&self, port: PortNo, frame: &[u8]) -> Result<VlanId, Drop> {
+        match self.ports.get(port.index()).and_then(Option::as_ref) {
+            None => Ok(VlanId::NONE),
+            Some(vlans) => vlans.of_frame(frame).ok_or(Drop::ForeignVlan),
+        }
+    }
+
+    /// As [`Edge::host_frame`], and the VLAN of the frame.
+    ///
+    /// # Errors
+    /// Why the frame ends here and now.
+    pub fn host_frame(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &[u8],
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) -> (VlanId, Result<Fate, Drop>) {
+        let vlan = match self.vlan_of(port, frame) {
+            Ok(vlan) => vlan,
+            Err(reason) => return (VlanId::NONE, Err(reason)),
+        };
+        if vlan.is_none() {
+            let fate = self.with(vlan, ports, out, |edge, ports, out| {
+                edge.host_frame(now, port, frame, ports, out)
+            });
+            return (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)));
+        }
+        let frame = untagged(frame);
+        let fate = self.with(vlan, ports, out, |edge, ports, out| {
+            edge.host_frame(now, port, &frame, ports, out)
+        });
+        (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)))
+    }
+
+    /// As [`Edge::waited_for_list`].
+    pub(crate) fn waited_for_list(
+        &mut self,
+        (now, port, vlan): (Time, PortNo, VlanId),
+        frame: &[u8],
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) -> Result<Fate, Drop> {
+        let frame = if vlan.is_none() { frame.to_vec() } else { untagged(frame) };
+        let fate = self.with(vlan, ports, out, |edge, ports, out| {
+            edge.waited_for_list((now, port), &frame, ports, out)
+        });
+        fate.unwrap_or(Err(Drop::ForeignVlan))
+    }
+
+    /// A message of the controller, or of a switch in Axon-ARP, about hosts of a VLAN. `None` if the
+    /// fabric does not have that VLAN.
+    pub fn message(
+        &mut self,
+        now: Time,
+        (vlan, message): (VlanId, Message),
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) -> Option<()> {
+        self.with(vlan, ports, out, |edge, ports, out| match message {
+            Message::ArpTarget(m) => edge.arp_target(now, m, ports, out),
+            Message::ArpReply(m) => edge.arp_reply(now, m, ports, out),
+            Message::Seek(m) => edge.seek(now, m, ports, out),
+            Message::HostFrame(m) => edge.host_frame_out(now, m, ports, out),
+            _ => {}
+        })
+    }
+
+    /// As [`Edge::item`].
+    pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        let (vlan, item) = item.open();
+        if let Some(item) = item {
+            self.with(vlan, ports, out, |edge, ports, out| edge.item(now, item, ports, out));
+        }
+    }
+
+    /// As [`Edge::route_changed`].
+    pub fn route_changed(
+        &mut self,
+        now: Time,
+        answer: RouteAnswer,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        let RouteTicket(ticket) = answer.ticket;
+        let Some(vlan) = VlanId::new((ticket >> TICKET_BITS) as u16) else { return };
+        let ticket = RouteTicket(ticket & ((1 << TICKET_BITS) - 1));
+        let answer = RouteAnswer { ticket, ..answer };
+        self.with(vlan, ports, out, |edge, ports, out| edge.route_changed(now, answer, ports, out));
+    }
+
+    /// All routes that the data plane should have: the ingress port, the key, the destination, the
+    /// route.
+    pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, RouteKey, MacAddr, &Route)> {
+        self.iter().flat_map(|(vlan, edge)| {
+            edge.wanted_routes().map(move |((port, address), destination, route)| {
+                (port, RouteKey { vlan, destination: address }, destination, route)
+            })
+        })
+    }
+
+    /// As [`Edge::resynchronised`].
+    pub fn resynchronised(
+        &mut self,
+        now: Time,
+        has: &Snapshot,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        let vlans: Vec<VlanId> = self.of.keys().copied().collect();
+        for vlan in vlans {
+            let has = of_vlan(has, vlan);
+            self.with(vlan, ports, out, |edge, ports, out| {
+                edge.resynchronised(now, &has, ports, out);
+            });
+        }
+    }
+
+    /// As [`Edge::found`].
+    pub fn found(&mut self, has: &Snapshot) {
+        for (&vlan, edge) in &mut self.of {
+            edge.found(&of_vlan(has, vlan));
+        }
+    }
+
+    /// As [`Edge::link`].
+    pub fn link(
+        &mut self,
+        now: Time,
+        link: (PortNo, bool),
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with_all(ports, out, |edge, ports, out| edge.link(now, link, ports, out));
+    }
+
+    /// As [`Edge::port_changed`].
+    pub fn port_changed(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with_all(ports, out, |edge, ports, out| edge.port_changed(now, port, ports, out));
+    }
+
+    /// As [`Edge::controller_changed`].
+    pub fn controller_changed(
+        &mut self,
+        now: Time,
+        controller: Option<Incarnation>,
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with_all(ports, out, |edge, ports, out| {
+            edge.controller_changed(now, controller, ports, out);
+        });
+    }
+
+    /// As [`Edge::link_down`]: what is news to one edge is news to all.
+    pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
+        self.of.values_mut().fold(false, |news, edge| edge.link_down(now, ends) || news)
+    }
+
+    /// As [`Edge::fail_over`].
+    pub fn fail_over(
+        &mut self,
+        now: Time,
+        ends: [LinkEnd; 2],
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with_all(ports, out, |edge, ports, out| edge.fail_over(now, ends, ports, out));
+    }
+
+    /// As [`Edge::timeout`].
+    pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
+        self.with_all(ports, out, |edge, ports, out| {
+            if edge.deadline().is_some_and(|at| at <= now) {
+                edge.timeout(now, ports, out);
+            }
+        });
+    }
+
+    /// When to call [`Edges::timeout`] next.
+    pub fn deadline(&self) -> Option<Time> {
+        self.of.values().filter_map(Edge::deadline).min()
+    }
+
+    /// As [`Edge::has_flows`].
+    pub fn has_flows(&self) -> bool {
+        self.of.values().any(Edge::has_flows)
+    }
+
+    /// Removes the routes that no frame has taken since the last call, as [`Edge::idle_flows`] and
+    /// [`Edge::remove_idle`] do.
+    pub fn age(
+        &mut self,
+        now: Time,
+        mut used: impl FnMut(PortNo, RouteKey) -> bool,
+    ) -> Vec<(VlanId, Vec<(PortNo, MacAddr)>)> {
+        let idle = |(&vlan, edge): (&VlanId, &mut Edge)| {
+            let used = |port, destination| used(port, RouteKey { vlan, destination });
+            (vlan, edge.idle_flows(now, used))
+        };
+        self.of.iter_mut().map(idle).collect()
+    }
+
+    /// As [`Edge::remove_idle`], for all that [`Edges::age`] has found.
+    pub fn remove_idle(
+        &mut self,
+        now: Time,
+        idle: &[(VlanId, Vec<(PortNo, MacAddr)>)],
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        for (vlan, idle) in idle {
+            self.with(*vlan, ports, out, |edge, ports, out| {
+                edge.remove_idle(now, idle, ports, out);
+            });
+        }
+    }
+
+    /// All local hosts, each with its VLAN.
+    pub fn hosts(&self) -> impl Iterator<Item = (VlanId, MacAddr, &Host)> {
+        self.iter().flat_map(|(vlan, edge)| edge.hosts().map(move |(mac, host)| (vlan, mac, host)))
+    }
+
+    /// The counters of all edges together.
+    pub fn counters(&self) -> EdgeCounters {
+        self.of.values().fold(EdgeCounters::default(), |sum, edge| sum.plus(&edge.counters()))
+    }
+
+    /// What the data plane owes to all edges.
+    pub fn debts(&self) -> EdgeDebts {
+        self.of.values().map(Edge::debts).fold(EdgeDebts::default(), |sum, debts| EdgeDebts {
+            unanswered: sum.unanswered + debts.unanswered,
+            stale: sum.stale + debts.stale,
+            lost: sum.lost || debts.lost,
+        })
+    }
+}
+
+/// The routes of a snapshot that are of one VLAN.
+fn of_vlan(has: &Snapshot, vlan: VlanId) -> Snapshot {
+    let mut has = has.clone();
+    for port in &mut has.ports {
+        port.routes.retain(|(key, _)| key.vlan == vlan);
+        port.masqueraded.retain(|one| one.key.vlan == vlan);
+    }
+    has
+}
+
+/// Gives what an edge asks for the VLAN of that edge.
+fn within(vlan: VlanId, ports: &[Option<PortVlans>], effect: &mut Effect) {
+    match effect {
+        Effect::ToController(message) | Effect::Routed { message, .. } => {
+            *message = message.in_vlan(vlan);
+        }
+        Effect::Report(item) => *item = item.in_vlan(vlan),
+        Effect::Host { port, frame } => {
+            let vlans = ports.get(port.index()).and_then(Option::as_ref);
+            if vlans.is_some_and(|vlans| vlans.is_tagged(vlan)) {
+                let mut tagged = FrameBuf::new(frame);
+                // There is headroom.
+                let _ = vlan::leave(&mut tagged, vlan, true);
+                *frame = tagged.bytes().to_vec();
+            }
+        }
+        Effect::Release { key, .. } | Effect::Abandon { key, .. } | Effect::Spread { key, .. } => {
+            key.vlan = vlan;
+        }
+        Effect::Route { ticket, change } => {
+            ticket.0 |= u64::from(vlan.value()) << TICKET_BITS;
+            match change {
+                RouteChange::Install { key, .. }
+                | RouteChange::Masquerade { key, .. }
+                | RouteChange::Remove { key, .. } => key.vlan = vlan,
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,287 @@
+//! VLANs: from names to ports, and what nodes are configured with.
+
+use crate::error::Problem;
+use crate::file;
+use crate::index::{Index, Node};
+use crate::model::{Dhcp, End, Fabric, Host, Network, Vlan};
+use axon_control::config::{DhcpConfig, ServerIdentity, VlanConfig, VlanPlan};
+use axon_node::PortVlans;
+use axon_wire::vlan::VlanId;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a member is expected to be.
+const MEMBER: &str = "the name of a host such as h1, or a host port such as s1-p3";
+
+impl Fabric {
+    /// The VLANs of a host port; `None` in a fabric without VLANs, where tags say none.
+    pub fn port_vlans(&self, at: End) -> Option<PortVlans> {
+        if self.vlans.is_empty() {
+            return None;
+        }
+        let access = self.vlans.iter().find(|vlan| vlan.access.contains(&at));
+        let tagged = self.vlans.iter().filter(|vlan| vlan.trunk.contains(&at));
+        let mut tagged: Vec<VlanId> = tagged.map(|vlan| vlan.id).collect();
+        tagged.sort_unstable();
+        Some(PortVlans { untagged: access.map(|vlan| vlan.id).unwrap_or_default(), tagged })
+    }
+
+    /// The VLAN of the frames that a host sends without a tag, if they are in one.
+    pub fn vlan_of(&self, host: &Host) -> Option<&Vlan> {
+        let at = End { switch: host.switch, port: host.port };
+        self.vlans.iter().find(|vlan| vlan.access.contains(&at))
+    }
+
+    /// What leases addresses to a host: `None` in a VLAN where nobody does.
+    pub fn dhcp_of(&self, host: &Host) -> Option<&Dhcp> {
+        self.vlan_of(host).map_or(Some(&self.dhcp), |vlan| vlan.dhcp.as_ref())
+    }
+
+    /// The prefix length of the subnet of a host.
+    pub fn prefix_len_of(&self, host: &Host) -> u8 {
+        self.dhcp_of(host).unwrap_or(&self.dhcp).prefix_len
+    }
+
+    /// Whether ports of a switch have tagged frames, so that more than one VLAN shares a table.
+    pub(crate) fn has_trunks(&self, switch: usize) -> bool {
+        self.vlans.iter().any(|vlan| vlan.trunk.iter().any(|at| at.switch == switch))
+    }
+}
+
+/// Reads `vlans`, once all ports have their numbers.
+pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>, Problem> {
+    let index = Index::of(fabric);
+    let mut vlans: Vec<Vlan> = Vec::new();
+    let mut untagged: BTreeMap<End, VlanId> = BTreeMap::new();
+    if fabric.network != Network::Axon && !asked.is_empty() {
+        let what = "in this network there are no VLANs";
+        return Err(Problem::new("vlans", what, "network: axon, or nothing here"));
+    }
+    for (number, one) in asked.iter().enumerate() {
+        let key = format!("vlans[{number}]");
+        let id = VlanId::new(one.id).filter(|id| !id.is_none()).ok_or_else(|| {
+            let what = format!("{} is no VLAN", one.id);
+            Problem::new(format!("{key}.id"), what, "1 to 4094")
+        })?;
+        if vlans.iter().any(|vlan| vlan.id == id) {
+            let what = format!("there are two VLANs {id}");
+            return Err(Problem::new(format!("{key}.id"), what, "another number"));
+        }
+        one.name.as_deref().map_or(Ok(()), |name| check_name(&key, name))?;
+        let access = members(fabric, &index, &format!("{key}.access"), &one.access)?;
+        let trunk = members(fabric, &index, &format!("{key}.trunk"), &one.trunk)?;
+        for (place, at) in access.iter().enumerate() {
+            let name = &one.access[place];
+            if let Some(other) = untagged.insert(*at, id) {
+                let what = format!("{name} is in VLAN {other} without a tag already");
+                let key = format!("{key}.access[{place}]");
+                return Err(Problem::new(key, what, "one VLAN, or the trunk of this one"));
+            }
+        }
+        if let Some(place) = trunk.iter().position(|at| access.contains(at)) {
+            let what = format!("{} is in VLAN {id} without a tag already", one.trunk[place]);
+            let key = format!("{key}.trunk[{place}]");
+            return Err(Problem::new(key, what, "access or trunk of this VLAN"));
+        }
+        if access.is_empty() && trunk.is_empty() {
+            let what = format!("VLAN {id} has no ports");
+            return Err(Problem::new(key, what, "access or trunk with hosts, or no such VLAN"));
+        }
+        let dhcp = one.dhcp.as_ref().map(|dhcp| dhcp_of(&key, dhcp)).transpose()?;
+        let (access, trunk) = (access.into_iter().collect(), trunk.into_iter().collect());
+        vlans.push(Vlan { id, name: one.name.clone(), access, trunk, dhcp });
+    }
+    Ok(vlans)
+}
+
+fn check_name(key: &str, name: &str) -> Result<(), Problem> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let starts = name.starts_with(|c: char| c.is_ascii_alphabetic());
+    if starts && name.chars().all(plain) && name.len() <= 32 {
+        return Ok(());
+    }
+    let what = format!("`{name}` cannot name a VLAN");
+    let expected = "a letter, then letters, digits or `-`, at most 32 in all";
+    Err(Problem::new(format!("{key}.name"), what, expected))
+}
+
+/// The ports of members, in their order.
+fn members(
+    fabric: &Fabric,
+    index: &Index<'_>,
+    key: &str,
+    names: &[String],
+) -> Result<Vec<End>, Problem> {
+    let links = fabric.links.iter().flat_map(|link| [link.a, link.b]);
+    let links: BTreeSet<End> = links.chain([fabric.controller.at]).collect();
+    let mut ends: Vec<End> = Vec::new();
+    for (place, name) in names.iter().enumerate() {
+        let key = format!("{key}[{place}]");
+        let end = match index.node(name) {
+            Some(Node::Host(host)) => {
+                let host = &fabric.hosts[host];
+                End { switch: host.switch, port: host.port }
+            }
+            _ => index.port(&key, name).map_err(|_| {
+                let what = format!("there is no host `{name}`");
+                Problem::new(&key, what, MEMBER)
+            })?,
+        };
+        if links.contains(&end) {
+            let what = format!("{name} is where a link of this file ends");
+            return Err(Problem::new(key, what, "a host port"));
+        }
+        if ends.contains(&end) {
+            let what = format!("{name} is there twice");
+            return Err(Problem::new(key, what, "each port once"));
+        }
+        ends.push(end);
+    }
+    Ok(ends)
+}
+
+/// The address service of a VLAN, its reservations still empty.
+fn dhcp_of(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
+    let as_of_fabric = file::Dhcp {
+        subnet: Some(asked.subnet.clone()),
+        server: asked.server,
+        pool: asked.pool,
+        lease: asked.lease,
+        router: asked.router,
+        dns: asked.dns.clone(),
+        ..file::Dhcp::default()
+    };
+    let read = crate::addresses::without_hosts(&as_of_fabric, 0);
+    let options = || crate::reservation::check_vlan_options(&as_of_fabric);
+    let read = read.and_then(|dhcp| options().map(|()| dhcp));
+    read.map_err(|problem| Problem { key: format!("{key}.{}", problem.key), ..problem })
+}
+
+/// What each VLAN's edges are called towards its hosts.
+pub(crate) fn servers(
+    fabric: &Fabric,
+    server: ServerIdentity,
+) -> impl Iterator<Item = (&Vlan, ServerIdentity)> {
+    fabric.vlans.iter().map(move |vlan| {
+        let ip = vlan.dhcp.as_ref().map_or(server.ip, |dhcp| dhcp.server);
+        (vlan, ServerIdentity { ip, ..server })
+    })
+}
+
+/// What the controller knows of VLANs.
+pub(crate) fn plan(
+    fabric: &Fabric,
+    server: ServerIdentity,
+    config: impl Fn(&Dhcp) -> DhcpConfig,
+) -> VlanPlan {
+    let vlan = |(vlan, server): (&Vlan, ServerIdentity)| {
+        let dhcp = vlan.dhcp.as_ref().map(&config);
+        VlanConfig { vlan: vlan.id, server, dhcp }
+    };
+    let ends = fabric.vlans.iter().flat_map(|vlan| vlan.access.iter().chain(&vlan.trunk));
+    let port = |at: &End| {
+        Some(((crate::identity::switch_id(at.switch), at.port), fabric.port_vlans(*at)?))
+    };
+    VlanPlan {
+        vlans: servers(fabric, server).map(vlan).collect(),
+        ports: ends.filter_map(port).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::assemble::{controller_config, switch_config};
+    use crate::model::Fabric;
+    use axon_node::PortVlans;
+    use axon_wire::vlan::VlanId;
+
+    /// s1 has h1 at port 0, h2 at 1, the link at 2, the controller at 3; s2 has h3 and h4.
+    fn parse(rest: &str) -> Result<Fabric, String> {
+        let text = format!(
+            "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: {{h1: s1, h2: \
+             {{at: s1, ip: 10.0.0.12}}, h3: s2, h4: s2-p7}}\n    links: [[s1, s2]]\n{rest}"
+        );
+        crate::parse("a.yaml".as_ref(), &text).map_err(|error| error.to_string())
+    }
+
+    fn vlan(number: u16) -> VlanId {
+        VlanId::new(number).unwrap()
+    }
+
+    #[test]
+    fn ports_are_in_the_vlans_that_the_file_says_and_others_in_none() {
+        let fabric = parse(
+            "vlans:\n- {id: 20, access: [h1], trunk: [s2-p7]}\n- {id: 10, name: red, access: \
+             [s2-p7, s2-p5], trunk: [h3], dhcp: {subnet: 192.168.7.0/24}}\n- {id: 30, trunk: [h4]}\n",
+        );
+        let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
+        let of = |switch: usize, port: usize| {
+            let ports = switch_config(&fabric, switch, 1, 7).control.ports;
+            *ports[port].vlans.clone().expect("a fabric with VLANs")
+        };
+        let ports = |untagged, tagged: &[u16]| PortVlans {
+            untagged: vlan(untagged),
+            tagged: tagged.iter().map(|&number| vlan(number)).collect(),
+        };
+        assert_eq!((of(0, 0), of(0, 1)), (ports(20, &[]), ports(0, &[])));
+        assert_eq!(
+            (of(1, 0), of(1, 5), of(1, 7)),
+            (ports(0, &[10]), ports(10, &[]), ports(10, &[20, 30]))
+        );
+        let switch = switch_config(&fabric, 0, 1, 7).control;
+        let servers: Vec<_> =
+            switch.vlans.iter().map(|(vlan, server)| (vlan.value(), server.ip.octets())).collect();
+        let expected = [(20, [10, 0, 0, 1]), (10, [192, 168, 7, 1]), (30, [10, 0, 0, 1])];
+        assert_eq!(servers, expected);
+        let plan = controller_config(&fabric, 1, 7).control.vlans;
+        let leased: Vec<_> = plan.vlans.iter().map(|one| one.dhcp.is_some()).collect();
+        assert_eq!((leased, plan.ports.len()), (vec![false, true, false], 4));
+        assert!(parse("").unwrap().port_vlans(fabric.controller.at).is_none());
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_vlan_of_a_host() {
+        let fabric = parse(
+            "vlans:\n- {id: 10, access: [h1], dhcp: {subnet: 10.0.0.0/24}}\n- {id: 20, access: \
+             [h3]}\n",
+        );
+        let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
+        let addresses: Vec<_> =
+            fabric.addresses().into_iter().map(|ip| ip.unwrap().octets()[3]).collect();
+        // h1 alone in a VLAN, h2 with a fixed one, h3 alone in a VLAN, h4.
+        assert_eq!(addresses, [2, 12, 3, 4], "10.0.0.1 is the server's");
+        let lengths = fabric.hosts.iter().map(|host| fabric.prefix_len_of(host));
+        assert_eq!(lengths.collect::<Vec<_>>(), [24, 16, 16, 16]);
+    }
+
+    #[test]
+    fn contradictions_are_refused_by_key_with_their_reason() {
+        let cases = [
+            ("{id: 0, access: [h1]}", "vlans[0].id: 0 is no VLAN"),
+            ("{id: 4095, access: [h1]}", "expected 1 to 4094"),
+            (
+                "{id: 7, access: [h1]}\n- {id: 7, access: [h3]}",
+                "vlans[1].id: there are two VLANs 7",
+            ),
+            ("{id: 7, access: [h9]}", "vlans[0].access[0]: there is no host `h9`"),
+            ("{id: 7, trunk: [s1-p2]}", "trunk[0]: s1-p2 is where a link"),
+            ("{id: 7, trunk: [s1-p3]}", "trunk[0]: s1-p3 is where a link"),
+            ("{id: 7, access: [h1]}\n- {id: 8, access: [s1-p0]}", "is in VLAN 7 without a tag"),
+            ("{id: 7, access: [h1], trunk: [h1]}", "trunk[0]: h1 is in VLAN 7 without a tag"),
+            ("{id: 7, trunk: [h1, s1-p0]}", "trunk[1]: s1-p0 is there twice"),
+            ("{id: 7}", "vlans[0]: VLAN 7 has no ports"),
+            ("{id: 7, name: '-', access: [h1]}", "name: `-` cannot name a VLAN"),
+            ("{id: 7, access: [h1], dhcp: {subnet: 10.1.0.0/24, server: 10.2.0.1}}", "dhcp.server"),
+            ("{id: 7, access: [h1], dhcp: {subnet: 10.1.0.0/24, router: 10.2.0.1}}", "dhcp.router"),
+            (
+                "{id: 7, access: [h2], dhcp: {subnet: 10.1.0.0/24}}",
+                "10.0.0.12 is not in the subnet",
+            ),
+            ("{id: 7, access: [h1]}\nnetwork: ethernet", "vlans: in this network"),
+        ];
+        for (text, expected) in cases {
+            let error = parse(&format!("vlans:\n- {text}\n")).unwrap_err();
+            assert!(error.contains(expected), "{text}\n{error}");
+            assert!(error.starts_with("a.yaml:"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Frames on their way in and out of a host, and its VLAN.
+
+use super::{Host, PORT};
+use crate::host::config::HostVlan;
+use axon_node::{Action, Drop};
+use axon_wire::vlan::{self, VlanTag};
+use axon_wire::{Frame, FrameBuf, MacAddr, Time};
+use std::collections::BTreeSet;
+
+/// Whether a frame is for this link alone; such a frame has no VLAN.
+fn is_link_local(frame: &[u8]) -> bool {
+    MacAddr::destination_of(frame).is_some_and(MacAddr::is_link_local)
+}
+
+impl Host {
+    /// Whose frames have come in, of its VLAN; nobody's where there are no VLANs.
+    pub fn senders(&self) -> &BTreeSet<MacAddr> {
+        &self.senders
+    }
+
+    /// A frame has come in, intact or not. Says whether the stack has to be called.
+    pub(super) fn arrived(
+        &mut self,
+        now: Time,
+        (frame, intact): (FrameBuf, bool),
+        complete_at: Time,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> bool {
+        self.received += 1;
+        if !intact {
+            out.push(Action::Dropped { ingress: PORT, reason: Drop::BadFcs, frame });
+            return false;
+        }
+        let Some(frame) = self.in_vlan(frame, out) else { return false };
+        self.misdelivered += u64::from(self.is_anothers(frame.bytes()));
+        self.receive(now, frame, complete_at, out)
+    }
+
+    /// Whether a frame is for the MAC of another host.
+    fn is_anothers(&self, frame: &[u8]) -> bool {
+        let to = MacAddr::destination_of(frame);
+        to.is_some_and(|to| to != self.config.mac && !to.is_multicast())
+    }
+
+    /// A whole frame without the tag of the host's VLAN. One of another VLAN ends here.
+    fn in_vlan(
+        &mut self,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action<FrameBuf>>,
+    ) -> Option<FrameBuf> {
+        let HostVlan { tag, remembers } = self.config.vlan;
+        if !remembers || is_link_local(frame.bytes()) {
+            return Some(frame);
+        }
+        let vid = VlanTag::of_frame(frame.bytes()).map_or(0, |tag| tag.vid);
+        if vid != tag.value() {
+            out.push(Action::Dropped { ingress: PORT, reason: Drop::ForeignVlan, frame });
+            return None;
+        }
+        let _ = vlan::leave(&mut frame, tag, false);
+        self.senders.extend(MacAddr::source_of(frame.bytes()));
+        Some(frame)
+    }
+
+    /// Puts the tag of the host's VLAN into a frame that leaves, unless it has one.
+    pub(super) fn tag(&self, frame: &mut FrameBuf) {
+        let has_none = VlanTag::of_frame(frame.bytes()).is_none_or(|tag| tag.vid == 0);
+        if has_none && !is_link_local(frame.bytes()) {
+            // A frame of the NIC's has headroom.
+            let _ = vlan::leave(frame, self.config.vlan.tag, true);
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! VLANs: access and trunk hosts reach those of their own VLAN and no others, whatever tags they
+//! send.
+
+use crate::common::{await_addresses, fabric, states, take_all};
+use axon_node::Drop;
+use axon_sim::apps::RawPlan;
+use axon_sim::links::WireEnd;
+use axon_sim::{DataplaneKind, PingPlan, Setup, World};
+use axon_wire::host_frame;
+use axon_wire::vlan::{TagKind, VlanTag};
+use axon_wire::{MacAddr, PortNo, Span};
+use std::net::Ipv4Addr;
+
+/// VLAN 10: h1, and h2 tagged. VLAN 20: h3, h4 with the same addresses, and h2 tagged too. VLAN 30
+/// leases addresses: h5, and h6 tagged. h7 and h8 are in none.
+const FILE: &str = "name: vlans
+topology:
+  listed:
+    switches: [s1, s2, s3]
+    hosts:
+      h1: {at: s1, ip: 10.0.0.5}
+      h2: {at: s2, ip: 10.0.0.6}
+      h3: {at: s2, ip: 10.0.0.5}
+      h4: {at: s3, ip: 10.0.0.6}
+      h5: s1
+      h6: s3
+      h7: s1
+      h8: s3
+    links: [[s1, s2], [s2, s3]]
+timers: {hello: 20ms, heartbeat: 20ms, retry: 10ms}
+multicast: {broadcast: true}
+vlans:
+- {id: 10, name: red, access: [h1], trunk: [h2]}
+- {id: 20, access: [h3, h4], trunk: [h2]}
+- {id: 30, access: [h5], trunk: [h6], dhcp: {subnet: 192.168.30.0/24}}
+";
+
+const PLANES: [DataplaneKind; 4] = [
+    DataplaneKind::Software,
+    DataplaneKind::Reference,
+    DataplaneKind::Pipeline,
+    DataplaneKind::Refusing,
+];
+
+fn world(dataplane: DataplaneKind) -> World {
+    let fabric = fabric(FILE);
+    let mut world = World::begin(&fabric, Setup { seed: 7, dataplane, ..Setup::default() });
+    world.set_host_retry(Span::from_millis(100));
+    await_addresses(&mut world);
+    world
+}
+
+fn mac(world: &World, host: usize) -> MacAddr {
+    world.fabric().hosts[host].mac
+}
+
+/// How many of these pings are answered: host and address.
+fn answered(world: &mut World, pings: &[(usize, Ipv4Addr)], tries: u16) -> Vec<bool> {
+    let interval = Span::from_millis(100);
+    let ids: Vec<_> = pings
+        .iter()
+        .map(|&(from, to)| world.ping(from, PingPlan::until_reply(to, interval, tries)).unwrap())
+        .collect();
+    world.run_for(interval * u64::from(tries + 2));
+    ids.iter().map(|&id| world.ping_stats(id).unwrap().received > 0).collect()
+}
+
+/// No host has had a frame of a host that is in another VLAN.
+fn assert_apart(world: &World) {
+    let vlans = [&[0, 1][..], &[1, 2, 3], &[4, 5], &[6, 7]];
+    for (host, of) in world.fabric().hosts.iter().enumerate() {
+        let Some(node) = world.host(host) else { continue };
+        assert_eq!(node.misdelivered(), 0, "{}", of.name);
+        for (other, from) in world.fabric().hosts.iter().enumerate() {
+            let together = vlans.iter().any(|vlan| vlan.contains(&host) && vlan.contains(&other));
+            let came = node.senders().contains(&from.mac);
+            assert!(!came || together, "a frame of {} came to {}", from.name, of.name);
+        }
+    }
+}
+
+#[test]
+fn hosts_reach_their_own_vlan_with_and_without_tags_on_every_plane() {
+    for dataplane in PLANES {
+        let mut world = world(dataplane);
+        let [five, six] = [5, 6].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        let leased = [4, 5].map(|host| world.address(host).expect("it was leased one"));
+        assert!(leased.iter().all(|ip| ip.octets()[..3] == [192, 168, 30]), "{leased:?}");
+        let [h7, h8] = [6, 7].map(|host| world.address(host).unwrap());
+        let server = Ipv4Addr::new(10, 0, 0, 1);
+        let own = [
+            (0, six),
+            (1, five),
+            (2, six),
+            (3, five),
+            (4, leased[1]),
+            (5, leased[0]),
+            (6, h8),
+            (7, h7),
+            // The fabric's own address answers in each VLAN.
+            (0, server),
+            (1, server),
+            (5, Ipv4Addr::new(192, 168, 30, 1)),
+        ];
+        let tries = if dataplane == DataplaneKind::Refusing { 30 } else { 5 };
+        let reached = answered(&mut world, &own, tries);
+        assert_eq!(reached, [true; 11], "{dataplane:?}: {}", states(&world));
+        let others = [(0, leased[0]), (4, five), (6, six), (0, h7), (5, h8), (7, leased[1])];
+        assert_eq!(answered(&mut world, &others, 5), [false; 6], "{dataplane:?}");
+        // One MAC per address in each VLAN: each was answered by its own.
+        for (from, to) in [(0, 1), (1, 0), (2, 3), (3, 2), (4, 5), (6, 7)] {
+            let senders = world.host(from).unwrap().senders();
+            assert!(senders.contains(&mac(&world, to)), "{dataplane:?}: {from} {to}");
+        }
+        assert_apart(&world);
+        take_all(&mut world);
+    }
+}
+
+fn tagged(frame: &[u8], tags: &[(TagKind, u16)]) -> Vec<u8> {
+    let tags = tags.iter().map(|&(kind, vid)| VlanTag { kind, vid, ..VlanTag::default() }.emit());
+    let mut frame = [&frame[..12], &tags.collect::<Vec<_>>().concat(), &frame[12..]].concat();
+    frame.resize(frame.len().max(64), 0);
+    frame
+}
+
+/// An IPv4 packet of an unknown protocol.
+fn packet(to: MacAddr, from: MacAddr, word: &[u8]) -> Vec<u8> {
+    let mut frame = [&to.0[..], &from.0, &[0x88, 0xb5], word].concat();
+    frame.resize(60, 0);
+    frame
+}
+
+fn send(world: &mut World, host: usize, frames: Vec<Vec<u8>>) {
+    let count = Some(3 * frames.len() as u64);
+    let now = world.now();
+    let plan = RawPlan { frames, interval: Span::from_millis(5), count };
+    world.host_mut(host).unwrap().raw(plan, now);
+    world.nudge_host(host);
+}
+
+#[test]
+fn double_tags_reserved_and_foreign_vlans_are_dropped_and_counted() {
+    use TagKind::{Customer, Service};
+    for dataplane in [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline] {
+        let mut world = world(dataplane);
+        let five = Ipv4Addr::new(10, 0, 0, 5);
+        assert_eq!(answered(&mut world, &[(2, Ipv4Addr::new(10, 0, 0, 6))], 30), [true]);
+        assert_eq!(answered(&mut world, &[(1, five)], 30), [true]);
+        // h3 is in VLAN 20 without a tag; its victims are h1 of VLAN 10 and h8 of none.
+        let from = mac(&world, 2);
+        let hostile: Vec<Vec<u8>> = [0, 1, 7]
+            .into_iter()
+            .flat_map(|victim| {
+                let plain = packet(mac(&world, victim), from, b"vlan");
+                [
+                    tagged(&plain, &[(Customer, 10)]),
+                    tagged(&plain, &[(Customer, 20)]),
+                    tagged(&plain, &[(Customer, 4095)]),
+                    tagged(&plain, &[(Service, 10)]),
+                    tagged(&plain, &[(Customer, 0), (Customer, 10)]),
+                    tagged(&plain, &[(Customer, 20), (Customer, 10)]),
+                    tagged(&plain, &[(Service, 20), (Customer, 10)]),
+                ]
+            })
+            .collect();
+        let sent = 3 * hostile.len() as u64;
+        send(&mut world, 2, hostile);
+        // h2 is in VLANs 10 and 20 by their tags, and h7 in none.
+        let plain = packet(mac(&world, 0), mac(&world, 1), b"vlan");
+        send(
+            &mut world,
+            1,
+            vec![tagged(&plain, &[(Customer, 30)]), tagged(&plain, &[(Customer, 11)])],
+        );
+        let plain = packet(mac(&world, 0), mac(&world, 6), b"vlan");
+        send(&mut world, 6, vec![tagged(&plain, &[(Customer, 10)]), plain]);
+        world.run_for(Span::from_secs(1));
+        let drops: u64 = (0..3)
+            .map(|switch| {
+                let counters = world.switch(switch).unwrap().telemetry(world.now()).plane.total;
+                counters.dropped(Drop::ForeignVlan)
+            })
+            .sum();
+        assert_eq!(drops, sent + 6 + 3, "{dataplane:?}");
+        assert_apart(&world);
+        take_all(&mut world);
+    }
+}
+
+/// A router on a stick: one host with one MAC in two VLANs, which have the same addresses.
+#[test]
+fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
+    for dataplane in [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline] {
+        let mut world = world(dataplane);
+        let station = world.host_station(1);
+        world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
+        let station = world.host_station(3);
+        world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
+        let stick = mac(&world, 1);
+        let [five, nine] = [5, 9].map(|last| Ipv4Addr::new(10, 0, 0, last));
+        // Its stack is in VLAN 10; in VLAN 20 it asks for the same address by hand.
+        assert_eq!(answered(&mut world, &[(1, five)], 30), [true]);
+        let request = host_frame::request(stick, nine, MacAddr::BROADCAST, five);
+        let frame = packet(mac(&world, 3), stick, b"to h4");
+        let in_20 = |frame: &[u8]| tagged(frame, &[(TagKind::Customer, 20)]);
+        send(&mut world, 1, vec![in_20(&request), in_20(&frame)]);
+        world.run_for(Span::from_secs(1));
+        assert_eq!(
+            answered(&mut world, &[(1, five), (0, Ipv4Addr::new(10, 0, 0, 6))], 5),
+            [true; 2]
+        );
+        let first = world.host_station(0);
+        let captured: Vec<_> = world.engine_mut().take_captured();
+        let inbound = captured.iter().filter(|one| !one.outbound);
+        let mut replies = Vec::new();
+        let mut at_h4 = 0;
+        for one in inbound {
+            let tag = VlanTag::of_frame(&one.frame).map(|tag| tag.vid);
+            let host = one.station - first;
+            let from = MacAddr::source_of(&one.frame).unwrap();
+            if host == 1 && tag == Some(20) {
+                replies.push(from);
+            }
+            let is_marked = one.frame.windows(5).any(|bytes| bytes == b"to h4");
+            if host == 3 && is_marked {
+                assert_eq!((tag, from), (None, stick), "an access port has no tags");
+                at_h4 += 1;
+            }
+        }
+        assert!(replies.contains(&mac(&world, 2)), "{dataplane:?}: h3 has 10.0.0.5 in VLAN 20");
+        assert!(!replies.contains(&mac(&world, 0)), "{dataplane:?}: h1 has it in VLAN 10");
+        assert_eq!(at_h4, 3, "{dataplane:?}");
+        assert_apart(&world);
+        let controllers = world.controller().unwrap().controllers();
+        let known = controllers.iter().filter(|(_, one)| one.hosts().by_mac(stick).is_some());
+        assert_eq!(known.count(), 2, "one MAC in two VLANs is two hosts");
+    }
+}
