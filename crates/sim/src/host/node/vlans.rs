@@ -65,9 +65,13 @@ impl Host {
     /// Puts the tag of the host's VLAN into a frame that leaves, unless it has one.
     pub(super) fn tag(&self, frame: &mut FrameBuf) {
         let has_none = VlanTag::of_frame(frame.bytes()).is_none_or(|tag| tag.vid == 0);
-        if has_none && !is_link_local(frame.bytes()) {
-            // A frame of the NIC's has headroom.
-            let _ = vlan::leave(frame, self.config.vlan.tag, true);
+        let HostVlan { tag, .. } = self.config.vlan;
+        if has_none && !tag.is_none() && !is_link_local(frame.bytes()) {
+            // Not every frame of the NIC's has headroom.
+            let mut tagged = FrameBuf::new(frame.bytes());
+            if vlan::leave(&mut tagged, tag, true).is_ok() {
+                *frame = tagged;
+            }
         }
     }
 }
