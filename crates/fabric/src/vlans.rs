@@ -56,6 +56,7 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
         let what = "in this network there are no VLANs";
         return Err(Problem::new("vlans", what, "network: axon, or nothing here"));
     }
+    check_beside(fabric, asked)?;
     for (number, one) in asked.iter().enumerate() {
         let key = format!("vlans[{number}]");
         let id = VlanId::new(one.id).filter(|id| !id.is_none()).ok_or_else(|| {
@@ -91,6 +92,22 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
         vlans.push(Vlan { id, name: one.name.clone(), access, trunk, dhcp });
     }
     Ok(vlans)
+}
+
+/// Refuses what VLANs do not go together with. Each has a controller of its own.
+fn check_beside(fabric: &Fabric, asked: &[file::Vlan]) -> Result<(), Problem> {
+    if asked.is_empty() {
+        return Ok(());
+    }
+    if fabric.is_static() {
+        let what = "without a controller there are no VLANs";
+        return Err(Problem::new("vlans", what, "a fabric with a controller, or nothing here"));
+    }
+    if fabric.is_lossless() {
+        let what = "the orders of routes in two VLANs may close a cycle of lossless buffers";
+        return Err(Problem::new("vlans", what, "no lossless class, or nothing here"));
+    }
+    Ok(())
 }
 
 fn check_name(key: &str, name: &str) -> Result<(), Problem> {
@@ -129,6 +146,11 @@ fn members(
         if links.contains(&end) {
             let what = format!("{name} is where a link of this file ends");
             return Err(Problem::new(key, what, "a host port"));
+        }
+        let is_at = |host: &Host| (host.switch, host.port) == (end.switch, end.port);
+        if fabric.uplinks.iter().any(|uplink| is_at(&fabric.hosts[uplink.host])) {
+            let what = format!("{name} is an uplink, which is in no VLAN");
+            return Err(Problem::new(key, what, "a port of a host"));
         }
         if ends.contains(&end) {
             let what = format!("{name} is there twice");
@@ -277,6 +299,12 @@ mod tests {
                 "10.0.0.12 is not in the subnet",
             ),
             ("{id: 7, access: [h1]}\nnetwork: ethernet", "vlans: in this network"),
+            ("{id: 7, access: [h1]}\ncontroller: {mode: static}", "vlans: without a controller"),
+            (
+                "{id: 7, access: [h1]}\ncontroller: {router: up_down}\ndcb: {classes: [{priorities: [3], \
+                 lossless: true}, {priorities: [0, 1, 2, 4, 5, 6, 7]}]}",
+                "the orders of routes in two VLANs",
+            ),
         ];
         for (text, expected) in cases {
             let error = parse(&format!("vlans:\n- {text}\n")).unwrap_err();
