@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 use axon_node::{Note, Refusal, RouteChange, RouteKey, RouteTicket, StoreChange};
 use axon_wire::message::{Item, LinkDown, LinkEnd, Message};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Route};
 
 /// A request of a part of the control plane. The node seals messages, builds frames and hands them
@@ -51,7 +52,12 @@ pub enum Effect {
     /// Controller: call [`Controller::acknowledged`](crate::controller::Controller::acknowledged)
     /// with this number as soon as every switch with links has acknowledged all commands up to now.
     /// It replaces an earlier request.
-    AwaitAcknowledged(u64),
+    AwaitAcknowledged {
+        /// The VLAN whose controller waits; none for that of hosts in no VLAN.
+        vlan: VlanId,
+        /// Which request this is, of that controller.
+        number: u64,
+    },
     /// Send a plain Ethernet frame out of a host port.
     Host {
         /// The host port.

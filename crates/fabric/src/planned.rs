@@ -80,7 +80,7 @@ impl<'a> Planned<'a> {
     fn carry_out(&mut self) -> Vec<Effect> {
         let out = std::mem::take(&mut self.out);
         let numbers = out.iter().filter_map(|effect| match effect {
-            Effect::AwaitAcknowledged(number) => Some(*number),
+            Effect::AwaitAcknowledged { number, .. } => Some(*number),
             _ => None,
         });
         self.awaited = numbers.last().or(self.awaited);

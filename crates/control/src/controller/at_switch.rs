@@ -14,6 +14,7 @@ use super::hosts::{Host, HostIndex, Learned, Place};
 use super::topology::SwitchIndex;
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::effect::Effect;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::Stored;
 use axon_wire::message::{ArpReply, ArpTarget, Item};
@@ -198,10 +199,9 @@ impl Controller {
             mac: host.mac,
             ips: host.ips.clone(),
         });
-        let member = |(&group, members): (&IpAddr, _)| {
-            let members: &alloc::collections::BTreeMap<MacAddr, Place> = members;
+        let member = |(&group, members): (&IpAddr, &BTreeSet<(MacAddr, Place)>)| {
             let here = members.iter().filter(move |(_, at)| at.switch == home);
-            here.map(move |(&mac, at)| Item::GroupMember {
+            here.map(move |&(mac, at)| Item::GroupMember {
                 port: at.port,
                 mac,
                 group,

@@ -24,6 +24,7 @@ use super::Controller;
 use super::draining::State;
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_wire::vlan::VlanId;
 use axon_wire::{NodeId, Time};
 
 impl Controller {
@@ -57,7 +58,8 @@ impl Controller {
             State::Replacing if self.take_over.len() == 0 && self.backups_are_planned() => {
                 self.drain.state = State::Acknowledging;
                 self.drain.number += 1;
-                out.push(Effect::AwaitAcknowledged(self.drain.number));
+                let number = self.drain.number;
+                out.push(Effect::AwaitAcknowledged { vlan: VlanId::NONE, number });
             }
             State::Until(until) if until <= now => {
                 self.router.drained();

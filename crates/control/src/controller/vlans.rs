@@ -150,6 +150,18 @@ impl Controllers {
         self.of.get_mut(&VlanId::NONE)?.path_to(switch)
     }
 
+    /// As [`Controller::has_links`].
+    pub fn has_links(&self, node: NodeId) -> bool {
+        self.plain().has_links(node)
+    }
+
+    /// As [`Controller::acknowledged`], to that of one VLAN.
+    pub fn acknowledged(&mut self, now: Time, (vlan, number): (VlanId, u64)) {
+        if let Some(controller) = self.of.get_mut(&vlan) {
+            controller.acknowledged(now, number);
+        }
+    }
+
     /// As [`Controller::backlog`].
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
         self.of.values_mut().for_each(|controller| controller.backlog(of, is_full));
@@ -360,6 +372,7 @@ fn within(
             }
             *item = item.in_vlan(vlan);
         }
+        Effect::AwaitAcknowledged { vlan: of, .. } => *of = vlan,
         _ => {}
     }
     Some(effect)

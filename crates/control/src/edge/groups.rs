@@ -261,7 +261,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.host(0, 1);
         let hosts: Vec<u8> = (10..60).collect();
-        hosts.iter().for_each(|&host| bench.set_route(0, host, 1, 5));
+        hosts.iter().for_each(|&host| drop(bench.set_route(0, host, 1, 5)));
         bench.frame(0, &datagram(1, GROUP));
         bench.item(list(1, 0, false, &hosts));
         (0..400).for_each(|_| drop(bench.frame(0, &datagram(1, GROUP))));

@@ -21,6 +21,7 @@ use axon_node::{
     PortSetting, PortSnapshot, Refusal, Reply, Request, RequestId, Snapshot, Stored,
 };
 use axon_wire::message::{ControllerPath, Item, Message, Role};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
 
 /// A whole controller, on any data plane.
@@ -34,7 +35,7 @@ pub struct ControllerNode<B, D> {
     revoked: Revoked,
     /// Which switches are to acknowledge all commands up to a moment, and the number to give the
     /// controller then.
-    drain: Option<(u64, Revoked)>,
+    drains: BTreeMap<VlanId, (u64, Revoked)>,
     /// When streams want to send again; holds exactly their deadlines.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
@@ -67,7 +68,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             streams: BTreeMap::new(),
             busy: BTreeSet::new(),
             revoked: Revoked::default(),
-            drain: None,
+            drains: BTreeMap::new(),
             resends: BTreeSet::new(),
             timers: config.node.timers,
             commands_max: COMMANDS_PER_SWITCH_MAX,
@@ -175,12 +176,14 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     /// Whether all switches have acknowledged what the controller waits for. One without links is
     /// not waited for: none of its frames leaves it.
     fn acknowledged(&mut self, now: Time) {
-        let waits = self.drain.as_ref().is_some_and(|(_, waits)| {
-            waits.outstanding(&self.streams).any(|node| self.controller.has_links(node))
+        let (controller, streams) = (&mut self.controller, &self.streams);
+        self.drains.retain(|&vlan, (number, waits)| {
+            let waits = waits.outstanding(streams).any(|node| controller.has_links(node));
+            if !waits {
+                controller.acknowledged(now, (vlan, *number));
+            }
+            waits
         });
-        if !waits && let Some((number, _)) = self.drain.take() {
-            self.controller.acknowledged(now, number);
-        }
     }
 
     /// Sends the pending segments of all streams and keeps their deadlines sorted.
@@ -291,10 +294,10 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             Effect::Command { to, item } => self.command(now, to, item),
             Effect::PortKind { port, kind } => chassis.set_port(now, port, PortSetting::Kind(kind)),
             Effect::Store(change) => out.push(Action::Store(Box::new(change))),
-            Effect::AwaitAcknowledged(number) => {
+            Effect::AwaitAcknowledged { vlan, number } => {
                 let (mut waits, all) = (Revoked::default(), self.streams.keys());
                 waits.enter(&all.copied().collect::<Vec<_>>(), &self.streams);
-                self.drain = Some((number, waits));
+                self.drains.insert(vlan, (number, waits));
             }
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => {

@@ -55,7 +55,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         out: &mut Vec<Action<B>>,
     ) {
         for fate in fates {
-            self.chassis.plane.count_copy(port);
+            self.chassis.plane.count_copy(from.0);
             let copy = B::with_headroom(FrameBuf::HEADROOM, frame.bytes());
             self.fate(now, from, copy, Ok(fate), out);
         }

@@ -423,7 +423,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
             Effect::Command { to, item } => self.command_alone(now, to, item),
-            Effect::AwaitAcknowledged(number) => self.acknowledged_alone(now, number),
+            Effect::AwaitAcknowledged { number, .. } => self.acknowledged_alone(now, number),
             Effect::Store(_) => {}
         }
     }

@@ -33,6 +33,7 @@ use alloc::vec::Vec;
 use axon_node::telemetry::{ControllerHost, StaticTelemetry};
 use axon_node::{PolicyChange, PolicyDone, PolicyRefusal, Refusal};
 use axon_wire::message::{ControllerHello, Item, Message, PortState};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use cables::Cables;
 use peer::Peer;
@@ -325,7 +326,13 @@ impl StaticControl {
         let hosts = controller.hosts().iter().map(|(_, host)| {
             let place = host.place();
             let switch = graph.switch(place.switch).incarnation.node;
-            ControllerHost { mac: host.mac, switch, port: place.port, ips: host.ips.clone() }
+            ControllerHost {
+                vlan: VlanId::NONE,
+                mac: host.mac,
+                switch,
+                port: place.port,
+                ips: host.ips.clone(),
+            }
         });
         Box::new(StaticTelemetry {
             switches: self.peers.len() as u64 + 1,

@@ -220,7 +220,7 @@ impl World {
                     let old = self.tables.remove(&(to.0, port.0, destination));
                     assert!(old.is_some(), "only what is there is removed");
                 }
-                Effect::AwaitAcknowledged(number) => self.awaited.push(number),
+                Effect::AwaitAcknowledged { number, .. } => self.awaited.push(number),
                 Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
                     let (source, target) = (m.source_switch.node.0, to.node.0);
                     let back = (target, m.target_port.0, m.source_mac);

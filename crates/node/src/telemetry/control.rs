@@ -381,6 +381,7 @@ plus!(EdgeCounters {
     group_copies,
     group_copies_lost,
     group_limited,
+    group_copies_limited,
     senders_refused,
     advertisements,
     advertisements_limited,
