@@ -14,7 +14,6 @@ use super::hosts::{Host, HostIndex, Learned, Place};
 use super::topology::SwitchIndex;
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::effect::Effect;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::Stored;
 use axon_wire::message::{ArpReply, ArpTarget, Item};
@@ -199,15 +198,16 @@ impl Controller {
             mac: host.mac,
             ips: host.ips.clone(),
         });
-        let member = |(&group, members): (&IpAddr, &BTreeSet<(MacAddr, Place)>)| {
-            let here = members.iter().filter(move |(_, at)| at.switch == home);
-            here.map(move |&(mac, at)| Item::GroupMember {
-                port: at.port,
-                mac,
-                group,
-                joined: true,
-            })
-        };
-        seen.chain(self.groups.members.iter().flat_map(member)).collect()
+        let all = self.groups.members.iter();
+        let all = all
+            .flat_map(|(&group, members)| members.iter().map(move |&(mac, at)| (group, mac, at)));
+        let here = all.filter(|(_, _, at)| at.switch == home);
+        let joined = here.map(|(group, mac, at)| Item::GroupMember {
+            port: at.port,
+            mac,
+            group,
+            joined: true,
+        });
+        seen.chain(joined).collect()
     }
 }
