@@ -221,11 +221,15 @@ impl Controller {
         if first {
             self.hosts.heard(now, index);
         }
+        let was_edge = self.has_hosts(index);
         let change = self.graph.update(index, m.version, &m.ports, reverse);
         if let Some(every_ms) = self.measure_every_ms.filter(|_| first) {
             out.push(Effect::Command { to: from.node, item: Item::AskLoad { every_ms } });
         }
         self.changed(now, &change, out);
+        if !was_edge && self.has_hosts(index) {
+            self.ask_newcomer(now, from, out);
+        }
     }
 
     /// An item of a switch's reliable stream.

@@ -13,12 +13,15 @@
 //! of the switch where the request came from, and of the fabric. So no host that scans the subnet
 //! makes others receive more than these rates, and its own rate is used up before those of others.
 //! Only addresses that a host of this fabric can have are looked for.
+//!
+//! A switch without host ports is not asked. When it gets its first one, as when a host is moved
+//! there, it is asked at once for the addresses that requests wait for.
 
 use super::Controller;
 use super::hosts::{Host, Place};
 use super::sought::Asked;
+use super::topology::SwitchIndex;
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, Message, Peer, Seek, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Time};
@@ -62,8 +65,7 @@ impl Controller {
 
     /// Asks the hosts of all switches, except those at the port where the question came from.
     fn ask_everywhere(&mut self, ip: IpAddr, by: (NodeId, PortNo), out: &mut Vec<Effect>) {
-        let has_hosts = |ports: &BTreeMap<PortNo, Peer>| ports.values().any(|at| *at == Peer::Host);
-        let edges = self.graph.switches().filter(|(_, switch)| has_hosts(&switch.ports));
+        let edges = self.graph.switches().filter(|(index, _)| self.has_hosts(*index));
         let edges: Vec<Incarnation> = edges.map(|(_, switch)| switch.incarnation).collect();
         for to in edges {
             let Some(hops) = self.path_to(to.node) else { continue };
@@ -71,6 +73,20 @@ impl Controller {
             let message = Message::Seek(Seek { ip, except });
             out.push(Effect::Routed { hops, to, message });
         }
+    }
+
+    /// A switch that had no host port has one: it was left out until now.
+    pub(super) fn ask_newcomer(&mut self, now: Time, to: Incarnation, out: &mut Vec<Effect>) {
+        let Some(hops) = self.path_to(to.node) else { return };
+        for ip in self.seeking.wanted(now) {
+            let message = Message::Seek(Seek { ip, except: None });
+            out.push(Effect::Routed { hops: hops.clone(), to, message });
+        }
+    }
+
+    /// Whether hosts are at a port of a switch.
+    pub(super) fn has_hosts(&self, switch: SwitchIndex) -> bool {
+        self.graph.switch(switch).ports.values().any(|at| *at == Peer::Host)
     }
 
     /// An address has an owner now; the requests that wait for it are fulfilled by

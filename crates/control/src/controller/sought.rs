@@ -105,6 +105,21 @@ impl Seeking {
         }
     }
 
+    /// The addresses that requests wait for, as many of them as the fabric may be asked for now.
+    pub(super) fn wanted(&mut self, now: Time) -> Vec<IpAddr> {
+        let Seeking { sought, all, .. } = self;
+        let waits = |sought: &Sought| sought.waiting.iter().any(|(at, ..)| now.since(*at) < WAIT);
+        let wanted = sought.iter().filter(|(_, sought)| waits(sought)).map(|(&ip, _)| ip);
+        let mut may_ask = |_: &IpAddr| {
+            let has = all.has(now, OF_ALL);
+            if has {
+                all.take(now, OF_ALL);
+            }
+            has
+        };
+        wanted.take_while(|ip| may_ask(ip)).collect()
+    }
+
     /// An address has an owner now.
     pub(super) fn has_owner(&mut self, ip: IpAddr) -> bool {
         let Some(sought) = self.sought.remove(&ip) else { return false };

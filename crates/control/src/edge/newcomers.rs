@@ -12,7 +12,7 @@ use super::seek::QUESTIONS;
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, PortNo};
+use axon_wire::{MacAddr, PortNo, Time};
 
 /// How often a port is asked for each of them.
 const TRIES: u32 = 5;
@@ -22,9 +22,25 @@ impl Edge {
     pub(super) fn sought_at(&mut self, cx: &mut Cx, port: PortNo) {
         self.agenda.cancel(Timer::Sought(port));
         self.sought.asked.remove(&port);
+        if cx.ports.is_host(port) {
+            self.sought.since.entry(port).or_insert(cx.now);
+        } else {
+            self.sought.since.remove(&port);
+        }
         if cx.ports.is_host(port) && !self.sought.until.is_empty() {
             self.sought.asked.insert(port, 0);
             self.sought_due(cx, port);
+        }
+    }
+
+    /// The hosts of a port have been asked for an address. If it has just become a host port, it may
+    /// have been too soon: they are asked again.
+    pub(super) fn sought_later(&mut self, now: Time, port: PortNo) {
+        let wait = self.retry * u64::from(TRIES);
+        let is_new = self.sought.since.get(&port).is_some_and(|since| now.since(*since) < wait);
+        if is_new && !self.sought.asked.contains_key(&port) {
+            self.sought.asked.insert(port, 1);
+            self.agenda.set(Timer::Sought(port), now + self.retry);
         }
     }
 
@@ -103,6 +119,20 @@ mod tests {
         bench.port(2, None);
         assert_eq!(arps(&bench.pass(Span::from_secs(1))).len(), 0);
         assert!(bench.edge.sought.asked.is_empty());
+    }
+
+    #[test]
+    fn a_port_that_is_new_when_an_address_is_sought_is_asked_again() {
+        let mut bench = Bench::new();
+        bench.pass(Span::from_secs(1));
+        bench.port(2, None);
+        bench.port(2, Some(PortKind::Host));
+        bench.pass(Span::from_millis(100));
+        assert_eq!(arps(&seek(&mut bench, ip(9))).len(), 3, "three host ports");
+        let again = arps(&bench.pass(Span::from_millis(60)));
+        assert_eq!(again.iter().map(|(port, _)| port.0).collect::<Vec<_>>(), [2]);
+        bench.frame(2, &host_frame::reply(mac(9), ip(9), SERVER.mac, SERVER.ip));
+        assert_eq!(arps(&bench.pass(Span::from_secs(1))).len(), 0, "it was found");
     }
 
     #[test]

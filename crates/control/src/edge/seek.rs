@@ -40,6 +40,7 @@ impl Edge {
         let hosts = (0..ports.count()).map(PortNo).filter(|&port| ports.is_host(port));
         for port in hosts.filter(|&port| ports.is_up(port) && Some(port) != m.except) {
             out.push(Effect::Host { port, frame: question.clone() });
+            self.sought_later(now, port);
         }
     }
 

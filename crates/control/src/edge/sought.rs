@@ -16,6 +16,8 @@ pub(super) struct SoughtHere {
     pub(super) until: BTreeMap<IpAddr, Time>,
     /// The ports that have become host ports of late, and how often each was asked.
     pub(super) asked: BTreeMap<PortNo, u32>,
+    /// The ports that are host ports, and since when.
+    pub(super) since: BTreeMap<PortNo, Time>,
 }
 
 impl SoughtHere {

@@ -54,26 +54,30 @@ impl Scene {
         let mut scene = Scene { controller, now: Time::ZERO, out: Vec::new(), id: 0 };
         scene.controller.attached(PortNo(0), Some((NodeId(1), PortNo(CONTROLLER))));
         for node in 1..=3 {
-            let peers = [node - 1, node + 1].into_iter().filter(|peer| (1..=3).contains(peer));
-            // Port n leads to switch n.
-            let switch = |peer: u64| Peer::Axon {
-                node: NodeId(peer),
-                port: PortNo(node as u16),
-                role: Role::Switch,
-            };
-            let links =
-                peers.map(|peer| PortState { port: PortNo(peer as u16), peer: switch(peer) });
-            let hosts = HOSTS.iter().filter(|_| node != 2);
-            let hosts = hosts.map(|&port| PortState { port: PortNo(port), peer: Peer::Host });
-            let ports = links.chain(hosts).collect();
-            let hello = ControllerHello { version: 1, nonce: 0, ports };
-            let reverse = Hops::from([0, PortNo::CONTROL.0]);
-            let (now, from) = (scene.now, incarnation(node));
-            scene.controller.controller_hello(now, from, reverse, hello, &mut scene.out);
+            let hosts = if node == 2 { &[][..] } else { &HOSTS };
+            scene.hello(node, 1, hosts);
         }
         scene.seen(1, 8, 1);
         scene.out.clear();
         scene
+    }
+
+    /// A switch reports its ports: its links, and hosts at these.
+    fn hello(&mut self, node: u64, version: u64, hosts: &[u16]) {
+        let peers = [node - 1, node + 1].into_iter().filter(|peer| (1..=3).contains(peer));
+        // Port n leads to switch n.
+        let switch = |peer: u64| Peer::Axon {
+            node: NodeId(peer),
+            port: PortNo(node as u16),
+            role: Role::Switch,
+        };
+        let links = peers.map(|peer| PortState { port: PortNo(peer as u16), peer: switch(peer) });
+        let hosts = hosts.iter().map(|&port| PortState { port: PortNo(port), peer: Peer::Host });
+        let ports = links.chain(hosts).collect();
+        let hello = ControllerHello { version, nonce: 0, ports };
+        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        let (now, from) = (self.now, incarnation(node));
+        self.controller.controller_hello(now, from, reverse, hello, &mut self.out);
     }
 
     fn seen(&mut self, node: u64, port: u16, host: u8) {
@@ -122,6 +126,24 @@ impl Scene {
     fn pass(&mut self, millis: u64) {
         self.now += Span::from_millis(millis);
     }
+}
+
+#[test]
+fn a_switch_that_gets_its_first_host_port_is_asked_for_what_requests_wait_for() {
+    let mut scene = Scene::new();
+    scene.ask(Target::Ip(ip(7)), None);
+    assert!(scene.sought().iter().all(|(node, ..)| *node != 2), "it has no hosts");
+    scene.now += Span::from_millis(300);
+    scene.hello(2, 2, &[5]);
+    let asked: Vec<_> = scene.sought().into_iter().map(|(node, seek, _)| (node, seek)).collect();
+    assert_eq!(asked, [(2, Seek { ip: ip(7), except: None })]);
+    scene.hello(2, 3, &[5, 6]);
+    assert_eq!(scene.sought(), [], "it asks new ports of its own");
+    // Nobody waits any more.
+    scene.hello(2, 4, &[]);
+    scene.now += Span::from_secs(2);
+    scene.hello(2, 5, &[5]);
+    assert_eq!(scene.sought(), []);
 }
 
 #[test]

@@ -71,7 +71,7 @@ fn gaps(dataplane: DataplaneKind, silent: bool, unplugged: Span) -> Vec<Span> {
 }
 
 #[test]
-fn a_host_that_moves_is_silent_for_less_than_200_ms_if_it_says_so_and_mostly_if_not() {
+fn a_host_that_moves_is_silent_for_less_than_200_ms_whether_it_says_so_or_not() {
     let [software, reference, pipeline] = DataplaneKind::NAMED;
     for dataplane in [software, reference, pipeline] {
         for silent in [false, true] {
@@ -81,12 +81,9 @@ fn a_host_that_moves_is_silent_for_less_than_200_ms_if_it_says_so_and_mostly_if_
             let (name, median) = (dataplane.name(), gaps[MOVES / 2]);
             println!("{name}, silent {silent}: {MOVES} moves, median {median}, most {most}");
             assert!(
-                least + Span::from_millis(5) >= UNPLUGGED && median < GAP_MAX,
+                least + Span::from_millis(5) >= UNPLUGGED && most < GAP_MAX,
                 "{name}, silent {silent}: {gaps:?}"
             );
-            // One silent move in twenty waits for the next round of questions: the bar is missed.
-            assert!(silent || most < GAP_MAX, "{name}: {gaps:?}");
-            assert!(gaps.iter().filter(|&&gap| gap >= GAP_MAX).count() <= 1, "{name}: {gaps:?}");
         }
     }
 }
