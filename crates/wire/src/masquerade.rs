@@ -38,6 +38,12 @@ pub const fn index_of(mac: MacAddr) -> Option<u16> {
     Some(u16::from_be_bytes([high, low]))
 }
 
+/// The index and the generation in an address of this form; `None` if it has another form.
+pub const fn parts_of(mac: MacAddr) -> Option<(u16, u32)> {
+    let [PREFIX, a, b, c, high, low] = mac.0 else { return None };
+    Some((u16::from_be_bytes([high, low]), u32::from_be_bytes([0, a, b, c])))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +53,7 @@ mod tests {
         for (index, generation) in [(0, 0), (1, 7), (0xabcd, 0x12_3456), (u16::MAX, u32::MAX)] {
             let mac = address(index, generation);
             assert_eq!(index_of(mac), Some(index));
+            assert_eq!(parts_of(mac), Some((index, generation % GENERATIONS)));
             assert!(mac.is_unicast() && mac.0[0] & 2 == 2, "{mac}");
         }
         assert_eq!(address(0x0102, 0x0003_0405).0, [0xa2, 3, 4, 5, 1, 2]);
@@ -57,6 +64,7 @@ mod tests {
     fn other_addresses_have_no_index() {
         for first in [0x00, 0x02, 0xa0, 0xa3, 0xff] {
             assert_eq!(index_of(MacAddr([first, 0, 0, 0, 0, 1])), None);
+            assert_eq!(parts_of(MacAddr([first, 0, 0, 0, 0, 1])), None);
         }
     }
 }

@@ -13,7 +13,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_wire::masquerade::{GENERATIONS, address};
+use axon_wire::masquerade::{GENERATIONS, address, parts_of};
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
@@ -50,6 +50,19 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// One whose next generation follows this one, and that leads nowhere.
+    fn never_given(generation: u32, back: u64) -> Place {
+        let nobody = MacAddr([0; 6]);
+        Place {
+            mac: nobody,
+            generation,
+            destination: nobody,
+            back: Some(back),
+            ips: [None; 2],
+            corrected: None,
+        }
+    }
+
     /// Whether a destination has it.
     pub(super) fn is_taken(&self) -> bool {
         self.back.is_none()
@@ -125,6 +138,37 @@ impl Given {
             }
             None => self.places.push(place),
         }
+        self.of.insert(destination, index);
+        true
+    }
+
+    /// `destination` goes on with an address that an earlier incarnation has given for it. `false` if
+    /// its index is not there or is another's, or the destination has an address already.
+    pub(super) fn take_over(&mut self, mac: MacAddr, destination: MacAddr) -> bool {
+        let Some((index, generation)) = parts_of(mac) else { return false };
+        let at = usize::from(index);
+        let is_free = self.places.get(at).is_none_or(|place| !place.is_taken());
+        let known = self.of.contains_key(&destination) || self.of.contains_key(&mac);
+        if at >= self.most || !is_free || known || mac == destination {
+            return false;
+        }
+        // Indexes below it were never given by this incarnation, and begin as if they were not there.
+        while self.places.len() <= at {
+            let index = self.places.len() as u16;
+            let before = (mixed(self.seed ^ u64::from(index)) as u32).wrapping_sub(1);
+            self.backs += 1;
+            self.back.insert((self.backs, index));
+            self.places.push(Place::never_given(before, self.backs));
+        }
+        let place = &mut self.places[at];
+        if let Some(back) = place.back {
+            self.back.remove(&(back, index));
+        }
+        if self.of.get(&place.destination) == Some(&index) {
+            self.of.remove(&place.destination);
+        }
+        *place =
+            Place { mac, generation, destination, back: None, ips: [None; 2], corrected: None };
         self.of.insert(destination, index);
         true
     }

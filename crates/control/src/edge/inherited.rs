@@ -10,9 +10,11 @@
 //! A switch that starts anew on a data plane that has outlived its incarnation before finds routes
 //! there. It does not know whose decisions they were, so they are older than any. As soon as a port
 //! is known to be a host port, its routes are flows again, are installed in their own place, and
-//! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. At a port that
-//! turns out to be something else, loses its carrier, or is nothing for that long, the routes are
-//! of no use and are removed: whoever comes there later is another host.
+//! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. What stands in
+//! route memory goes on too, under the address that hosts have been given, whose index nobody else
+//! gets meanwhile; what does not fit in is removed. At a port that turns out to be something else,
+//! loses its carrier, or is nothing for that long, the routes are of no use and are removed: whoever
+//! comes there later is another host.
 //!
 //! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
 //! path to the controller does not count.
@@ -21,13 +23,13 @@
 
 use super::context::Cx;
 use super::flows::{Flow, Flows, Placement};
-use super::places::{Key, of_port};
+use super::places::{Found, Key, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::{PortView, Snapshot};
+use axon_node::{PortView, RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{PortNo, Route, Time};
+use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
 impl Edge {
@@ -49,9 +51,18 @@ impl Edge {
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-            let routes =
-                is.routes.iter().map(|(key, route)| ((port, key.destination), route.clone()));
+            let found =
+                |destination: MacAddr, route: &Route| Found { destination, route: route.clone() };
+            let routes = is.routes.iter();
+            let routes = routes.map(|(RouteKey { destination: mac, .. }, route)| {
+                ((port, *mac), found(*mac, route))
+            });
             self.found.extend(routes);
+            let masqueraded = is.masqueraded.iter();
+            self.found.extend(
+                masqueraded
+                    .map(|one| ((port, one.key.destination), found(one.destination, &one.route))),
+            );
         }
     }
 
@@ -85,20 +96,26 @@ impl Edge {
 
     /// What is at a port is known now. If it is hosts, the routes that were found there go on.
     pub(super) fn adopt(&mut self, cx: &mut Cx, port: PortNo) {
-        let keys: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-        for key in keys {
-            let route = self.found.remove(&key).unwrap_or_default();
-            if !cx.ports.is_host(port) || self.flows.live.contains_key(&key) {
+        let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
+        // What hosts were given has its index before anything is given anew.
+        let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
+            self.found.get(address).is_none_or(|is| is.destination == address.1)
+        });
+        for address in given.into_iter().chain(own) {
+            let Some(Found { destination, route }) = self.found.remove(&address) else { continue };
+            let key = (port, destination);
+            let usable = cx.ports.is_host(port)
+                && !self.flows.live.contains_key(&key)
+                && self.is_host_mac(destination)
+                && self.flows.placing.can_hold(cx.ports, port, &route);
+            if !usable || !self.flows.placing.take_over(address, destination) {
+                if self.flows.placing.address(key) != address || !self.flows.is_placed(key) {
+                    self.flows.placing.take_out(cx, address);
+                }
                 continue;
             }
-            let usable =
-                self.is_host_mac(key.1) && self.flows.placing.can_hold(cx.ports, port, &route);
-            if !usable || !self.flows.placing.reserve(key) {
-                self.flows.placing.take_out(cx, key);
-                continue;
-            }
-            if self.flows.placing.address(key) != key {
-                self.flows.placing.take_out(cx, key);
+            if self.flows.placing.address(key) != address {
+                self.flows.placing.take_out(cx, address);
             }
             let placed = self.flows.placing.install(cx, key, route.clone());
             let flow = Flow {
@@ -176,7 +193,7 @@ impl Flows {
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use axon_node::{PortKind, PortSnapshot};
+    use axon_node::{Masqueraded, PortKind, PortSnapshot};
     use axon_wire::{Incarnation, PortNo, Span};
 
     const NEXT: Incarnation = Incarnation { number: CONTROLLER.number + 1, ..CONTROLLER };
@@ -311,10 +328,105 @@ mod tests {
         assert_eq!((bench.placed(0, 8), bench.placed(0, 9)), (Some([3].into()), Some([7].into())));
         pass(&mut bench, Span::from_secs(60));
         assert_eq!(bench.edge.flows().filter(|(port, ..)| *port == PortNo(0)).count(), 2);
-        // There is a switch: the data plane has given up its routes.
-        bench.tables.routes.retain(|key, _| key.0 != PortNo(1));
+        // There is a switch.
         assert_eq!(claims(&bench.port(1, Some(PortKind::Axon))), []);
+        assert_eq!(bench.placed(1, 8), None);
         assert_eq!(claims(&bench.port(1, Some(PortKind::Host))), [], "what was there is over");
+    }
+
+    /// The address of an index that the incarnation before has given.
+    fn given(index: u16, generation: u32) -> MacAddr {
+        axon_wire::masquerade::address(index, generation)
+    }
+
+    /// An edge with one place in the table and four indexes that has started anew on a data plane
+    /// with routes to host 8 in its table, and to 9, 7 and the rest in its route memory.
+    fn reborn_masquerading(memory: &[(MacAddr, u8)]) -> Bench {
+        let mut bench = Bench::masquerading(1, 4);
+        bench.tables.kinds[0] = PortKind::Unknown;
+        let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
+        let is = &mut has.ports[0];
+        bench.tables.routes.insert((PortNo(0), mac(8)), Route::from([3]));
+        is.routes.push((mac(8).into(), Route::from([3])));
+        for &(mac_given, host) in memory {
+            let (destination, route) = (mac(host), Route::from([u16::from(host)]));
+            bench.tables.memory.insert((PortNo(0), mac_given), (destination, route.clone()));
+            is.masqueraded.push(Masqueraded { key: mac_given.into(), destination, route });
+        }
+        bench.edge.found(&has);
+        bench
+    }
+
+    #[test]
+    fn masqueraded_macs_that_outlived_the_switch_go_on_and_no_index_of_them_is_given_anew() {
+        let mut bench = reborn_masquerading(&[(given(1, 5), 9), (given(3, 2), 7)]);
+        let claimed = claims(&bench.port(0, Some(PortKind::Host)));
+        let to = |item: &Item| match item {
+            Item::SetRoute { destination, .. } => *destination,
+            item => panic!("{item:?}"),
+        };
+        let claimed: Vec<MacAddr> = claimed.iter().map(to).collect();
+        assert_eq!(claimed, [mac(7), mac(9), mac(8)], "the controller knows no masqueraded MACs");
+        let masquerade = |bench: &Bench, host| bench.edge.masquerade_of(PortNo(0), mac(host));
+        assert_eq!(masquerade(&bench, 9), Some(given(1, 5)));
+        assert_eq!(masquerade(&bench, 7), Some(given(3, 2)));
+        assert_eq!(masquerade(&bench, 8), None);
+        // Others get the indexes that nobody has.
+        bench.host(0, 1);
+        for host in [10, 11] {
+            bench.set_route(0, host, 1, 3);
+            let index = axon_wire::masquerade::index_of(masquerade(&bench, host).unwrap());
+            assert_eq!(index, Some(2 * u16::from(host - 10)));
+        }
+        // What nobody confirms goes, and the next has another generation at that index.
+        bench.set_route(0, 8, 2, 3);
+        bench.set_route(0, 9, 3, 9);
+        let inherited_max = bench.edge.inherited_max;
+        pass(&mut bench, inherited_max);
+        assert!(!bench.tables.memory.contains_key(&(PortNo(0), given(3, 2))), "unconfirmed");
+        assert!(bench.tables.memory.contains_key(&(PortNo(0), given(1, 5))), "confirmed");
+        bench.set_route(0, 12, 4, 3);
+        assert_eq!(masquerade(&bench, 12), Some(given(3, 3)));
+    }
+
+    #[test]
+    fn masqueraded_macs_that_outlived_the_switch_and_cannot_go_on_are_removed() {
+        // For a host that is in the table, beyond the route memory, twice at one index, twice for one
+        // host: in the order of the addresses.
+        let memory = [
+            (given(2, 0), 8),
+            (given(4, 0), 9),
+            (given(0, 1), 10),
+            (given(0, 2), 11),
+            (given(1, 3), 10),
+        ];
+        let mut bench = reborn_masquerading(&memory);
+        bench.port(0, Some(PortKind::Host));
+        let left: Vec<MacAddr> = bench.tables.memory.keys().map(|key| key.1).collect();
+        assert_eq!(left, [given(2, 0), given(0, 1)], "the first of each counts");
+        assert_eq!(bench.placed(0, 8), None, "it is in route memory");
+        bench.host(0, 1);
+        assert_eq!(bench.edge.flows().count(), 2);
+    }
+
+    #[test]
+    fn masqueraded_macs_that_outlived_the_switch_end_with_their_port() {
+        let memory = [(given(1, 5), 9)];
+        let end: [fn(&mut Bench); 3] = [
+            |bench| drop(bench.link(0, false)),
+            |bench| drop(bench.port(0, Some(PortKind::Axon))),
+            |bench| {
+                bench.link(2, true);
+                let inherited_max = bench.edge.inherited_max;
+                bench.pass(inherited_max);
+            },
+        ];
+        for end in end {
+            let mut bench = reborn_masquerading(&memory);
+            end(&mut bench);
+            assert!(bench.tables.memory.is_empty() && bench.tables.is_empty());
+            assert_eq!(claims(&bench.port(0, Some(PortKind::Host))), []);
+        }
     }
 
     #[test]

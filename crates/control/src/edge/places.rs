@@ -3,11 +3,19 @@
 use super::given::{Given, Place};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use axon_wire::{MacAddr, PortNo};
+use axon_wire::{MacAddr, PortNo, Route};
 use core::net::IpAddr;
 
 /// The port where frames come in, and the MAC that their route leads to.
 pub(super) type Key = (PortNo, MacAddr);
+
+/// A route that the data plane had at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// The MAC of the destination itself.
+    pub(super) destination: MacAddr,
+    pub(super) route: Route,
+}
 
 /// All keys of one port.
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
@@ -63,6 +71,16 @@ impl Places {
         }
         let PortPlaces { named, given, own, .. } = places;
         given.take(destination, |mac| own.contains(&mac) || named.contains(&mac))
+    }
+
+    /// Takes the index of the masqueraded MAC at this address for `destination`, which hosts were
+    /// given it for by an earlier incarnation; `false` if that cannot be.
+    pub(super) fn take_over(&mut self, (port, mac): Key, destination: MacAddr) -> bool {
+        let Some(PortPlaces { named, given, own, .. }) = self.ports.get_mut(port.index()) else {
+            return false;
+        };
+        let is_used = own.contains(&mac) || named.contains(&mac) || named.contains(&destination);
+        !is_used && given.take_over(mac, destination)
     }
 
     /// Takes a place for a destination whose MAC is still to be learned; `false` if there is none

@@ -6,7 +6,7 @@ use super::flows::{Flow, Flows, Verdict};
 use super::given::mixed;
 use super::groups::Groups;
 use super::hosts::{Host, Hosts};
-use super::places::Key;
+use super::places::{Found, Key};
 use super::placing::Placing;
 use super::queries::{Query, QueryKey, Recall};
 use super::setups::Setups;
@@ -54,8 +54,9 @@ pub struct Edge {
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
-    /// Routes that the data plane had at the start, at ports of which nothing is known yet.
-    pub(super) found: BTreeMap<Key, Route>,
+    /// Routes that the data plane had at the start, at ports of which nothing is known yet, by their
+    /// address in its table or route memory.
+    pub(super) found: BTreeMap<Key, Found>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) heartbeat: Span,
     pub(super) agenda: Agenda<Timer>,

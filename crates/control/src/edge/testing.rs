@@ -1,5 +1,6 @@
 //! A switch's edge with hosts around it, for the tests of this folder.
 
+use super::places::{Found, Key};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
 pub(super) use super::test_device::{PORTS, TestDevice};
@@ -413,6 +414,9 @@ impl Bench {
         let found = edge.found.keys().filter(|key| key.0 == port).count();
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
+        let is_given = |(address, found): &(&Key, &Found)| found.destination != address.1;
+        let found = edge.found.iter().filter(|(key, _)| key.0 == port);
+        let by_index = by_index - found.filter(is_given).count();
         let reserved = edge.flows.placing.taken(port) + by_index - placed;
         let macs = edge.setups.macs_on(port).count();
         let asked = edge.queries.keys().filter(|key| key.0 == port).count();

@@ -6,6 +6,7 @@ use axon_fabric::cam::Cam;
 use axon_sim::World;
 use axon_sim::host::apps::{AppId, TcpOptions, TcpPlan};
 use axon_wire::{MacAddr, PortNo, Span};
+use std::collections::BTreeSet;
 
 const PORT: u16 = 5_000;
 const TRANSFER: u64 = 20_000;
@@ -109,6 +110,42 @@ fn after_a_restart_of_a_switch_what_its_hosts_were_given_before_leads_nowhere() 
     println!("{} corrections after the restart", slow(&world).1 - corrected);
     let after = given(&world);
     assert!(after.iter().all(|given| !before.contains(given)), "{before:?} {after:?}");
+    assert_eq!(misdelivered(&world), 0);
+    assert_sound(&world);
+}
+
+#[test]
+fn what_hosts_were_given_goes_on_when_a_node_starts_anew_on_its_data_plane() {
+    let mut world = boot(&with_cam(ring(3, 2, true), 1, 64));
+    let hosts: Vec<usize> = (0..6).collect();
+    assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
+    // By port and address: what the data plane has, and what the edge knows of it.
+    let has = |world: &World| -> BTreeSet<(PortNo, MacAddr, MacAddr)> {
+        let snapshot = axon_node::Dataplane::snapshot(world.switch(0).unwrap().plane());
+        let ports = (0..).map(PortNo).zip(snapshot.ports);
+        let entries = ports.flat_map(|(port, is)| {
+            is.masqueraded.into_iter().map(move |one| (port, one.key.destination, one.destination))
+        });
+        entries.collect()
+    };
+    let knows = |world: &World| -> BTreeSet<(PortNo, MacAddr, MacAddr)> {
+        let edge = world.switch(0).unwrap().edge();
+        let mac = |(port, to, _)| edge.masquerade_of(port, to).map(|mac| (port, mac, to));
+        edge.flows().filter_map(mac).collect()
+    };
+    let before = has(&world);
+    assert!(before.len() >= 6 && before == knows(&world), "{before:?}");
+    let corrected = slow(&world).1;
+    world.crash_node(0);
+    world.run_for(Span::from_millis(300));
+    world.restart_node(0);
+    // Longer than anything stands that nobody decides about.
+    for _ in 0..3 {
+        world.run_for(Span::from_secs(5));
+        assert_eq!(unreached(&mut world, &pairs(&hosts), 1), []);
+        assert_eq!((has(&world), knows(&world)), (before.clone(), before.clone()));
+    }
+    assert_eq!(slow(&world).1, corrected, "nobody was sent another address");
     assert_eq!(misdelivered(&world), 0);
     assert_sound(&world);
 }
