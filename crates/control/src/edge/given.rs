@@ -142,8 +142,8 @@ impl Given {
         true
     }
 
-    /// `destination` goes on with an address that an earlier incarnation has given for it. `false` if
-    /// its index is not there or is another's, or the destination has an address already.
+    /// `destination` goes on with an address that an earlier incarnation has given for it. `false`
+    /// if its index is not there or is another's, or the destination has an address already.
     pub(super) fn take_over(&mut self, mac: MacAddr, destination: MacAddr) -> bool {
         let Some((index, generation)) = parts_of(mac) else { return false };
         let at = usize::from(index);
@@ -152,7 +152,7 @@ impl Given {
         if at >= self.most || !is_free || known || mac == destination {
             return false;
         }
-        // Indexes below it were never given by this incarnation, and begin as if they were not there.
+        // Indexes below it were never given by this incarnation, and begin as if they were new.
         while self.places.len() <= at {
             let index = self.places.len() as u16;
             let before = (mixed(self.seed ^ u64::from(index)) as u32).wrapping_sub(1);

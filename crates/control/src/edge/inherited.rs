@@ -13,8 +13,8 @@
 //! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. What stands in
 //! route memory goes on too, under the address that hosts have been given, whose index nobody else
 //! gets meanwhile; what does not fit in is removed. At a port that turns out to be something else,
-//! loses its carrier, or is nothing for that long, the routes are of no use and are removed: whoever
-//! comes there later is another host.
+//! loses its carrier, or is nothing for that long, the routes are of no use and are removed:
+//! whoever comes there later is another host.
 //!
 //! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
 //! path to the controller does not count.
@@ -391,8 +391,8 @@ mod tests {
 
     #[test]
     fn masqueraded_macs_that_outlived_the_switch_and_cannot_go_on_are_removed() {
-        // For a host that is in the table, beyond the route memory, twice at one index, twice for one
-        // host: in the order of the addresses.
+        // For a host that is in the table, beyond the route memory, twice at one index, twice for
+        // one host: in the order of the addresses.
         let memory = [
             (given(2, 0), 8),
             (given(4, 0), 9),

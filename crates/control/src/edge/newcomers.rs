@@ -33,8 +33,8 @@ impl Edge {
         }
     }
 
-    /// The hosts of a port have been asked for an address. If it has just become a host port, it may
-    /// have been too soon: they are asked again.
+    /// The hosts of a port have been asked for an address. If it has just become a host port, it
+    /// may have been too soon: they are asked again.
     pub(super) fn sought_later(&mut self, now: Time, port: PortNo) {
         let wait = self.retry * u64::from(TRIES);
         let is_new = self.sought.since.get(&port).is_some_and(|since| now.since(*since) < wait);
@@ -114,6 +114,7 @@ mod tests {
         assert!(bench.edge.sought.asked.is_empty());
         assert_eq!(bench.port(1, None), []);
         assert_eq!(bench.port(1, Some(PortKind::Host)), [], "6 s are over");
+        bench.pass(Span::from_secs(1));
         // A port that is none any more is not asked again.
         seek(&mut bench, ip(9));
         bench.port(2, None);

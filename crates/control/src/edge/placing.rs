@@ -208,8 +208,8 @@ impl Placing {
         !self.is_lost() && self.places.reserve(port, destination)
     }
 
-    /// Reserves the entry that the route of a destination has at `address` of the tables; `false` if
-    /// it cannot go on there. A route under the destination's own MAC may get another address.
+    /// Reserves the entry that the route of a destination has at `address` of the tables; `false`
+    /// if it cannot go on there. A route under the destination's own MAC may get another address.
     pub(super) fn take_over(&mut self, address: Key, destination: MacAddr) -> bool {
         match address.1 == destination {
             true => self.reserve(address),

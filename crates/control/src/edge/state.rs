@@ -54,8 +54,8 @@ pub struct Edge {
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
-    /// Routes that the data plane had at the start, at ports of which nothing is known yet, by their
-    /// address in its table or route memory.
+    /// Routes that the data plane had at the start, at ports of which nothing is known yet, by
+    /// their address in its table or route memory.
     pub(super) found: BTreeMap<Key, Found>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) heartbeat: Span,

@@ -73,8 +73,8 @@ impl Lab {
     /// until the fabric knows them or for five seconds.
     ///
     /// # Errors
-    /// There is no such link, or the kernel refuses; or the lab has ended, or another changes it for
-    /// long.
+    /// There is no such link, or the kernel refuses; or the lab has ended, or another changes it
+    /// for long.
     pub fn set_link(&self, link: &str, up: bool) -> Result<[String; 2]> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;

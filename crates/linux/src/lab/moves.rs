@@ -94,7 +94,7 @@ impl Lab {
     ///
     /// # Errors
     /// There is no such host or port, nothing is plugged into it, the other port is taken, or the
-    /// kernel refuses; or the lab has ended, or another changes it for long. Then nothing has moved.
+    /// kernel refuses; or the lab has ended, or another changes it for long. Nothing moves then.
     pub fn move_cable(&self, what: &str, to: &str, announce: bool) -> Result<Moved> {
         let changing = self.change()?;
         let plan = self.state.load_plan()?;
