@@ -305,8 +305,8 @@ fn kea() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// Starts systemd-networkd in a host, without systemd: it takes devices as they are where /sys cannot
-/// be written to. Returns the address that it sets.
+/// Starts systemd-networkd in a host, without systemd: where nobody can write to /sys it takes
+/// devices as they are. Returns the address that it sets.
 fn networkd(lab: &Lab, host: &str) -> String {
     run(
         lab,
@@ -368,6 +368,7 @@ fn dhcpv6() {
         r#"{ "Dhcp6": {
         "interfaces-config": { "interfaces": ["h3-p0/2001:db8:0:1::9"] },
         "lease-database": { "type": "memfile", "persist": false },
+        "server-id": { "type": "LL", "persist": false },
         "preferred-lifetime": 1800, "valid-lifetime": 3600,
         "subnet6": [{ "subnet": "2001:db8:0:1::/64",
             "pools": [{ "pool": "2001:db8:0:1::a00 - 2001:db8:0:1::aff" }],
