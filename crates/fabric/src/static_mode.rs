@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn what_a_stated_path_cannot_be_is_refused_with_its_place_and_what_was_expected() {
         for (paths, expected) in [
-            ("[{from: h1, to: h9, via: [s1]}]", "a.yaml:4:23: paths[0].to: there is no host `h9`"),
+            ("[{from: h1, to: h9, via: [s1]}]", "a.yaml:4:24: paths[0].to: there is no host `h9`"),
             ("[{from: h1, to: h1, via: [s1]}]", "it leads from h1 to h1"),
             ("[{from: h1, to: h3, via: [s1, s3]}]", "paths[0].via[1]: no link leads from s1 to s3"),
             ("[{from: h1, to: h2, via: [s1, s9, s2]}]", "paths[0].via[1]: there is no switch `s9`"),

@@ -6,6 +6,7 @@ use serde::Deserialize;
 /// Who chooses the paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(rename = "ControllerMode")]
 pub enum Mode {
     /// A controller at a port of a switch.
     #[default]
@@ -19,9 +20,9 @@ pub enum Mode {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StatedPath {
-    /// A host.
+    /// The name of the host that one end of the path is at.
     pub from: String,
-    /// Another host.
+    /// The name of the host that the other end is at.
     pub to: String,
     /// The switches between them in their order, from that of `from` to that of `to`. Of several
     /// links to the next switch the one at the lowest port is taken; a port such as `s1-p3` names

@@ -1,17 +1,21 @@
 //! What in the status of a lab an operator should look at.
 
-use crate::status::{NodeStatus, PortStatus};
+use crate::status::{NodeStatus, PortStatus, Status};
 use axon_node::Refusal;
 use axon_node::telemetry::{
     ControllerCounters, EdgeDebts, Miscabled, NodeTelemetry, ProgrammableTelemetry, RefusedSetting,
 };
+use axon_wire::NodeId;
 use axon_wire::message::LinkEnd;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 /// One line for each thing that is wrong; empty if nothing is.
 pub fn alarms(status: &[NodeStatus]) -> String {
     let mut text = String::new();
-    for status in status.iter().filter_map(NodeStatus::status) {
+    let answered = status.iter().filter_map(NodeStatus::status);
+    let names: BTreeMap<NodeId, &str> = answered.clone().filter_map(named).collect();
+    for status in answered {
         for port in &status.ports {
             if let Some((mtu, needed)) = too_small(port) {
                 let port = &port.name;
@@ -62,15 +66,23 @@ pub fn alarms(status: &[NodeStatus]) -> String {
         if let NodeTelemetry::Switch(switch) = &status.node
             && let Some(alone) = &switch.alone
         {
-            cables(&mut text, &status.name, &alone.miscabled);
+            cables(&mut text, &status.name, &alone.miscabled, &names);
         }
     }
     text
 }
 
-/// Cables that are not as the fabric file of a static fabric has them.
-fn cables(text: &mut String, name: &str, miscabled: &[Miscabled]) {
-    let end = |end: LinkEnd| format!("s{}-{}", end.node.0, end.port);
+/// A node that has answered: its identity and its name.
+fn named(status: &Status) -> Option<(NodeId, &str)> {
+    Some((status.node.id()?, &status.name))
+}
+
+/// Cables that are not as the fabric file of a fabric without a controller has them.
+fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeMap<NodeId, &str>) {
+    let end = |end: LinkEnd| match names.get(&end.node) {
+        Some(name) => format!("{name}-{}", end.port),
+        None => format!("port {} of switch {}", end.port, end.node),
+    };
     for &Miscabled { port, expected, found } in miscabled {
         let expected = expected.map_or_else(|| "no other switch".to_owned(), end);
         let found = end(found);
@@ -167,6 +179,35 @@ mod tests {
     use super::*;
     use crate::status::Answer;
     use crate::testing;
+    use axon_wire::PortNo;
+
+    #[test]
+    fn a_cable_that_is_not_as_the_file_has_it_is_shown_with_both_ends() {
+        let mut s1 = testing::switch(2);
+        let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
+        let wrong = |port, expected, found| Miscabled { port: PortNo(port), expected, found };
+        let miscabled = vec![wrong(0, Some(end(2, 1)), end(2, 0)), wrong(1, None, end(9, 4))];
+        s1.alone = Some(Box::new(axon_node::telemetry::StaticTelemetry {
+            switches: 2,
+            met: 1,
+            missing: Vec::new(),
+            miscabled,
+            hosts: Vec::new(),
+            routes: 0,
+            policy: Default::default(),
+            counters: Default::default(),
+            dhcp: Default::default(),
+        }));
+        let mut s2 = testing::switch(2);
+        s2.id = NodeId(2);
+        let text = alarms(&[testing::status("s1", s1), testing::status("s2", s2)]);
+        assert_eq!(
+            text,
+            "alarm: s1-p0 leads to s2-p0; the fabric file has s2-p1 there. The link is not used\n\
+             alarm: s1-p1 leads to port p4 of switch 0000000000000009; the fabric file has no other switch there. \
+             The link is not used\n"
+        );
+    }
 
     #[test]
     fn an_operator_sees_settings_that_were_refused_and_routes_that_may_not_be_removed() {

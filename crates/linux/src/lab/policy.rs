@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::status::Answer;
     use crate::testing;
+    use axon_node::telemetry::ControllerTelemetry;
     use axon_node::telemetry::{PairTelemetry, QuarantineTelemetry, TenantTelemetry};
 
     #[test]

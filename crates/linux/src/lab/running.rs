@@ -131,8 +131,8 @@ impl Lab {
     pub fn rekey(&self, keys: &Keys) -> Result<Vec<(String, Result<()>)>> {
         let fabric = self.state.load_fabric()?;
         no_program(&fabric, "no keys: programmable switches seal no messages")?;
+        let controller = (!fabric.is_static()).then(|| fabric.controller.name.clone());
         let switches = fabric.switches.into_iter().map(|switch| switch.name);
-        let controller = (!fabric.is_static()).then_some(fabric.controller.name);
         let nodes = controller.into_iter().chain(switches);
         let one = |node: String| {
             let outcome = rekey(&self.state.socket(&node), keys);

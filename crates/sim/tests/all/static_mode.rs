@@ -53,12 +53,11 @@ fn route(world: &World, from: usize, to: usize) -> Option<Hops> {
 
 #[test]
 fn all_pairs_of_random_graphs_reach_each_other_without_a_controller() {
-    for seed in 0..12 {
-        for plane in [DataplaneKind::Software, DataplaneKind::Refusing] {
-            let mut world = boot_on(&alone(random(seed)), plane);
-            assert!(world.controller().is_none());
-            assert_whole(&mut world);
-        }
+    let planes = [DataplaneKind::Software, DataplaneKind::Pipeline, DataplaneKind::Refusing];
+    for (seed, plane) in (0..9).zip(planes.into_iter().cycle()) {
+        let mut world = boot_on(&alone(random(seed)), plane);
+        assert!(world.controller().is_none());
+        assert_whole(&mut world);
     }
 }
 
