@@ -43,6 +43,7 @@ pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
             name: uplink.name.clone(),
             at: topology::end(&format!("{key}.at"), &uplink.at, &switches)?,
             ip: Some(uplink.gateway),
+            ip6: None,
             mac: uplink.mac.as_ref().map(|mac| mac.0),
             wire: WireChange::default(),
             key,

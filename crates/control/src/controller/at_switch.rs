@@ -18,7 +18,6 @@ use alloc::vec::Vec;
 use axon_node::Stored;
 use axon_wire::message::{ArpReply, ArpTarget, Item};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, Time};
-use core::net::IpAddr;
 
 impl Controller {
     /// The controller of the switch that `config` names, with the topology of the fabric file. None
