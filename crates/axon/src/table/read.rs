@@ -259,5 +259,5 @@ fn route(words: &mut Words<'_>) -> Result<Route> {
     let layer: u8 = words.read(layer, "a layer, 0 to 7")?;
     let layer = Layer::try_from(layer).ok();
     let layer = layer.with_context(|| format!("{}: expected a layer, 0 to 7", words.text()))?;
-    Ok(Route { hops: Hops(hops?), layer })
+    Ok(Route { layer, ..Route::from(Hops(hops?)) })
 }

@@ -164,7 +164,7 @@ mod tests {
     fn scratch(name: &str) -> (PathBuf, Limits) {
         let path = std::env::temp_dir().join(format!("axon-limits-{name}-{}", std::process::id()));
         fs::create_dir(&path).unwrap();
-        let limits = Limits { directory: path.clone(), record: path.join(RECORD) };
+        let limits = Limits { directory: path.clone(), record: path.join("record.json") };
         assert!(limits.write(0, 512) && limits.write(1, 1024));
         (path, limits)
     }

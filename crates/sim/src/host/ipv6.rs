@@ -250,6 +250,9 @@ mod tests {
             dns: Vec::new(),
             domain: None,
             dns_seconds: 0,
+            autonomous: true,
+            managed: false,
+            other: false,
         };
         let (mut ipv6, mut nic) = (Ipv6::new(MAC, None, false, Span::from_secs(1)), nic());
         ipv6.carrier(at(0), true);

@@ -67,8 +67,8 @@ fn fifty_silent_hosts_on_a_torus_reach_each_other_over_both_families() {
     let mut world = World::begin(&builder.fabric, setup);
     world.set_host_retry(Span::from_millis(200));
     world.run_until(Time::ZERO + Span::from_secs(2));
-    let edges = |world: &World| (0..25).map(|at| world.switch(at).unwrap().edge().hosts().count());
-    assert_eq!(edges(&world).sum::<usize>(), 0, "nobody has sent a frame");
+    let learned = (0..25).map(|at| world.switch(at).unwrap().edge().hosts().count());
+    assert_eq!(learned.sum::<usize>(), 0, "nobody has sent a frame");
     // The first question to one that has never said anything, over IPv6.
     let plan = PingPlan::until_reply(ip6(49), Span::from_secs(1), 1);
     let first = world.ping(0, plan).unwrap();
