@@ -172,6 +172,21 @@ fn without_backups_the_edges_compute_new_paths_by_themselves() {
 }
 
 #[test]
+fn parts_that_were_cut_off_from_each_other_are_whole_again_when_their_link_is_back() {
+    let mut world = boot(&alone(line(4, 1, true)));
+    assert_whole(&mut world);
+    for fault in [FaultKind::LinkDown(1), FaultKind::LinkSilent(1)] {
+        world.inject(fault);
+        world.run_for(Span::from_secs(3));
+        assert_eq!(unreached(&mut world, &[(0, 1), (2, 3)], 30), []);
+        assert_eq!(unreached(&mut world, &[(0, 3)], 5), [(0, 3)]);
+        world.inject(FaultKind::LinkUp(1));
+        world.run_for(Span::from_secs(2));
+        assert_whole(&mut world);
+    }
+}
+
+#[test]
 fn a_switch_that_restarts_is_met_again_and_a_host_that_moves_is_found() {
     let mut builder = ring(4, 2, true);
     let spare = builder.free_port(2);

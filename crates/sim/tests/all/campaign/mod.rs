@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Seeds from this one on stand for fabrics without a controller.
 const STATIC: u64 = 1 << 32;
 /// So many of them are drawn, over two data planes in turn.
-const STATIC_SEEDS: u64 = 24;
+const STATIC_SEEDS: u64 = 16;
 
 /// The seeds of each data plane when nobody says how many.
 const SEEDS: [(DataplaneKind, Range<u64>); 4] = [
