@@ -120,6 +120,8 @@ fn config(router: RouterKind) -> ControllerConfig {
         layers: 2,
         policy: Policy::default(),
         backups: true,
+        dhcpv6: None,
+        uplinks: Vec::new(),
     }
 }
 

@@ -21,6 +21,11 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// A full bucket.
+    pub(crate) const fn new() -> Bucket {
+        Bucket { spent: Time::ZERO }
+    }
+
     /// Whether there is a token at `now`.
     pub(crate) fn has(&self, now: Time, rate: Rate) -> bool {
         self.spent.max(now) + rate.every <= now + rate.every * rate.burst

@@ -151,8 +151,20 @@ pub struct Ipv6Config {
     pub router: Option<Ipv6Addr>,
     /// The host that is this router: it gets no advertisements, and its own are not refused.
     pub router_host: Option<MacAddr>,
+    /// What becomes of requests for DHCPv6; without, the edge neither serves nor refuses any.
+    pub dhcp: Option<Dhcpv6Config>,
     /// The time between advertisements at a port that nobody asks for, at least a second.
     pub interval: Span,
+}
+
+/// DHCPv6 at the edge (RFC 8415).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dhcpv6Config {
+    /// The host that is the server: requests go to it by the relay agent of the controller. `None`
+    /// if the edge itself answers requests for information, and no others.
+    pub server: Option<MacAddr>,
+    /// The address of that host; its link-local one if `None`.
+    pub address: Option<Ipv6Addr>,
 }
 
 /// How frames to groups and to all are handled at the edge.
@@ -199,6 +211,9 @@ impl Default for ByteLimit {
 pub struct PortPolicy {
     /// The port is pinned to hosts: another switch or controller there is refused.
     pub hosts_only: bool,
+    /// The port leads to a real network with hosts and routers of its own: no DHCP passes there in
+    /// either direction, nor do router advertisements of the edge.
+    pub uplink: bool,
     /// The priority regeneration table for hosts there (IEEE 802.1Q clause 6.9.4); `None` if the
     /// data plane has no priorities or hosts may use all.
     pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
@@ -219,6 +234,34 @@ pub struct ControllerConfig {
     pub policy: Policy,
     /// Whether edges get a backup route beside each route.
     pub backups: bool,
+    /// The server that requests for DHCPv6 are relayed to, if there is one.
+    pub dhcpv6: Option<Dhcpv6Relay>,
+    /// Ports to real networks.
+    pub uplinks: Vec<UplinkConfig>,
+}
+
+/// A port to a real network (see [`PortPolicy::uplink`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UplinkConfig {
+    /// The switch and the port.
+    pub at: (NodeId, PortNo),
+    /// The address of the gateway there: no host elsewhere has it.
+    pub gateway: Ipv4Addr,
+}
+
+/// A server of DHCPv6 that is a host of the fabric.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dhcpv6Relay {
+    /// Its address: link-local, or one of the link's prefix.
+    pub ip: Ipv6Addr,
+    /// Its MAC address.
+    pub mac: MacAddr,
+    /// The port that it is at as long as it has not been seen elsewhere.
+    pub at: (NodeId, PortNo),
+    /// An address of the link's prefix, by which the server knows the link.
+    pub link: Ipv6Addr,
+    /// The names of switches, for the option that names a client's port.
+    pub names: BTreeMap<NodeId, String>,
 }
 
 /// The DHCP server's addresses (RFC 2131).

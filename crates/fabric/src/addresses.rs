@@ -82,10 +82,15 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
         }
         Err(Problem::new(key, format!("{address} is in use already"), "another address"))
     };
-    for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
-        if let Some(ip) = host.ip {
+    let first_uplink = fabric.hosts.len() - fabric.uplinks.len();
+    for (index, (host, planned)) in fabric.hosts.iter().zip(&plan.hosts).enumerate() {
+        let Some(ip) = host.ip else { continue };
+        if index < first_uplink {
             take(&format!("{}.ip", planned.key), ip)?;
             fabric.dhcp.reservations.insert(host.mac, ip);
+        } else {
+            // A gateway has a MAC of its own, and its port says that it is the one.
+            take(&format!("{}.gateway", planned.key), ip)?;
         }
     }
     for (name, &address) in &asked.reservations {
@@ -98,10 +103,12 @@ pub(crate) fn finish(fabric: &mut Fabric, file: &file::File, plan: &Plan) -> Res
         }
     }
     crate::reservation::check_options(fabric, asked, subnet)?;
+    crate::uplinks::finish(fabric, file, subnet)?;
     let pool = fabric.dhcp.pool_first..=fabric.dhcp.pool_last;
     let size = u64::from(pool.end().to_bits() - pool.start().to_bits()) + 1;
     let free = size - used.range(pool.clone()).count() as u64;
-    let needs = |host: &&Host| !fabric.dhcp.reservations.contains_key(&host.mac);
+    let needs =
+        |host: &&Host| host.ip.is_none() && !fabric.dhcp.reservations.contains_key(&host.mac);
     let wanted = fabric.hosts.iter().filter(needs).count() as u64;
     if wanted > free {
         let what = format!("{wanted} hosts need an address and the pool has {free}");

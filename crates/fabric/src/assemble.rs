@@ -110,6 +110,8 @@ pub fn controller_config(fabric: &Fabric, incarnation: u64, seed: u64) -> Contro
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
         backups: fabric.has_backups(),
+        dhcpv6: crate::ipv6::dhcpv6(fabric),
+        uplinks: crate::uplinks::config(fabric),
     };
     // All that hosts cause anywhere comes in by its one port.
     let causes = fabric.switches.len() + fabric.hosts.len();

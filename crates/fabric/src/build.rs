@@ -30,10 +30,9 @@ const CONTROLLER: &str = "c1";
 /// # Errors
 /// The first thing that is impossible, by key.
 pub fn build(file: &File) -> Result<Fabric, Problem> {
-    check_name(&file.name)?;
+    check(file)?;
     let hop_width = hop_width(file.hop_width)?;
-    check_mtu(file.mtu)?;
-    let mut plan = topology::expand(&file.topology, file.seed)?;
+    let mut plan = plan(file)?;
     let default_wire = default_wire(file);
     check_wire("links", &default_wire)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
@@ -66,6 +65,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         dhcp: addresses::without_hosts(&file.dhcp, plan.hosts.len())?,
         cam: crate::cam::resolve(&file.cam)?,
         ipv6: None,
+        uplinks: Vec::new(),
         mtu: file.mtu,
         self_congestion_pause: file.self_congestion_pause,
         on_full,
@@ -98,6 +98,18 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
     ports::check_traffic(&fabric)?;
     Ok(fabric)
+}
+
+fn check(file: &File) -> Result<(), Problem> {
+    check_name(&file.name)?;
+    check_mtu(file.mtu)
+}
+
+/// Switches, hosts and links as they are to be, with what is behind uplinks.
+fn plan(file: &File) -> Result<Plan, Problem> {
+    let mut plan = topology::expand(&file.topology, file.seed)?;
+    crate::uplinks::add(file, &mut plan)?;
+    Ok(plan)
 }
 
 fn check_mtu(mtu: u16) -> Result<(), Problem> {
@@ -348,5 +360,6 @@ fn add_hosts(
             wire,
         });
     }
+    fabric.uplinks = crate::uplinks::of(plan);
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use crate::error::Problem;
 use crate::file;
+use crate::identity::{SERVER_MAC, switch_id};
 use crate::model::{Fabric, Network};
 use crate::reservation::{check_dns, check_domain, check_mtu};
 use crate::units::span_text;
-use axon_control::config::Ipv6Config;
+use axon_control::config::{Dhcpv6Config, Dhcpv6Relay, Ipv6Config};
 use axon_wire::router::Advertisement;
 use axon_wire::{Span, nd};
 use ipnet::Ipv6Net;
@@ -40,6 +41,10 @@ pub(crate) fn resolve(
         return Err(Problem::new("ipv6.interval", what, "4s to 1800s"));
     }
     let router = asked.router.as_deref().map(|name| router(fabric, name)).transpose()?;
+    let dhcp = asked.dhcp.as_ref();
+    let relay = dhcp.map(|dhcp| relay(fabric, (dhcp, prefix))).transpose()?.flatten();
+    let managed = dhcp.and_then(|dhcp| dhcp.managed).unwrap_or(relay.is_some());
+    let autonomous = dhcp.and_then(|dhcp| dhcp.slaac).unwrap_or(true);
     // Three intervals: one that is lost does not matter (RFC 4861 section 6.2.1, RFC 8106).
     let seconds = 3 * (interval.as_millis() / 1_000);
     Ok(Some(Ipv6Config {
@@ -50,6 +55,9 @@ pub(crate) fn resolve(
             },
             prefix: prefix.addr(),
             prefix_len: prefix.prefix_len(),
+            autonomous,
+            managed,
+            other: dhcp.is_some(),
             valid_seconds: VALID_SECONDS,
             preferred_seconds: PREFERRED_SECONDS,
             mtu: asked.mtu.map(u32::from),
@@ -61,8 +69,65 @@ pub(crate) fn resolve(
         router_host: router.and_then(|router| {
             fabric.hosts.iter().find(|host| nd::link_local(host.mac) == router).map(|h| h.mac)
         }),
+        dhcp: dhcp.map(|_| Dhcpv6Config {
+            server: relay.map(|host| fabric.hosts[host].mac),
+            address: dhcp.and_then(|dhcp| dhcp.server),
+        }),
         interval,
     }))
+}
+
+/// The host that is the server of DHCPv6; `None` if none is named.
+fn relay(
+    fabric: &Fabric,
+    (asked, prefix): (&file::Dhcpv6, Ipv6Net),
+) -> Result<Option<usize>, Problem> {
+    let Some(name) = &asked.relay else {
+        let given = [
+            ("ipv6.dhcp.server", asked.server.is_some()),
+            ("ipv6.dhcp.managed", asked.managed == Some(true)),
+            ("ipv6.dhcp.slaac", asked.slaac == Some(false)),
+        ];
+        let Some((key, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(None) };
+        let what = "no host is the server, and edges give no addresses";
+        return Err(Problem::new(key, what, "ipv6.dhcp.relay beside it, or nothing here"));
+    };
+    let Some(host) = fabric.hosts.iter().position(|host| host.name == *name) else {
+        let what = format!("there is no host `{name}`");
+        return Err(Problem::new("ipv6.dhcp.relay", what, "the name of a host"));
+    };
+    if fabric.uplinks.iter().any(|uplink| uplink.host == host) {
+        let what = format!("{name} is an uplink");
+        return Err(Problem::new("ipv6.dhcp.relay", what, "a host: no DHCP passes an uplink"));
+    }
+    let link_local = |ip: Ipv6Addr| ip.is_unicast_link_local();
+    if let Some(ip) = asked.server.filter(|ip| !link_local(*ip) && !prefix.contains(ip)) {
+        let what = format!("{ip} is not in {prefix}");
+        return Err(Problem::new("ipv6.dhcp.server", what, "an address of the prefix"));
+    }
+    if asked.managed == Some(false) && asked.slaac == Some(false) {
+        let what = "hosts are to get addresses neither by DHCPv6 nor by themselves";
+        return Err(Problem::new("ipv6.dhcp.slaac", what, "true, or managed: true"));
+    }
+    Ok(Some(host))
+}
+
+/// The server of DHCPv6 as the controller's relay agent knows it, if there is one.
+pub(crate) fn dhcpv6(fabric: &Fabric) -> Option<Dhcpv6Relay> {
+    let ipv6 = fabric.ipv6.as_ref()?;
+    let dhcp = ipv6.dhcp.as_ref()?;
+    let mac = dhcp.server?;
+    let host = fabric.hosts.iter().find(|host| host.mac == mac)?;
+    let names = fabric.switches.iter().enumerate();
+    let [prefix, own] = [ipv6.advertisement.prefix, nd::link_local(SERVER_MAC)];
+    Some(Dhcpv6Relay {
+        ip: dhcp.address.unwrap_or_else(|| nd::link_local(mac)),
+        mac,
+        at: (switch_id(host.switch), host.port),
+        // An address that nobody else has: the fabric's own in the prefix, which has 64 bits.
+        link: Ipv6Addr::from_bits(prefix.to_bits() | own.to_bits() & u128::from(u64::MAX)),
+        names: names.map(|(index, switch)| (switch_id(index), switch.name.clone())).collect(),
+    })
 }
 
 fn prefix(text: &str) -> Result<Ipv6Net, Problem> {
@@ -124,6 +189,28 @@ mod tests {
     }
 
     #[test]
+    fn flags_follow_the_file_and_the_server_is_a_host() {
+        let flags = |dhcp: &str| {
+            let text = format!("{{prefix: 'fd00::/64'{dhcp}}}");
+            let says = parse(&text).unwrap().ipv6.unwrap().advertisement;
+            (says.managed, says.other, says.autonomous)
+        };
+        assert_eq!(flags(""), (false, false, true));
+        assert_eq!(flags(", dhcp: {}"), (false, true, true));
+        assert_eq!(flags(", dhcp: {relay: h1}"), (true, true, true));
+        assert_eq!(flags(", dhcp: {relay: h1, slaac: false}"), (true, true, false));
+        assert_eq!(flags(", dhcp: {relay: h1, managed: false}"), (false, true, true));
+        let fabric = parse("{prefix: 'fd00::/64', dhcp: {relay: h2}}").unwrap();
+        let server = dhcpv6(&fabric).unwrap();
+        assert_eq!(server.mac, fabric.hosts[1].mac);
+        assert_eq!(server.ip, nd::link_local(server.mac));
+        assert!(server.link.to_string().starts_with("fd00::"), "{}", server.link);
+        let named = parse("{prefix: 'fd00::/64', dhcp: {relay: h2, server: 'fd00::9'}}").unwrap();
+        assert_eq!(dhcpv6(&named).unwrap().ip.to_string(), "fd00::9");
+        assert_eq!(dhcpv6(&parse("{prefix: 'fd00::/64', dhcp: {}}").unwrap()), None);
+    }
+
+    #[test]
     fn what_hosts_could_not_use_is_refused() {
         for (ipv6, reason) in [
             ("{prefix: 'fd00::/48'}", "fd00::/48 has 48 bits"),
@@ -135,6 +222,17 @@ mod tests {
             ("{prefix: 'fd00::/64', mtu: 1200}", "expected 1280 to 1500"),
             ("{prefix: 'fd00::/64', interval: 1s}", "expected 4s to 1800s"),
             ("{prefix: 'fd00::/64', domain: 'a b'}", "`a b` is no domain"),
+            ("{prefix: 'fd00::/64', dhcp: {relay: h9}}", "dhcp.relay: there is no host `h9`"),
+            ("{prefix: 'fd00::/64', dhcp: {managed: true}}", "dhcp.managed: no host is the server"),
+            ("{prefix: 'fd00::/64', dhcp: {slaac: false}}", "dhcp.slaac: no host is the server"),
+            (
+                "{prefix: 'fd00::/64', dhcp: {relay: h1, server: 'fd01::1'}}",
+                "fd01::1 is not in fd00::/64",
+            ),
+            (
+                "{prefix: 'fd00::/64', dhcp: {relay: h1, managed: false, slaac: false}}",
+                "neither by DHCPv6 nor by themselves",
+            ),
         ] {
             let error = parse(ipv6).unwrap_err();
             assert!(error.contains(reason) && error.starts_with("a.yaml:6:"), "{error}");

@@ -43,6 +43,7 @@ mod secret;
 pub mod topology;
 pub mod traffic;
 pub mod units;
+mod uplinks;
 mod wire;
 
 pub use build::build;

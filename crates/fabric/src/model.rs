@@ -68,6 +68,8 @@ pub struct Fabric {
     pub cam: Cam,
     /// What edges advertise to hosts with IPv6.
     pub ipv6: Option<Ipv6Config>,
+    /// Ports to real networks. Each is one of the hosts: its gateway, or all that is outside.
+    pub uplinks: Vec<Uplink>,
     /// MTU of hosts, in bytes of IP packet.
     pub mtu: u16,
     /// Whether switches tell a host to pause for the bytes that its routes add.
@@ -229,6 +231,15 @@ pub struct Host {
     pub port: PortNo,
     /// Its link.
     pub wire: Wire,
+}
+
+/// A port to a real network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Uplink {
+    /// The host that stands for what is outside, by index; its address is the gateway's.
+    pub host: usize,
+    /// The gateway's address.
+    pub gateway: Ipv4Addr,
 }
 
 /// An agent of a fabric.

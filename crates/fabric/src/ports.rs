@@ -47,6 +47,8 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
     let ports = (0..fabric.switches[switch].ports).map(PortNo);
     let hosts = fabric.hosts.iter().filter(|host| host.switch == switch);
     let links = axon_ends(fabric).filter(|end| end.switch == switch);
+    let uplinks: BTreeSet<PortNo> =
+        uplink_ends(fabric).filter(|end| end.switch == switch).map(|end| end.port).collect();
     let named: BTreeSet<PortNo> = match fabric.port_policies.axon {
         AxonPorts::ExceptHosts => hosts.map(|host| host.port).collect(),
         AxonPorts::Links => links.map(|end| end.port).collect(),
@@ -59,7 +61,8 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
         let there = fabric.port_policies.overrides.get(&at).and_then(|trust| trust.axon);
         let table = fabric.host_priorities(at).map(|priorities| priorities.table());
         PortPolicy {
-            hosts_only: !there.unwrap_or(by_default),
+            hosts_only: uplinks.contains(&port) || !there.unwrap_or(by_default),
+            uplink: uplinks.contains(&port),
             regeneration: table.filter(|table| *table != Priority::ALL).map(Box::new),
         }
     };
@@ -70,6 +73,12 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
 fn axon_ends(fabric: &Fabric) -> impl Iterator<Item = End> {
     let links = fabric.links.iter().flat_map(|link| [link.a, link.b]);
     links.chain([fabric.controller.at])
+}
+
+/// The ports to real networks.
+fn uplink_ends(fabric: &Fabric) -> impl Iterator<Item = End> {
+    let hosts = fabric.uplinks.iter().map(|uplink| &fabric.hosts[uplink.host]);
+    hosts.map(|host| End { switch: host.switch, port: host.port })
 }
 
 /// Reads `ports`, once all ports have their numbers.
@@ -89,6 +98,10 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &file::Ports) -> Result<PortPolici
             if one.axon == Some(false) && axon_ends(fabric).any(|end| end == at) {
                 let what = format!("{name} is where a link of this file ends");
                 return Err(Problem::new(format!("{key}.axon"), what, "true, or another port"));
+            }
+            if one.axon == Some(true) && uplink_ends(fabric).any(|end| end == at) {
+                let what = format!("{name} is an uplink");
+                return Err(Problem::new(format!("{key}.axon"), what, "false, or another port"));
             }
             overrides.insert(at, trust);
         }

@@ -17,6 +17,9 @@ fn main() -> ExitCode {
     support::run(&[
         ("dhcp_clients_get_reserved_addresses_and_all_options", built_in),
         ("a_real_dhcp_server_behind_the_relay_serves_its_clients", relayed),
+        ("kea_behind_the_relay_serves_its_clients", kea),
+        ("addresses_of_dhcpv6_come_from_kea_and_from_dnsmasq", dhcpv6),
+        ("hosts_reach_a_real_network_through_an_uplink_that_no_dhcp_passes", uplink),
         ("the_kernels_of_hosts_configure_themselves_for_ipv6", advertised),
     ])
 }
@@ -222,6 +225,240 @@ fn relayed() {
     assert_eq!(refused, 1);
     let address = given(&one, "ip").expect("an address").parse().expect("an address");
     assert!(telemetry.hosts.iter().any(|host| host.ips.contains(&address)), "it is learned");
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+/// Starts a server of kea in h3 and waits until it listens.
+fn start_kea(lab: &Lab, server: &str, config: &str) {
+    let lines = config.replace(
+        "LOG",
+        &format!(
+            r#""loggers": [{{ "name": "kea-{server}", "severity": "INFO",
+            "output_options": [{{ "output": "/run/kea.log", "flush": true }}] }}]"#
+        ),
+    );
+    let path = beside("json");
+    std::fs::write(&path, lines).expect("a file");
+    let path = path.display();
+    run(
+        lab,
+        "h3",
+        &format!(
+            "cp {path} /run/kea.json; export KEA_PIDFILE_DIR=/run KEA_LOCKFILE_DIR=/run; \
+         kea-{server} -c /run/kea.json >/run/kea.out 2>&1 </dev/null & echo $! >/run/kea.pid"
+        ),
+    );
+    wait(lab, "h3", "grep -q _STARTED /run/kea.log 2>/dev/null");
+}
+
+fn kea() {
+    if !needs::programs(&["udhcpc", "dhclient", "kea-dhcp4", "python3"]) {
+        return;
+    }
+    let lab = up("dhcp: { relay: h3 }");
+    start_kea(
+        &lab,
+        "dhcp4",
+        r#"{ "Dhcp4": {
+        "interfaces-config": { "interfaces": ["h3-p0"], "dhcp-socket-type": "udp" },
+        "lease-database": { "type": "memfile", "persist": false },
+        "valid-lifetime": 3600,
+        "client-classes": [{ "name": "first", "test": "relay4[1].hex == 's1-p0'",
+            "option-data": [{ "name": "domain-name", "data": "first.example" }] }],
+        "subnet4": [{ "subnet": "10.0.0.0/16",
+            "pools": [{ "pool": "10.0.77.100 - 10.0.77.120" }],
+            "option-data": [{ "name": "domain-name-servers", "data": "10.0.77.53" }] }],
+        LOG } }"#,
+    );
+    let one = udhcpc(&lab, "h1");
+    let log = || run(&lab, "h3", "cat /run/kea.log /run/kea.out");
+    assert_eq!(given(&one, "domain"), Some("first.example"), "option 82: {one}\n{}", log());
+    assert_eq!(given(&one, "serverid"), Some("10.0.0.1"), "it renews through the relay");
+    let two = dhclient(&lab, "h2", "printer");
+    assert_eq!(given(&two, "new_domain_name_servers"), Some("10.0.77.53"), "{two}\n{}", log());
+    let [one, two] = [given(&one, "ip"), given(&two, "new_ip_address")].map(|ip| ip.expect("one"));
+    run(&lab, "h1", &format!("ping -c 1 -W 5 {two}"));
+    run(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
+    wait(&lab, "h1", "test -e /run/lease.renew");
+    // A host that has an address asks for the rest; the server answers to that address.
+    let inform = format!(
+        "import socket as s; c = s.socket(s.AF_INET, s.SOCK_DGRAM); c.settimeout(5); \
+         c.setsockopt(s.SOL_SOCKET, s.SO_REUSEADDR, 1); \
+         c.setsockopt(s.SOL_SOCKET, s.SO_BROADCAST, 1); c.bind(('', 68)); \
+         mac = bytes.fromhex(open('/sys/class/net/h1-p0/address').read().replace(':', '')); \
+         c.sendto(bytes([1, 1, 6, 0, 9, 9, 9, 9, 0, 0, 0, 0]) + s.inet_aton('{one}') + bytes(12) \
+         + mac + bytes(202) + bytes([99, 130, 83, 99, 53, 1, 8, 55, 1, 6, 255]), \
+         ('10.0.255.255', 67)); \
+         print(c.recv(1500)[240:].hex())"
+    );
+    let answer = run(&lab, "h1", &format!("python3 -c \"{inform}\""));
+    assert!(answer.starts_with("350105") || answer.contains("350105"), "an ACK: {answer}");
+    assert!(answer.contains("06040a004d35"), "its name server: {answer}");
+    run(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
+    wait(&lab, "h3", "grep -q DHCP4_RELEASE /run/kea.log");
+    let counters = controller(&lab).dhcp;
+    println!("kea: {counters:?}");
+    assert_eq!((counters.released, counters.relay_conflicts), (1, 0), "{}", log());
+    let third = networkd(&lab, "h2");
+    assert!(third.contains(" 10.0.77.1"), "{third}\n{}", log());
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+/// Starts systemd-networkd in a host, without systemd: where nobody can write to /sys it takes
+/// devices as they are. Returns the address that it sets.
+fn networkd(lab: &Lab, host: &str) -> String {
+    run(
+        lab,
+        host,
+        &format!(
+            "ip address flush dev {host}-p0; mkdir -p /run/systemd/network /run/systemd/netif; \
+             chown systemd-network:systemd-network /run/systemd/netif; \
+             printf '[Match]\\nName={host}-p0\\n[Network]\\nDHCP=ipv4\\nIPv6AcceptRA=no\\n\
+             LinkLocalAddressing=no\\n' >/run/systemd/network/a.network; \
+             mount --bind /sys /sys; mount -o remount,bind,ro /sys; \
+             /lib/systemd/systemd-networkd >/run/networkd.log 2>&1 </dev/null &"
+        ),
+    );
+    wait(lab, host, &format!("ip -4 -o address show dev {host}-p0 | grep inet"))
+}
+
+/// Starts the client of DHCPv6 in a host; returns the address that it sets.
+fn dhclient6(lab: &Lab, host: &str) -> String {
+    let conf = "timeout 10; retry 1;";
+    let script = beside("6.sh");
+    let text = "#!/bin/sh\n[ -z \"$new_ip6_address\" ] || { ip -6 address replace \
+                \"$new_ip6_address/128\" dev \"$interface\"; env >/run/new6; mv /run/new6 \
+                /run/lease6; env >/run/lease6.$reason; }\nexit 0\n";
+    std::fs::write(&script, text).expect("a file");
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
+    let script = script.display();
+    run(
+        lab,
+        host,
+        &format!(
+            "echo '{conf}' >/run/6.conf; dhclient -6 -1 -cf /run/6.conf -lf /run/6.leases -pf \
+             /run/6.pid -sf {script} {host}-p0 >/run/6.log 2>&1 </dev/null || \
+             {{ cat /run/6.log; exit 1; }}"
+        ),
+    );
+    let lease = wait(lab, host, "cat /run/lease6 2>/dev/null");
+    given(&lease, "new_ip6_address").unwrap_or_else(|| panic!("{lease}")).into()
+}
+
+fn dhcpv6() {
+    if !needs::programs(&["dhclient", "kea-dhcp6", "dnsmasq"]) {
+        return;
+    }
+    let ipv6 = "ipv6:
+  prefix: 2001:db8:0:1::/64
+  dhcp: { relay: h3, slaac: false }
+  interval: 4s";
+    let lab = up(ipv6);
+    for host in ["h1", "h2", "h3"] {
+        run(&lab, host, &format!("echo 0 >/proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
+        let show = format!("ip -6 -o address show dev {host}-p0 scope link -tentative");
+        wait(&lab, host, &format!("{show} | grep -q fe80"));
+    }
+    run(&lab, "h3", "ip -6 address add 2001:db8:0:1::9/64 dev h3-p0 nodad");
+    start_kea(
+        &lab,
+        "dhcp6",
+        r#"{ "Dhcp6": {
+        "interfaces-config": { "interfaces": ["h3-p0"] },
+        "lease-database": { "type": "memfile", "persist": false },
+        "server-id": { "type": "LL", "persist": false },
+        "preferred-lifetime": 1800, "valid-lifetime": 3600,
+        "subnet6": [{ "subnet": "2001:db8:0:1::/64",
+            "pools": [{ "pool": "2001:db8:0:1::a00 - 2001:db8:0:1::aff" }],
+            "option-data": [{ "name": "dns-servers", "data": "2001:db8:0:1::53" }] }],
+        LOG } }"#,
+    );
+    let log = || run(&lab, "h3", "cat /run/kea.log /run/kea.out");
+    let own = [dhclient6(&lab, "h1"), dhclient6(&lab, "h2")];
+    assert!(own.iter().all(|ip| ip.starts_with("2001:db8:0:1::a")), "{own:?}\n{}", log());
+    run(&lab, "h1", "ip -6 route replace 2001:db8:0:1::/64 dev h1-p0");
+    run(&lab, "h2", "ip -6 route replace 2001:db8:0:1::/64 dev h2-p0");
+    run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
+    assert_eq!(
+        run(&lab, "h1", "ip -6 -o address show scope global | wc -l").trim(),
+        "1",
+        "no SLAAC"
+    );
+    run(&lab, "h2", "dhclient -6 -r -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h2-p0");
+    wait(&lab, "h3", "grep -q DHCP6_RELEASE_NA /run/kea.log");
+    let address: std::net::IpAddr = own[0].parse().expect("an address");
+    let telemetry = controller(&lab);
+    println!("kea, DHCPv6: {:?}", telemetry.dhcp);
+    assert!(telemetry.hosts.iter().any(|host| host.ips.contains(&address)), "it is learned");
+    assert_eq!(telemetry.dhcp.released, 1);
+    // The same client, served by dnsmasq in its place.
+    run(
+        &lab,
+        "h1",
+        "dhclient -6 -x -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h1-p0; \
+                     rm -f /run/lease6 /run/6.leases",
+    );
+    run(
+        &lab,
+        "h3",
+        "kill $(cat /run/kea.pid); while kill -0 $(cat /run/kea.pid) 2>/dev/null; do \
+                     sleep 0.05; done",
+    );
+    run(
+        &lab,
+        "h3",
+        "dnsmasq --conf-file=/dev/null --port=0 --user=root --interface=h3-p0 \
+         --dhcp-range=2001:db8:0:1::b00,2001:db8:0:1::bff,64,1h --dhcp-leasefile=/run/6.leases \
+         --pid-file=/run/dnsmasq.pid --log-facility=/run/dnsmasq.log --log-dhcp",
+    );
+    let third = dhclient6(&lab, "h1");
+    assert!(third.starts_with("2001:db8:0:1::b"), "{third}");
+    lab::down(Some(lab.name())).expect("it ends");
+}
+
+fn uplink() {
+    if !needs::programs(&["dhclient", "udhcpc", "dnsmasq", "python3"]) {
+        return;
+    }
+    let lab = up("uplinks:
+  - { name: up1, at: s2-p7, gateway: 10.0.77.254, dns: [10.0.77.253], domain: example.net }");
+    // The outside: an address beyond the gateway, a name server, and a DHCP server that nobody
+    // has asked for.
+    run(
+        &lab,
+        "up1",
+        "ip address add 10.0.77.253/16 dev up1-p0; ip address add 192.0.2.1/32 dev lo; \
+         dnsmasq --conf-file=/dev/null --no-resolv --no-hosts --user=root --interface=up1-p0 \
+         --bind-interfaces --address=/www.example.net/192.0.2.1 \
+         --dhcp-range=10.0.88.1,10.0.88.99,255.255.0.0,1h --dhcp-authoritative --no-ping \
+         --dhcp-leasefile=/run/dnsmasq.leases --pid-file=/run/dnsmasq.pid \
+         --log-facility=/run/dnsmasq.log --log-dhcp",
+    );
+    let serve = "import socket as s; l = s.create_server(('192.0.2.1', 7000)); \
+                 open('/run/serves', 'w').close(); c, a = l.accept(); c.sendall(c.recv(9) + b'!')";
+    run(&lab, "up1", &format!("python3 -c \"{serve}\" >/dev/null 2>&1 </dev/null &"));
+    let lease = dhclient(&lab, "h1", "one");
+    let of = |name| given(&lease, name).unwrap_or_else(|| panic!("no {name}: {lease}"));
+    assert_eq!((of("new_routers"), of("new_domain_name")), ("10.0.77.254", "example.net"));
+    assert_eq!(of("new_domain_name_servers"), "10.0.77.253");
+    assert_eq!(of("new_dhcp_server_identifier"), "10.0.0.1");
+    run(&lab, "h1", "ip route add default via 10.0.77.254");
+    run(&lab, "h1", "echo nameserver 10.0.77.253 >/etc/resolv.conf");
+    assert!(run(&lab, "h1", "getent ahostsv4 www.example.net").starts_with("192.0.2.1 "));
+    run(&lab, "h1", "ping -c 1 -W 5 192.0.2.1");
+    run(&lab, "up1", &format!("ping -c 1 -W 5 {}", of("new_ip_address")));
+    wait(&lab, "up1", "test -e /run/serves");
+    let connect = "import socket as s; c = s.create_connection(('www.example.net', 7000), 5); \
+                   c.sendall(b'hello'); print(c.recv(9).decode())";
+    assert_eq!(run(&lab, "h1", &format!("python3 -c \"{connect}\"")).trim(), "hello!");
+    // The fabric's own address answers, inside and outside, and leases nothing to the outside.
+    run(&lab, "h1", "ping -c 1 -W 5 10.0.0.1");
+    run(&lab, "up1", "ping -c 1 -W 5 10.0.0.1");
+    run(&lab, "up1", "! udhcpc -n -q -t 3 -T 1 -i up1-p0 -s /bin/true >/dev/null 2>&1");
+    let asked = run(&lab, "up1", "grep -c DHCPDISCOVER /run/dnsmasq.log; true");
+    assert_eq!(asked.trim(), "0", "no request of a host comes out");
+    assert_eq!(controller(&lab).dhcp.malformed, 0);
     lab::down(Some(lab.name())).expect("it ends");
 }
 

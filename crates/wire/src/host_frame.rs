@@ -5,8 +5,8 @@
 //! read like one without a tag. A frame of a VLAN is none that the edge serves.
 
 use crate::MacAddr;
-use crate::constants::ethertype;
 use crate::constants::length::ETHERNET_ADDRESSES;
+use crate::constants::{dhcpv6_port, ethertype};
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::nd::{self, Nd};
 use crate::vlan::{TAG_BYTES, VlanTag};
@@ -18,9 +18,6 @@ use smoltcp::wire::{
     EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet,
     Ipv6Packet, UdpPacket,
 };
-
-/// Where clients of DHCPv6 listen (RFC 8415 clause 7.2).
-const DHCPV6_CLIENT_PORT: u16 = 546;
 
 /// The parts of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,11 +121,18 @@ pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
             let is_udp = ip.next_header() == IpProtocol::Udp && ip.frag_offset() == 0;
             is_udp && to(ip.payload(), DHCP_CLIENT_PORT)
         }),
-        Some((ethertype::IPV6, packet)) => Ipv6Packet::new_checked(packet).is_ok_and(|ip| {
-            ip.next_header() == IpProtocol::Udp && to(ip.payload(), DHCPV6_CLIENT_PORT)
-        }),
-        _ => false,
+        _ => is_to_dhcpv6_client(frame),
     }
+}
+
+/// Whether a frame is what a DHCPv6 server sends to a client.
+pub fn is_to_dhcpv6_client(frame: &[u8]) -> bool {
+    let Some((ethertype::IPV6, packet)) = contents(frame) else { return false };
+    Ipv6Packet::new_checked(packet).is_ok_and(|ip| {
+        let udp = UdpPacket::new_checked(ip.payload());
+        ip.next_header() == IpProtocol::Udp
+            && udp.is_ok_and(|udp| udp.dst_port() == dhcpv6_port::CLIENT)
+    })
 }
 
 /// Whether a frame is a message of a DHCP server to a client: UDP from port 67 to port 68.

@@ -12,6 +12,7 @@ pub mod cn;
 pub mod congestion;
 pub mod constants;
 pub mod dcbx;
+pub mod dhcpv6;
 pub mod echo;
 pub mod envelope;
 pub mod frame;

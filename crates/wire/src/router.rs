@@ -35,8 +35,14 @@ const OPTION_PREFIX: u8 = 3;
 const OPTION_MTU: u8 = 5;
 const OPTION_DNS: u8 = 25;
 const OPTION_DOMAIN: u8 = 31;
-/// On-link and autonomous address configuration (RFC 4861 clause 4.6.2).
-const PREFIX_FLAGS: u8 = 0xc0;
+/// The prefix is on the link (RFC 4861 clause 4.6.2).
+const ON_LINK: u8 = 0x80;
+/// Hosts make addresses of the prefix by themselves.
+const AUTONOMOUS: u8 = 0x40;
+/// Addresses are given by DHCPv6 (RFC 4861 clause 4.2).
+const MANAGED: u8 = 0x80;
+/// Other settings are given by DHCPv6.
+const OTHER: u8 = 0x40;
 
 /// A host's frame that has to do with router discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +129,12 @@ pub struct Advertisement {
     pub prefix: Ipv6Addr,
     /// The bits of the prefix: 64 for addresses made by hosts over Ethernet (RFC 2464 clause 4).
     pub prefix_len: u8,
+    /// Whether hosts make addresses of the prefix by themselves (SLAAC).
+    pub autonomous: bool,
+    /// Whether addresses are given by DHCPv6 (the flag M).
+    pub managed: bool,
+    /// Whether other settings are given by DHCPv6 (the flag O).
+    pub other: bool,
     /// For how long addresses of it are valid.
     pub valid_seconds: u32,
     /// For how long they are preferred, no longer than valid.
@@ -141,7 +153,8 @@ impl Advertisement {
     /// The options, each a multiple of 8 bytes.
     fn options(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        bytes.extend([OPTION_PREFIX, 4, self.prefix_len, PREFIX_FLAGS]);
+        let flags = ON_LINK | if self.autonomous { AUTONOMOUS } else { 0 };
+        bytes.extend([OPTION_PREFIX, 4, self.prefix_len, flags]);
         bytes.extend(self.valid_seconds.to_be_bytes());
         bytes.extend(self.preferred_seconds.to_be_bytes());
         bytes.extend([0; 4]);
@@ -156,12 +169,7 @@ impl Advertisement {
             self.dns.iter().for_each(|server| bytes.extend(server.octets()));
         }
         if let Some(domain) = &self.domain {
-            let mut name = Vec::new();
-            for label in domain.split('.') {
-                name.push(label.len() as u8);
-                name.extend(label.bytes());
-            }
-            name.push(0);
+            let mut name = encoded_name(domain);
             name.resize(name.len().next_multiple_of(8), 0);
             bytes.extend([OPTION_DOMAIN, 1 + (name.len() / 8) as u8, 0, 0]);
             bytes.extend(self.dns_seconds.to_be_bytes());
@@ -197,11 +205,25 @@ impl Advertisement {
         message[0] = ADVERTISEMENT;
         // The hop limit that hosts use (RFC 4861 clause 6.2.1: the present value of the Internet).
         message[4] = 64;
+        message[5] |= if self.managed { MANAGED } else { 0 };
+        message[5] |= if self.other { OTHER } else { 0 };
         message[6..8].copy_from_slice(&self.router_seconds.to_be_bytes());
         message[FIXED_BYTES..].copy_from_slice(&options);
         Icmpv6Packet::new_unchecked(message).fill_checksum(&from.1, &to.1);
         bytes
     }
+}
+
+/// A domain as labels with their lengths (RFC 1035 clause 3.1), not compressed. Labels are 1 to 63
+/// bytes of ASCII.
+pub fn encoded_name(domain: &str) -> Vec<u8> {
+    let mut name = Vec::new();
+    for label in domain.split('.') {
+        name.push(label.len() as u8);
+        name.extend(label.bytes());
+    }
+    name.push(0);
+    name
 }
 
 /// A solicitation of a host that looks for routers, in the way of a host that has this address.
@@ -245,6 +267,9 @@ mod tests {
             router_seconds: 600,
             prefix: Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 0),
             prefix_len: 64,
+            autonomous: true,
+            managed: false,
+            other: false,
             valid_seconds: 86_400,
             preferred_seconds: 14_400,
             mtu: Some(1400),
@@ -277,6 +302,30 @@ mod tests {
         assert_eq!(frame[dns_at..dns_at + 8], [25, 5, 0, 0, 0, 0, 2, 88]);
         let domain = &frame[dns_at + 40..];
         assert_eq!(domain, b"\x1f\x03\0\0\0\0\x02\x58\x03lab\x07example\0\0\0\0");
+    }
+
+    #[test]
+    fn flags_say_where_addresses_and_settings_come_from() {
+        use smoltcp::wire::{NdiscPrefixInfoFlags, NdiscRouterFlags};
+        let from = nd::link_local(EDGE);
+        let read = |advertisement: Advertisement| {
+            let frame = advertisement.frame((EDGE, from), None);
+            let ip = Ipv6Packet::new_checked(&frame[14..]).unwrap();
+            let packet = Icmpv6Packet::new_checked(ip.payload()).unwrap();
+            let checksums = ChecksumCapabilities::default();
+            match Icmpv6Repr::parse(&from, &ip.dst_addr(), &packet, &checksums).unwrap() {
+                Icmpv6Repr::Ndisc(NdiscRepr::RouterAdvert { flags, prefix_info, .. }) => {
+                    (flags, prefix_info.unwrap().flags)
+                }
+                other => panic!("{other:?}"),
+            }
+        };
+        let (on_link, both) = (NdiscPrefixInfoFlags::ON_LINK, NdiscPrefixInfoFlags::all());
+        assert_eq!(read(advertisement()), (NdiscRouterFlags::empty(), both));
+        let managed = Advertisement { managed: true, autonomous: false, ..advertisement() };
+        assert_eq!(read(managed), (NdiscRouterFlags::MANAGED, on_link));
+        let other = Advertisement { other: true, ..advertisement() };
+        assert_eq!(read(other), (NdiscRouterFlags::OTHER, both));
     }
 
     #[test]

@@ -96,6 +96,8 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
         layers: 1,
         policy: Policy::default(),
         backups: true,
+        dhcpv6: None,
+        uplinks: Vec::new(),
     }
 }
 

@@ -115,7 +115,7 @@ impl Leases {
             }
             (bound.shown_at, bound.shown_since) = (before.shown_at, before.shown_since);
             bound.rival = before.rival;
-        } else if self.in_pool(ip) && !self.make_room(now, bound.holder.place) {
+        } else if self.counts(ip) && !self.make_room(now, bound.holder.place) {
             return false;
         }
         self.set(now, ip, bound);
@@ -238,7 +238,7 @@ impl Leases {
         let Some(lease) = self.by_ip.get(&ip) else { return };
         let (to, queried, leased) =
             (lease.shown_at, lease.queried, lease.state == LeaseState::Bound);
-        let mut room = |to| !self.in_pool(ip) || self.make_room(now, to);
+        let mut room = |to| !self.counts(ip) || self.make_room(now, to);
         let to = to.filter(|&to| !queried || room(to));
         let Some(mut lease) = self.take(ip) else { return };
         match to {

@@ -43,6 +43,20 @@ enum Judgement {
     NotOurs,
 }
 
+/// What becomes of an address that the server that is a host has given to a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    /// It is the client's.
+    Bound,
+    /// The server has leased it to another MAC before: that of a host whose identifier this client
+    /// shows. It stays with that host, and no DHCPDECLINE goes to the server.
+    Leased,
+    /// Another host uses it without a lease, or no host can have it: it is to be declined.
+    InUse,
+    /// The client's port holds all that it may: the address is to be released.
+    PortFull,
+}
+
 /// Whom an address is reserved for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
@@ -138,6 +152,8 @@ impl DhcpServer {
         let fits = match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == lease.holder.mac,
             Some(Owner::Client(id)) => *id == lease.holder.client_id,
+            // A server that is a host has a pool of its own.
+            None if self.config.relay.is_some() => self.is_host_ip(ip),
             None => self.leases.in_pool(ip),
         };
         let fits = fits && self.leases.get(ip).is_none();
@@ -353,7 +369,8 @@ impl DhcpServer {
             return false;
         }
         let has_one = || self.leases.of(client.mac).is_some_and(|(_, lease)| lease.is_lasting());
-        let is_new = request.kind == DhcpMessageType::Discover && !has_one();
+        let wants = matches!(request.kind, DhcpMessageType::Discover | DhcpMessageType::Request);
+        let is_new = wants && !has_one();
         if is_new && !self.leases.has_room(now, client.place) {
             self.counters.port_full += 1;
             return false;
@@ -361,16 +378,33 @@ impl DhcpServer {
         true
     }
 
-    /// Enters an address that the server that is a host has given to a client. Returns `false` if
-    /// another host holds it or its port holds all that it may.
-    pub(super) fn given(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
+    /// Enters an address that the server that is a host has given to a client. `in_use` says
+    /// whether the host table shows it with another host.
+    pub(super) fn given(
+        &mut self,
+        now: Time,
+        to: Holder,
+        (ip, in_use): (Ipv4Addr, bool),
+        lease: Span,
+    ) -> Given {
         self.leases.expire(now);
-        let others = match self.reserved.get(&ip) {
+        let holder = self.leases.get(ip).filter(|lease| lease.is_held());
+        let leased = holder
+            .is_some_and(|lease| lease.state == LeaseState::Bound && lease.holder.mac != to.mac);
+        let reserved = match self.reserved.get(&ip) {
             Some(Owner::Mac(mac)) => *mac != to.mac,
             Some(Owner::Client(id)) => *id != to.client_id,
-            None => self.leases.taken_from(to.mac, ip),
+            None => false,
         };
-        !others && self.is_host_ip(ip) && self.leases.bind(now, to, ip, lease)
+        if leased {
+            Given::Leased
+        } else if reserved || in_use || self.leases.taken_from(to.mac, ip) || !self.is_host_ip(ip) {
+            Given::InUse
+        } else if self.leases.bind(now, to, ip, lease) {
+            Given::Bound
+        } else {
+            Given::PortFull
+        }
     }
 
     /// What is counted about relaying.

@@ -83,6 +83,13 @@ impl Controller {
         yields && self.policy.may_own(&identity, ip)
     }
 
+    /// Whether a host at a port may have an address, as far as gateways are concerned: that of one
+    /// is at its uplink and nowhere else.
+    pub(super) fn may_be_gateway(&self, at: Place, ip: IpAddr) -> bool {
+        let here = (self.graph.switch(at.switch).incarnation.node, at.port);
+        self.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
+    }
+
     /// Enters a report of a switch, if the policy admits the host there.
     pub(super) fn reported(
         &mut self,

@@ -89,7 +89,7 @@ enum Absence {
 pub(super) struct PortLeases {
     /// Offered and declined, oldest first.
     pub(super) passing: VecDeque<Ipv4Addr>,
-    /// Addresses of the pool that are bound or in use.
+    /// Addresses that are bound or in use, without reserved ones.
     pub(super) lasting: BTreeSet<Ipv4Addr>,
 }
 
@@ -163,6 +163,13 @@ impl Leases {
 
     pub fn in_pool(&self, ip: Ipv4Addr) -> bool {
         (self.first..=self.last).contains(&u64::from(u32::from(ip))) && !self.excluded.contains(&ip)
+    }
+
+    /// Whether an address is one of those of which a port holds so many: all that are leased and
+    /// not somebody's by reservation. A server that is a host may have leased it out of a pool of
+    /// its own.
+    pub(super) fn counts(&self, ip: Ipv4Addr) -> bool {
+        !self.excluded.contains(&ip)
     }
 
     /// An address and its owner.
@@ -265,7 +272,7 @@ impl Leases {
         if let Some((absence, since)) = self.absence(ip, &lease) {
             self.absent(absence).insert((since, ip));
         }
-        let lasting = lease.is_lasting() && self.in_pool(ip);
+        let lasting = lease.is_lasting() && self.counts(ip);
         if lasting || lease.is_passing() {
             let port = self.by_port.entry(lease.holder.place).or_default();
             match lasting {
@@ -312,7 +319,7 @@ impl Leases {
         match lease.shown_at {
             Some(at) if at == lease.holder.place => None,
             None if lease.state == LeaseState::Bound => {
-                self.in_pool(ip).then_some((Absence::Gone, since))
+                self.counts(ip).then_some((Absence::Gone, since))
             }
             _ => Some((Absence::Settling, since)),
         }

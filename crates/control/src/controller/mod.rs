@@ -17,6 +17,7 @@ mod groups;
 pub mod hosts;
 mod isolation;
 mod lease;
+mod leases6;
 mod members;
 mod over_bound;
 pub mod packet;
@@ -24,6 +25,8 @@ mod peers;
 mod pending;
 pub mod policy;
 mod relay;
+mod relay6;
+mod relay_agent;
 mod relayed;
 mod removal;
 mod requests;
@@ -38,7 +41,7 @@ mod takeover;
 pub mod topology;
 mod transactions;
 
-use crate::config::{ControllerConfig, IPS_PER_HOST_MAX};
+use crate::config::{ControllerConfig, IPS_PER_HOST_MAX, UplinkConfig};
 use crate::effect::Effect;
 use ageing::Ageing;
 use alloc::boxed::Box;
@@ -53,15 +56,16 @@ use core::net::IpAddr;
 use dhcp::DhcpServer;
 use flows::Flows;
 use hosts::{HostIndex, HostTable, Learned, Place};
+use leases6::Leases6;
 use members::Groups;
 use pending::TakeOver;
 use policy::Policy;
+use relay_agent::{Relay, Relay6};
 use round::Round;
 use router::{Router, Step};
 use scans::Scans;
 use sought::Seeking;
 use topology::{Admission, Graph, SwitchIndex};
-use transactions::Relay;
 
 /// The controller's state.
 #[derive(Clone, Debug)]
@@ -76,6 +80,9 @@ pub struct Controller {
     dhcp: DhcpServer,
     /// The requests that a server that is a host has to answer, if there is one.
     relay: Option<Relay>,
+    relay6: Option<Relay6>,
+    /// The addresses of IPv6 that its server has given.
+    leases6: Leases6,
     /// The controller's own ports that lead to a switch: by port, the switch and its port.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
     /// The round of looking for better paths that is in progress.
@@ -92,6 +99,7 @@ pub struct Controller {
     counters: ControllerCounters,
     bounds: Bounds,
     policy: Policy,
+    uplinks: Vec<UplinkConfig>,
     scans: Scans,
     groups: Groups,
     /// Routes of an earlier incarnation that edges have.
@@ -130,6 +138,7 @@ impl Controller {
             IpAddr::V6(_) => None,
         };
         dhcp.withhold(config.policy.addresses().filter_map(v4));
+        dhcp.withhold(config.uplinks.iter().map(|uplink| uplink.gateway));
         let every = |heartbeats: u32| (heartbeat * u64::from(heartbeats)).as_millis();
         let measure_every_ms = router
             .measures()
@@ -143,6 +152,8 @@ impl Controller {
             flows: Flows::default(),
             dhcp,
             relay: config.dhcp.relay.clone().map(|relay| Relay::new(relay, server)),
+            relay6: config.dhcpv6.clone().map(|relay| Relay6::new(relay, server)),
+            leases6: Leases6::new(config.dhcp.leases_per_port_max),
             attachments: BTreeMap::new(),
             improving: None,
             backups: Backups::new(config.backups, heartbeat),
@@ -154,6 +165,7 @@ impl Controller {
             counters: ControllerCounters::default(),
             bounds: Bounds::default(),
             policy: config.policy.clone(),
+            uplinks: config.uplinks.clone(),
             scans: Scans::default(),
             groups: Groups::default(),
             take_over: TakeOver::new(&config.node.timers),
@@ -354,16 +366,18 @@ impl Controller {
     ///
     /// An address that is reserved for another host, leased to it, or of the pool and in use by it
     /// stays with that host. So does one that the policy reserves, or whose owner this host may not
-    /// reach.
+    /// reach. The address of a gateway is at its uplink.
     fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some((mac, place)) = self.hosts.get(host).map(|host| (host.mac, host.place())) else {
             return;
         };
+        let leases6 = &self.leases6;
         let claims = |dhcp: &mut DhcpServer| match ip {
             IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
-            IpAddr::V6(_) => true,
+            IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
         };
-        if !self.may_own(host, mac, ip) || !claims(&mut self.dhcp) {
+        let may = self.may_own(host, mac, ip) && self.may_be_gateway(place, ip);
+        if !may || !claims(&mut self.dhcp) {
             self.counters.ip_refused += 1;
             return;
         }

@@ -8,24 +8,28 @@
 //! An acknowledgement is entered as a lease of our own: the address is bound to MAC and port then,
 //! and nobody else may use it.
 //!
-//! An address that another host holds is not passed on: its client gets a DHCPNAK and the server a
-//! DHCPDECLINE in its name. Releases and declines are passed on if they are their sender's to make.
+//! An address that the client cannot have is not passed on, and it gets a DHCPNAK. The server gets
+//! a message in the client's name: a DHCPDECLINE if another host uses the address, a DHCPRELEASE if
+//! the client's port holds all that it may. It gets none if it has leased the address to another
+//! host before: a client that shows the identifier of another host shall not cost that host its
+//! address. Releases and declines are passed on if they are their sender's to make.
 //!
 //! All is bounded: requests that are remembered, of each port and together, and how many go out in
-//! a second.
+//! a second, of each port and together.
 
 use super::Controller;
-use super::dhcp::Holder;
+use super::dhcp::{Given, Holder};
 use super::hosts::{Host, Learned, Place};
 use super::packet::{Request, datagram, message_of, reply};
 use super::relayed::{self, Answer, Via};
 use super::transactions::Waiting;
 use crate::effect::Effect;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use axon_wire::message::{HostFrame, Message};
-use axon_wire::{MacAddr, Span, Time};
+use axon_wire::{MacAddr, NodeId, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
@@ -77,7 +81,7 @@ impl Controller {
             self.dhcp.relaying().malformed += 1;
             return;
         };
-        match self.relay.as_mut().is_some_and(|relay| relay.remember(now, place, &request)) {
+        match self.relay.as_mut().is_some_and(|relay| relay.admit(now, place, &request)) {
             true => self.send_to_server(&message, out),
             false => self.dhcp.relaying().relay_limited += 1,
         }
@@ -85,8 +89,18 @@ impl Controller {
 
     /// The names of a port and its switch, for the server.
     fn names(&self, place: Place) -> (String, String) {
+        let names = self.relay.as_ref().map(|relay| &relay.config.names);
+        self.names_among(names, place)
+    }
+
+    /// The same by these names of switches; a switch without one is called by its number.
+    pub(super) fn names_among(
+        &self,
+        names: Option<&BTreeMap<NodeId, String>>,
+        place: Place,
+    ) -> (String, String) {
         let node = self.graph.switch(place.switch).incarnation.node;
-        let name = self.relay.as_ref().and_then(|relay| relay.config.names.get(&node));
+        let name = names.and_then(|names| names.get(&node));
         let switch = name.cloned().unwrap_or_else(|| node.to_string());
         (format!("{switch}-{}", place.port), switch)
     }
@@ -100,10 +114,7 @@ impl Controller {
     fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (mac, ip) = (relay.config.mac, relay.config.ip);
-        let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
-        let at = relay.config.at;
-        let place =
-            known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }));
+        let place = self.server_place(mac, relay.config.at);
         let frame = datagram(relay.own, (mac, ip), DHCP_SERVER_PORT, message);
         let sent = place.is_some_and(|place| self.send_to_port(place, frame, out));
         match sent {
@@ -112,7 +123,18 @@ impl Controller {
         }
     }
 
-    fn send_to_port(&mut self, place: Place, frame: Vec<u8>, out: &mut Vec<Effect>) -> bool {
+    /// Where a host is, or else belongs.
+    pub(super) fn server_place(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
+        let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
+        known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }))
+    }
+
+    pub(super) fn send_to_port(
+        &mut self,
+        place: Place,
+        frame: Vec<u8>,
+        out: &mut Vec<Effect>,
+    ) -> bool {
         let to = self.graph.switch(place.switch).incarnation;
         let Some(hops) = self.path_to(to.node) else {
             self.counters.dhcp_unreachable += 1;
@@ -148,10 +170,12 @@ impl Controller {
             let holder =
                 Holder { mac: request.mac, client_id: request.client_id.clone(), place: at };
             let lease = Span::from_secs(seconds.into());
-            let ours = !self.may_own(host, request.mac, answer.ip.into())
-                || !self.dhcp.given(now, holder, answer.ip, lease);
-            if ours {
-                return self.conflict(at, &request, answer.ip, out);
+            let in_use = !self.may_own(host, request.mac, answer.ip.into())
+                || !self.may_be_gateway(at, answer.ip.into())
+                || self.hosts.by_ip(answer.ip.into()).is_some_and(|other| other != host);
+            let given = self.dhcp.given(now, holder, (answer.ip, in_use), lease);
+            if given != Given::Bound {
+                return self.conflict(at, &request, (answer.ip, given), out);
             }
             self.own(now, host, IpAddr::V4(answer.ip), out);
         }
@@ -172,15 +196,28 @@ impl Controller {
         }
     }
 
-    /// The server has given an address that is another host's.
-    fn conflict(&mut self, at: Place, request: &Request, ip: Ipv4Addr, out: &mut Vec<Effect>) {
-        self.dhcp.relaying().relay_conflicts += 1;
+    /// The server has given an address that the client cannot have.
+    fn conflict(
+        &mut self,
+        at: Place,
+        request: &Request,
+        (ip, why): (Ipv4Addr, Given),
+        out: &mut Vec<Effect>,
+    ) {
+        match why {
+            Given::PortFull => self.dhcp.relaying().port_full += 1,
+            _ => self.dhcp.relaying().relay_conflicts += 1,
+        }
         let Some(own) = self.relay.as_ref().map(|relay| relay.own) else { return };
         let frame = reply(request, DhcpMessageType::Nak, own, None);
         self.send_to_port(at, frame, out);
         let (circuit, remote) = self.names(at);
-        let via = self.via(&circuit, &remote);
-        if let Some(message) = via.and_then(|via| relayed::decline(request, ip, &via)) {
+        let message = self.via(&circuit, &remote).and_then(|via| match why {
+            Given::InUse => relayed::decline(request, ip, &via),
+            Given::PortFull => relayed::release(request, ip, &via),
+            Given::Bound | Given::Leased => None,
+        });
+        if let Some(message) = message {
             self.send_to_server(&message, out);
         }
     }

@@ -38,6 +38,8 @@ const OPTION_RELAY: u8 = 82;
 const CIRCUIT: u8 = 1;
 const REMOTE: u8 = 2;
 const TYPE_DECLINE: u8 = 4;
+const TYPE_RELEASE: u8 = 7;
+const CIADDR_AT: usize = 12;
 
 /// The options of a message up to its end: kind and data.
 ///
@@ -125,14 +127,32 @@ pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
 /// The refusal of an address in the name of a client (RFC 2131 §4.4.4): the server is not to give
 /// it again.
 pub(super) fn decline(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
+    in_the_name_of(by, TYPE_DECLINE, (Ipv4Addr::UNSPECIFIED, Some(ip)), via)
+}
+
+/// The return of an address in the name of a client (RFC 2131 §4.4.6): the server may give it to
+/// another.
+pub(super) fn release(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
+    in_the_name_of(by, TYPE_RELEASE, (ip, None), via)
+}
+
+fn in_the_name_of(
+    by: &Request,
+    kind: u8,
+    (ciaddr, requested): (Ipv4Addr, Option<Ipv4Addr>),
+    via: &Via<'_>,
+) -> Option<Vec<u8>> {
     let mut message = vec![0; FIXED_BYTES];
     message[..4].copy_from_slice(&[REQUEST, 1, 6, 1]);
     message[4..8].copy_from_slice(&by.xid.to_be_bytes());
+    message[CIADDR_AT..CIADDR_AT + 4].copy_from_slice(&ciaddr.octets());
     message[GIADDR_AT..GIADDR_AT + 4].copy_from_slice(&via.relay.octets());
     message[CHADDR_AT..CHADDR_AT + 6].copy_from_slice(&by.mac.0);
     message[FIXED_BYTES - 4..].copy_from_slice(&[0x63, 0x82, 0x53, 0x63]);
-    push(&mut message, OPTION_TYPE, &[TYPE_DECLINE]);
-    push(&mut message, OPTION_REQUESTED, &ip.octets());
+    push(&mut message, OPTION_TYPE, &[kind]);
+    if let Some(ip) = requested {
+        push(&mut message, OPTION_REQUESTED, &ip.octets());
+    }
     push(&mut message, OPTION_SERVER, &via.server.octets());
     if !by.client_id.is_empty() {
         push(&mut message, OPTION_CLIENT, &by.client_id);

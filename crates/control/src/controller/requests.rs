@@ -143,6 +143,9 @@ impl Controller {
             return;
         };
         let place = Place { switch, port: m.port };
+        if self.relay6_frame(now, place, &m, out) {
+            return;
+        }
         if self.relay.is_some() {
             return self.relay_frame(now, place, &m.frame, out);
         }

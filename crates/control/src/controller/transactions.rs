@@ -1,14 +1,9 @@
-//! The requests that a DHCP server which is a host has to answer; see `relay`.
+//! The requests that a DHCP server which is a host has to answer; see `relay` and `relay6`.
 
 use super::hosts::Place;
-use super::packet::Request;
-use super::relayed::Answer;
 use crate::bucket::{Bucket, Rate};
-use crate::config::{RelayConfig, ServerIdentity};
 use alloc::collections::{BTreeMap, BTreeSet};
-use axon_wire::{MacAddr, Span, Time};
-use core::net::Ipv4Addr;
-use smoltcp::wire::DhcpMessageType;
+use axon_wire::{Span, Time};
 
 /// How long an answer is waited for.
 const WAIT: Span = Span::from_secs(10);
@@ -17,84 +12,91 @@ const WAITING_PER_PORT_MAX: usize = 16;
 const WAITING_MAX: usize = 4_096;
 /// Requests to the server.
 const REQUESTS: Rate = Rate { every: Span::from_millis(1), burst: 1_000 };
+/// The same of one port.
+const OF_PORT: Rate = Rate { every: Span::from_millis(50), burst: 32 };
+/// Ports whose rate is kept before those are forgotten that have all of it.
+const PORTS_MAX: usize = 4_096;
 
-/// The requests that the server has to answer.
+/// The requests that the server has to answer, by client and its number for the exchange.
 #[derive(Clone, Debug)]
-pub(super) struct Relay {
-    pub(super) config: RelayConfig,
-    /// The relay agent's own address: the fabric's.
-    pub(super) own: (MacAddr, Ipv4Addr),
-    waiting: BTreeMap<Transaction, Waiting>,
+pub(super) struct Transactions<K, R> {
+    waiting: BTreeMap<K, Waiting<R>>,
     /// When each of them is forgotten.
-    until: BTreeSet<(Time, Transaction)>,
-    at_port: BTreeMap<Place, usize>,
+    until: BTreeSet<(Time, K)>,
+    by_port: BTreeMap<Place, OfPort>,
     requests: Bucket,
 }
 
-/// A client and its number for a conversation.
-type Transaction = (MacAddr, u32);
+/// What a port has asked.
+#[derive(Clone, Debug, Default)]
+struct OfPort {
+    /// Its requests that wait.
+    waiting: usize,
+    requests: Bucket,
+}
 
 /// A request that waits for its answer.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct Waiting<R> {
     until: Time,
     /// The port of the client.
     pub(super) place: Place,
-    pub(super) request: Request,
+    pub(super) request: R,
 }
 
-impl Relay {
-    pub(super) fn new(config: RelayConfig, own: ServerIdentity) -> Relay {
-        Relay {
-            config,
-            own: (own.mac, own.ip),
+impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
+    pub(super) const fn new() -> Transactions<K, R> {
+        Transactions {
             waiting: BTreeMap::new(),
             until: BTreeSet::new(),
-            at_port: BTreeMap::new(),
-            requests: Bucket::default(),
+            by_port: BTreeMap::new(),
+            requests: Bucket::new(),
         }
     }
 
-    /// Remembers a request. Returns `false` if there are too many.
-    pub(super) fn remember(&mut self, now: Time, place: Place, request: &Request) -> bool {
+    /// Whether a message of a client at `place` may go to the server. One that has an answer is
+    /// remembered by `of` with its request. Returns `false` if there are too many.
+    pub(super) fn admit(&mut self, now: Time, place: Place, of: K, answered: Option<R>) -> bool {
         while let Some(&(until, of)) = self.until.first()
             && until <= now
         {
             self.forget(of);
         }
-        let of = (request.mac, request.xid);
-        self.forget(of);
-        let at_port = self.at_port.get(&place).copied().unwrap_or(0);
-        let full = at_port >= WAITING_PER_PORT_MAX || self.waiting.len() >= WAITING_MAX;
-        if full || !self.requests.has(now, REQUESTS) {
+        if self.by_port.len() >= PORTS_MAX {
+            self.by_port.retain(|_, port| port.waiting > 0 || !port.requests.is_full(now));
+        }
+        if answered.is_some() {
+            self.forget(of);
+        }
+        let port = self.by_port.entry(place).or_default();
+        let full = port.waiting >= WAITING_PER_PORT_MAX || self.waiting.len() >= WAITING_MAX;
+        let has = port.requests.has(now, OF_PORT) && self.requests.has(now, REQUESTS);
+        if answered.is_some() && full || !has {
             return false;
         }
+        port.requests.take(now, OF_PORT);
         self.requests.take(now, REQUESTS);
-        let until = now + WAIT;
-        self.until.insert((until, of));
-        self.at_port.insert(place, at_port + 1);
-        self.waiting.insert(of, Waiting { until, place, request: request.clone() });
+        if let Some(request) = answered {
+            port.waiting += 1;
+            let until = now + WAIT;
+            self.until.insert((until, of));
+            self.waiting.insert(of, Waiting { until, place, request });
+        }
         true
     }
 
-    fn forget(&mut self, of: Transaction) {
+    /// Forgets a request: it has been answered for good.
+    pub(super) fn forget(&mut self, of: K) {
         let Some(waiting) = self.waiting.remove(&of) else { return };
         self.until.remove(&(waiting.until, of));
-        match self.at_port.get_mut(&waiting.place) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(self.at_port.remove(&waiting.place)),
+        if let Some(port) = self.by_port.get_mut(&waiting.place) {
+            port.waiting = port.waiting.saturating_sub(1);
         }
     }
 
-    /// The request that an answer is for.
-    pub(super) fn answered(&mut self, now: Time, answer: &Answer) -> Option<Waiting> {
-        let of = (answer.mac, answer.xid);
-        let waiting = self.waiting.get(&of).filter(|waiting| now < waiting.until)?.clone();
-        // The client goes on with the same number after an offer.
-        if answer.kind != u8::from(DhcpMessageType::Offer) {
-            self.forget(of);
-        }
-        Some(waiting)
+    /// The request that waits for an answer.
+    pub(super) fn waiting(&self, now: Time, of: K) -> Option<&Waiting<R>> {
+        self.waiting.get(&of).filter(|waiting| now < waiting.until)
     }
 }
 
@@ -102,29 +104,7 @@ impl Relay {
 mod tests {
     use super::super::topology::SwitchIndex;
     use super::*;
-    use alloc::vec::Vec;
-    use axon_wire::{NodeId, PortNo};
-
-    fn relay() -> Relay {
-        let (ip, mac) = (Ipv4Addr::new(10, 0, 0, 9), MacAddr([2, 0, 0, 0, 0, 9]));
-        let at = (NodeId(1), PortNo(0));
-        let own = ServerIdentity { mac: MacAddr([2; 6]), ip: Ipv4Addr::new(10, 0, 0, 1) };
-        Relay::new(RelayConfig { ip, mac, at, names: BTreeMap::new() }, own)
-    }
-
-    fn request(number: u32) -> Request {
-        let [a, b, c, d] = number.to_be_bytes();
-        Request {
-            kind: DhcpMessageType::Discover,
-            mac: MacAddr([2, 0, a, b, c, d]),
-            xid: number,
-            ciaddr: Ipv4Addr::UNSPECIFIED,
-            broadcast: false,
-            requested: None,
-            server: None,
-            client_id: Vec::new(),
-        }
-    }
+    use axon_wire::PortNo;
 
     fn port(number: u16) -> Place {
         Place { switch: SwitchIndex(0), port: PortNo(number) }
@@ -132,21 +112,48 @@ mod tests {
 
     #[test]
     fn requests_without_an_answer_are_bounded_and_forgotten() {
-        let (mut relay, now) = (relay(), Time::ZERO);
-        let kept = |relay: &mut Relay, now, at: u16, numbers: core::ops::Range<u32>| {
-            numbers.filter(|&number| relay.remember(now, port(at), &request(number))).count()
-        };
-        assert_eq!(kept(&mut relay, now, 0, 0..1_000), WAITING_PER_PORT_MAX);
-        assert_eq!(kept(&mut relay, now, 0, 0..4), 4, "the same again");
+        let (mut requests, now) = (Transactions::new(), Time::ZERO);
+        let kept =
+            |requests: &mut Transactions<u32, ()>, now, at: u16, numbers: core::ops::Range<u32>| {
+                let mut admitted = |number: &u32| requests.admit(now, port(at), *number, Some(()));
+                numbers.filter(|number| admitted(number)).count()
+            };
+        assert_eq!(kept(&mut requests, now, 0, 0..1_000), WAITING_PER_PORT_MAX);
+        assert_eq!(kept(&mut requests, now, 0, 0..4), 4, "the same again");
         for at in 1..1_000_u32 {
             let later = now + Span::from_millis(u64::from(at) * 10);
-            kept(&mut relay, later, at as u16, at * 100..at * 100 + 20);
-            assert!(relay.waiting.len() <= WAITING_MAX);
+            kept(&mut requests, later, at as u16, at * 100..at * 100 + 20);
+            assert!(requests.waiting.len() <= WAITING_MAX);
         }
-        assert_eq!(relay.waiting.len(), WAITING_MAX);
+        assert_eq!(requests.waiting.len(), WAITING_MAX);
         let later = now + WAIT * 3;
-        assert_eq!(kept(&mut relay, later, 0, 0..1), 1);
-        let sizes = (relay.waiting.len(), relay.until.len(), relay.at_port.len());
-        assert_eq!(sizes, (1, 1, 1));
+        assert_eq!(kept(&mut requests, later, 0, 0..1), 1);
+        assert_eq!((requests.waiting.len(), requests.until.len()), (1, 1));
+        for at in 0..20_000_u32 {
+            kept(&mut requests, later + WAIT * u64::from(at), at as u16, at..at + 1);
+        }
+        assert!(requests.by_port.len() <= PORTS_MAX);
+    }
+
+    #[test]
+    fn one_port_spends_its_own_rate_and_not_that_of_others() {
+        let (mut requests, now) = (Transactions::new(), Time::ZERO);
+        // One number again and again, which waits for one answer.
+        let mut sent = |at: u16, now| {
+            (0..1_000).filter(|_| requests.admit(now, port(at), at, Some(()))).count() as u64
+        };
+        assert_eq!(sent(1, now), OF_PORT.burst);
+        assert_eq!(sent(2, now), OF_PORT.burst, "another port has its own");
+        assert_eq!(sent(1, now + OF_PORT.every * 3), 3);
+    }
+
+    #[test]
+    fn what_has_no_answer_takes_no_place() {
+        let mut requests = Transactions::new();
+        for number in 0..20 {
+            assert!(requests.admit(Time::ZERO, port(1), number, None));
+        }
+        assert!(requests.admit(Time::ZERO, port(1), 99, Some(())), "none of them waits");
+        assert_eq!(requests.waiting.len(), 1);
     }
 }

@@ -8,6 +8,7 @@
 use super::context::Cx;
 use super::state::{Edge, Fate};
 use axon_node::Drop;
+use axon_wire::dhcpv6::{Datagram, SERVER_PORT};
 use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, host_frame};
 
@@ -21,9 +22,17 @@ impl Edge {
         source: MacAddr,
         frame: &[u8],
     ) -> Option<Result<Fate, Drop>> {
+        if self.is_uplink(port)
+            && let Some(refused) = self.configuration_outside(frame)
+        {
+            return Some(Err(refused));
+        }
         if host_frame::is_dhcp_server(frame) && self.services.dhcp_server != Some(source) {
             self.counters.dhcp_servers_refused += 1;
             return Some(Err(refusal(frame)));
+        }
+        if let Some(done) = self.dhcpv6(cx, port, frame) {
+            return Some(done);
         }
         let ipv6 = self.services.ipv6.as_ref()?;
         match router::classify(frame)? {
@@ -36,10 +45,21 @@ impl Edge {
             }
         }
     }
+
+    /// What configures hosts and comes from a real network, or asks for it there, ends here: it is
+    /// none of the fabric's, nor the fabric's any of theirs.
+    fn configuration_outside(&mut self, frame: &[u8]) -> Option<Drop> {
+        let serves = host_frame::is_dhcp_server(frame) || host_frame::is_to_dhcpv6_client(frame);
+        self.counters.dhcp_servers_refused += u64::from(serves);
+        let asks = host_frame::classify(frame) == host_frame::Kind::DhcpClient
+            || Datagram::parse(frame).is_some_and(|datagram| datagram.to_port == SERVER_PORT);
+        let solicits = || matches!(router::classify(frame), Some(Router::Solicitation(_)));
+        (serves || asks || solicits()).then(|| refusal(frame))
+    }
 }
 
 /// Why a frame of a host that plays a server ends: one to many goes nowhere, whoever sends it.
-fn refusal(frame: &[u8]) -> Drop {
+pub(super) fn refusal(frame: &[u8]) -> Drop {
     match MacAddr::destination_of(frame) {
         Some(to) if to.is_multicast() => Drop::Broadcast,
         _ => Drop::Refused,
@@ -70,6 +90,41 @@ mod tests {
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 2, "it is the server");
         bench.frame(0, &offer(mac(9), 1));
         assert_eq!(bench.edge.counters().dhcp_servers_refused, 3);
+    }
+
+    #[test]
+    fn no_dhcp_and_no_router_discovery_passes_an_uplink() {
+        use axon_wire::{dhcpv6, router};
+        let mut bench = Bench::new();
+        bench.edge.hosts.uplinks = [PortNo(0)].into();
+        bench.edge.services =
+            EdgeServices { ipv6: Some(config().into()), ..EdgeServices::default() };
+        bench.edge.services.dhcp_server = Some(mac(1));
+        let local = (mac(1), nd::link_local(mac(1)));
+        let asks = [
+            dhcp_frame(MacAddr::BROADCAST, mac(1), (68, 67), b"discover"),
+            dhcp_frame(MacAddr::BROADCAST, mac(1), (67, 68), b"offer"),
+            dhcpv6::frame(local, dhcpv6::all_servers(), (546, 547), &[1, 0, 0, 1]),
+            dhcpv6::frame(local, (mac(2), local.1), (547, 546), &[7, 0, 0, 1]),
+            router::solicitation_frame((mac(1), None)),
+        ];
+        for (number, frame) in asks.iter().enumerate() {
+            let dropped = bench.dropped.len();
+            let effects = bench.frame(0, frame);
+            let says =
+                |effect: &Effect| matches!(effect, Effect::ToController(_) | Effect::Host { .. });
+            assert!(!effects.iter().any(says), "{number}: {effects:?}");
+            assert_eq!(bench.dropped.len(), dropped + 1, "{number}");
+        }
+        assert_eq!(bench.edge.counters().dhcp_servers_refused, 2);
+        for port in 0..2 {
+            bench.port(port, None);
+            bench.port(port, Some(axon_node::PortKind::Host));
+        }
+        let sent = advertised(&bench.pass(axon_wire::Span::from_secs(30)));
+        assert!(!sent.is_empty() && sent.iter().all(|(port, _)| *port == PortNo(1)), "{sent:?}");
+        // What is no configuration is served as that of any host.
+        assert!(!bench.frame(0, &arp_request(1, 9)).is_empty());
     }
 
     #[test]

@@ -5,6 +5,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
+/// Hosts at a port to a real network: what a controller enters at one port is 1,024.
+const UPLINK_HOSTS_MAX: usize = 1_000;
+
 /// A host on a port of this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
@@ -24,7 +27,9 @@ pub struct Host {
 /// addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
-    pub(super) per_port_max: usize,
+    per_port_max: usize,
+    /// Ports to real networks, at which there may be more.
+    pub(super) uplinks: BTreeSet<PortNo>,
     pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
     pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
@@ -33,14 +38,24 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub(super) fn new(per_port_max: usize) -> Hosts {
+    pub(super) const fn new(per_port_max: usize, uplinks: BTreeSet<PortNo>) -> Hosts {
         Hosts {
             per_port_max,
+            uplinks,
             by_mac: BTreeMap::new(),
             by_port: BTreeMap::new(),
             reported: BTreeMap::new(),
             withdrawn: BTreeSet::new(),
         }
+    }
+
+    /// Whether a port has all the hosts that it may have.
+    pub(super) fn is_full(&self, port: PortNo) -> bool {
+        let most = match self.uplinks.contains(&port) {
+            true => self.per_port_max.max(UPLINK_HOSTS_MAX),
+            false => self.per_port_max,
+        };
+        self.count_on(port) >= most
     }
 
     pub(super) fn get(&self, mac: MacAddr) -> Option<&Host> {

@@ -69,7 +69,7 @@ impl Edge {
     }
 
     fn make_room(&mut self, cx: &mut Cx, port: PortNo) -> bool {
-        if self.hosts.count_on(port) < self.hosts.per_port_max {
+        if !self.hosts.is_full(port) {
             return true;
         }
         let silence = self.host_probe * u64::from(self.host_probes_max).saturating_add(1);
@@ -272,6 +272,31 @@ mod tests {
         assert_eq!(reports(&effects), [seen(0, 1, false)]);
         assert_eq!(reports(&bench.host(0, 1)), [seen(0, 1, true)]);
         assert_eq!(bench.host(0, 1), [], "nothing new, and nobody answers a gratuitous ARP");
+    }
+
+    #[test]
+    fn an_uplink_has_room_for_many_and_the_longest_silent_gives_its_place_up() {
+        let mut bench = Bench::new();
+        bench.edge.hosts.uplinks = [PortNo(0)].into();
+        let from = |number: u16| {
+            let [a, b] = number.to_be_bytes();
+            udp_frame(mac(9), MacAddr([2, 7, 0, 0, a, b]), 0)
+        };
+        for number in 0..1_000 {
+            bench.frame(0, &from(number));
+        }
+        assert_eq!(bench.edge.hosts.count_on(PortNo(0)), 1_000);
+        bench.frame(0, &from(1_000));
+        assert_eq!(bench.edge.counters().hosts_refused, 1, "none of them was silent for long");
+        let silence = bench.edge.host_probe * u64::from(bench.edge.host_probes_max + 1);
+        bench.pass(silence + Span::from_secs(1));
+        bench.frame(0, &from(0));
+        bench.frame(0, &from(1_000));
+        let is_there = |number: u16| {
+            let [a, b] = number.to_be_bytes();
+            bench.edge.hosts.is_on(MacAddr([2, 7, 0, 0, a, b]), PortNo(0))
+        };
+        assert_eq!([0, 1, 2, 1_000].map(is_there), [true, false, true, true]);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //!   phases, and each switch reserves memory before it sends.
 //! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
 //! - DHCP goes to the controller; whoever else answers clients is refused (`guard`).
+//! - DHCPv6 ends here too, if the fabric file asks for it (`dhcpv6`).
 //! - Router advertisements of IPv6 come from the edge (`ra`), if the fabric file asks for them.
 //! - The fabric's own address answers ping (`ping`).
 //! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
@@ -30,6 +31,7 @@ mod arrival;
 mod backup;
 mod backups;
 mod context;
+mod dhcpv6;
 mod flows;
 mod given;
 mod groups;

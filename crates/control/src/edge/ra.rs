@@ -47,7 +47,7 @@ impl Ipv6Config {
 impl Edge {
     /// A port has become one of hosts, or is none any more.
     pub(super) fn advertise_at(&mut self, cx: &mut Cx, port: PortNo) {
-        if self.services.ipv6.is_none() {
+        if self.services.ipv6.is_none() || self.is_uplink(port) {
             return;
         }
         if !cx.ports.is_host(port) {
@@ -129,6 +129,9 @@ pub(super) mod tests {
                 router_seconds: 300,
                 prefix: Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 0),
                 prefix_len: 64,
+                autonomous: true,
+                managed: false,
+                other: false,
                 valid_seconds: 86_400,
                 preferred_seconds: 14_400,
                 mtu: Some(1400),
@@ -138,6 +141,7 @@ pub(super) mod tests {
             },
             router: Some(nd::link_local(mac(7))),
             router_host: Some(mac(7)),
+            dhcp: None,
             interval: Span::from_secs(100),
         }
     }

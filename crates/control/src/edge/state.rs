@@ -14,7 +14,7 @@ use super::sought::SoughtHere;
 use crate::bucket::Bucket;
 use crate::config::{EdgeServices, ServerIdentity, SwitchConfig};
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
@@ -66,6 +66,8 @@ pub struct Edge {
     pub(super) sought: SoughtHere,
     /// Answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
+    /// Answers to requests for information (DHCPv6) of the hosts of each port.
+    pub(super) informed: BTreeMap<PortNo, Bucket>,
     pub(super) groups: Groups,
     /// What it does for the configuration of hosts.
     pub(super) services: EdgeServices,
@@ -95,7 +97,17 @@ fn incarnation_seed(config: &SwitchConfig) -> u64 {
     config.node.seed ^ mixed(node.0 ^ mixed(number))
 }
 
+fn uplinks(config: &SwitchConfig) -> BTreeSet<PortNo> {
+    let policies = config.ports.iter().zip(0..);
+    policies.filter(|(policy, _)| policy.uplink).map(|(_, port)| PortNo(port)).collect()
+}
+
 impl Edge {
+    /// Whether a port leads to a real network.
+    pub(super) fn is_uplink(&self, port: PortNo) -> bool {
+        self.hosts.uplinks.contains(&port)
+    }
+
     /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a
     /// data plane that can do this.
     ///
@@ -117,7 +129,7 @@ impl Edge {
             report_again_after: Span::from_ticks(node.timers.silence_max().ticks() / 2),
             inherited_max: node.timers.inherited_max(),
             inherited_until: None,
-            hosts: Hosts::new(config.hosts_per_port_max),
+            hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
             flows: Flows::new(Placing::new(has, incarnation_seed(config))),
             setups: Setups::new(),
             queries: BTreeMap::new(),
@@ -128,6 +140,7 @@ impl Edge {
             questions: Bucket::default(),
             sought: SoughtHere::default(),
             pings: BTreeMap::new(),
+            informed: BTreeMap::new(),
             groups: Groups::new(config.groups),
             services: config.services.clone(),
             advertising: Advertising::default(),

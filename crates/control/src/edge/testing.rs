@@ -387,6 +387,7 @@ impl Bench {
         assert!(removed <= 16_384 && edge.setups.failures() <= FAILURES_MAX);
         for port in (0..PORTS).map(PortNo) {
             assert!(edge.flows.placing.taken(port) <= routes);
+            let hosts = if edge.is_uplink(port) { 1_000 } else { hosts };
             assert!(edge.hosts.count_on(port) <= hosts);
             assert!(edge.setups.count_on(port) <= SETUPS_PER_PORT_MAX);
             let asked = edge.queries.keys().filter(|key| key.0 == port).count();

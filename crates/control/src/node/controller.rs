@@ -437,6 +437,8 @@ mod tests {
                 layers: 1,
                 policy: Policy::default(),
                 backups: true,
+                dhcpv6: None,
+                uplinks: Vec::new(),
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

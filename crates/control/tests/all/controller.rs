@@ -50,6 +50,8 @@ pub fn config() -> ControllerConfig {
         layers: 2,
         policy: Policy::default(),
         backups: true,
+        dhcpv6: None,
+        uplinks: Vec::new(),
     }
 }
 

@@ -355,7 +355,7 @@ fn keys_are_changed_by_a_command_and_those_of_another_switch_are_refused() {
 
 #[test]
 fn a_switch_with_the_key_is_refused_at_a_port_that_is_pinned_to_hosts() {
-    let pinned = PortPolicy { hosts_only: true, regeneration: None };
+    let pinned = PortPolicy { hosts_only: true, ..PortPolicy::default() };
     let mut scene = Scene::with(vec![pinned]);
     let mut stranger = Sealer::new(&KEY.into(), STRANGER, Role::Switch);
     let actions = scene.link(&stranger.seal_link(None, &hello()));

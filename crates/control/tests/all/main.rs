@@ -10,6 +10,7 @@ mod hostile;
 mod loads;
 mod owned_switch;
 mod relay;
+mod relay6;
 mod reservations;
 mod seek;
 mod stations;

@@ -1,8 +1,8 @@
 //! Requests of DHCP clients on their way to a server that is a host, and its answers.
 
-use crate::client::{self, Client, Reply, SERVER, SERVER_MAC, ip, mac, selecting};
+use crate::client::{self, Client, NONE, Reply, SERVER, SERVER_MAC, ip, mac, selecting};
 use crate::controller;
-use axon_control::config::RelayConfig;
+use axon_control::config::{RelayConfig, UplinkConfig};
 use axon_control::controller::Controller;
 use axon_control::controller::dhcp::LeaseState;
 use axon_control::effect::Effect;
@@ -25,7 +25,13 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::with(64)
+    }
+
+    /// With so many addresses at each port.
+    fn with(per_port: usize) -> World {
         let mut config = controller::config();
+        config.dhcp.leases_per_port_max = per_port;
         let names = BTreeMap::from([(SWITCH.node, "s1".into())]);
         config.dhcp.relay =
             Some(RelayConfig { ip: ip(9), mac: mac(9), at: (SWITCH.node, AT), names });
@@ -202,4 +208,123 @@ fn a_port_that_asks_without_end_has_few_requests_outstanding() {
     }
     assert_eq!((sent, world.counters().relay_limited), (16, 184));
     assert_eq!(world.frame(2, client::client(2, DhcpMessageType::Discover).frame()).len(), 1);
+}
+
+/// The kind and the requested or own address of a message to the server.
+fn sent_of(frame: &[u8]) -> (u8, Ipv4Addr) {
+    let packet = DhcpPacket::new_checked(&frame[42..]).unwrap();
+    let option = |kind| packet.options().find(|option| option.kind == kind);
+    let requested = option(50).map(|option| <[u8; 4]>::try_from(option.data).unwrap().into());
+    (option(53).unwrap().data[0], requested.unwrap_or(packet.client_ip()))
+}
+
+#[test]
+fn a_port_that_is_full_declines_nothing_and_gives_what_it_cannot_have_back() {
+    let mut world = World::with(1);
+    let from = (mac(9), ip(9));
+    let two = client::client(2, DhcpMessageType::Discover);
+    // Both ask before either has an address, which is outside of the fabric's pool.
+    let requests = [world.ask(&selecting(1, ip(30))), world.ask(&selecting(2, ip(31)))];
+    assert_eq!(world.frame(AT.0, answer(&requests[0], from, ACK, ip(30))).len(), 1);
+    let sent = world.frame(AT.0, answer(&requests[1], from, ACK, ip(31)));
+    let [(1, nak), (3, released)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(Reply::parse(nak).kind, DhcpMessageType::Nak);
+    assert_eq!(sent_of(released), (7, ip(31)), "a release");
+    assert!(world.controller.dhcp().lease(ip(31)).is_none());
+    assert_eq!((world.counters().port_full, world.counters().relay_conflicts), (1, 0));
+    // Now that it is full the server is not even asked.
+    for again in [two, selecting(2, ip(31)), client::reboot(2, ip(31))] {
+        assert_eq!(world.frame(1, again.frame()), []);
+    }
+    assert_eq!(world.counters().port_full, 4);
+    world.ask(&client::renewing(1, ip(30)));
+}
+
+#[test]
+fn an_address_outside_of_the_pool_is_not_taken_from_the_host_that_uses_it() {
+    let mut world = World::new();
+    let (now, mut out) = (world.now, Vec::new());
+    let seen = Item::HostSeen { port: PortNo(4), mac: mac(4), ips: vec![ip(30).into()] };
+    world.controller.item(now, SWITCH, seen, &mut out);
+    let user = world.controller.hosts().by_ip(ip(30).into());
+    let got = world.ask(&selecting(1, ip(30)));
+    let sent = world.frame(AT.0, answer(&got, (mac(9), ip(9)), ACK, ip(30)));
+    let [(1, nak), (3, declined)] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(Reply::parse(nak).kind, DhcpMessageType::Nak);
+    assert_eq!(sent_of(declined), (4, ip(30)), "a decline");
+    assert_eq!(world.controller.hosts().by_ip(ip(30).into()), user);
+}
+
+#[test]
+fn who_shows_anothers_identifier_costs_it_no_address() {
+    let mut world = World::new();
+    let from = (mac(9), ip(9));
+    let got = world.ask(&selecting(1, ip(110)));
+    world.frame(AT.0, answer(&got, from, ACK, ip(110)));
+    // The server takes host 2, at port 2, for host 1.
+    let sent = world.frame(2, selecting(2, ip(110)).frame());
+    let [(3, got)] = &sent[..] else { panic!("{sent:?}") };
+    let sent = world.frame(AT.0, answer(got, from, ACK, ip(110)));
+    let [(2, nak)] = &sent[..] else { panic!("nothing is declined: {sent:?}") };
+    assert_eq!(Reply::parse(nak).kind, DhcpMessageType::Nak);
+    assert_eq!(world.controller.dhcp().lease(ip(110)).unwrap().holder.mac, mac(1));
+}
+
+#[test]
+fn information_renewal_and_rebinding_go_to_the_server_and_come_back_to_the_hosts_address() {
+    let mut world = World::new();
+    let from = (mac(9), ip(9));
+    let got = world.ask(&selecting(1, ip(110)));
+    world.frame(AT.0, answer(&got, from, ACK, ip(110)));
+    let inform = Client { ciaddr: ip(110), ..client::client(1, DhcpMessageType::Inform) };
+    let renew = Client { server: None, ..client::renewing(1, ip(110)) };
+    for (asks, given) in [(inform, NONE), (renew, ip(110))] {
+        let got = world.ask(&asks);
+        let sent = world.frame(AT.0, answer(&got, from, ACK, given));
+        let [(1, frame)] = &sent[..] else { panic!("{sent:?}") };
+        let reply = Reply::parse(frame);
+        assert_eq!((reply.kind, reply.to), (DhcpMessageType::Ack, (mac(1), ip(110))));
+        assert_eq!(world.controller.dhcp().lease(ip(110)).unwrap().state, LeaseState::Bound);
+    }
+    let decline = Client { kind: DhcpMessageType::Decline, ..selecting(1, ip(110)) };
+    let got = world.ask(&decline);
+    assert_eq!(sent_of(&got), (4, ip(110)));
+    assert_eq!(world.controller.dhcp().lease(ip(110)).unwrap().state, LeaseState::Declined);
+}
+
+#[test]
+fn the_address_of_a_gateway_is_at_its_uplink_and_nowhere_else() {
+    let mut config = controller::config();
+    let gateway = ip(110);
+    config.uplinks = vec![UplinkConfig { at: (SWITCH.node, PortNo(5)), gateway }];
+    let mut controller = Controller::new(&config, 16);
+    let mut seen = |host: u8| {
+        let port = PortNo(host.into());
+        let item = Item::HostSeen { port, mac: mac(host), ips: vec![gateway.into()] };
+        controller.item(Time::ZERO, SWITCH, item, &mut Vec::new());
+        let owner = controller.hosts().by_ip(gateway.into());
+        owner.and_then(|owner| controller.hosts().get(owner)).map(|host| host.mac)
+    };
+    assert_eq!(seen(4), None, "an impostor");
+    assert_eq!(seen(5), Some(mac(5)));
+    assert_eq!(seen(4), Some(mac(5)));
+    assert_eq!(controller.counters().ip_refused, 2);
+    // It is in the pool, and nobody is offered it.
+    let mut asks = client::client(1, DhcpMessageType::Discover);
+    asks.requested = Some(gateway);
+    let (mut out, frame) = (Vec::new(), asks.frame());
+    let hello = ControllerHello {
+        version: 1,
+        nonce: 1,
+        ports: (1..8).map(|port| PortState { port: PortNo(port), peer: Peer::Host }).collect(),
+    };
+    let reverse = Hops::from([0, PortNo::CONTROL.0]);
+    controller.controller_hello(Time::ZERO, SWITCH, reverse, hello, &mut out);
+    controller.dhcp_relay(Time::ZERO, SWITCH, HostFrame { port: PortNo(1), frame }, &mut out);
+    let offered = out.iter().find_map(|effect| match effect {
+        Effect::Routed { message: Message::HostFrame(m), .. } => Some(Reply::parse(&m.frame)),
+        _ => None,
+    });
+    let offered = offered.expect("an offer").yiaddr;
+    assert!(offered != gateway && !offered.is_unspecified(), "{offered}");
 }

@@ -87,6 +87,8 @@ impl Net {
             layers: 1,
             policy: Policy::default(),
             backups: true,
+            dhcpv6: None,
+            uplinks: Vec::new(),
         };
         let has = Capabilities {
             name: "test",

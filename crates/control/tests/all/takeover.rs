@@ -65,6 +65,8 @@ impl Ring {
             layers: 2,
             policy: Policy::default(),
             backups: true,
+            dhcpv6: None,
+            uplinks: Vec::new(),
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

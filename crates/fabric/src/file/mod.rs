@@ -16,6 +16,7 @@ mod ports;
 mod program;
 mod text;
 mod topology;
+mod uplinks;
 
 pub use agents::{
     Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
@@ -48,6 +49,7 @@ pub use topology::{
     BCube, DCell, Dragonfly, FatTree, FlattenedButterfly, GraphFile, Hosts, Listed, ListedHost,
     ListedLink, Placed, Placement, Random, RandomLinks, Row, Topology, Torus,
 };
+pub use uplinks::Uplink;
 
 use crate::units::{BytesText, RateText, SpanText};
 use axon_control::controller::router::RouterKind;
@@ -100,6 +102,9 @@ pub struct File {
     pub dhcp: Dhcp,
     /// What edges advertise to hosts with IPv6; without, nothing.
     pub ipv6: Option<Ipv6>,
+    /// Ports to real networks; Axon only.
+    #[serde(default)]
+    pub uplinks: Vec<Uplink>,
     /// Intervals of the control plane.
     #[serde(default)]
     pub timers: Timers,
@@ -178,6 +183,7 @@ impl File {
             controller: Controller::default(),
             dhcp: Dhcp::default(),
             ipv6: None,
+            uplinks: Vec::new(),
             timers: Timers::default(),
             failover: Failover::default(),
             cam: Cam::default(),
@@ -393,6 +399,22 @@ pub struct Dhcp {
     pub relay: Option<String>,
 }
 
+/// DHCPv6: by a server among the hosts, or for settings alone by the edges.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Dhcpv6 {
+    /// The host that is the server, by name. Without one, edges answer requests for information
+    /// with the name servers and the domain of `ipv6`.
+    pub relay: Option<String>,
+    /// The address of the server, if it is not the link-local one of its MAC.
+    pub server: Option<Ipv6Addr>,
+    /// Whether advertisements say that addresses are given by DHCPv6 (the flag M);
+    /// with `relay` only, where it is true by default.
+    pub managed: Option<bool>,
+    /// Whether hosts make addresses of the prefix by themselves; true by default.
+    pub slaac: Option<bool>,
+}
+
 /// Router advertisements of IPv6 that edges send to their hosts.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -410,6 +432,8 @@ pub struct Ipv6 {
     /// The MTU that hosts are to set for IPv6, 1280 to 9000 bytes and no more than `mtu`.
     #[schemars(range(min = 1280, max = 9000))]
     pub mtu: Option<u16>,
+    /// Addresses and settings by DHCPv6; without, what hosts ask for is not answered.
+    pub dhcp: Option<Dhcpv6>,
     /// Between two advertisements at a port that nobody asks for; 4s to 1800s, 200s by default.
     pub interval: Option<SpanText>,
 }

@@ -24,7 +24,7 @@ use crate::file::Topology;
 
 pub(crate) use listed::{end, wire_change};
 pub use plan::{HOSTS_MAX, SWITCHES_MAX};
-pub(crate) use plan::{Plan, PlanEnd, WireChange};
+pub(crate) use plan::{Plan, PlanEnd, PlanHost, WireChange};
 pub use samples::{fat_tree, flattened_butterfly, line, random, random_links, ring, star, torus};
 
 /// Expands a topology; `seed` is the fabric's.

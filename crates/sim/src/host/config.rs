@@ -11,6 +11,8 @@ pub struct HostConfig {
     pub mac: MacAddr,
     /// A fixed address and prefix length; DHCP without.
     pub fixed: Option<(Ipv4Addr, u8)>,
+    /// Whether it is a gateway: it answers pings to all addresses that are not of its subnet.
+    pub is_gateway: bool,
     /// Whether it announces a fixed address; otherwise it says nothing before it is asked.
     pub announces: bool,
     /// The longest IP packet it sends, in bytes.

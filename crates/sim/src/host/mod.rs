@@ -7,6 +7,7 @@ mod config;
 pub(crate) mod datagram;
 pub mod dcb_nic;
 mod flow_control;
+mod gateway;
 pub(crate) mod lost;
 mod nic;
 mod node;

@@ -20,6 +20,7 @@ use crate::host::apps::{App, AppId, Apps, Histogram, TcpWatch};
 use crate::host::config::HostConfig;
 use crate::host::datagram;
 use crate::host::dcb_nic::DcbNic;
+use crate::host::gateway;
 use crate::host::nic::Nic;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::resolve::{self, Neighbours};
@@ -281,6 +282,11 @@ impl Host {
         if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
             self.stack.iface.update_ip_addrs(|_| ());
         }
+        if let Some(answer) = gateway::answer(frame.bytes(), &self.config) {
+            self.stack.nic.build(answer.len(), |bytes| bytes.copy_from_slice(&answer));
+            self.stack.nic.recycle(frame);
+            return false;
+        }
         if self.tcp.received(frame.bytes(), &mut self.stack.nic) {
             self.stack.nic.recycle(frame);
             return false;
@@ -297,12 +303,12 @@ impl Host {
         loop {
             let stack = &mut self.stack;
             stack.iface.poll(at, &mut stack.nic, &mut stack.sockets);
-            let mut more = self.poll_dhcp();
-            let stack = &mut self.stack;
+            let mut more = self.dhcp.is_some_and(|dhcp| stack.poll_dhcp(dhcp));
             for ping in &mut self.pings {
                 if ping.poll(now, &mut stack.sockets) {
                     more = true;
-                    stack.neighbours.wanted(ping.plan.target, !ping.stats.done);
+                    let next = stack.next_hop(ping.plan.target);
+                    stack.neighbours.wanted(next, !ping.stats.done);
                 }
             }
             if !self.apps.is_empty() {
@@ -323,27 +329,11 @@ impl Host {
     fn mark_silent_neighbours_stale(&mut self, now: Time) {
         let patience = self.config.retry * PATIENCE;
         for ping in &mut self.pings {
-            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(ping.plan.target)
-            {
+            let next = self.stack.next_hop(ping.plan.target);
+            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(next) {
                 self.stack.iface.update_ip_addrs(|_| ());
             }
         }
-    }
-
-    fn poll_dhcp(&mut self) -> bool {
-        let Some(handle) = self.dhcp else {
-            return false;
-        };
-        let stack = &mut self.stack;
-        let cidr = match stack.sockets.get_mut::<dhcpv4::Socket>(handle).poll() {
-            None => return false,
-            Some(dhcpv4::Event::Configured(config)) => Some(config.address),
-            Some(dhcpv4::Event::Deconfigured) => None,
-        };
-        stack.address = cidr.map(|cidr| cidr.address());
-        stack.neighbours.forget();
-        set_address(&mut stack.iface, cidr);
-        true
     }
 
     fn announce_if_due(&mut self, now: Time) {

@@ -4,7 +4,8 @@ use crate::host::datagram;
 use crate::host::nic::Nic;
 use crate::host::resolve::Neighbours;
 use axon_wire::{MacAddr, Time};
-use smoltcp::iface::{Interface, SocketSet};
+use smoltcp::iface::{Interface, SocketHandle, SocketSet};
+use smoltcp::socket::dhcpv4;
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
 use std::net::Ipv4Addr;
@@ -20,6 +21,8 @@ pub(crate) struct Stack {
     pub(crate) neighbours: Neighbours,
     pub(crate) mac: MacAddr,
     pub(crate) address: Option<Ipv4Addr>,
+    /// The host's subnet and the router for all that is outside, if it was given one.
+    router: Option<(Ipv4Cidr, Ipv4Addr)>,
     /// The longest IP packet, in bytes.
     pub(crate) mtu: u16,
     /// Ports given out so far.
@@ -34,7 +37,40 @@ impl Stack {
         mac: MacAddr,
         mtu: u16,
     ) -> Stack {
-        Stack { iface, nic, sockets, neighbours, mac, address: None, mtu, ports: 0 }
+        Stack { iface, nic, sockets, neighbours, mac, address: None, router: None, mtu, ports: 0 }
+    }
+
+    /// Takes what the DHCP client has got; says whether that is something new.
+    pub(crate) fn poll_dhcp(&mut self, client: SocketHandle) -> bool {
+        let (cidr, router) = match self.sockets.get_mut::<dhcpv4::Socket>(client).poll() {
+            None => return false,
+            Some(dhcpv4::Event::Configured(config)) => (Some(config.address), config.router),
+            Some(dhcpv4::Event::Deconfigured) => (None, None),
+        };
+        self.address = cidr.map(|cidr| cidr.address());
+        self.neighbours.forget();
+        set_address(&mut self.iface, cidr);
+        self.set_router(cidr.zip(router));
+        true
+    }
+
+    /// Enters the subnet and the router, or that there is none.
+    fn set_router(&mut self, router: Option<(Ipv4Cidr, Ipv4Addr)>) {
+        self.router = router;
+        let routes = self.iface.routes_mut();
+        // The table has room for one, and takes it in the place of the one before.
+        let _ = match router {
+            Some((_, router)) => routes.add_default_ipv4_route(router).ok().flatten(),
+            None => routes.remove_default_ipv4_route(),
+        };
+    }
+
+    /// Whose MAC a packet for an address goes to: that of the address itself, or of the router.
+    pub(crate) fn next_hop(&self, target: Ipv4Addr) -> Ipv4Addr {
+        match self.router {
+            Some((subnet, router)) if !subnet.contains_addr(&target) => router,
+            _ => target,
+        }
     }
 
     /// A port to send from; they come round after 16,384.
@@ -46,9 +82,10 @@ impl Stack {
     /// This host's address and the MAC of `target`, if both are known now; otherwise the
     /// target is asked for from now on.
     pub(crate) fn way_to(&mut self, target: Ipv4Addr) -> Option<(Ipv4Addr, MacAddr)> {
-        let known = self.neighbours.known(target);
+        let next = self.next_hop(target);
+        let known = self.neighbours.known(next);
         if known.is_none() {
-            self.neighbours.want(target);
+            self.neighbours.want(next);
         }
         self.address.zip(known)
     }

@@ -213,6 +213,7 @@ impl World {
         let config = HostConfig {
             mac: host.mac,
             fixed: host.ip.map(|ip| (ip, self.fabric.dhcp.prefix_len)),
+            is_gateway: self.fabric.uplinks.iter().any(|uplink| uplink.host == index),
             announces: !self.silent_hosts,
             mtu: self.fabric.mtu,
             seed: self.node_seed(station),

@@ -34,6 +34,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
         let config = HostConfig {
             mac: MacAddr([2, 0, 0, 0, 0, station as u8 + 1]),
             fixed: Some((ip(station), 24)),
+            is_gateway: false,
             announces: true,
             mtu: 1500,
             seed: seed + station as u64,

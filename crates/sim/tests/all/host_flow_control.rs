@@ -48,6 +48,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
         let config = HostConfig {
             mac: MacAddr([2, 0, 0, 0, 0, station as u8 + 1]),
             fixed: Some((ip(station), 24)),
+            is_gateway: false,
             announces: true,
             mtu: 1500,
             seed: station as u64,

@@ -136,6 +136,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
         let config = HostConfig {
             mac: mac(number),
             fixed: Some((ip(number), 24)),
+            is_gateway: false,
             announces: true,
             mtu: 1500,
             seed: number as u64,

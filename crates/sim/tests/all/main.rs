@@ -43,3 +43,4 @@ mod targeted;
 mod tenants;
 mod threads;
 mod traffic;
+mod uplinks;

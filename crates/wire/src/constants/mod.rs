@@ -89,6 +89,14 @@ pub mod probe {
     pub const UNIT_EGRESS: u8 = 2;
 }
 
+/// UDP ports of DHCPv6 (RFC 8415 clause 7.2).
+pub mod dhcpv6_port {
+    /// Where clients listen.
+    pub const CLIENT: u16 = 546;
+    /// Where servers and relay agents listen.
+    pub const SERVER: u16 = 547;
+}
+
 /// Lengths in bytes, where the name says nothing else.
 pub mod length {
     /// An Ethernet header without a tag.

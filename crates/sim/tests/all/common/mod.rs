@@ -136,6 +136,7 @@ impl Builder {
                     relay: None,
                 },
                 ipv6: None,
+                uplinks: Vec::new(),
                 self_congestion_pause: false,
                 on_full: OnFull::Drop,
                 nack_queue: Bytes(128 * 1024),

@@ -1,0 +1,123 @@
+//! The addresses of IPv6 that a server which is a host has given to hosts: each is its host's as
+//! long as it is valid.
+//!
+//! A lease counts until it runs out; nothing is done then, so old ones are cleared when there is
+//! something to enter. One port holds a bounded number, and so does the table.
+
+use super::hosts::Place;
+use alloc::collections::{BTreeMap, BTreeSet};
+use axon_wire::{MacAddr, Span, Time};
+use core::net::Ipv6Addr;
+
+/// Leases together: a quarter of the hosts that a controller is made for have four each.
+const LEASES_MAX: usize = 65_536;
+/// The longest lease that is kept as such: without end, as far as anybody here is concerned.
+const SECONDS_MAX: u32 = 1_000_000;
+
+/// The addresses that are leased.
+#[derive(Clone, Debug)]
+pub(super) struct Leases6 {
+    by_ip: BTreeMap<Ipv6Addr, Lease6>,
+    until: BTreeSet<(Time, Ipv6Addr)>,
+    by_port: BTreeMap<Place, BTreeSet<Ipv6Addr>>,
+    per_port_max: usize,
+}
+
+/// A lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lease6 {
+    mac: MacAddr,
+    place: Place,
+    until: Time,
+}
+
+impl Leases6 {
+    /// No leases, and so many at one port at most.
+    pub(super) const fn new(per_port_max: usize) -> Leases6 {
+        Leases6 {
+            by_ip: BTreeMap::new(),
+            until: BTreeSet::new(),
+            by_port: BTreeMap::new(),
+            per_port_max,
+        }
+    }
+
+    /// Whose an address is; `None` if nobody has a lease of it.
+    pub(super) fn holder(&self, now: Time, ip: Ipv6Addr) -> Option<MacAddr> {
+        self.by_ip.get(&ip).filter(|lease| now < lease.until).map(|lease| lease.mac)
+    }
+
+    /// Whether a host at a port has a lease.
+    pub(super) fn has_one(&self, now: Time, mac: MacAddr, at: Place) -> bool {
+        let mut held = self.by_port.get(&at).into_iter().flatten();
+        held.any(|&ip| self.holder(now, ip) == Some(mac))
+    }
+
+    /// Whether a port may hold so many more.
+    pub(super) fn has_room(&mut self, now: Time, at: Place, more: usize) -> bool {
+        self.expire(now);
+        let held = self.by_port.get(&at).map_or(0, BTreeSet::len);
+        held + more <= self.per_port_max && self.by_ip.len() + more <= LEASES_MAX
+    }
+
+    /// Enters a lease. The caller has asked for its holder and for room.
+    pub(super) fn bind(
+        &mut self,
+        now: Time,
+        ip: Ipv6Addr,
+        (mac, place): (MacAddr, Place),
+        seconds: u32,
+    ) {
+        self.remove(ip);
+        let until = now + Span::from_secs(seconds.min(SECONDS_MAX).into());
+        self.by_ip.insert(ip, Lease6 { mac, place, until });
+        self.until.insert((until, ip));
+        self.by_port.entry(place).or_default().insert(ip);
+    }
+
+    /// Ends a lease.
+    pub(super) fn remove(&mut self, ip: Ipv6Addr) {
+        let Some(lease) = self.by_ip.remove(&ip) else { return };
+        self.until.remove(&(lease.until, ip));
+        if let Some(held) = self.by_port.get_mut(&lease.place) {
+            held.remove(&ip);
+            if held.is_empty() {
+                self.by_port.remove(&lease.place);
+            }
+        }
+    }
+
+    fn expire(&mut self, now: Time) {
+        while let Some(&(until, ip)) = self.until.first()
+            && until <= now
+        {
+            self.remove(ip);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topology::SwitchIndex;
+    use super::*;
+    use axon_wire::PortNo;
+
+    #[test]
+    fn a_lease_is_its_hosts_until_it_runs_out_and_a_port_holds_so_many() {
+        let mut leases = Leases6::new(2);
+        let ip = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+        let place = Place { switch: SwitchIndex(0), port: PortNo(1) };
+        let (one, two) = (MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]));
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        leases.bind(at(0), ip(1), (one, place), 10);
+        leases.bind(at(0), ip(2), (two, place), 20);
+        assert_eq!((leases.holder(at(9), ip(1)), leases.holder(at(10), ip(1))), (Some(one), None));
+        assert!(!leases.has_room(at(9), place, 1));
+        assert!(leases.has_one(at(9), one, place) && !leases.has_one(at(10), one, place));
+        assert!(leases.has_room(at(10), place, 1) && !leases.has_room(at(10), place, 2));
+        leases.bind(at(10), ip(2), (two, place), u32::MAX);
+        leases.remove(ip(2));
+        assert_eq!(leases.holder(at(11), ip(2)), None);
+        assert_eq!((leases.by_ip.len(), leases.until.len(), leases.by_port.len()), (0, 0, 0));
+    }
+}

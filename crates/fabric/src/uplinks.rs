@@ -1,0 +1,156 @@
+//! The key `uplinks`: ports to real networks.
+//!
+//! In plain English: what is outside counts as one host whose address is the gateway's. So it has a
+//! port that never becomes an Axon port, a name, a place in proofs and in the simulator, and in a
+//! lab a namespace. What it is not is the only host there: behind the port there may be many.
+
+use crate::error::Problem;
+use crate::file::{self, File};
+use crate::identity::switch_id;
+use crate::model::{Fabric, Network, Uplink};
+use crate::names;
+use crate::reservation::{check, check_dns, check_domain};
+use crate::topology::{self, Plan, PlanHost, WireChange};
+use axon_control::config::UplinkConfig;
+use ipnet::Ipv4Net;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How the key of an uplink begins.
+const KEY: &str = "uplinks[";
+
+/// Adds the hosts that stand for what is behind the uplinks.
+pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
+    let Some(_) = file.uplinks.first() else { return Ok(()) };
+    if file.network != file::Network::Axon || file.program.is_some() {
+        let what = "the switches of this network know no uplinks";
+        return Err(Problem::new("uplinks", what, "network axon, or no uplinks"));
+    }
+    let switches: BTreeMap<&str, usize> =
+        plan.switches.iter().enumerate().map(|(index, name)| (name.as_str(), index)).collect();
+    let hosts = plan.hosts.iter().map(|host| host.name.clone());
+    let mut names: BTreeSet<String> = hosts.chain(plan.switches.iter().cloned()).collect();
+    let mut added = Vec::new();
+    for (number, uplink) in file.uplinks.iter().enumerate() {
+        let key = format!("{KEY}{number}]");
+        names::check(&format!("{key}.name"), &uplink.name)?;
+        if !names.insert(uplink.name.clone()) {
+            let what = format!("{} is the name of another node", uplink.name);
+            return Err(Problem::new(format!("{key}.name"), what, "a name of its own"));
+        }
+        check_dns(&format!("{key}.dns"), uplink.dns.len())?;
+        check_domain(&format!("{key}.domain"), uplink.domain.as_deref())?;
+        added.push(PlanHost {
+            name: uplink.name.clone(),
+            at: topology::end(&format!("{key}.at"), &uplink.at, &switches)?,
+            ip: Some(uplink.gateway),
+            mac: uplink.mac.as_ref().map(|mac| mac.0),
+            wire: WireChange::default(),
+            key,
+        });
+    }
+    plan.hosts.extend(added);
+    Ok(())
+}
+
+/// The uplinks among the hosts of a plan: those that a key of this kind asks for.
+pub(crate) fn of(plan: &Plan) -> Vec<Uplink> {
+    let hosts = plan.hosts.iter().enumerate();
+    let uplinks = hosts.filter(|(_, host)| host.key.starts_with(KEY));
+    uplinks.filter_map(|(host, plan)| Some(Uplink { host, gateway: plan.ip? })).collect()
+}
+
+/// Checks the gateways, and lets hosts have router, name servers and domain from the uplinks where
+/// `dhcp` says nothing.
+pub(crate) fn finish(fabric: &mut Fabric, file: &File, subnet: Ipv4Net) -> Result<(), Problem> {
+    for (number, uplink) in file.uplinks.iter().enumerate() {
+        check(subnet, &format!("uplinks[{number}].gateway"), uplink.gateway)?;
+    }
+    let Some(first) = file.uplinks.first() else { return Ok(()) };
+    debug_assert!(fabric.network == Network::Axon, "others were refused");
+    if let Some(relay) = fabric.dhcp.relay {
+        if fabric.uplinks.iter().any(|uplink| uplink.host == relay) {
+            let what = format!("{} is an uplink", fabric.hosts[relay].name);
+            return Err(Problem::new("dhcp.relay", what, "a host: no DHCP passes an uplink"));
+        }
+        return Ok(());
+    }
+    let dhcp = &mut fabric.dhcp;
+    dhcp.router = dhcp.router.or(Some(first.gateway));
+    if dhcp.dns.is_empty() {
+        dhcp.dns = first.dns.clone();
+    }
+    if dhcp.domain.is_none() {
+        dhcp.domain = first.domain.clone();
+    }
+    Ok(())
+}
+
+/// The uplinks as the controller knows them.
+pub(crate) fn config(fabric: &Fabric) -> Vec<UplinkConfig> {
+    let of = |uplink: &Uplink| {
+        let host = &fabric.hosts[uplink.host];
+        let at = (switch_id(host.switch), host.port);
+        UplinkConfig { at, gateway: uplink.gateway }
+    };
+    fabric.uplinks.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::assemble::{controller_config, switch_config};
+
+    fn parse(uplinks: &str, rest: &str) -> Result<Fabric, String> {
+        let text = format!(
+            "name: a\ntopology:\n  listed: {{switches: [s1, s2], hosts: {{h1: s1, h2: s2}}, links: \
+             [[s1-p4, s2]]}}\nuplinks: {uplinks}\n{rest}"
+        );
+        crate::parse("a.yaml".as_ref(), &text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_uplink_is_a_pinned_port_and_hosts_get_their_settings_from_it() {
+        let up = "[{name: up1, at: s1-p5, gateway: 10.0.0.254, dns: [10.0.0.253], \
+                  domain: example.net}]";
+        let fabric = parse(up, "").unwrap();
+        let outside = &fabric.hosts[fabric.uplinks[0].host];
+        assert_eq!((outside.name.as_str(), outside.port.0), ("up1", 5));
+        let ports = switch_config(&fabric, 0, 1, 7).control.ports;
+        let uplinks: Vec<bool> = ports.iter().map(|port| port.uplink).collect();
+        assert_eq!(uplinks, [false, false, false, false, false, true]);
+        assert!(ports[5].hosts_only);
+        let control = controller_config(&fabric, 1, 7).control;
+        assert_eq!(control.dhcp.router, Some([10, 0, 0, 254].into()));
+        assert_eq!(control.dhcp.dns, [std::net::Ipv4Addr::new(10, 0, 0, 253)]);
+        assert_eq!(control.dhcp.domain.as_deref(), Some("example.net"));
+        assert!(!control.dhcp.reservations.contains_key(&outside.mac), "a real one has its own");
+        assert_eq!(control.uplinks.len(), 1);
+        let ours = "dhcp: {router: 10.0.0.9, dns: [10.0.0.8], domain: lab.example}";
+        let dhcp = parse(up, ours).unwrap().dhcp;
+        assert_eq!(dhcp.router, Some([10, 0, 0, 9].into()));
+        assert_eq!(dhcp.domain.as_deref(), Some("lab.example"));
+    }
+
+    #[test]
+    fn what_cannot_be_an_uplink_is_refused_with_its_line() {
+        for (up, rest, reason) in [
+            ("at: s9, gateway: 10.0.0.254", "", "uplinks[0].at: there is no switch `s9`"),
+            ("at: s1-p4, gateway: 10.0.0.254", "", "s1-p4 is in use already"),
+            ("at: s1, gateway: 10.1.0.254", "", "uplinks[0].gateway: 10.1.0.254 is not in the"),
+            ("at: s1, gateway: 10.0.0.1", "", "10.0.0.1 is in use already"),
+            ("at: s1, gateway: 10.0.0.254, domain: 'a b'", "", "`a b` is no domain"),
+            ("at: s1, gateway: 10.0.0.254", "network: ethernet", "know no uplinks"),
+            ("at: s1, gateway: 10.0.0.254", "dhcp: {relay: up1}", "up1 is an uplink"),
+            (
+                "at: s1-p7, gateway: 10.0.0.254",
+                "ports: {overrides: [{ports: [s1-p7], axon: true}]}",
+                "s1-p7 is an uplink",
+            ),
+        ] {
+            let error = parse(&format!("[{{name: up1, {up}}}]"), rest).unwrap_err();
+            assert!(error.contains(reason) && error.starts_with("a.yaml:"), "{error}");
+        }
+        let taken = "[{name: h1, at: s1, gateway: 10.0.0.254}]";
+        assert!(parse(taken, "").unwrap_err().contains("h1 is the name of another node"));
+    }
+}
