@@ -34,7 +34,11 @@ pub enum Channel {
 impl Channel {
     /// The channel of a message that goes by a source route.
     pub(crate) fn routed(message: &Message) -> Channel {
-        if matches!(message, Message::ArpReply(_)) { Channel::Peer } else { Channel::Control }
+        let is_reply = match message {
+            Message::Vlan { .. } => matches!(message.clone().open().1, Some(Message::ArpReply(_))),
+            message => matches!(message, Message::ArpReply(_)),
+        };
+        if is_reply { Channel::Peer } else { Channel::Control }
     }
 }
 

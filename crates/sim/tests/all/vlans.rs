@@ -146,7 +146,8 @@ fn double_tags_reserved_and_foreign_vlans_are_dropped_and_counted() {
         let mut world = world(dataplane);
         let five = Ipv4Addr::new(10, 0, 0, 5);
         assert_eq!(answered(&mut world, &[(2, Ipv4Addr::new(10, 0, 0, 6))], 30), [true]);
-        assert_eq!(answered(&mut world, &[(1, five)], 30), [true]);
+        let reached = answered(&mut world, &[(1, five)], 30);
+        assert_eq!(reached, [true], "{dataplane:?}: {}", states(&world));
         // h3 is in VLAN 20 without a tag; its victims are h1 of VLAN 10 and h8 of none.
         let from = mac(&world, 2);
         let hostile: Vec<Vec<u8>> = [0, 1, 7]
@@ -200,7 +201,8 @@ fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
         let stick = mac(&world, 1);
         let [five, nine] = [5, 9].map(|last| Ipv4Addr::new(10, 0, 0, last));
         // Its stack is in VLAN 10; in VLAN 20 it asks for the same address by hand.
-        assert_eq!(answered(&mut world, &[(1, five)], 30), [true]);
+        let reached = answered(&mut world, &[(1, five)], 30);
+        assert_eq!(reached, [true], "{dataplane:?}: {}", states(&world));
         let request = host_frame::request(stick, nine, MacAddr::BROADCAST, five);
         let frame = packet(mac(&world, 3), stick, b"to h4");
         let in_20 = |frame: &[u8]| tagged(frame, &[(TagKind::Customer, 20)]);
