@@ -25,8 +25,8 @@ impl Fabric {
         self.network == Network::Axon && self.controller.mode == Mode::Static
     }
 
-    /// Lets every switch decide by itself. Each host has an address reserved then, the same whenever
-    /// it asks.
+    /// Lets every switch decide by itself. Each host has an address reserved then, the same
+    /// whenever it asks.
     pub fn make_static(&mut self) {
         self.controller.mode = Mode::Static;
         for (index, address) in self.addresses().into_iter().enumerate() {

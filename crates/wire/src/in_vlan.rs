@@ -38,8 +38,8 @@ impl Item {
         Item::Vlan { vlan, item }
     }
 
-    /// The VLAN that an item is about, none for most, and the item. `None` in its place for one that
-    /// names no VLAN or has no sound item in it.
+    /// The VLAN that an item is about, none for most, and the item. `None` in its place for one
+    /// that names no VLAN or has no sound item in it.
     pub fn open(self) -> (VlanId, Option<Item>) {
         let Item::Vlan { vlan, item } = self else { return (VlanId::NONE, Some(self)) };
         let read = postcard::take_from_bytes::<Item>(&item).ok();

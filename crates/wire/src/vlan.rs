@@ -179,9 +179,9 @@ pub fn remove_priority(frame: &mut impl Frame) {
     }
 }
 
-/// Makes a frame of a VLAN one that leaves with its tag, or without. Priority and DEI are kept: so a
-/// frame that has either leaves with a priority tag in the place of that of its VLAN. In no VLAN it
-/// stays as it is.
+/// Makes a frame of a VLAN one that leaves with its tag, or without. Priority and DEI are kept: so
+/// a frame that has either leaves with a priority tag in the place of that of its VLAN. In no VLAN
+/// it stays as it is.
 ///
 /// # Errors
 /// If there is no room for a tag in front, or it is no Ethernet frame; it is as it was then.

@@ -112,8 +112,8 @@ impl Controller {
         Some(ArpTarget { source_switch: from, stamp, to_source, answer_by: reverse, ..m })
     }
 
-    /// Whether a host of this switch is known from the file alone. Its edge asks for it then, and the
-    /// request will be repeated.
+    /// Whether a host of this switch is known from the file alone. Its edge asks for it then, and
+    /// the request will be repeated.
     pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
         let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
             return false;

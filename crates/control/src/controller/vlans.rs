@@ -6,8 +6,8 @@
 //! of a VLAN names it and comes to its controller alone, if the port that it speaks of is in that
 //! VLAN. So no route is ever made from one VLAN into another, whatever hosts and switches say.
 //!
-//! What is said to switches gets the VLAN on its way out, and each route whether frames are to leave
-//! with a tag: that depends on the port of the host that it leads to.
+//! What is said to switches gets the VLAN on its way out, and each route whether frames are to
+//! leave with a tag: that depends on the port of the host that it leads to.
 
 use super::Controller;
 use super::hosts::Place;
@@ -118,8 +118,8 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::restore`]. Hosts and leases of the store are of no VLAN; what operators have
-    /// changed of the policy holds in all.
+    /// As [`Controller::restore`]. Hosts and leases of the store are of no VLAN; what operators
+    /// have changed of the policy holds in all.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
         let is_policy =
             |entry: &&Stored| matches!(entry, Stored::Pair(..) | Stored::Quarantine(..));
@@ -266,8 +266,8 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::change_policy`]: it holds in all VLANs, and is kept once. Two hosts that are
-    /// in no VLAN together do not reach each other, whatever the policy says.
+    /// As [`Controller::change_policy`]: it holds in all VLANs, and is kept once. Two hosts that
+    /// are in no VLAN together do not reach each other, whatever the policy says.
     ///
     /// # Errors
     /// As there; nothing has changed.

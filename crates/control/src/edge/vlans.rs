@@ -1,14 +1,14 @@
 //! The edges of a switch: one for each VLAN, and one for frames that are in none.
 //!
-//! In plain English: a VLAN is a network of its own. So each has an edge of its own, which knows the
-//! hosts, addresses, routes and groups of that VLAN and nothing else, and to which the ports of other
-//! VLANs are no host ports. An edge sees the frames of its VLAN without their tags. What it asks for
-//! gets the VLAN on its way out: messages and items name it, keys of routes have it, and a frame for
-//! the hosts of a port gets its tag where the VLAN is tagged. Nothing leads from one edge to another,
-//! so no host resolves or reaches a host of another VLAN.
+//! In plain English: a VLAN is a network of its own. So each has an edge of its own, which knows
+//! the hosts, addresses, routes and groups of that VLAN and nothing else, and to which the ports of
+//! other VLANs are no host ports. An edge sees the frames of its VLAN without their tags. What it
+//! asks for gets the VLAN on its way out: messages and items name it, keys of routes have it, and a
+//! frame for the hosts of a port gets its tag where the VLAN is tagged. Nothing leads from one edge
+//! to another, so no host resolves or reaches a host of another VLAN.
 //!
-//! The table of a port that is in several VLANs is shared by their edges. Each counts its own routes
-//! alone; what the data plane has no room for then goes by software, as always.
+//! The table of a port that is in several VLANs is shared by their edges. Each counts its own
+//! routes alone; what the data plane has no room for then goes by software, as always.
 
 use super::hosts::Host;
 use super::state::{Edge, Fate};
@@ -202,8 +202,8 @@ impl Edges {
         fate.unwrap_or(Err(Drop::ForeignVlan))
     }
 
-    /// A message of the controller, or of a switch in Axon-ARP, about hosts of a VLAN. `None` if the
-    /// fabric does not have that VLAN.
+    /// A message of the controller, or of a switch in Axon-ARP, about hosts of a VLAN. `None` if
+    /// the fabric does not have that VLAN.
     pub fn message(
         &mut self,
         now: Time,

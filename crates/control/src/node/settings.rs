@@ -2,10 +2,9 @@
 //!
 //! In plain English: a refused setting is remembered, with a note, and shows in the status until it
 //! is made or another takes its place. Where another try may succeed there is one every second. A
-//! port becomes no host port while the table of priorities that its hosts may use, or its VLANs, are
-//! refused. After
-//! a re-synchronisation what stands is compared with what is wanted, and each difference is asked
-//! for once more.
+//! port becomes no host port while the table of priorities that its hosts may use, or its VLANs,
+//! are refused. After a re-synchronisation what stands is compared with what is wanted, and each
+//! difference is asked for once more.
 
 use super::chassis::Chassis;
 use super::refused::Refused;

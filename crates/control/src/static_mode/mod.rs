@@ -354,8 +354,8 @@ impl StaticControl {
     }
 }
 
-/// The way to a switch at one of these ports. The graph has none over a link that is back until both
-/// of its ends have said so, to each other first.
+/// The way to a switch at one of these ports. The graph has none over a link that is back until
+/// both of its ends have said so, to each other first.
 fn hops_to_neighbour(view: &[PortState], to: NodeId) -> Option<Hops> {
     let is_there =
         |peer: &message::Peer| matches!(peer, message::Peer::Axon { node, .. } if *node == to);

@@ -140,8 +140,8 @@ impl Lab {
     /// An address of each host: the newest one as the controller knows it, but a link-local one
     /// only if there is no other. Of a host that it does not know, such as one whose link is cut,
     /// that which it was given when the lab was started, or makes of its MAC. Without a controller
-    /// each switch knows its own hosts. With programs nobody knows any, and hosts keep the addresses
-    /// of the start.
+    /// each switch knows its own hosts. With programs nobody knows any, and hosts keep the
+    /// addresses of the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
         let plan = self.state.load_plan()?;
         let given = |(host, plan): (&Host, &HostPlan)| match family {

@@ -325,9 +325,9 @@ fn has_ports(socket: &Path) -> bool {
     ask(socket).is_ok_and(|status| status.ports.iter().all(|port| port.up))
 }
 
-/// Whether a switch takes frames of hosts: it has a verified path to the controller, or all links of
-/// the fabric file and has met all other switches, and knows what is plugged into each of its ports
-/// with carrier; or its program is ready, and all its links are up.
+/// Whether a switch takes frames of hosts: it has a verified path to the controller, or all links
+/// of the fabric file and has met all other switches, and knows what is plugged into each of its
+/// ports with carrier; or its program is ready, and all its links are up.
 fn is_connected(socket: &Path) -> bool {
     let Ok(status) = ask(socket) else {
         return false;

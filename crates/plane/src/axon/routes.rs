@@ -1,9 +1,9 @@
 //! Per-port CAM and route memory (paper 001 §4.1.1, thesis 000 §3.2.1).
 //!
-//! The CAM maps a destination MAC and its VLAN to a slot; the slot holds the Axon header to prepend,
-//! ready to be copied. A slot is reserved before its route is known and becomes valid when
-//! the route is installed; a reserved slot never matches. Each port has tables of its own,
-//! so hosts on different ports see only their own routes.
+//! The CAM maps a destination MAC and its VLAN to a slot; the slot holds the Axon header to
+//! prepend, ready to be copied. A slot is reserved before its route is known and becomes valid when
+//! the route is installed; a reserved slot never matches. Each port has tables of its own, so hosts
+//! on different ports see only their own routes.
 //!
 //! In software the slot stands beside its key in the hash table, header included, so that a
 //! lookup waits for memory once and not three times.
@@ -220,9 +220,9 @@ pub fn layer_of(header: &HeaderFields) -> Layer {
     Layer::new(header.priority.value()).unwrap_or_default()
 }
 
-/// Hashes the six bytes of a MAC, or the eight of a [`RouteKey`], with one multiplication. A host can choose the MACs that it
-/// asks for, and so make a few entries of its own port's table collide: at most those that it
-/// may ask for at once, and at nobody's cost but its own.
+/// Hashes the six bytes of a MAC, or the eight of a [`RouteKey`], with one multiplication. A host
+/// can choose the MACs that it asks for, and so make a few entries of its own port's table collide:
+/// at most those that it may ask for at once, and at nobody's cost but its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MacHasher(u64);
 

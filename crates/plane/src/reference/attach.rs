@@ -16,8 +16,8 @@ impl<B: Frame> Reference<B> {
         }
     }
 
-    /// Gives a host's frame the tag that it leaves with and the header of `route`; then it takes its
-    /// first hop. `ingress` is the control plane for a frame that was punted.
+    /// Gives a host's frame the tag that it leaves with and the header of `route`; then it takes
+    /// its first hop. `ingress` is the control plane for a frame that was punted.
     pub(super) fn attach(
         &mut self,
         now: Time,

@@ -2,10 +2,10 @@
 //!
 //! In plain English (RFC 4862): the host has a link-local address made of its MAC, its fixed
 //! address if there is one, and an address of each prefix that a router advertises. It asks for
-//! each of them before it uses it. If somebody answers, or asks for the same at the same time, the address stays
-//! unused; otherwise it is the host's one interval later. Then the host looks for routers, three
-//! times at most, four intervals apart (RFC 4861 clause 10). A host that says nothing of itself
-//! takes its addresses without asking, as Linux does with `nodad`.
+//! each of them before it uses it. If somebody answers, or asks for the same at the same time, the
+//! address stays unused; otherwise it is the host's one interval later. Then the host looks for
+//! routers, three times at most, four intervals apart (RFC 4861 clause 10). A host that says
+//! nothing of itself takes its addresses without asking, as Linux does with `nodad`.
 //!
 //! The stack has no state for this: it answers solicitations for the addresses that it is given.
 

@@ -176,10 +176,11 @@ impl Host {
         self.due = Some(now);
     }
 
-    /// Takes frames from the port no faster than `rate` from now on, as fast as they come
-    /// without one. The ring before the slow reader holds 512 frames; those that find it full
-    /// are dropped and counted ([`Drop::QueueFull`](axon_node::Drop::QueueFull)). Priorities with flow control have
-    /// [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is paused.
+    /// Takes frames from the port no faster than `rate` from now on, as fast as they come without
+    /// one. The ring before the slow reader holds 512 frames; those that find it full are dropped
+    /// and counted ([`Drop::QueueFull`](axon_node::Drop::QueueFull)). Priorities with flow control
+    /// have [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is
+    /// paused.
     pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
         self.rx.set_rate(rate);
     }

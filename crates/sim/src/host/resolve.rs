@@ -1,5 +1,5 @@
-//! A host's ARP and neighbour discovery beside its stack: requests per neighbour, announcements, and
-//! what is received.
+//! A host's ARP and neighbour discovery beside its stack: requests per neighbour, announcements,
+//! and what is received.
 //!
 //! A kernel repeats a request for each neighbour on its own, once per interval (Linux:
 //! `retrans_time_ms`, one second). smoltcp has one interval for all neighbours together, so

@@ -226,8 +226,8 @@ impl World {
         self.engine.power_on(station, StationNode::Host(Box::new(host)));
     }
 
-    /// The address and prefix length of a host without a DHCP client: the one of its file, or one of
-    /// a VLAN that leases none.
+    /// The address and prefix length of a host without a DHCP client: the one of its file, or one
+    /// of a VLAN that leases none.
     fn fixed_address(&self, index: usize) -> Option<(Ipv4Addr, u8)> {
         let host = &self.fabric.hosts[index];
         let given = || self.fabric.addresses()[index];

@@ -1,5 +1,5 @@
-//! Dual stack in the campaign: hosts of some seeds have IPv6 addresses too, fixed ones or those of a
-//! prefix that edges advertise, and reach each other over both families in the end.
+//! Dual stack in the campaign: hosts of some seeds have IPv6 addresses too, fixed ones or those of
+//! a prefix that edges advertise, and reach each other over both families in the end.
 
 use super::plan::Dice;
 use crate::common::{self, Builder};

@@ -4,11 +4,10 @@
 //! themselves, tenants, VLANs, groups, IPv6.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
-//! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no two
-//! hosts of a VLAN have one address, what nodes keep is bounded. In the end
-//! every two hosts that are connected to each other and to the controller, and may reach each
-//! other, must ping, and no switch that the controller can reach may hold a route that leads
-//! nowhere.
+//! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no
+//! two hosts of a VLAN have one address, what nodes keep is bounded. In the end every two hosts
+//! that are connected to each other and to the controller, and may reach each other, must ping, and
+//! no switch that the controller can reach may hold a route that leads nowhere.
 //!
 //! The seeds are shared out between the data planes. `AXON_SEEDS=2000` runs that many over the
 //! software plane, the reference and the pipeline, and a tenth of it over the one that refuses;
