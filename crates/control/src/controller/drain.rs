@@ -10,8 +10,8 @@
 //!    at once for routes, and after one look at all of them for backups.
 //! 2. Every switch that has links acknowledges its stream up to there: no frame takes such a path
 //!    any more. One that is cut off from the others is not waited for, since none of its frames
-//! leaves it.
-//!    Routes of an earlier incarnation that wait for a decision are waited for, as they are in use.
+//!    leaves it. Routes of an earlier incarnation that wait for a decision are waited for, as they
+//!    are in use.
 //! 3. [`Timers::drain_max`](crate::config::Timers::drain_max) passes, in which the last frame on an
 //!    old path arrives.
 //! 4. The router forgets the old paths. Flows without a route get one as soon as their edge repeats

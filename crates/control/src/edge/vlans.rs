@@ -314,7 +314,11 @@ impl Edges {
 
     /// As [`Edge::link_down`]: what is news to one edge is news to all.
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
-        self.of.values_mut().fold(false, |news, edge| edge.link_down(now, ends) || news)
+        let mut news = false;
+        for edge in self.of.values_mut() {
+            news |= edge.link_down(now, ends);
+        }
+        news
     }
 
     /// As [`Edge::fail_over`].

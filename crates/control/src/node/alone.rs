@@ -31,19 +31,19 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         alone.flush(now, effects);
     }
 
-    /// A message of another switch. `Err` with the message if it is for those who have a
-    /// controller, or this switch's word to itself.
+    /// A message of another switch. One for those who have a controller, or this switch's word to
+    /// itself, goes the usual way.
     pub(super) fn message_alone(
         &mut self,
         now: Time,
         reverse: Hops,
         opened: Opened,
-    ) -> Result<Result<(), Refusal>, Opened> {
+    ) -> Result<(), Refusal> {
         let own = opened.from == self.chassis.incarnation;
         let Some(alone) = self.alone.as_mut().filter(|_| !own) else {
-            return Err(opened);
+            return self.message(now, opened);
         };
-        Ok(alone.message(now, reverse, opened, &mut self.chassis.effects))
+        alone.message(now, reverse, opened, &mut self.chassis.effects)
     }
 
     /// A request of the edge, which elsewhere goes to the controller.

@@ -294,8 +294,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 self.fate(now, (port, vlan), frame, fate, out);
             }
             Arrival::Message { ingress, reverse, opened } => {
-                let done = self.message_alone(now, reverse, opened);
-                if let Err(refusal) = done.unwrap_or_else(|opened| self.message(now, opened)) {
+                if let Err(refusal) = self.message_alone(now, reverse, opened) {
                     self.chassis.refuse(ingress, refusal, out);
                 }
             }
@@ -312,7 +311,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         }
     }
 
-    fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
+    pub(super) fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;
         let ours = own || self.uplink.controller() == Some(opened.from);
