@@ -7,8 +7,7 @@
 //!   up, how often the graph has changed, how many changes the data plane was asked for;
 //! - the numbers of decisions and of port states, of which only the order counts. The smallest that
 //!   is anywhere stands for 0, the next for 1, and so on: the same fabric is one state whatever
-//! number of
-//!   decisions has led there.
+//!   number of decisions has led there.
 //!
 //! The text is hashed to 128 bits. The checker keeps 64 of a state: of a million states two are
 //! taken for one with a chance of 3 in 10^8.
