@@ -79,11 +79,11 @@ impl<'a> Planned<'a> {
     /// Forgets what the controller has asked for, but whether acknowledgements are.
     fn carry_out(&mut self) -> Vec<Effect> {
         let out = std::mem::take(&mut self.out);
-        let numbers = out.iter().filter_map(|effect| match effect {
+        let mut numbers = out.iter().filter_map(|effect| match effect {
             Effect::AwaitAcknowledged { number, .. } => Some(*number),
             _ => None,
         });
-        self.awaited = numbers.last().or(self.awaited);
+        self.awaited = numbers.next_back().or(self.awaited);
         out
     }
 

@@ -164,7 +164,7 @@ fn members(
 /// The address service of a VLAN, its reservations still empty.
 fn dhcp_of(key: &str, asked: &file::VlanDhcp) -> Result<Dhcp, Problem> {
     let as_of_fabric = file::Dhcp {
-        subnet: Some(asked.subnet.clone()),
+        subnet: Some(asked.subnet),
         server: asked.server,
         pool: asked.pool,
         lease: asked.lease,

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use axon_wire::Route;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Message, Target};
-use axon_wire::nd::Nd;
+use axon_wire::nd::{self, Nd};
 use core::net::Ipv6Addr;
 use proptest::prelude::*;
 
