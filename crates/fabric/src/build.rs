@@ -83,30 +83,41 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         agents: Vec::new(),
     };
     fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
-    set_router(&mut fabric, file)?;
-    crate::static_mode::check(&fabric, file)?;
-    file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, &mut fabric))?;
-    check_ports(&fabric, file.topology_key())?;
-    add_hosts(&mut fabric, &plan, &numbered, default_wire)?;
-    dcb::check_hosts(&fabric)?;
-    add_links(&mut fabric, &plan, &numbered, default_wire)?;
-    reach::check(&fabric, file.topology_key())?;
-    fabric.vlans = crate::vlans::resolve(&fabric, &file.vlans)?;
-    addresses::finish(&mut fabric, file, &plan)?;
+    finish(&mut fabric, file, (&plan, &numbered), default_wire)?;
+    Ok(fabric)
+}
+
+/// What builds on the switches and the settings of a fabric: hosts, links, and what names them.
+fn finish(
+    fabric: &mut Fabric,
+    file: &File,
+    (plan, numbered): (&Plan, &Ports),
+    default_wire: Wire,
+) -> Result<(), Problem> {
+    set_router(fabric, file)?;
+    crate::static_mode::check(fabric, file)?;
+    file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, fabric))?;
+    check_ports(fabric, file.topology_key())?;
+    add_hosts(fabric, plan, numbered, default_wire)?;
+    dcb::check_hosts(fabric)?;
+    add_links(fabric, plan, numbered, default_wire)?;
+    reach::check(fabric, file.topology_key())?;
+    fabric.vlans = crate::vlans::resolve(fabric, &file.vlans)?;
+    addresses::finish(fabric, file, plan)?;
     if fabric.is_static() {
         fabric.make_static();
     }
-    fabric.paths = crate::static_mode::resolve(&fabric, &file.paths)?;
-    crate::agents::resolve(&mut fabric, &file.agents, &numbered.agents)?;
-    crate::program::check(&fabric)?;
-    faults::apply_overrides(&mut fabric, &file.overrides)?;
-    dcb::check_detection(&fabric)?;
-    (fabric.faults, fabric.faults_after_start) = faults::resolve(&fabric, &file.faults)?;
-    fabric.port_policies = ports::resolve(&fabric, &file.ports)?;
-    fabric.policy = crate::isolation::resolve(&fabric, file)?;
-    fabric.traffic = crate::traffic::resolve(&fabric, &file.traffic)?;
-    ports::check_traffic(&fabric)?;
-    Ok(fabric)
+    fabric.paths = crate::static_mode::resolve(fabric, &file.paths)?;
+    crate::agents::resolve(fabric, &file.agents, &numbered.agents)?;
+    crate::program::check(fabric)?;
+    faults::apply_overrides(fabric, &file.overrides)?;
+    dcb::check_detection(fabric)?;
+    (fabric.faults, fabric.faults_after_start) = faults::resolve(fabric, &file.faults)?;
+    fabric.port_policies = ports::resolve(fabric, &file.ports)?;
+    fabric.policy = crate::isolation::resolve(fabric, file)?;
+    fabric.traffic = crate::traffic::resolve(fabric, &file.traffic)?;
+    ports::check_traffic(fabric)?;
+    Ok(())
 }
 
 fn check(file: &File) -> Result<(), Problem> {

@@ -308,7 +308,8 @@ mod tests {
             ("controller: {mode: static, router: balanced}", "expected shortest_path or up_down"),
             ("paths: [{from: h1, to: h2, via: [s1, s2]}]", "paths: the controller chooses"),
             (
-                "controller: {mode: static, router: up_down}\npaths: [{from: h1, to: h2, via: [s1, s2]}]",
+                "controller: {mode: static, router: up_down}\npaths: [{from: h1, to: h2, via: \
+                 [s1, s2]}]",
                 "router up_down has an order",
             ),
             ("controller: {mode: static}\nnetwork: ecmp", "controller.mode: the switches of this"),

@@ -16,6 +16,9 @@ pub enum Unfit {
     )]
     NeedsController(RouterKind),
     /// It has an order, which the paths that the file states may break.
-    #[error("router {}: the file states paths, which may break its order; expected shortest_path", .0.name())]
+    #[error(
+        "router {}: the file states paths, which may break its order; expected shortest_path",
+        .0.name()
+    )]
     StatedPaths(RouterKind),
 }

@@ -233,7 +233,8 @@ mod tests {
     fn ports_are_in_the_vlans_that_the_file_says_and_others_in_none() {
         let fabric = parse(
             "vlans:\n- {id: 20, access: [h1], trunk: [s2-p7]}\n- {id: 10, name: red, access: \
-             [s2-p7, s2-p5], trunk: [h3], dhcp: {subnet: 192.168.7.0/24}}\n- {id: 30, trunk: [h4]}\n",
+             [s2-p7, s2-p5], trunk: [h3], dhcp: {subnet: 192.168.7.0/24}}\n- {id: 30, trunk: \
+             [h4]}\n",
         );
         let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
         let of = |switch: usize, port: usize| {
@@ -301,8 +302,8 @@ mod tests {
             ("{id: 7, access: [h1]}\nnetwork: ethernet", "vlans: in this network"),
             ("{id: 7, access: [h1]}\ncontroller: {mode: static}", "vlans: without a controller"),
             (
-                "{id: 7, access: [h1]}\ncontroller: {router: up_down}\ndcb: {classes: [{priorities: [3], \
-                 lossless: true}, {priorities: [0, 1, 2, 4, 5, 6, 7]}]}",
+                "{id: 7, access: [h1]}\ncontroller: {router: up_down}\ndcb: {classes: \
+                 [{priorities: [3], lossless: true}, {priorities: [0, 1, 2, 4, 5, 6, 7]}]}",
                 "the orders of routes in two VLANs",
             ),
         ];

@@ -169,6 +169,8 @@ fn hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up() {
     // A cut link takes no address away.
     lab.set_link("h1,s1", false).expect("there is this link");
     lab.set_link("h1,s1", true).expect("there is this link");
+    // The kernel detects duplicates again when the link is back, and waits for that.
+    assert!(valid(&lab, "h1", "scope global").contains("2001:db8::1/64"));
     run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::4 || ping -6 -c 5 -i 0.5 -W 1 2001:db8::4");
     lab::down(Some(lab.name())).expect("it ends");
 }

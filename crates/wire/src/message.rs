@@ -1,8 +1,7 @@
 //! The messages between control planes, one type each.
 //!
 //! The bytes are postcard's (a published format: varints, fields in order), sealed in an
-//! [`Envelope`](crate::envelope::Envelope) whose version covers them. A change to any type
-//! here is a new version.
+//! [`Envelope`](crate::envelope::Envelope) whose version covers them: a new one for each change.
 
 use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;

@@ -118,7 +118,25 @@ pub fn detection(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
 /// An advertisement: `target` is at `mac`. It answers the solicitation of a neighbour, or goes to
 /// all nodes if that was for duplicate address detection (RFC 4861 clause 7.2.4).
 pub fn advertisement(mac: MacAddr, target: Ipv6Addr, to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {
-    let mut flags = NdiscNeighborFlags::OVERRIDE;
+    advertise(mac, target, to, NdiscNeighborFlags::OVERRIDE)
+}
+
+/// An advertisement as [`advertisement`] makes, and `target` is that of a router. Hosts give up a
+/// router whose neighbour advertisements do not say that it is one (RFC 4861 clause 7.2.5).
+pub fn router_neighbour(
+    mac: MacAddr,
+    target: Ipv6Addr,
+    to: Option<(MacAddr, Ipv6Addr)>,
+) -> Vec<u8> {
+    advertise(mac, target, to, NdiscNeighborFlags::OVERRIDE | NdiscNeighborFlags::ROUTER)
+}
+
+fn advertise(
+    mac: MacAddr,
+    target: Ipv6Addr,
+    to: Option<(MacAddr, Ipv6Addr)>,
+    mut flags: NdiscNeighborFlags,
+) -> Vec<u8> {
     flags.set(NdiscNeighborFlags::SOLICITED, to.is_some());
     let to = to.unwrap_or((group_mac(ALL_NODES), ALL_NODES));
     let lladdr = Some(RawHardwareAddress::from(HardwareAddress::Ethernet(EthernetAddress(mac.0))));

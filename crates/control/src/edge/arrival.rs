@@ -5,11 +5,12 @@ use super::flows::Verdict;
 use super::setups::{Requester, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
+use alloc::vec::Vec;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpReply, Target};
 use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Route};
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
 impl Edge {
     /// Phase IV. The reserved entry gets its route. The hosts that sent ARP requests get their
@@ -80,9 +81,24 @@ impl Edge {
     }
 }
 
+/// What makes an advertisement of a neighbour; see [`nd::advertisement`].
+pub(super) type Advertise = fn(MacAddr, Ipv6Addr, Option<(MacAddr, Ipv6Addr)>) -> Vec<u8>;
+
 /// Sends an ARP reply, or an advertisement of a neighbour: `ip` is at `mac`. A host gets none for
 /// its own address.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
+    answer_with(cx, port, requester, (mac, ip), nd::advertisement);
+}
+
+/// The same, with what makes an advertisement of a neighbour from a MAC, its address and the MAC
+/// and address of the host that asked.
+pub(super) fn answer_with(
+    cx: &mut Cx,
+    port: PortNo,
+    requester: Requester,
+    (mac, ip): (MacAddr, IpAddr),
+    advertisement: Advertise,
+) {
     if requester.mac == mac {
         return;
     }
@@ -90,7 +106,7 @@ pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAd
         (IpAddr::V4(ip), IpAddr::V4(to)) => host_frame::reply(mac, ip, requester.mac, to),
         (IpAddr::V6(ip), IpAddr::V6(to)) => {
             let to = (!to.is_unspecified()).then_some((requester.mac, to));
-            nd::advertisement(mac, ip, to)
+            advertisement(mac, ip, to)
         }
         _ => return,
     };
@@ -101,7 +117,6 @@ pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAd
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use alloc::vec::Vec;
     use axon_node::Note;
     use core::net::Ipv4Addr;
     use smoltcp::wire::ArpOperation;

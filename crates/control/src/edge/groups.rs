@@ -258,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_port_has_so_many_copies_a_second_however_few_the_frames() {
-        let mut bench = Bench::new();
+        let mut bench = Bench::with(64, 1 << 16, 4);
         bench.host(0, 1);
         let hosts: Vec<u8> = (10..60).collect();
         hosts.iter().for_each(|&host| drop(bench.set_route(0, host, 1, 5)));

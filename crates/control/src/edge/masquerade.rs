@@ -12,7 +12,7 @@
 //! - to one that is over: it is dropped, and its sender is sent the present address, after a set-up
 //!   if there is no route any more.
 
-use super::arrival::answer;
+use super::arrival::answer_with;
 use super::context::Cx;
 use super::flows::Placement;
 use super::places::Key;
@@ -22,7 +22,6 @@ use crate::effect::Effect;
 use axon_node::Drop;
 use axon_wire::host_frame;
 use axon_wire::masquerade::index_of;
-use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::IpAddr;
 
@@ -42,7 +41,7 @@ impl Edge {
     ) {
         if requester.mac != destination {
             let shown = self.flows.placing.show((port, destination), ip);
-            answer(cx, port, requester, shown, ip);
+            answer_with(cx, port, requester, (shown, ip), self.advertise_neighbour(ip));
         }
     }
 
@@ -145,7 +144,7 @@ impl Edge {
         let (port, mac) = (key.0, self.flows.placing.show(key, ip));
         let frame = match ip {
             IpAddr::V4(ip) => host_frame::request(mac, ip, MacAddr::BROADCAST, ip),
-            IpAddr::V6(ip) => nd::advertisement(mac, ip, None),
+            IpAddr::V6(of) => self.advertise_neighbour(ip)(mac, of, None),
         };
         cx.out.push(Effect::Host { port, frame });
     }

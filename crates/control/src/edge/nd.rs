@@ -13,10 +13,11 @@
 //! If nobody answers in time, the address is the asking host's (`claim`). Two hosts that ask for
 //! one address within that time both get it, as on a bridged Ethernet that loses their frames.
 //!
-//! What an edge answers has no router flag. A message that names another MAC than its frame's is
+//! What an edge answers has the router flag if the address is that of the router which the edge
+//! advertises: hosts give up a router that does not say so (RFC 4861 clause 7.2.5). A message that names another MAC than its frame's is
 //! refused: nobody here answers for others.
 
-use super::arrival::answer;
+use super::arrival::{Advertise, answer};
 use super::context::Cx;
 use super::setups::{Key, Requester};
 use super::state::Edge;
@@ -66,6 +67,15 @@ impl Edge {
             }
         }
         Ok(())
+    }
+
+    /// What makes an advertisement of the neighbour `ip`: of a router, or of another host.
+    pub(super) fn advertise_neighbour(&self, ip: IpAddr) -> Advertise {
+        let router = self.services.ipv6.as_ref().and_then(|ipv6| ipv6.router);
+        match router.is_some_and(|router| ip == router) {
+            true => nd::router_neighbour,
+            false => nd::advertisement,
+        }
     }
 
     /// Nobody has answered for the target of a set-up: a host that has asked whether it is free
@@ -160,6 +170,41 @@ mod tests {
                 [Effect::Host { port: PortNo(0), frame: frame.clone() }]
             );
         }
+    }
+
+    #[test]
+    fn the_address_of_the_router_that_it_advertises_is_answered_as_that_of_a_router() {
+        let router = ip6(9);
+        let ipv6 = crate::config::Ipv6Config {
+            router: Some(router),
+            router_host: Some(mac(9)),
+            ..super::super::ra::tests::config()
+        };
+        let mut bench = Bench::new();
+        bench.edge.services.ipv6 = Some(ipv6.into());
+        for (target, frame) in [(9, nd::router_neighbour as Advertise), (8, nd::advertisement)] {
+            let ip = ip6(target);
+            let effects = bench.frame(0, &solicitation(1, target));
+            let request = asked(&effects);
+            let reply = axon_wire::message::ArpReply {
+                target_ip: Some(ip.into()),
+                ..answer_to(request, 1)
+            };
+            let effects = bench.reply(reply);
+            let answered = effects.iter().find_map(|effect| match effect {
+                Effect::Host { frame, .. } => Some(frame.clone()),
+                _ => None,
+            });
+            let answered = answered.expect("an answer");
+            let from = MacAddr::source_of(&answered).expect("a source");
+            assert_eq!(answered, frame(from, ip, Some((mac(1), ip6(1)))), "{target}");
+        }
+        let to = (mac(1), ip6(1));
+        let [with, without] =
+            [nd::router_neighbour, nd::advertisement].map(|of| of(mac(9), router, Some(to)));
+        // The first byte after the checksum: router, solicited, override (RFC 4861 clause 4.4).
+        let flags = ETHERNET_BYTES + 40 + 4;
+        assert_eq!((with[flags], without[flags]), (0xe0, 0x60));
     }
 
     #[test]

@@ -46,6 +46,7 @@ pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
 pub use ports::{AxonPorts, PortOverride, Ports};
 pub use program::{Program as ProgramFile, ProgramText, TableSizes};
 pub use stated_path::{Mode, StatedPath};
+use text::an_hour;
 pub(crate) use text::mac;
 pub use text::{BitErrorsText, MacText, ShareText, ShortOr, SubnetText};
 pub use topology::{
@@ -170,11 +171,6 @@ fn eight() -> u8 {
 
 fn ideal() -> ShortOr<DeviceName, ListedDevice> {
     ShortOr::Short(DeviceName::Ideal)
-}
-
-/// How long a lease lasts by default.
-fn an_hour() -> SpanText {
-    SpanText(axon_wire::Span::from_secs(3600))
 }
 
 fn ethernet_mtu() -> u16 {

@@ -1,7 +1,7 @@
 //! Values and shapes of the file that serde does not know: subnets, MACs, error rates, and short
 //! forms.
 
-use crate::units::text_value;
+use crate::units::{SpanText, text_value};
 use axon_plane::memory::Share;
 use axon_wire::MacAddr;
 use ipnet::Ipv4Net;
@@ -12,6 +12,11 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::net::Ipv4Addr;
+
+/// How long a lease lasts by default.
+pub(super) fn an_hour() -> SpanText {
+    SpanText(axon_wire::Span::from_secs(3600))
+}
 
 const SUBNET_EXPECTED: &str = "a subnet such as 10.0.0.0/16, with a prefix of 8 to 30 bits and \
                                no bits set behind it";

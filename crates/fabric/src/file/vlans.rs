@@ -1,6 +1,7 @@
 //! VLANs, as they are written: `vlans:`.
 
-use super::{SubnetText, an_hour};
+use super::SubnetText;
+use super::text::an_hour;
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;

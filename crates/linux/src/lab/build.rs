@@ -277,7 +277,9 @@ fn set_ipv6(host: &HostPlan) -> Result<()> {
         ("keep_addr_on_down", "1"),
         ("disable_ipv6", "0"),
     ];
-    for (key, value) in settings {
+    // Hosts give up a router that says of itself that it is none.
+    let forwards = host.is_ipv6_router.then_some(("forwarding", "1"));
+    for (key, value) in settings.into_iter().chain(forwards) {
         let path = conf.join(key);
         fs::write(&path, value).with_context(|| format!("cannot write {}", path.display()))?;
     }

@@ -55,6 +55,8 @@ pub struct HostPlan {
     pub has_ipv6: bool,
     /// Its fixed IPv6 address, if it has one.
     pub address6: Option<Ipv6Addr>,
+    /// Whether it is the router that IPv6 hosts are told of.
+    pub is_ipv6_router: bool,
     /// What its NIC sends at.
     pub rate: Rate,
     /// Whether the agent of a host stands between `device`, a TAP device then, and the cable.
@@ -125,6 +127,19 @@ pub struct CableEnd {
     pub gro: bool,
 }
 
+/// The address of each host at the start; `None` for one that is to get its own.
+fn addresses(fabric: &Fabric, options: &UpOptions) -> Vec<Option<Ipv4Addr>> {
+    match options.bare && fabric.network != Network::Program {
+        true => fabric.hosts.iter().map(|host| host.ip).collect(),
+        false => fabric.addresses(),
+    }
+}
+
+/// Whether a host is the router that advertisements name.
+fn is_router(fabric: &Fabric, host: MacAddr) -> bool {
+    fabric.ipv6.as_ref().is_some_and(|ipv6| ipv6.router_host == Some(host))
+}
+
 /// Whether a switch is a server with several NICs that forwards: those of BCube and DCell are, as
 /// programmable switches, if they have one host, which is then the server itself.
 fn is_server(fabric: &Fabric, switch: usize) -> bool {
@@ -178,11 +193,7 @@ impl Plan {
         }
         let mut hosts = Vec::new();
         let has_host_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        let addresses = match options.bare && fabric.network != Network::Program {
-            true => fabric.hosts.iter().map(|host| host.ip).collect(),
-            false => fabric.addresses(),
-        };
-        for (host, address) in fabric.hosts.iter().zip(addresses) {
+        for (host, address) in fabric.hosts.iter().zip(addresses(fabric, options)) {
             let device = port_name(&host.name, PortNo(0));
             let (end, mac) = match has_host_agent {
                 true => (edge_name(&host.name), None),
@@ -202,6 +213,7 @@ impl Plan {
                 address: address.map(|ip| (ip, fabric.prefix_len_of(host))),
                 has_ipv6: fabric.is_dual_stack() && !options.bridges,
                 address6: host.ip6,
+                is_ipv6_router: is_router(fabric, host.mac),
                 rate,
                 has_host_agent,
                 carrier: carrier(host.switch),
@@ -212,11 +224,10 @@ impl Plan {
         let has_kernel = dataplanes.iter().any(|choice| !choice.carrier.is_process());
         let has_bridges = options.bridges;
         let attached = if has_bridges { Vec::new() } else { attached(fabric) };
-        let is_static = fabric.is_static();
         Ok(Plan {
             switches,
             controller,
-            is_static,
+            is_static: fabric.is_static(),
             hosts,
             attached,
             cables,

@@ -36,6 +36,6 @@ pub struct Miscabled {
     pub port: PortNo,
     /// Where the file has it lead; null if it has no link there.
     pub expected: Option<LinkEnd>,
-    /// Where it leads.
+    /// Where the port leads: the identity of the other switch and its port.
     pub found: LinkEnd,
 }

@@ -178,7 +178,8 @@ mod tests {
             for event in events {
                 match event {
                     Event::Install(port, at, to, hop) => {
-                        let done = memory.install(PortNo(port), at.into(), mac(to), &Route::from([hop]));
+                        let (port_no, route) = (PortNo(port), Route::from([hop]));
+                        let done = memory.install(port_no, at.into(), mac(to), &route);
                         prop_assert_eq!(done.is_ok(), index_of(at) < Some(3));
                         if done.is_ok() {
                             simple.retain(|key, _| {
@@ -195,7 +196,8 @@ mod tests {
                         let header = |hop: u16| header_of(&[hop].into(), HopWidth::Eight).unwrap();
                         let is = simple.get(&(port, at)).map(|&(to, hop)| (to, header(hop)));
                         let has = memory.lookup(PortNo(port), at.into());
-                        prop_assert_eq!(has.map(|(to, header, _)| (to, header.to_vec())), is.clone());
+                        let has = has.map(|(to, header, _)| (to, header.to_vec()));
+                        prop_assert_eq!(has, is.clone());
                         prop_assert_eq!(memory.take_used(PortNo(port), at.into()), is.is_some());
                         prop_assert!(!memory.take_used(PortNo(port), at.into()));
                     }
