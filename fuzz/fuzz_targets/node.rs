@@ -6,8 +6,8 @@
 
 use axon_control::node::SwitchNode;
 use axon_control::seal::Sealer;
-use axon_fabric::model::Fabric;
 use axon_fabric::assemble::{self, SwitchSetup};
+use axon_fabric::model::Fabric;
 use axon_fabric::topology;
 use axon_fuzz::Reader;
 use axon_node::probe::{PLANS_MAX, PlanKind, ProbePlan};
