@@ -170,9 +170,9 @@ pub enum Peer {
 /// One end of a link between switches, which names the direction that starts there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LinkEnd {
-    /// The switch.
+    /// The identity of the switch.
     pub node: NodeId,
-    /// Its port.
+    /// The port of that switch, from 0.
     pub port: PortNo,
 }
 

@@ -5,8 +5,8 @@ use crate::common::Builder;
 use axon_fabric::assemble::SERVER_MAC;
 use axon_fabric::model::{End, Vlan};
 use axon_sim::World;
-use axon_wire::Time;
 use axon_wire::vlan::VlanId;
+use axon_wire::{Time, masquerade};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Of so many seeds one has VLANs.
@@ -60,8 +60,8 @@ pub fn together(world: &World, (a, b): (usize, usize)) -> bool {
     of(world, a) == of(world, b)
 }
 
-/// No host of a VLAN has had a frame but of hosts of its own and of the fabric. Whoever else is
-/// there, as a hostile host, is in none.
+/// No host of a VLAN has had a frame but of hosts of its own and of the fabric, which answers by
+/// masqueraded addresses, too. Whoever else is there, as a hostile host, is in none.
 pub fn check(world: &World) -> Result<(), String> {
     let hosts = &world.fabric().hosts;
     for (host, named) in hosts.iter().enumerate() {
@@ -69,6 +69,7 @@ pub fn check(world: &World) -> Result<(), String> {
         let Some(node) = world.host(host).filter(|_| !vlan.is_none()) else { continue };
         let own = |sender| {
             sender == SERVER_MAC
+                || masquerade::index_of(sender).is_some()
                 || (0..hosts.len())
                     .any(|other| hosts[other].mac == sender && of(world, other) == vlan)
         };
