@@ -2,6 +2,7 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
+mod end;
 mod fault;
 
 pub use crate::agents::kind::AgentKind;
@@ -26,6 +27,7 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::{TAG_BYTES, VlanId};
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
+pub use end::End;
 pub use fault::{Cable, Fault, FaultKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -279,15 +281,6 @@ pub struct Link {
     pub b: End,
     /// What is between.
     pub wire: Wire,
-}
-
-/// One end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct End {
-    /// The switch, by index.
-    pub switch: usize,
-    /// Its port.
-    pub port: PortNo,
 }
 
 /// What the file says of ports.

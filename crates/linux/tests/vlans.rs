@@ -113,7 +113,8 @@ fn access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other() {
     let forged = "import socket; s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); \
                   s.bind(('h4-p0', 0)); \
                   [s.send(b'\\xff' * 6 + b'\\2' * 6 + tags + b'\\x08\\x06' + b'\\0' * 46) \
-                  for tags in (b'\\x81\\0\\0\\x0a', b'\\x81\\0\\x0f\\xff', b'\\x81\\0\\0\\0\\x81\\0\\0\\x0a')]";
+                  for tags in (b'\\x81\\0\\0\\x0a', b'\\x81\\0\\x0f\\xff', \
+                  b'\\x81\\0\\0\\0\\x81\\0\\0\\x0a')]";
     let mut command = lab.command("h4", &["python3", "-c", forged]).expect("a command");
     assert!(command.status().expect("it starts").success());
     assert!(pings(&lab, "h4", "10.0.81.50", "5"), "what it sent before has been handled");

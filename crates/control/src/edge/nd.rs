@@ -14,8 +14,8 @@
 //! one address within that time both get it, as on a bridged Ethernet that loses their frames.
 //!
 //! What an edge answers has the router flag if the address is that of the router which the edge
-//! advertises: hosts give up a router that does not say so (RFC 4861 clause 7.2.5). A message that names another MAC than its frame's is
-//! refused: nobody here answers for others.
+//! advertises: hosts give up a router that does not say so (RFC 4861 clause 7.2.5). A message that
+//! names another MAC than its frame's is refused: nobody here answers for others.
 
 use super::arrival::{Advertise, answer};
 use super::context::Cx;

@@ -12,8 +12,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Drop, PortKind, PortView, Snapshot};
-use axon_wire::host_frame;
-use axon_wire::host_frame::{Arp, Kind};
+use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
 use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
@@ -176,22 +175,18 @@ impl Bench {
                     self.edge.route_changed(self.now, answer, &self.tables, &mut more);
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
-                Effect::Release {
-                    ingress,
-                    key: axon_node::RouteKey { destination, .. },
-                    route,
-                } => {
-                    for frame in self.waiting.take(ingress, destination.into()) {
+                Effect::Release { ingress, key, route } => {
+                    for frame in self.waiting.take(ingress, key.destination.into()) {
                         self.sent.push((ingress, route.clone(), frame.bytes().to_vec()));
                     }
                 }
-                Effect::Abandon { ingress, key: axon_node::RouteKey { destination, .. } } => {
-                    for frame in self.waiting.take(ingress, destination.into()) {
+                Effect::Abandon { ingress, key } => {
+                    for frame in self.waiting.take(ingress, key.destination.into()) {
                         self.dropped.push((ingress, Drop::NoRoute, frame.bytes().to_vec()));
                     }
                 }
-                Effect::Spread { ingress, key: axon_node::RouteKey { destination, .. } } => {
-                    for frame in self.waiting.take(ingress, destination.into()) {
+                Effect::Spread { ingress, key } => {
+                    for frame in self.waiting.take(ingress, key.destination.into()) {
                         let mut more = Vec::new();
                         let at = (self.now, ingress);
                         let tables = &self.tables;

@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(
             text,
             "alarm: s1-p0 leads to s2-p0; the fabric file has s2-p1 there. The link is not used\n\
-             alarm: s1-p1 leads to port p4 of switch 0000000000000009; the fabric file has no other \
-             switch there. The link is not used\n"
+             alarm: s1-p1 leads to port p4 of switch 0000000000000009; the fabric file has no \
+             other switch there. The link is not used\n"
         );
     }
 

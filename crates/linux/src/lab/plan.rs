@@ -55,7 +55,7 @@ pub struct HostPlan {
     pub has_ipv6: bool,
     /// Its fixed IPv6 address, if it has one.
     pub address6: Option<Ipv6Addr>,
-    /// Whether it is the router that IPv6 hosts are told of.
+    /// Whether it is the router that is advertised to IPv6 hosts.
     pub is_ipv6_router: bool,
     /// What its NIC sends at.
     pub rate: Rate,
