@@ -2,13 +2,12 @@
 //!
 //! This is what the simulator and the lab build from; [`crate::load`] makes it from a file.
 
-mod end;
-mod fault;
-
 pub use crate::agents::kind::AgentKind;
 use crate::cam::Cam;
 pub use crate::dcb::{Buffers, Dcb, FlowControl};
 pub use crate::device::{Device, Side, Stage};
+pub use crate::end::End;
+pub use crate::fault::{Cable, Fault, FaultKind};
 pub use crate::file::{AxonPorts, DataplaneName, Mode};
 pub use crate::traffic::{App, Traffic};
 pub use crate::unfit::Unfit;
@@ -27,8 +26,6 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::vlan::{TAG_BYTES, VlanId};
 use axon_wire::{Bytes, HopWidth, Layer, MacAddr, PortNo, Priority, Rate, Span};
-pub use end::End;
-pub use fault::{Cable, Fault, FaultKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ mod support;
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_node::Drop;
 use axon_node::telemetry::NodeTelemetry;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{ChildStdout, ExitCode, Stdio};
 
@@ -128,8 +128,7 @@ fn access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other() {
     assert_eq!(drops, 3);
     writeln!(input).expect("it reads");
     drop(input);
-    let mut rest = String::new();
-    output.read_to_string(&mut rest).expect("its words");
+    let rest = std::io::read_to_string(&mut output).expect("its words");
     println!("{}", rest.trim());
     assert!(peer.wait().expect("it ends").success());
     lab::down(Some(lab.name())).expect("it ends");

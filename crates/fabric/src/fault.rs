@@ -1,6 +1,6 @@
 //! What breaks in a fabric and comes back.
 
-use super::end::End;
+use crate::end::End;
 use axon_wire::{Rate, Span};
 
 /// Something that breaks or comes back.
