@@ -1,5 +1,5 @@
 //! Dual stack in the campaign: hosts of some seeds have IPv6 addresses too, fixed ones or those of
-//! a prefix that edges advertise, and reach each other over both families in the end.
+//! a prefix that edges advertise. Who does not reach whom over both families in the end is printed.
 
 use super::plan::Dice;
 use crate::common::{self, Builder};

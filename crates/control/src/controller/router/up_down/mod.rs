@@ -43,8 +43,7 @@ const DRAWS: u64 = 8;
 /// all flows whose paths break it are rerouted at once ([`Router::changed`], [`Router::allows`]).
 /// Until no edge has such a path any more and the last frame on one has left ([`Router::draining`],
 /// [`Router::drained`]), a path is given out only if it closes no cycle with the old ones
-/// (`in_flight.rs`). Of several new orders the one is taken that forbids the fewest paths for that
-/// reason. A flow that is left without a path has none until then.
+/// (`in_flight.rs`). A flow that is left without a path has none until then.
 #[derive(Clone, Debug, Default)]
 pub struct UpDown {
     shortest: ShortestPaths,
