@@ -103,7 +103,10 @@ answer(16, chunk, handle, 128, 128, 0, 0)
 answer(16, chunk, handle, 128, 128, 0, 0)
 sys.stdin.read()
 answer(16, 1 << 30, second[2], 128, 128, 0, 0)
-assert stream.recv(1) == b"", "detached"
+try:
+    assert stream.recv(1) == b"", "detached"
+except ConnectionResetError:
+    pass  # The switch only peeks at the hello: the end is a reset once the socket is closed, too.
 print("detached")
 "#;
 
