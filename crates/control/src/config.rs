@@ -139,11 +139,22 @@ pub struct SwitchConfig {
     pub ports: Vec<PortPolicy>,
     /// What the edge serves and guards beside ARP and neighbour discovery, for frames in no VLAN.
     pub services: EdgeServices,
-    /// The VLANs of the fabric, and who the fabric is towards the hosts of each.
-    pub vlans: Vec<(VlanId, ServerIdentity)>,
+    /// The VLANs of the fabric.
+    pub vlans: Vec<EdgeVlan>,
     /// What the switch decides by itself, in a fabric without a controller; `None` in one that has
     /// one.
     pub alone: Option<Box<StaticConfig>>,
+}
+
+/// A VLAN as the edges of it know it.
+#[derive(Clone, Debug)]
+pub struct EdgeVlan {
+    /// Its number.
+    pub id: VlanId,
+    /// Who the fabric is towards its hosts.
+    pub server: ServerIdentity,
+    /// What its hosts are advertised.
+    pub ipv6: Option<Box<Ipv6Config>>,
 }
 
 /// The configuration of a switch in a fabric without a controller.

@@ -2,8 +2,8 @@
 
 use crate::model::{Dhcp, Fabric};
 use axon_control::config::{
-    ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, NodeConfig, RelayConfig, ServerIdentity,
-    StaticConfig, SwitchConfig,
+    ByteLimit, ControllerConfig, DhcpConfig, EdgeServices, EdgeVlan, NodeConfig, RelayConfig,
+    ServerIdentity, StaticConfig, SwitchConfig,
 };
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::Stored;
@@ -86,7 +86,11 @@ pub fn switch_config(fabric: &Fabric, index: usize, incarnation: u64, seed: u64)
             ipv6: fabric.ipv6.clone().map(Box::new),
         },
         vlans: crate::vlans::servers(fabric, server(fabric))
-            .map(|(vlan, server)| (vlan.id, server))
+            .map(|(vlan, server)| EdgeVlan {
+                id: vlan.id,
+                server,
+                ipv6: vlan.ipv6.clone().map(Box::new),
+            })
             .collect(),
     };
     let mut plane = plane_config(fabric, (mac, dcb), ports);

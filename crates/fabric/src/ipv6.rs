@@ -9,9 +9,10 @@ use crate::topology::Plan;
 use crate::units::span_text;
 use axon_control::config::{Dhcpv6Config, Dhcpv6Relay, Ipv6Config};
 use axon_wire::router::Advertisement;
+use axon_wire::vlan::VlanId;
 use axon_wire::{Span, nd};
 use ipnet::Ipv6Net;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 
 /// The interval of a router that is not configured (RFC 4861 section 6.2.1 allows 4 s to 1800 s).
@@ -81,6 +82,22 @@ pub(crate) fn resolve(
     }))
 }
 
+/// The same for the hosts of a VLAN, at `key`. Its edges serve DHCPv6 and relay none.
+pub(crate) fn resolve_in_vlan(
+    fabric: &Fabric,
+    (key, asked): (&str, Option<&file::Ipv6>),
+) -> Result<Option<Ipv6Config>, Problem> {
+    let relay = asked.and_then(|asked| asked.dhcp.as_ref()?.relay.as_ref());
+    let resolved = match relay {
+        Some(name) => {
+            let what = format!("{name} would be sent the requests of a VLAN");
+            Err(Problem::new("ipv6.dhcp.relay", what, "no relay in a VLAN"))
+        }
+        None => resolve(fabric, asked),
+    };
+    resolved.map_err(|problem| Problem { key: format!("{key}.{}", problem.key), ..problem })
+}
+
 /// The host that is the server of DHCPv6; `None` if none is named.
 fn relay(
     fabric: &Fabric,
@@ -134,12 +151,12 @@ pub(crate) fn dhcpv6(fabric: &Fabric) -> Option<Dhcpv6Relay> {
     })
 }
 
-/// Checks the fixed addresses of hosts: those of one link, each of one host.
+/// Checks the fixed addresses of hosts: those of one link in each VLAN, each of one host.
 ///
 /// # Errors
 /// The first that is not, by key.
 pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
-    let mut link = fabric.ipv6.as_ref().map(|ipv6| link_of(ipv6.advertisement.prefix));
+    let mut links: BTreeMap<VlanId, Ipv6Net> = BTreeMap::new();
     let mut used = BTreeSet::new();
     for (host, planned) in fabric.hosts.iter().zip(&plan.hosts) {
         let Some(ip) = host.ip6 else { continue };
@@ -152,12 +169,14 @@ pub(crate) fn check_hosts(fabric: &Fabric, plan: &Plan) -> Result<(), Problem> {
             let what = format!("{ip} is not an address of global scope");
             return Err(Problem::new(key, what, "an address such as 2001:db8::11"));
         }
-        let expected = *link.get_or_insert(link_of(ip));
+        let vlan = fabric.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default();
+        let advertised = fabric.advertised_in(vlan).map(|ipv6| ipv6.advertisement.prefix);
+        let expected = *links.entry(vlan).or_insert(link_of(advertised.unwrap_or(ip)));
         if link_of(ip) != expected {
             let what = format!("{ip} is not on the link of the others");
             return Err(Problem::new(key, what, format!("an address in {expected}")));
         }
-        if ip == expected.addr() || !used.insert(ip) {
+        if ip == expected.addr() || !used.insert((vlan, ip)) {
             let what = format!("{ip} is in use already");
             return Err(Problem::new(key, what, "another address"));
         }
@@ -203,15 +222,31 @@ impl Fabric {
     /// Whether hosts have IPv6 addresses beside the link-local ones: edges advertise a prefix, or
     /// a host has a fixed one.
     pub fn is_dual_stack(&self) -> bool {
-        self.ipv6.is_some() || self.hosts.iter().any(|host| host.ip6.is_some())
+        let is_advertised =
+            self.ipv6.is_some() || self.vlans.iter().any(|vlan| vlan.ipv6.is_some());
+        is_advertised || self.hosts.iter().any(|host| host.ip6.is_some())
+    }
+
+    /// What edges advertise to the hosts of a VLAN, or of none.
+    pub fn advertised_in(&self, vlan: VlanId) -> Option<&Ipv6Config> {
+        match self.vlans.iter().find(|one| one.id == vlan) {
+            Some(vlan) => vlan.ipv6.as_ref(),
+            None => self.ipv6.as_ref(),
+        }
     }
 
     /// The address of global scope that a host has: its fixed one, or the one that it makes of the
     /// prefix that edges advertise and of its MAC (EUI-64, RFC 4291 appendix A). To the router of
     /// the file nothing is advertised.
     pub fn address6(&self, host: &Host) -> Option<Ipv6Addr> {
+        self.address6_in(host, self.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default())
+    }
+
+    /// The same, if its frames are in that VLAN.
+    pub fn address6_in(&self, host: &Host, vlan: VlanId) -> Option<Ipv6Addr> {
         let advertised = || {
-            let ipv6 = self.ipv6.as_ref().filter(|ipv6| ipv6.router_host != Some(host.mac))?;
+            let ipv6 =
+                self.advertised_in(vlan).filter(|ipv6| ipv6.router_host != Some(host.mac))?;
             let prefix = ipv6.advertisement.prefix.to_bits();
             let own = nd::link_local(host.mac).to_bits() & u128::from(u64::MAX);
             Some(Ipv6Addr::from_bits(prefix | own))

@@ -407,6 +407,8 @@ pub struct Vlan {
     pub trunk: BTreeSet<End>,
     /// Addresses for its hosts, if they are leased some.
     pub dhcp: Option<Dhcp>,
+    /// What edges advertise to its hosts.
+    pub ipv6: Option<Ipv6Config>,
 }
 
 impl Fabric {

@@ -88,8 +88,9 @@ pub(crate) fn resolve(fabric: &Fabric, asked: &[file::Vlan]) -> Result<Vec<Vlan>
             return Err(Problem::new(key, what, "access or trunk with hosts, or no such VLAN"));
         }
         let dhcp = one.dhcp.as_ref().map(|dhcp| dhcp_of(&key, dhcp)).transpose()?;
+        let ipv6 = crate::ipv6::resolve_in_vlan(fabric, (&key, one.ipv6.as_ref()))?;
         let (access, trunk) = (access.into_iter().collect(), trunk.into_iter().collect());
-        vlans.push(Vlan { id, name: one.name.clone(), access, trunk, dhcp });
+        vlans.push(Vlan { id, name: one.name.clone(), access, trunk, dhcp, ipv6 });
     }
     Ok(vlans)
 }

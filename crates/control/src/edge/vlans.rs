@@ -12,7 +12,7 @@
 
 use super::hosts::Host;
 use super::state::{Edge, Fate};
-use crate::config::{NodeConfig, SwitchConfig};
+use crate::config::{EdgeServices, NodeConfig, SwitchConfig};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -75,15 +75,15 @@ impl Edges {
     /// The edges of a switch, as [`Edge::new`] makes each.
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edges {
         let mut of = BTreeMap::from([(VlanId::NONE, Edge::new(config, has))]);
-        for &(vlan, server) in &config.vlans {
+        for vlan in &config.vlans {
             let node = NodeConfig {
-                server,
+                server: vlan.server,
                 // The masqueraded addresses of another VLAN are others.
-                seed: config.node.seed ^ u64::from(vlan.value()) << TICKET_BITS,
+                seed: config.node.seed ^ u64::from(vlan.id.value()) << TICKET_BITS,
                 ..config.node.clone()
             };
-            let services = Default::default();
-            of.insert(vlan, Edge::new(&SwitchConfig { node, services, ..config.clone() }, has));
+            let services = EdgeServices { dhcp_server: None, ipv6: vlan.ipv6.clone() };
+            of.insert(vlan.id, Edge::new(&SwitchConfig { node, services, ..config.clone() }, has));
         }
         Edges {
             of,

@@ -1,7 +1,7 @@
 //! VLANs, as they are written: `vlans:`.
 
-use super::SubnetText;
 use super::text::an_hour;
+use super::{Ipv6, SubnetText};
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,6 +25,8 @@ pub struct Vlan {
     pub trunk: Vec<String>,
     /// The addresses that its hosts are leased; without, they are leased none.
     pub dhcp: Option<VlanDhcp>,
+    /// What edges advertise to its hosts; without, nothing.
+    pub ipv6: Option<Ipv6>,
 }
 
 /// The addresses that the hosts of a VLAN are leased. They may be those of other VLANs, too.

@@ -444,11 +444,20 @@ impl World {
         self.host(host)?.address6()
     }
 
+    /// Whether a host is to have an IPv6 address of global scope.
+    pub fn wants_v6(&self, host: usize) -> bool {
+        let tag = self.host_vlan(host).tag;
+        let named = &self.fabric.hosts[host];
+        match tag.is_none() {
+            true => self.fabric.address6(named).is_some(),
+            false => self.fabric.address6_in(named, tag).is_some(),
+        }
+    }
+
     /// Whether every host has an address, and one of IPv6 if it is to have one.
     pub fn all_have_addresses(&self) -> bool {
         let has_v6 = |host: usize| {
-            let wanted = self.fabric.address6(&self.fabric.hosts[host]).is_some();
-            !wanted || self.host(host).is_none_or(|host| host.address6().is_some())
+            !self.wants_v6(host) || self.host(host).is_none_or(|host| host.address6().is_some())
         };
         (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some() && has_v6(host))
     }

@@ -25,9 +25,8 @@ pub(crate) fn all_pairs(
     let others = hosts.len().saturating_sub(1);
     let pairs = hosts.len() * others;
     let every = pairs.div_ceil(pairs_max.max(1)).max(1);
-    let fabric = world.fabric();
     let has_v6: Vec<bool> =
-        fabric.hosts.iter().map(|host| fabric.address6(host).is_some()).collect();
+        (0..world.fabric().hosts.len()).map(|host| world.wants_v6(host)).collect();
     let mut started = Vec::new();
     for pair in (0..pairs).step_by(every) {
         let (from, to) = (pair / others, pair % others);

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const ONE_IN: usize = 4;
 
 /// VLANs for some seeds: every host is in one of two, by access or by trunk, or in none. Both lease
-/// the addresses that the fabric leases, too. A port that a host moves to is in no VLAN, so none
+/// the addresses that the fabric leases, and advertise its prefix, too. A port that a host moves to is in no VLAN, so none
 /// moves then.
 pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
     // With numbers of its own: what else a seed stands for stays as it is.
@@ -27,7 +27,8 @@ pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
         dhcp.reservations = BTreeMap::new();
         let id = VlanId::new(number).expect("a VLAN");
         let (access, trunk) = (BTreeSet::new(), BTreeSet::new());
-        Vlan { id, name: None, access, trunk, dhcp: Some(dhcp) }
+        let ipv6 = fabric.ipv6.clone();
+        Vlan { id, name: None, access, trunk, dhcp: Some(dhcp), ipv6 }
     });
     for host in &fabric.hosts {
         let at = End { switch: host.switch, port: host.port };
