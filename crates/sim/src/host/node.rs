@@ -275,7 +275,7 @@ impl Host {
         }
         self.take_v6(frame.bytes());
         if self.stack.neighbours.receive(frame.bytes(), self.stack.address) {
-            self.stack.iface.update_ip_addrs(|_| ());
+            self.renew_neighbours();
         }
         if let Some(answer) = gateway::answer(frame.bytes(), &self.config) {
             self.stack.nic.build(answer.len(), |bytes| bytes.copy_from_slice(&answer));

@@ -6,7 +6,7 @@ use crate::host::ipv6::Ipv6;
 use crate::host::node::Host;
 use crate::host::ping::{Ping, PingPlan, PingStats};
 use crate::host::stack::set_address;
-use axon_wire::Time;
+use axon_wire::{FrameBuf, Time, nd};
 use std::net::Ipv6Addr;
 
 /// Retry intervals after which a silent neighbour's address is no longer believed.
@@ -55,7 +55,7 @@ impl Host {
             self.due = Some(Time::ZERO);
         }
         if self.stack.neighbours.receive_v6(frame) {
-            self.stack.iface.update_ip_addrs(|_| ());
+            self.renew_neighbours();
         }
     }
 
@@ -68,11 +68,23 @@ impl Host {
 
     pub(super) fn mark_silent_neighbours_stale(&mut self, now: Time) {
         let patience = self.config.retry * PATIENCE;
+        let mut stale = false;
         for ping in &mut self.pings {
             let next = self.stack.next_hop(ping.plan.target);
-            if ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(next) {
-                self.stack.iface.update_ip_addrs(|_| ());
-            }
+            stale |= ping.fell_silent(now, patience) && self.stack.neighbours.mark_stale(next);
+        }
+        if stale {
+            self.renew_neighbours();
+        }
+    }
+
+    /// Makes the stack forget the MACs of all neighbours, as it cannot forget one, and tells it
+    /// those of IPv6 that are known: it asks for one a second, whosever that is.
+    pub(super) fn renew_neighbours(&mut self) {
+        self.stack.iface.update_ip_addrs(|_| ());
+        for (ip, mac) in self.stack.neighbours.known_v6() {
+            let frame = nd::advertisement(mac, ip, None);
+            self.stack.nic.rx.push_back(FrameBuf::new(&frame));
         }
     }
 }

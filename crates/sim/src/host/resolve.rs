@@ -16,7 +16,7 @@ use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, EthernetRepr, IpProtocol, Ipv4Packet, UdpPacket,
 };
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The addresses of a host that it asks from.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,14 @@ impl Neighbours {
     /// The MAC of `ip`, if it is known.
     pub(crate) fn known(&self, ip: impl Into<IpAddr>) -> Option<MacAddr> {
         self.known.get(&ip.into()).copied()
+    }
+
+    /// The IPv6 addresses whose MACs are known, with these.
+    pub(crate) fn known_v6(&self) -> impl Iterator<Item = (Ipv6Addr, MacAddr)> {
+        self.known.iter().filter_map(|(ip, &mac)| match ip {
+            IpAddr::V6(ip) => Some((*ip, mac)),
+            IpAddr::V4(_) => None,
+        })
     }
 
     /// The same while `still`; otherwise `ip` is no longer asked for.

@@ -265,7 +265,7 @@ fn whatever_fails_every_connected_pair_pings_again_and_no_route_is_stale() {
 fn without_a_controller_every_connected_pair_pings_again_too() {
     let planes = [DataplaneKind::Software, DataplaneKind::Refusing];
     let jobs: Vec<Job> =
-        (1..=STATIC_SEEDS).map(|seed| (planes[seed as usize % 2], STATIC + seed)).collect();
+        (0..STATIC_SEEDS).map(|seed| (planes[seed as usize % 2], STATIC + seed)).collect();
     let mut failures = share_out(&jobs, |&job| attempt(job).err().map(|wrong| (job, wrong)));
     failures.sort();
     for ((dataplane, seed), wrong) in &failures {
