@@ -14,10 +14,12 @@ use super::hosts::{Host, HostIndex, Learned, Place};
 use super::topology::SwitchIndex;
 use crate::config::{ControllerConfig, StaticTopology};
 use crate::effect::Effect;
+use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_node::Stored;
-use axon_wire::message::{ArpReply, ArpTarget, Item};
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, Time};
+use axon_wire::message::{ArpReply, ArpTarget, Item, Peer, Role};
+use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
 
 impl Controller {
     /// The controller of the switch that `config` names, with the topology of the fabric file. None
@@ -54,7 +56,39 @@ impl Controller {
             return None;
         }
         let mut hops: Vec<_> = self.path.iter().map(|step| step.egress).collect();
-        hops.push(axon_wire::PortNo::CONTROL);
+        hops.push(PortNo::CONTROL);
+        Some(Hops(hops))
+    }
+
+    /// The path to another switch's control plane over links that their nearer ends have reported.
+    /// Parts of a fabric that were cut off from each other meet again by it: what a switch near by
+    /// has reported is new, however old the word of those behind it, so each step of the path
+    /// brings news of the next one.
+    pub fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
+        let (home, end) = (self.home?, self.graph.index_of(to)?);
+        // How each switch was reached first, breadth first.
+        let mut from: BTreeMap<SwitchIndex, (SwitchIndex, PortNo)> = BTreeMap::new();
+        let mut next = VecDeque::from([home]);
+        while let Some(at) = next.pop_front().filter(|_| !from.contains_key(&end)) {
+            for (&egress, peer) in &self.graph.switch(at).ports {
+                let Peer::Axon { node, role: Role::Switch, .. } = *peer else { continue };
+                let Some(there) = self.graph.index_of(node).filter(|&there| there != home) else {
+                    continue;
+                };
+                if let Entry::Vacant(place) = from.entry(there) {
+                    place.insert((at, egress));
+                    next.push_back(there);
+                }
+            }
+        }
+        let mut hops = Vec::from([PortNo::CONTROL]);
+        let mut at = end;
+        while at != home {
+            let (before, egress) = *from.get(&at)?;
+            hops.push(egress);
+            at = before;
+        }
+        hops.reverse();
         Some(Hops(hops))
     }
 

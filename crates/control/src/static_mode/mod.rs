@@ -32,7 +32,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::telemetry::{ControllerHost, StaticTelemetry};
 use axon_node::{PolicyChange, PolicyDone, PolicyRefusal, Refusal};
-use axon_wire::message::{self, ControllerHello, Item, Message, PortState};
+use axon_wire::message::{ControllerHello, Item, Message, PortState};
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use cables::Cables;
@@ -276,8 +276,12 @@ impl StaticControl {
             if self.version == 0 || !peer.wants(now) {
                 continue;
             }
-            let beside = || hops_to_neighbour(&self.view, node);
-            let path = self.controller.path_to(node).or_else(beside);
+            let greeted = self.controller.path_for_greeting(node);
+            // The graph may have a path that is none any more: every other greeting takes another.
+            let path = match peer.is_in_doubt() {
+                true => greeted,
+                false => self.controller.path_to(node).or(greeted),
+            };
             let greeting = |nonce| {
                 let (version, ports) = (self.version, self.view.clone());
                 Message::ControllerHello(ControllerHello { version, nonce, ports })
@@ -352,15 +356,6 @@ impl StaticControl {
     pub fn missing_links(&self) -> Vec<PortNo> {
         self.cables.missing(&self.view)
     }
-}
-
-/// The way to a switch at one of these ports. The graph has none over a link that is back until
-/// both of its ends have said so, to each other first.
-fn hops_to_neighbour(view: &[PortState], to: NodeId) -> Option<Hops> {
-    let is_there =
-        |peer: &message::Peer| matches!(peer, message::Peer::Axon { node, .. } if *node == to);
-    let port = view.iter().find(|state| is_there(&state.peer))?.port;
-    Some(Hops::from([port.0, PortNo::CONTROL.0]))
 }
 
 /// What switches report to each other.

@@ -94,6 +94,12 @@ impl Peer {
             || self.stream.as_ref().is_some_and(|stream| stream.wants(now))
     }
 
+    /// Whether the last greeting got no answer, nor the one before it, and so on: an odd number of
+    /// them.
+    pub fn is_in_doubt(&self) -> bool {
+        self.greet_at.is_some() && self.tries % 2 == 1
+    }
+
     /// What to send now, and to which incarnation: a greeting with this nonce first.
     pub fn poll(
         &mut self,
