@@ -95,6 +95,12 @@ GROUP_ITEMS = several(
     item(11, number(1), SOURCE_MAC, MDNS, number(0), NO, several()),
 )
 
+# An item about hosts of VLAN 300, as bytes; its route is of layer 3 and keeps the tag.
+VLAN = number(300)
+VLAN_ITEMS = several(
+    item(12, VLAN, octets(item(2, number(1), TARGET_MAC_ADDRESS, STAMP, hops(2, 5) + b"\x83"))),
+)
+
 MESSAGES = {
     "hello": message(0, number(2), SWITCH, EIGHT_BITS, CHALLENGE),
     "hello-controller-nibble": message(0, number(2), CONTROLLER, FOUR_BITS, CHALLENGE),
@@ -129,5 +135,7 @@ MESSAGES = {
     "link-down": message(13, number(7), number(2), number(300), number(200), b"\x40"),
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),
+    "vlan": message(14, VLAN, octets(message(12, TARGET_IP_ADDRESS, NONE))),
+    "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS),
     "seek-except": message(12, LOCALHOST, some(number(300))),
 }
