@@ -38,9 +38,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Seeds from this one on stand for fabrics without a controller.
 const STATIC: u64 = 1 << 32;
-/// So many of them are drawn, over two data planes in turn. The first is left out: parts of its
-/// fabric that were cut off from each other do not all meet again.
-const STATIC_SEEDS: u64 = 16;
+/// So many of them are drawn, over two data planes in turn.
+const STATIC_SEEDS: u64 = 40;
 
 /// The seeds of each data plane when nobody says how many.
 const SEEDS: [(DataplaneKind, Range<u64>); 4] = [
