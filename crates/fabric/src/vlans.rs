@@ -253,7 +253,7 @@ mod tests {
         );
         let switch = switch_config(&fabric, 0, 1, 7).control;
         let servers: Vec<_> =
-            switch.vlans.iter().map(|(vlan, server)| (vlan.value(), server.ip.octets())).collect();
+            switch.vlans.iter().map(|vlan| (vlan.id.value(), vlan.server.ip.octets())).collect();
         let expected = [(20, [10, 0, 0, 1]), (10, [192, 168, 7, 1]), (30, [10, 0, 0, 1])];
         assert_eq!(servers, expected);
         let plan = controller_config(&fabric, 1, 7).control.vlans;
@@ -278,6 +278,25 @@ mod tests {
     }
 
     #[test]
+    fn prefixes_are_those_of_the_vlan_of_a_host() {
+        let fabric = parse(
+            "ipv6: {prefix: 'fd00::/64'}\nvlans:\n- {id: 10, access: [h1], ipv6: {prefix: \
+             'fd10::/64', dhcp: {}}}\n- {id: 20, access: [h3]}\n",
+        );
+        let fabric = fabric.unwrap_or_else(|error| panic!("{error}"));
+        let prefix =
+            |host: usize| fabric.address6(&fabric.hosts[host]).map(|address| address.segments()[0]);
+        // h1 in VLAN 10, h2 in none, h3 in one that is advertised nothing.
+        assert_eq!([0, 1, 2].map(prefix), [Some(0xfd10), Some(0xfd00), None]);
+        let switch = switch_config(&fabric, 0, 1, 7).control;
+        let advertised = switch.vlans.iter().map(|vlan| vlan.ipv6.is_some());
+        assert_eq!(advertised.collect::<Vec<_>>(), [true, false]);
+        assert!(fabric.is_dual_stack());
+        let alone = parse("vlans:\n- {id: 10, access: [h1], ipv6: {prefix: 'fd10::/64'}}\n");
+        assert!(alone.unwrap().is_dual_stack());
+    }
+
+    #[test]
     fn contradictions_are_refused_by_key_with_their_reason() {
         let cases = [
             ("{id: 0, access: [h1]}", "vlans[0].id: 0 is no VLAN"),
@@ -299,6 +318,11 @@ mod tests {
             (
                 "{id: 7, access: [h2], dhcp: {subnet: 10.1.0.0/24}}",
                 "10.0.0.12 is not in the subnet",
+            ),
+            ("{id: 7, access: [h1], ipv6: {prefix: x}}", "vlans[0].ipv6.prefix: `x` is no prefix"),
+            (
+                "{id: 7, access: [h1], ipv6: {prefix: 'fd00::/64', dhcp: {relay: h1}}}",
+                "vlans[0].ipv6.dhcp.relay: h1 would be sent",
             ),
             ("{id: 7, access: [h1]}\nnetwork: ethernet", "vlans: in this network"),
             ("{id: 7, access: [h1]}\ncontroller: {mode: static}", "vlans: without a controller"),

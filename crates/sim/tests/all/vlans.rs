@@ -239,3 +239,29 @@ fn one_mac_in_two_vlans_over_a_trunk_has_the_neighbours_of_each() {
         assert_eq!(known.count(), 2, "one MAC in two VLANs is two hosts");
     }
 }
+
+#[test]
+fn hosts_of_a_vlan_make_their_addresses_of_its_own_prefix() {
+    let text = FILE
+        .replace("\nvlans:", "\nipv6: {prefix: 'fd00::/64'}\nvlans:")
+        .replace("30, access", "30, ipv6: {prefix: 'fd30::/64'}, access");
+    let mut world = World::begin(&fabric(&text), Setup { seed: 7, ..Setup::default() });
+    world.set_host_retry(Span::from_millis(100));
+    await_addresses(&mut world);
+    let has = |world: &World, host: usize| world.address6(host).map(|ip| ip.segments()[0]);
+    let limit = world.now() + Span::from_secs(10);
+    world.run_until_true(limit, World::all_have_addresses);
+    let prefixes: Vec<_> = (0..8).map(|host| has(&world, host)).collect();
+    let (none, of_30) = (Some(0xfd00), Some(0xfd30));
+    // VLANs 10 and 20 are advertised nothing; h6 has it with tags.
+    assert_eq!(prefixes, [None, None, None, None, of_30, of_30, none, none]);
+    let pings = [(4, 5), (5, 4), (6, 7), (4, 7), (7, 5)].map(|(from, to)| {
+        let target = world.address6(to).expect("it has one");
+        world.ping(from, PingPlan::until_reply(target, Span::from_millis(100), 20))
+    });
+    world.run_for(Span::from_secs(4));
+    let answered = pings
+        .map(|id| id.and_then(|id| world.ping_stats(id)).is_some_and(|stats| stats.received > 0));
+    assert_eq!(answered, [true, true, true, false, false]);
+    assert_apart(&world);
+}
