@@ -27,9 +27,6 @@ fn transfers(world: &mut World, round: Span) -> (usize, usize) {
     for host in 0..hosts {
         world.host_mut(host).unwrap().tcp_listen(PORT, options, None);
     }
-    let is_done = |world: &World, (host, id): &(usize, AppId)| {
-        world.host(*host).unwrap().flow_stats(*id).is_some_and(|stats| stats.done.is_some())
-    };
     let (mut all, mut in_time): (Vec<(usize, AppId)>, usize) = (Vec::new(), 0);
     for step in 1..hosts {
         for host in 0..hosts {
@@ -44,6 +41,34 @@ fn transfers(world: &mut World, round: Span) -> (usize, usize) {
         in_time += of_round.iter().filter(|transfer| is_done(world, transfer)).count();
     }
     (in_time, all.iter().filter(|transfer| is_done(world, transfer)).count())
+}
+
+/// Lets each host send to each other over TCP, all at once. Returns how many transfers are done
+/// after each of these spans, and how many frames the control planes of edges forwarded by then.
+fn transfers_at_once(world: &mut World, looks: &[Span]) -> Vec<(usize, u64)> {
+    let hosts: Vec<usize> = (0..world.fabric().hosts.len()).collect();
+    let options = TcpOptions { buffer_bytes: 8_192, ..TcpOptions::default() };
+    for &host in &hosts {
+        world.host_mut(host).unwrap().tcp_listen(PORT, options, None);
+    }
+    let (began, before) = (world.now(), slow(world).0);
+    let mut all: Vec<(usize, AppId)> = Vec::new();
+    for (from, to) in pairs(&hosts) {
+        let target = world.address(to).unwrap();
+        let plan = TcpPlan { target, port: PORT, bytes: Some(TRANSFER), options };
+        all.push((from, world.host_mut(from).unwrap().tcp_send(plan, began)));
+        world.nudge_host(from);
+    }
+    let look = |&look: &Span| {
+        world.run_until(began + look);
+        let done = all.iter().filter(|transfer| is_done(world, transfer)).count();
+        (done, slow(world).0 - before)
+    };
+    looks.iter().map(look).collect()
+}
+
+fn is_done(world: &World, (host, id): &(usize, AppId)) -> bool {
+    world.host(*host).unwrap().flow_stats(*id).is_some_and(|stats| stats.done.is_some())
 }
 
 fn misdelivered(world: &World) -> u64 {
@@ -92,6 +117,32 @@ fn with_tables_of_four_entries_64_hosts_reach_each_other_in_time_only_by_masquer
     });
     assert_eq!(with, (0, 4_032, 4_032, (4, 59)));
     assert!(without.1 < 4_032 && without.3 == (4, 0), "{without:?}");
+}
+
+#[test]
+fn all_at_once_they_reach_each_other_by_masquerading_and_without_it_not_all_do() {
+    let hosts: Vec<usize> = (0..64).collect();
+    let looks = [1, 2, 5, 10, 30, 60].map(Span::from_secs);
+    let run = &|route_memory: usize| {
+        let mut world = boot(&with_cam(ring(8, 8, true), 4, route_memory));
+        assert_eq!(unreached(&mut world, &pairs(&hosts), 20), []);
+        let done = transfers_at_once(&mut world, &looks);
+        for (look, (done, slow)) in looks.iter().zip(&done) {
+            println!(
+                "route memory {route_memory}: after {look} {done} of 4032 transfers done, {slow} \
+                 frames by software"
+            );
+        }
+        assert_eq!(misdelivered(&world), 0);
+        common::take_all(&mut world);
+        assert_sound(&world);
+        done[looks.len() - 1]
+    };
+    let [with, without] = std::thread::scope(|scope| {
+        [4_096, 0].map(|memory| scope.spawn(move || run(memory))).map(|one| one.join().unwrap())
+    });
+    assert_eq!(with, (4_032, 0));
+    assert!(without.0 < 4_032 && without.1 > 0, "{without:?}");
 }
 
 #[test]
