@@ -24,11 +24,13 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
 
 /// The same where the kernel carries the frames, and the software plane `software` what the kernel
 /// leaves to it. Frames that the process never sees have no traffic classes and get no congestion
-/// notification. At tc the rates of links are held by HTB; XDP has no queues.
+/// notification. Routes by source are the software plane's alone. At tc the rates of links are held
+/// by HTB; XDP has no queues.
 pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
+    let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
     let (name, features) = match plane {
-        Plane::Tc => ("tc", FeatureSet::EMPTY.with(Feature::Shaping)),
-        Plane::Xdp => ("xdp", FeatureSet::EMPTY),
+        Plane::Tc => ("tc", by_source.with(Feature::Shaping)),
+        Plane::Xdp => ("xdp", by_source),
     };
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
 }

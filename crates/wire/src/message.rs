@@ -254,8 +254,12 @@ pub struct ArpTarget {
     pub stamp: Stamp,
     /// From the target switch to the source host.
     pub to_source: Route,
+    /// Whether that route is for frames of the target host only.
+    pub source_by_pair: bool,
     /// From the source switch to the target host.
     pub to_target: Route,
+    /// Whether that route is for frames of the source host only.
+    pub target_by_pair: bool,
     /// From the target switch to the control plane of the source switch.
     pub answer_by: Hops,
     /// Of the answer, for the source switch.
@@ -273,6 +277,7 @@ impl ArpTarget {
             target_ip: self.target_ip,
             stamp: self.stamp,
             to_target: self.to_target.clone(),
+            target_by_pair: self.target_by_pair,
             grant: self.grant,
         }
     }
@@ -305,6 +310,8 @@ pub struct ArpReply {
     pub stamp: Stamp,
     /// From the source switch to the target host.
     pub to_target: Route,
+    /// Whether that route is for frames of the source host only.
+    pub target_by_pair: bool,
     /// The controller's proof of all that.
     pub grant: Grant,
 }
@@ -365,6 +372,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// Older stamps no longer count.
         stamp: Stamp,
         /// The route.
@@ -377,6 +386,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// Older stamps no longer count.
         stamp: Stamp,
     },
@@ -408,6 +419,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// The route that the backup is for; with any other route it is of no use.
         primary: RoutePath,
         /// The backup; `None` if there is none any more.
@@ -419,6 +432,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// The stamp of the decision that the backup belongs to.
         stamp: Stamp,
         /// The backup route.
