@@ -3,8 +3,8 @@
 use axon_control::config::GroupConfig;
 use axon_fabric::cam::Cam;
 use axon_fabric::model::{
-    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull, Policy,
-    PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
+    BySource, Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull,
+    Policy, PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
@@ -145,6 +145,7 @@ impl Builder {
                 port_policies: PortPolicies::default(),
                 vlans: Vec::new(),
                 policy: Policy::default(),
+                by_source: BySource::Never,
                 groups: GroupConfig::default(),
                 dcb: None,
                 cam: Cam { entries: None, route_memory: 4096 },
