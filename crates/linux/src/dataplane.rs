@@ -57,8 +57,9 @@ mod tests {
     fn the_kernel_has_no_queues_of_classes_and_holds_rates_at_tc_only() {
         let in_kernel = |plane| in_kernel(plane, capabilities(HopWidth::Eight));
         let (tc, xdp) = (in_kernel(Plane::Tc), in_kernel(Plane::Xdp));
-        assert!(tc.features.iter().eq([Feature::Shaping]));
-        assert_eq!((xdp.features, xdp.name), (FeatureSet::EMPTY, "xdp"));
+        assert!(tc.features.iter().eq([Feature::Shaping, Feature::RoutesBySource]));
+        let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
+        assert_eq!((xdp.features, xdp.name), (by_source, "xdp"));
         assert_eq!((tc.queues_per_port, tc.lossless_classes, tc.name), (1, 0, "tc"));
     }
 
