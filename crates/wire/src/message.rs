@@ -8,6 +8,7 @@ use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
 use crate::route::Route;
+pub use crate::route_path::{LinkEnd, RoutePath};
 use crate::vlan::VlanId;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -165,15 +166,6 @@ pub enum Peer {
         /// Whether it may be a transit hop.
         role: Role,
     },
-}
-
-/// One end of a link between switches, which names the direction that starts there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct LinkEnd {
-    /// The identity of the switch.
-    pub node: NodeId,
-    /// The port of that switch, from 0.
-    pub port: PortNo,
 }
 
 /// A link between two switches that one of them has lost. It is flooded, so that every edge knows
@@ -485,23 +477,6 @@ pub enum Item {
         /// The item as bytes, which is not of this kind itself.
         item: Vec<u8>,
     },
-}
-
-/// A route, and the switches that it leads through.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoutePath {
-    /// The route.
-    pub route: Route,
-    /// The switch that each hop leaves, but for the last hop, which leads to the host.
-    pub switches: Vec<NodeId>,
-}
-
-impl RoutePath {
-    /// The links that the route takes, nearest first, each by the end that it starts from.
-    pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
-        let ends = self.switches.iter().zip(self.route.hops.iter());
-        ends.map(|(&node, &port)| LinkEnd { node, port })
-    }
 }
 
 /// What a port has sent.

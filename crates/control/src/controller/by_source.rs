@@ -7,8 +7,8 @@
 //! through, whatever its neighbours have.
 //!
 //! A port changes from one kind of route to the other one route at a time. The routes of those that
-//! may have one come first, and then the route for all goes: on the ordered stream to the switch, so
-//! the frames of the former never miss. A host that has a route of its own keeps it when its
+//! may have one come first, and then the route for all goes: on the ordered stream to the switch,
+//! so the frames of the former never miss. A host that has a route of its own keeps it when its
 //! neighbours leave. A port to a real network has routes for all only.
 
 use super::Controller;

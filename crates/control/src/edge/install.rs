@@ -89,9 +89,9 @@ impl Flows {
         self.promote(cx, port);
     }
 
-    /// Requests the software routes of `port` while its table has room. What finds none in the table
-    /// may find an index of route memory, unless it is for one source. A port that has refused
-    /// something waits for its pause to end.
+    /// Requests the software routes of `port` while its table has room. What finds none in the
+    /// table may find an index of route memory, unless it is for one source. A port that has
+    /// refused something waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
         if self.placing.refused.contains(&port) {
             return;

@@ -1,12 +1,52 @@
 //! Tests of routes for the frames of one host behind a port.
 
 use super::Placement;
+use super::test_device::TestDevice;
 use super::testing::*;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::{Drop, FeatureSet, PortKind};
+use axon_node::{Drop, FeatureSet, PortKind, RouteKey};
 use axon_wire::message::{ArpReply, ArpTarget, Item, LinkEnd, RoutePath, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Route, host_frame};
+
+impl Bench {
+    /// A switch whose data plane has these features only.
+    pub(super) fn lacking(features: FeatureSet) -> Bench {
+        let mut tables = TestDevice::new(8);
+        tables.features = features;
+        Bench::on(tables, Bench::config(1000, 4))
+    }
+
+    /// The controller sets a route for frames of one host.
+    pub(super) fn set_pair(
+        &mut self,
+        port: u16,
+        (from, to): (u8, u8),
+        number: u64,
+        hop: u16,
+    ) -> Vec<Effect> {
+        let (port, destination, source) = (PortNo(port), mac(to), Some(mac(from)));
+        let (stamp, route) = (stamp(number), Route::from([hop]));
+        self.item(Item::SetRoute { port, destination, source, stamp, route })
+    }
+
+    /// The controller removes it.
+    pub(super) fn remove_pair(
+        &mut self,
+        port: u16,
+        (from, to): (u8, u8),
+        number: u64,
+    ) -> Vec<Effect> {
+        let (port, destination, source) = (PortNo(port), mac(to), Some(mac(from)));
+        self.item(Item::RemoveRoute { port, destination, source, stamp: stamp(number) })
+    }
+
+    /// The route of one host in the memory of its port.
+    pub(super) fn placed_for(&self, port: u16, (from, to): (u8, u8)) -> Option<Route> {
+        let key = RouteKey::to(mac(to)).from_source(Some(mac(from)));
+        self.tables.route((PortNo(port), key)).cloned()
+    }
+}
 
 /// Hosts 1 and 2 are behind port 0, and host 1 has a route of its own to host 9.
 fn one_of_two() -> Bench {

@@ -30,9 +30,9 @@ impl Edge {
     /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
     /// otherwise after a set-up.
     ///
-    /// The hosts of a port share their routes, but for those that are for one of them. A host on the
-    /// same port has received the request itself, so the edge does not answer for it, unless it
-    /// seems to have moved.
+    /// The hosts of a port share their routes, but for those that are for one of them. A host on
+    /// the same port has received the request itself, so the edge does not answer for it, unless
+    /// it seems to have moved.
     pub(super) fn resolve(
         &mut self,
         cx: &mut Cx,
@@ -209,8 +209,8 @@ impl Edge {
 }
 
 impl Flows {
-    /// Reserves an entry for the target of a set-up; `false` if the table is full. Whether the route
-    /// will be for all hosts of the port is not known yet.
+    /// Reserves an entry for the target of a set-up; `false` if the table is full. Whether the
+    /// route will be for all hosts of the port is not known yet.
     pub(super) fn hold(&mut self, key: SetupKey) -> bool {
         match key {
             (port, Target::Ip(_), _) => self.placing.hold(port),

@@ -130,3 +130,18 @@ impl PortView for TestDevice {
         self.kind(port).is_some_and(|kind| kind != PortKind::Unknown)
     }
 }
+
+/// The key by which the node keeps a frame that waits for a route to `to`.
+pub(super) fn waits_by(to: MacAddr, frame: &[u8]) -> RouteKey {
+    let source = MacAddr::source_of(frame).filter(|_| !to.is_multicast());
+    RouteKey::to(to).from_source(source)
+}
+
+/// A frame of IPv4 between two hosts, as far as an edge reads it.
+pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
+    let mut frame = alloc::vec![content; 60];
+    frame[..6].copy_from_slice(&to.0);
+    frame[6..12].copy_from_slice(&from.0);
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    frame
+}

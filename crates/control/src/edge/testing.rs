@@ -3,7 +3,7 @@
 use super::places::{Found, Key};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
-pub(super) use super::test_device::{PORTS, TestDevice};
+pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
 use super::*;
 use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
@@ -11,7 +11,7 @@ use crate::node::waiting::Waiting;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::telemetry::EdgeDebts;
-use axon_node::{Drop, FeatureSet, PortKind, PortView, RouteKey, Snapshot};
+use axon_node::{Drop, PortKind, PortView, RouteKey, Snapshot};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
@@ -40,14 +40,6 @@ pub(super) fn stamp(number: u64) -> Stamp {
 pub(super) fn arp_request(from: u8, wanted: u8) -> Vec<u8> {
     let mut frame = host_frame::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
     frame[32..38].fill(0);
-    frame
-}
-
-pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
-    let mut frame = alloc::vec![content; 60];
-    frame[..6].copy_from_slice(&to.0);
-    frame[6..12].copy_from_slice(&from.0);
-    frame[12..14].copy_from_slice(&[0x08, 0x00]);
     frame
 }
 
@@ -106,7 +98,7 @@ impl Bench {
         Bench::on(TestDevice::new(routes), Bench::config(waiting, hosts))
     }
 
-    fn config(waiting: usize, hosts: usize) -> SwitchConfig {
+    pub(super) fn config(waiting: usize, hosts: usize) -> SwitchConfig {
         SwitchConfig {
             node: NodeConfig {
                 incarnation: INCARNATION,
@@ -135,14 +127,7 @@ impl Bench {
         Bench::on(tables, Bench::config(1000, 4))
     }
 
-    /// A switch whose data plane has these features only.
-    pub(super) fn lacking(features: FeatureSet) -> Bench {
-        let mut tables = TestDevice::new(8);
-        tables.features = features;
-        Bench::on(tables, Bench::config(1000, 4))
-    }
-
-    fn on(tables: TestDevice, config: SwitchConfig) -> Bench {
+    pub(super) fn on(tables: TestDevice, config: SwitchConfig) -> Bench {
         let (waiting, hosts) = (config.waiting_bytes_max, config.hosts_per_port_max);
         let routes = tables.capabilities().routes_per_port_max;
         let mut bench = Bench {
@@ -354,32 +339,9 @@ impl Bench {
         self.item(Item::SetRoute { port, destination, source, stamp, route })
     }
 
-    /// The same for frames of one host.
-    pub(super) fn set_pair(
-        &mut self,
-        port: u16,
-        (from, to): (u8, u8),
-        number: u64,
-        hop: u16,
-    ) -> Vec<Effect> {
-        let (port, destination, source) = (PortNo(port), mac(to), Some(mac(from)));
-        let (stamp, route) = (stamp(number), Route::from([hop]));
-        self.item(Item::SetRoute { port, destination, source, stamp, route })
-    }
-
     pub(super) fn remove_route(&mut self, port: u16, to: u8, number: u64) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
         self.item(Item::RemoveRoute { port, destination, source: None, stamp: stamp(number) })
-    }
-
-    pub(super) fn remove_pair(
-        &mut self,
-        port: u16,
-        (from, to): (u8, u8),
-        number: u64,
-    ) -> Vec<Effect> {
-        let (port, destination, source) = (PortNo(port), mac(to), Some(mac(from)));
-        self.item(Item::RemoveRoute { port, destination, source, stamp: stamp(number) })
     }
 
     /// Host `n` appears on `port` and announces its address.
@@ -402,12 +364,6 @@ impl Bench {
     /// The route in the port's memory.
     pub(super) fn placed(&self, port: u16, to: u8) -> Option<Route> {
         self.tables.route((PortNo(port), mac(to).into())).cloned()
-    }
-
-    /// The same for frames of one host.
-    pub(super) fn placed_for(&self, port: u16, (from, to): (u8, u8)) -> Option<Route> {
-        let key = RouteKey::to(mac(to)).from_source(Some(mac(from)));
-        self.tables.route((PortNo(port), key)).cloned()
     }
 
     /// Everything stays within its bounds, and every place kept belongs to somebody.
@@ -478,12 +434,6 @@ impl Bench {
             assert_eq!(has, flow.is_placed().then_some(&flow.route));
         }
     }
-}
-
-/// The key by which the node keeps a frame that waits for a route to `to`.
-fn waits_by(to: MacAddr, frame: &[u8]) -> RouteKey {
-    let source = MacAddr::source_of(frame).filter(|_| !to.is_multicast());
-    RouteKey::to(to).from_source(source)
 }
 
 /// The one message to the controller among these effects.

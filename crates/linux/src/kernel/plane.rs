@@ -4,10 +4,10 @@
 //! the kernel. A frame that the kernel does not decide comes to the process, and the software plane
 //! handles it as if there were no kernel. So what the kernel has no room for is slower, and never
 //! wrong. Wrong would be a route in the kernel that the software plane has not, or another one: a
-//! change that ends so is answered as refused, and the control plane asks again. The kernel looks at
-//! no source, so a destination to which some source has a route of its own has none in the kernel:
-//! the software plane carries what that port sends there. What nobody waits
-//! for (carrier, a re-synchronisation) is made equal again every second until it is.
+//! change that ends so is answered as refused, and the control plane asks again. The kernel looks
+//! at no source, so a destination to which some source has a route of its own has none there: the
+//! software plane carries what that port sends to it. What nobody waits for (carrier, a
+//! re-synchronisation) is made equal again every second until it is.
 
 use super::inherited::{Inherited, Key};
 use super::tables::{Devices, Tables};

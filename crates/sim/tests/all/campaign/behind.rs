@@ -45,3 +45,15 @@ pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
 pub fn is_apart(behind: Option<[usize; 2]>, (a, b): (usize, usize)) -> bool {
     behind.is_some_and(|hosts| hosts.contains(&a) && hosts.contains(&b))
 }
+
+#[test]
+fn some_seeds_of_the_campaign_have_two_hosts_behind_one_port() {
+    let is_drawn = |seed: &u64| {
+        let mut plan = super::plan::plan(axon_sim::DataplaneKind::Software, *seed);
+        super::tenants::draw(*seed, &mut plan.builder, &mut plan.acts);
+        super::vlans::draw(*seed, &mut plan.builder, &mut plan.acts);
+        draw(*seed, &mut plan.builder).is_some()
+    };
+    let count = (0..70).filter(is_drawn).count();
+    assert!(count >= 5, "{count} of 70 seeds");
+}
