@@ -30,9 +30,9 @@ def hops(*ports):
     return several(*map(number, ports))
 
 
-def route(*ports):
-    """Hops, and the layer: one byte."""
-    return hops(*ports) + b"\x00"
+def route(*ports, layer=0, tagged=False):
+    """Hops, and one byte: the layer, and in its highest bit whether frames leave tagged."""
+    return hops(*ports) + bytes([layer | tagged << 7])
 
 
 NONE = b"\x00"
@@ -65,8 +65,8 @@ HOST_FRAME = number(4) + octets(b"\xff" * 14)
 ITEMS = several(
     item(0, number(1), SOURCE_MAC, several(SOURCE_IP, LOCALHOST)),
     item(1, number(1), SOURCE_MAC),
-    item(2, number(1), TARGET_MAC_ADDRESS, STAMP, route(2, 5)),
-    item(3, number(1), TARGET_MAC_ADDRESS, STAMP),
+    item(2, number(1), TARGET_MAC_ADDRESS, some(SOURCE_MAC), STAMP, route(2, 5)),
+    item(3, number(1), TARGET_MAC_ADDRESS, NONE, STAMP),
     item(4, number(1), SOURCE_MAC, SOURCE_IP),
 )
 LOAD_ITEMS = several(
@@ -78,9 +78,9 @@ LOAD_ITEMS = several(
 PRIMARY = route(2, 5) + several(number(7))
 BACKUP = route(3, 1, 5) + several(number(7), number(300))
 BACKUP_ITEMS = several(
-    item(7, number(1), TARGET_MAC_ADDRESS, PRIMARY, some(BACKUP)),
-    item(7, number(1), TARGET_MAC_ADDRESS, PRIMARY, NONE),
-    item(8, number(1), TARGET_MAC_ADDRESS, STAMP, route(3, 1, 5)),
+    item(7, number(1), TARGET_MAC_ADDRESS, some(SOURCE_MAC), PRIMARY, some(BACKUP)),
+    item(7, number(1), TARGET_MAC_ADDRESS, NONE, PRIMARY, NONE),
+    item(8, number(1), TARGET_MAC_ADDRESS, some(SOURCE_MAC), STAMP, route(3, 1, 5)),
 )
 
 GROUP = number(0) + bytes([239, 1, 2, 3])
@@ -95,10 +95,10 @@ GROUP_ITEMS = several(
     item(11, number(1), SOURCE_MAC, MDNS, number(0), NO, several()),
 )
 
-# An item about hosts of VLAN 300, as bytes; its route is of layer 3 and keeps the tag.
-VLAN = number(300)
 VLAN_ITEMS = several(
-    item(12, VLAN, octets(item(2, number(1), TARGET_MAC_ADDRESS, STAMP, hops(2, 5) + b"\x83"))),
+    item(12, number(300), octets(
+        item(2, number(1), TARGET_MAC_ADDRESS, NONE, STAMP,
+             route(2, 5, layer=3, tagged=True)))),
 )
 
 MESSAGES = {
@@ -121,11 +121,11 @@ MESSAGES = {
         some(TARGET_IP_ADDRESS)),
     "arp-target": message(
         7, number(7), INCARNATION, number(1), SOURCE_MAC, some(SOURCE_IP), number(5),
-        TARGET_MAC_ADDRESS, some(TARGET_IP_ADDRESS), STAMP, route(3, 1), route(2, 5),
-        hops(3, CONTROL), GRANT),
+        TARGET_MAC_ADDRESS, some(TARGET_IP_ADDRESS), STAMP, route(3, 1), NO,
+        route(2, 5), YES, hops(3, CONTROL), GRANT),
     "arp-reply": message(
         8, number(7), number(1), SOURCE_MAC, TARGET_MAC_ADDRESS, NONE, STAMP, route(2, 5),
-        GRANT),
+        YES, GRANT),
     "dhcp-relay": message(9, HOST_FRAME),
     "host-frame": message(10, HOST_FRAME),
     "segment": message(11, number(128), number(5), ITEMS),
@@ -135,7 +135,7 @@ MESSAGES = {
     "link-down": message(13, number(7), number(2), number(300), number(200), b"\x40"),
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),
-    "vlan": message(14, VLAN, octets(message(12, TARGET_IP_ADDRESS, NONE))),
-    "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS),
     "seek-except": message(12, LOCALHOST, some(number(300))),
+    "vlan": message(14, number(300), octets(message(12, TARGET_IP_ADDRESS, NONE))),
+    "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS),
 }

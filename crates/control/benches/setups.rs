@@ -119,6 +119,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         router,
         layers: 2,
         policy: Policy::default(),
+        by_source: Default::default(),
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),

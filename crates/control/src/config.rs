@@ -299,6 +299,8 @@ pub struct ControllerConfig {
     pub layers: u8,
     /// Which hosts may reach which.
     pub policy: Policy,
+    /// Where hosts behind one port get routes of their own.
+    pub by_source: BySource,
     /// Whether edges get a backup route beside each route.
     pub backups: bool,
     /// The server that requests for DHCPv6 are relayed to, if there is one.
@@ -307,6 +309,19 @@ pub struct ControllerConfig {
     pub uplinks: Vec<UplinkConfig>,
     /// The VLANs of the fabric.
     pub vlans: VlanPlan,
+}
+
+/// Where hosts behind one port get routes of their own, by source and destination, in place of
+/// those by destination that they share. A port to a real network has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BySource {
+    /// Nowhere: a port reaches what all its hosts may reach.
+    #[default]
+    Never,
+    /// Where the policy lets a host reach another that a neighbour of it may not.
+    Policy,
+    /// At every port with several hosts, so that they may take different paths.
+    Always,
 }
 
 /// A port to a real network (see [`PortPolicy::uplink`]).

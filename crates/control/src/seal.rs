@@ -342,7 +342,9 @@ mod tests {
             target_ip: None,
             stamp: Stamp::default(),
             to_source: Route::from([1, 0]),
+            source_by_pair: false,
             to_target: Route::from([2, 0]),
+            target_by_pair: false,
             answer_by: Hops::to_control(),
             grant: Grant::default(),
         }

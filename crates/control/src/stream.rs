@@ -52,9 +52,10 @@ type About = (Subject, PortNo, MacAddr);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Host,
-    Route,
+    /// For frames of this source, or of any.
+    Route(Option<MacAddr>),
     Load,
-    Backup,
+    Backup(Option<MacAddr>),
     Member(IpAddr),
     Sender(IpAddr),
     List(IpAddr),
@@ -260,11 +261,13 @@ fn about(item: &Item) -> About {
         Item::HostSeen { port, mac, .. }
         | Item::HostGone { port, mac }
         | Item::AskHost { port, mac, .. } => (Subject::Host, port, mac),
-        Item::SetRoute { port, destination, .. } | Item::RemoveRoute { port, destination, .. } => {
-            (Subject::Route, port, destination)
+        Item::SetRoute { port, destination, source, .. }
+        | Item::RemoveRoute { port, destination, source, .. } => {
+            (Subject::Route(source), port, destination)
         }
-        Item::SetBackup { port, destination, .. } | Item::BackupUsed { port, destination, .. } => {
-            (Subject::Backup, port, destination)
+        Item::SetBackup { port, destination, source, .. }
+        | Item::BackupUsed { port, destination, source, .. } => {
+            (Subject::Backup(source), port, destination)
         }
         Item::GroupMember { port, mac, group, .. } => (Subject::Member(group), port, mac),
         Item::AskGroup { port, mac, group, .. } => (Subject::Sender(group), port, mac),
@@ -318,7 +321,8 @@ mod tests {
 
     fn remove(number: u64) -> Item {
         let stamp = Stamp { epoch: 1, number };
-        Item::RemoveRoute { port: PortNo(0), destination: MacAddr([2; 6]), stamp }
+        let (port, destination) = (PortNo(0), MacAddr([2; 6]));
+        Item::RemoveRoute { port, destination, source: None, stamp }
     }
 
     #[test]
@@ -353,6 +357,23 @@ mod tests {
         }
         assert_eq!(sender.unacknowledged(), 2, "one in flight, one waiting");
         assert_eq!(sender.poll(now).unwrap().items, [remove(999)]);
+    }
+
+    #[test]
+    fn the_route_of_one_host_and_that_of_all_do_not_replace_each_other() {
+        let mut sender = stream();
+        let of = |number, host: u8| match remove(number) {
+            Item::RemoveRoute { port, destination, stamp, .. } => {
+                let source = Some(MacAddr([2, 0, 0, 0, 0, host]));
+                Item::RemoveRoute { port, destination, source, stamp }
+            }
+            other => other,
+        };
+        let all = [of(1, 1), of(2, 2), remove(3), of(4, 1)];
+        all.iter().cloned().for_each(|item| sender.push(item));
+        let sent = sender.poll(Time::ZERO).unwrap().items;
+        assert_eq!(sent.len(), 3, "the last is about the same route as the first");
+        assert!(all[1..].iter().all(|item| sent.contains(item)), "{sent:?}");
     }
 
     #[test]

@@ -129,6 +129,7 @@ fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
         router: fabric.controller.router,
         layers: fabric.layers(),
         policy: fabric.policy.clone(),
+        by_source: fabric.by_source,
         backups: fabric.has_backups(),
         dhcpv6: crate::ipv6::dhcpv6(fabric),
         uplinks: crate::uplinks::config(fabric),

@@ -8,8 +8,8 @@ use crate::faults;
 use crate::file::{self, File};
 use crate::identity;
 use crate::model::{
-    Controller, Dataplanes, End, Fabric, Host, Link, Network, OnFull, Policy, PortPolicies,
-    RouterKind, Switch, Timers, Unfit, Wire,
+    BySource, Controller, Dataplanes, End, Fabric, Host, Link, Network, OnFull, Policy,
+    PortPolicies, RouterKind, Switch, Timers, Unfit, Wire,
 };
 use crate::names::{PORT_NAME_MAX, port_name};
 use crate::ports;
@@ -74,6 +74,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         nack_queue,
         port_policies: PortPolicies::default(),
         policy: Policy::default(),
+        by_source: BySource::Never,
         vlans: Vec::new(),
         groups: crate::groups::resolve(&file.multicast)?,
         dcb: dcb::resolve(file, &beside(file, on_full))?,
@@ -115,6 +116,7 @@ fn finish(
     (fabric.faults, fabric.faults_after_start) = faults::resolve(fabric, &file.faults)?;
     fabric.port_policies = ports::resolve(fabric, &file.ports)?;
     fabric.policy = crate::isolation::resolve(fabric, file)?;
+    fabric.by_source = crate::isolation::by_source(fabric, file)?;
     fabric.traffic = crate::traffic::resolve(fabric, &file.traffic)?;
     ports::check_traffic(fabric)?;
     Ok(())

@@ -4,7 +4,7 @@ use crate::error::Problem;
 use crate::file::{self, Others};
 use crate::identity::{CONTROLLER_MAC, SERVER_MAC, switch_id, switch_mac};
 use crate::index::{Index, Node};
-use crate::model::{End, Fabric, Network, Policy};
+use crate::model::{BySource, End, Fabric, Network, Policy};
 use crate::names;
 use axon_control::controller::policy::Group;
 use axon_node::Subject;
@@ -12,6 +12,9 @@ use axon_wire::MacAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+/// The keys that ask for routes by source: for the sake of the policy, and for paths.
+const POLICY_KEY: &str = "isolation.by_source";
+const ALWAYS_KEY: &str = "controller.by_source";
 /// What a member is expected to be.
 const MEMBER: &str =
     "the name of a host such as h1, a MAC such as 02:00:00:00:00:01, or a host port such as s1-p3";
@@ -89,6 +92,29 @@ pub(crate) fn resolve(fabric: &Fabric, file: &file::File) -> Result<Policy, Prob
     }
     crate::reservation::check_policy(fabric, &reader.policy, &file.dhcp)?;
     Ok(reader.policy)
+}
+
+/// Where hosts behind one port get routes of their own.
+pub(crate) fn by_source(fabric: &Fabric, file: &file::File) -> Result<BySource, Problem> {
+    let (kind, key) = match (file.controller.by_source, file.isolation.by_source) {
+        (true, _) => (BySource::Always, ALWAYS_KEY),
+        (false, true) => (BySource::Policy, POLICY_KEY),
+        (false, false) => return Ok(BySource::Never),
+    };
+    if fabric.network != Network::Axon {
+        let what = "in this network there is no controller that gives routes";
+        return Err(Problem::new(key, what, "network: axon, or nothing here"));
+    }
+    Ok(kind)
+}
+
+/// The key of the file that asks for routes by source, if one does.
+pub(crate) fn by_source_key(fabric: &Fabric) -> Option<&'static str> {
+    match fabric.by_source {
+        BySource::Never => None,
+        BySource::Policy => Some(POLICY_KEY),
+        BySource::Always => Some(ALWAYS_KEY),
+    }
 }
 
 fn check_name(key: &str, name: &str) -> Result<(), Problem> {

@@ -12,6 +12,7 @@ pub use crate::file::{AxonPorts, DataplaneName, Mode};
 pub use crate::traffic::{App, Traffic};
 pub use crate::unfit::Unfit;
 use axon_agents::AgentPortConfig;
+pub use axon_control::config::BySource;
 use axon_control::config::GroupConfig;
 pub use axon_control::config::{Ipv6Config, Timers};
 pub use axon_control::controller::policy::Policy;
@@ -87,6 +88,8 @@ pub struct Fabric {
     pub port_policies: PortPolicies,
     /// Which hosts may reach which.
     pub policy: Policy,
+    /// Where hosts behind one port get routes of their own.
+    pub by_source: BySource,
     /// VLANs, in the order of the file.
     pub vlans: Vec<Vlan>,
     /// What becomes of frames to groups and to all.

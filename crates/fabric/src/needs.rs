@@ -137,6 +137,9 @@ fn features(
     if !fabric.vlans.is_empty() {
         ask(Feature::Vlans, "vlans".into());
     }
+    if let Some(key) = crate::isolation::by_source_key(fabric) {
+        ask(Feature::RoutesBySource, key.into());
+    }
     if fabric.on_full != OnFull::Drop {
         ask(Feature::RefusedFrames, "links.on_full".into());
     }

@@ -24,11 +24,13 @@ pub fn capabilities(hop_width: HopWidth) -> Capabilities {
 
 /// The same where the kernel carries the frames, and the software plane `software` what the kernel
 /// leaves to it. Frames that the process never sees have no traffic classes and get no congestion
-/// notification. At tc the rates of links are held by HTB; XDP has no queues.
+/// notification. Routes by source are the software plane's alone. At tc the rates of links are held
+/// by HTB; XDP has no queues.
 pub fn in_kernel(plane: Plane, software: Capabilities) -> Capabilities {
+    let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
     let (name, features) = match plane {
-        Plane::Tc => ("tc", FeatureSet::EMPTY.with(Feature::Shaping)),
-        Plane::Xdp => ("xdp", FeatureSet::EMPTY),
+        Plane::Tc => ("tc", by_source.with(Feature::Shaping)),
+        Plane::Xdp => ("xdp", by_source),
     };
     Capabilities { name, features, queues_per_port: 1, lossless_classes: 0, ..software }
 }
@@ -55,8 +57,9 @@ mod tests {
     fn the_kernel_has_no_queues_of_classes_and_holds_rates_at_tc_only() {
         let in_kernel = |plane| in_kernel(plane, capabilities(HopWidth::Eight));
         let (tc, xdp) = (in_kernel(Plane::Tc), in_kernel(Plane::Xdp));
-        assert!(tc.features.iter().eq([Feature::Shaping]));
-        assert_eq!((xdp.features, xdp.name), (FeatureSet::EMPTY, "xdp"));
+        assert!(tc.features.iter().eq([Feature::Shaping, Feature::RoutesBySource]));
+        let by_source = FeatureSet::EMPTY.with(Feature::RoutesBySource);
+        assert_eq!((xdp.features, xdp.name), (by_source, "xdp"));
         assert_eq!((tc.queues_per_port, tc.lossless_classes, tc.name), (1, 0, "tc"));
     }
 

@@ -60,11 +60,14 @@ pub enum Feature {
     /// Host ports have VLANs: routes are looked up by VLAN and destination, and tags are put in,
     /// rewritten and taken off (IEEE 802.1Q clause 6.9).
     Vlans,
+    /// Routes are looked up by source and destination, and then by destination: hosts behind one
+    /// port may have different routes, or none.
+    RoutesBySource,
 }
 
 impl Feature {
     /// All of them, in order.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::TrafficClasses,
         Feature::Shaping,
         Feature::CutThrough,
@@ -73,6 +76,7 @@ impl Feature {
         Feature::SelfCongestionPause,
         Feature::PriorityRegeneration,
         Feature::Vlans,
+        Feature::RoutesBySource,
     ];
 }
 
@@ -87,6 +91,7 @@ impl fmt::Display for Feature {
             Feature::SelfCongestionPause => "PAUSE against self-congestion",
             Feature::PriorityRegeneration => "priority regeneration at host ports",
             Feature::Vlans => "VLANs",
+            Feature::RoutesBySource => "routes by source",
         })
     }
 }

@@ -14,25 +14,37 @@ use serde::{Deserialize, Serialize};
 pub struct RouteTicket(pub u64);
 
 /// What the route of a host's frame is looked up by, at the host port where the frame comes in.
+///
+/// A frame takes the route with its own source, if there is one, and else that without a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RouteKey {
     /// The VLAN that the frame is in.
     pub vlan: VlanId,
     /// The destination MAC of the frame.
     pub destination: MacAddr,
+    /// The source MAC of the frame; `None`: any. Several hosts may be behind one port, as behind
+    /// an ordinary switch.
+    pub source: Option<MacAddr>,
 }
 
 impl RouteKey {
-    /// The key of frames to `destination` that are in no VLAN.
+    /// The key of frames to `destination` that are in no VLAN, whoever sends them.
     pub const fn to(destination: MacAddr) -> RouteKey {
-        RouteKey { vlan: VlanId::NONE, destination }
+        RouteKey { vlan: VlanId::NONE, destination, source: None }
     }
 
-    /// The key of an Ethernet frame in this VLAN. One that is too short for an address has none
-    /// that could have a route.
+    /// The key of an Ethernet frame in this VLAN, whoever sends it. One that is too short for an
+    /// address has none that could have a route.
     #[inline]
     pub fn of_frame(vlan: VlanId, frame: &[u8]) -> RouteKey {
-        RouteKey { vlan, destination: MacAddr::destination_of(frame).unwrap_or_default() }
+        let destination = MacAddr::destination_of(frame).unwrap_or_default();
+        RouteKey { vlan, destination, source: None }
+    }
+
+    /// The same for frames of one source, or of any.
+    #[must_use]
+    pub const fn from_source(self, source: Option<MacAddr>) -> RouteKey {
+        RouteKey { source, ..self }
     }
 }
 
@@ -43,19 +55,26 @@ impl From<MacAddr> for RouteKey {
 }
 
 impl Hash for RouteKey {
-    /// As one word, so that a lookup hashes once.
+    /// As one word, so that a lookup hashes once; a source is a second one.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b, c, d, e, f] = self.destination.0;
         let [high, low] = self.vlan.value().to_be_bytes();
         state.write(&[a, b, c, d, e, f, high, low]);
+        if let Some(source) = self.source {
+            state.write(&source.0);
+        }
     }
 }
 
 impl fmt::Display for RouteKey {
-    /// `02:00:00:00:00:01`, `02:00:00:00:00:01 in VLAN 10`.
+    /// `02:00:00:00:00:01`, `02:00:00:00:00:01 in VLAN 10`,
+    /// `02:00:00:00:00:01 from 02:00:00:00:00:02`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination.fmt(f)?;
+        if let Some(source) = self.source {
+            write!(f, " from {source}")?;
+        }
         if self.vlan.is_none() { Ok(()) } else { write!(f, " in VLAN {}", self.vlan) }
     }
 }
@@ -104,8 +123,9 @@ pub enum RouteError {
     /// The data plane has no such port.
     #[error("no such port")]
     NoSuchPort,
-    /// The route does not fit a header: a hop is out of range, or there are too many.
-    #[error("the route does not fit a header")]
+    /// The route does not fit a header: a hop is out of range, or there are too many. Or the data
+    /// plane has no such key: it looks at no source, or masquerades no route with one.
+    #[error("the route does not fit a header, or its key the table")]
     Unrepresentable,
     /// The device does not answer, or refused for a reason of its own; another try may succeed.
     #[error("the device is not available")]

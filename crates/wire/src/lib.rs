@@ -30,6 +30,7 @@ pub mod nd;
 pub mod priority;
 pub mod probe;
 pub mod route;
+mod route_path;
 pub mod router;
 pub mod units;
 pub mod vlan;

@@ -8,6 +8,7 @@ use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
 use crate::route::Route;
+pub use crate::route_path::{LinkEnd, RoutePath};
 use crate::vlan::VlanId;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -167,15 +168,6 @@ pub enum Peer {
     },
 }
 
-/// One end of a link between switches, which names the direction that starts there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct LinkEnd {
-    /// The identity of the switch.
-    pub node: NodeId,
-    /// The port of that switch, from 0.
-    pub port: PortNo,
-}
-
 /// A link between two switches that one of them has lost. It is flooded, so that every edge knows
 /// it before the controller has chosen new routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -254,8 +246,12 @@ pub struct ArpTarget {
     pub stamp: Stamp,
     /// From the target switch to the source host.
     pub to_source: Route,
+    /// Whether that route is for frames of the target host only.
+    pub source_by_pair: bool,
     /// From the source switch to the target host.
     pub to_target: Route,
+    /// Whether that route is for frames of the source host only.
+    pub target_by_pair: bool,
     /// From the target switch to the control plane of the source switch.
     pub answer_by: Hops,
     /// Of the answer, for the source switch.
@@ -273,6 +269,7 @@ impl ArpTarget {
             target_ip: self.target_ip,
             stamp: self.stamp,
             to_target: self.to_target.clone(),
+            target_by_pair: self.target_by_pair,
             grant: self.grant,
         }
     }
@@ -305,6 +302,8 @@ pub struct ArpReply {
     pub stamp: Stamp,
     /// From the source switch to the target host.
     pub to_target: Route,
+    /// Whether that route is for frames of the source host only.
+    pub target_by_pair: bool,
     /// The controller's proof of all that.
     pub grant: Grant,
 }
@@ -365,6 +364,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// Older stamps no longer count.
         stamp: Stamp,
         /// The route.
@@ -377,6 +378,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// Older stamps no longer count.
         stamp: Stamp,
     },
@@ -408,6 +411,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// The route that the backup is for; with any other route it is of no use.
         primary: RoutePath,
         /// The backup; `None` if there is none any more.
@@ -419,6 +424,8 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
+        /// Frames of this source only; `None`: of any.
+        source: Option<MacAddr>,
         /// The stamp of the decision that the backup belongs to.
         stamp: Stamp,
         /// The backup route.
@@ -470,23 +477,6 @@ pub enum Item {
         /// The item as bytes, which is not of this kind itself.
         item: Vec<u8>,
     },
-}
-
-/// A route, and the switches that it leads through.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoutePath {
-    /// The route.
-    pub route: Route,
-    /// The switch that each hop leaves, but for the last hop, which leads to the host.
-    pub switches: Vec<NodeId>,
-}
-
-impl RoutePath {
-    /// The links that the route takes, nearest first, each by the end that it starts from.
-    pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
-        let ends = self.switches.iter().zip(self.route.hops.iter());
-        ends.map(|(&node, &port)| LinkEnd { node, port })
-    }
 }
 
 /// What a port has sent.

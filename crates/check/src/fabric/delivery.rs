@@ -344,7 +344,7 @@ impl World {
         let node = wiring::node_id(switch);
         let commands = self.commands.get_mut(&node);
         let Some(item) = commands.and_then(|commands| commands.items.pop_front()) else { return };
-        if let Item::RemoveRoute { port, destination, stamp } = item {
+        if let Item::RemoveRoute { port, destination, stamp, .. } = item {
             let newest = &mut self.switches[switch].newest;
             let known = newest.get(&(port, destination)).map(|(known, _)| *known);
             if known < Some(stamp) {

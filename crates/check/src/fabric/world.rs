@@ -95,6 +95,7 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
         router: RouterKind::default(),
         layers: 1,
         policy: Policy::default(),
+        by_source: Default::default(),
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),

@@ -134,16 +134,20 @@ impl Controller {
         if self.is_to_be_heard(target, out) {
             return None;
         }
-        if !self.may_reach(here, source) || !self.may_reach(place, target) {
+        let is_allowed = self.origin(here, target, source).is_some()
+            && self.origin(place, source, target).is_some();
+        if !is_allowed {
             self.counters.arp_denied += 1;
             return None;
         }
         let back = self.route_here(now, here, source, target, out)?;
         let back = self.flows.get(back)?;
-        let (number, to_source) = (back.number, back.to_install());
+        let (number, to_source, source_by_pair) =
+            (back.number, back.to_install(), back.source.is_some());
         self.counters.arp_answered += 1;
         let stamp = self.stamp(number);
-        Some(ArpTarget { source_switch: from, stamp, to_source, answer_by: reverse, ..m })
+        let m = ArpTarget { to_source, source_by_pair, ..m };
+        Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
 
     /// Whether a host of this switch is known from the file alone. Its edge asks for it then, and
@@ -180,8 +184,9 @@ impl Controller {
         }
         let route = self.route_here(now, place, target, source, out)?;
         let route = self.flows.get(route)?;
-        let (number, to_target) = (route.number, route.to_install());
-        Some(ArpReply { stamp: self.stamp(number), to_target, ..m })
+        let (number, to_target, target_by_pair) =
+            (route.number, route.to_install(), route.source.is_some());
+        Some(ArpReply { stamp: self.stamp(number), to_target, target_by_pair, ..m })
     }
 
     /// The route from a port of this switch to a host, which `user` uses from now on.
@@ -194,7 +199,8 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Option<RouteIndex> {
         let there = self.hosts.get(to).map(Host::place)?;
-        let found = self.flows.find(here, to);
+        let from = self.origin(here, user, to)?;
+        let found = self.flows.find(from, to);
         if found.is_none()
             && let Some((excess, _)) = self.excess_of(here, there.switch, &[here])
         {
@@ -202,7 +208,7 @@ impl Controller {
             return None;
         }
         let account = Account::Requested(here, there.switch);
-        let made = self.found_or_made(found, here, to, (user, account));
+        let made = self.found_or_made(found, from, to, (user, account));
         self.counters.arp_unreachable += u64::from(made.is_none());
         made
     }

@@ -20,8 +20,9 @@ use super::router::Step;
 use crate::effect::Effect;
 use crate::stream;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::message::{Item, RoutePath, Stamp};
-use axon_wire::{Hops, Layer, MacAddr, PortNo, Route, Time};
+use axon_wire::{Hops, Layer, PortNo, Route, Time};
 
 /// Routes that are looked at in one batch.
 const BATCH: usize = 64;
@@ -82,11 +83,11 @@ impl Controller {
     fn plan_backup(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let before = self.backups.sent.remove(&index);
         let Some(route) = self.flows.get(index) else { return };
-        let (at, number, exit) = (route.at, route.number, route.exit);
+        let (from, number, exit) = (route.origin(), route.number, route.exit);
         let (layer, destination) = (route.layer, route.destination);
         self.current.clear();
         self.current.extend(route.steps());
-        let Some((flow, _)) = self.flow(at, destination) else { return };
+        let Some((flow, _)) = self.flow(from, destination) else { return };
         let Backups { detour, path, .. } = &mut self.backups;
         let router = &mut *self.router;
         let found = (router.backup(&self.graph, &flow, &self.current, path)
@@ -98,9 +99,10 @@ impl Controller {
             (before.number, Some(before.layer)) == (number, lawful) && before.path == path
         });
         let Some(host) = self.hosts.get(destination) else { return };
+        let source = self.mac_of(from.source);
         let set = |primary, backup| {
-            let (port, destination) = (at.port, host.mac);
-            Item::SetBackup { port, destination, primary, backup }
+            let (port, destination, source) = (from.at.port, host.mac, source);
+            Item::SetBackup { port, destination, source, primary, backup }
         };
         let item = lawful.map(|backup_layer| {
             let primary = self.route_path(&self.current, exit, layer);
@@ -108,7 +110,7 @@ impl Controller {
         });
         // A segment holds no longer one.
         let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
-        let to = self.graph.switch(at.switch).incarnation.node;
+        let to = self.graph.switch(from.at.switch).incarnation.node;
         match (item, lawful) {
             (Some(item), Some(layer)) => {
                 if !same {
@@ -138,12 +140,11 @@ impl Controller {
     pub(super) fn backup_used(
         &mut self,
         at: Place,
-        destination: MacAddr,
+        key: RouteKey,
         (stamp, used): (Stamp, &Route),
         out: &mut Vec<Effect>,
     ) {
-        let host = self.hosts.by_mac(destination);
-        let Some(index) = host.and_then(|host| self.flows.find(at, host)) else { return };
+        let Some(index) = self.found_by_key(at, key) else { return };
         let Some(route) = self.flows.get(index) else { return };
         let (number, exit) = (route.number, route.exit);
         // What an edge has from an earlier incarnation it reports by itself.

@@ -2,7 +2,8 @@
 //!
 //! A route memory is a port's and is looked up by destination, so a route here is from one
 //! host port to one host. The hosts on that port that asked for it are its users; it goes
-//! when the last of them goes. A flow of paper 001 is a user of a route.
+//! when the last of them goes. A flow of paper 001 is a user of a route. A route may also be for
+//! the frames of one host alone ([`Origin`]), which is its user then.
 //!
 //! Each directed link has the list of the routes over it, and each route knows its position
 //! in those lists: adding and removing a route costs its length, and a failed link names the
@@ -28,11 +29,28 @@ impl RouteIndex {
     }
 }
 
+/// Whose frames a route is for: those of all hosts at a port, or of one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Origin {
+    /// The host port.
+    pub at: Place,
+    /// The host; `None`: all of them.
+    pub source: Option<HostIndex>,
+}
+
+impl From<Place> for Origin {
+    fn from(at: Place) -> Origin {
+        Origin { at, source: None }
+    }
+}
+
 /// A route from a host port to a host.
 #[derive(Clone, Debug)]
 pub struct Route {
     /// The host port whose route memory holds it.
     pub at: Place,
+    /// The host whose frames it is for; `None`: those of all at the port.
+    pub source: Option<HostIndex>,
     /// The host it leads to.
     pub destination: HostIndex,
     /// The number of its stamp.
@@ -100,6 +118,16 @@ impl Route {
         axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit).into() }
     }
 
+    /// Whose frames it is for.
+    pub const fn origin(&self) -> Origin {
+        Origin { at: self.at, source: self.source }
+    }
+
+    /// Whose share it is counted in.
+    pub(super) const fn account(&self) -> Account {
+        self.account
+    }
+
     /// The hosts that asked for it.
     pub fn users(&self) -> &[HostIndex] {
         &self.users
@@ -112,10 +140,10 @@ pub struct Flows {
     routes: Vec<Option<Route>>,
     free: Vec<RouteIndex>,
     count: usize,
-    /// By destination host, then by port.
-    towards: Vec<BTreeMap<Place, RouteIndex>>,
+    /// By destination host, then by port and source.
+    towards: Vec<BTreeMap<Origin, RouteIndex>>,
     /// By user, then by destination host.
-    used_by: Vec<BTreeMap<HostIndex, RouteIndex>>,
+    used_by: Vec<BTreeSet<(HostIndex, RouteIndex)>>,
     /// By switch, then by egress port.
     over: Vec<Vec<Vec<Crossing>>>,
     /// Routes by the port whose hosts' requests made them.
@@ -179,9 +207,9 @@ impl Flows {
         routes.filter_map(|(at, route)| Some((RouteIndex(at as u32), route.as_ref()?)))
     }
 
-    /// The route from a port to a host.
-    pub fn find(&self, at: Place, destination: HostIndex) -> Option<RouteIndex> {
-        self.towards.get(destination.index())?.get(&at).copied()
+    /// The route from a port to a host, for all hosts there or for one.
+    pub fn find(&self, from: impl Into<Origin>, destination: HostIndex) -> Option<RouteIndex> {
+        self.towards.get(destination.index())?.get(&from.into()).copied()
     }
 
     /// The routes to a host.
@@ -193,7 +221,7 @@ impl Flows {
     /// The routes that a host uses.
     pub fn used_by(&self, user: HostIndex) -> Vec<RouteIndex> {
         let routes = self.used_by.get(user.index());
-        routes.map_or_else(Vec::new, |routes| routes.values().copied().collect())
+        routes.map_or_else(Vec::new, |routes| routes.iter().map(|&(_, route)| route).collect())
     }
 
     /// The routes over a directed link; one that comes twice is named twice.
@@ -205,25 +233,26 @@ impl Flows {
     /// Adds a route that is not there yet, without users, and counts it in an account.
     pub fn insert(
         &mut self,
-        at: Place,
+        from: impl Into<Origin>,
         destination: HostIndex,
         (path, layer): (&[Step], Layer),
         exit: PortNo,
         (number, account): (u64, Account),
     ) -> RouteIndex {
+        let Origin { at, source } = from.into();
         let index = self.free.pop().unwrap_or_else(|| {
             self.routes.push(None);
             RouteIndex((self.routes.len() - 1) as u32)
         });
         let links = self.link(index, path);
         let users = Vec::with_capacity(1);
-        let route = Route { at, destination, number, exit, layer, users, links, account };
+        let route = Route { at, source, destination, number, exit, layer, users, links, account };
         self.routes[index.index()] = Some(route);
         match account {
             Account::Requested(by, other) => self.request(by, other),
             Account::Inherited(by) => self.inherited.add(by.switch, by.port),
         }
-        grown(&mut self.towards, destination.index()).insert(at, index);
+        grown(&mut self.towards, destination.index()).insert(Origin { at, source }, index);
         self.fresh.insert(index);
         self.count += 1;
         index
@@ -257,7 +286,7 @@ impl Flows {
         };
         if !route.users.contains(&user) {
             route.users.push(user);
-            grown(&mut self.used_by, user.index()).insert(route.destination, index);
+            grown(&mut self.used_by, user.index()).insert((route.destination, index));
         }
     }
 
@@ -268,7 +297,7 @@ impl Flows {
         };
         route.users.retain(|&other| other != user);
         if let Some(routes) = self.used_by.get_mut(user.index()) {
-            routes.remove(&route.destination);
+            routes.remove(&(route.destination, index));
         }
         route.users.is_empty()
     }
@@ -311,11 +340,11 @@ impl Flows {
         self.unlink(index);
         let route = self.routes.get_mut(index.index())?.take()?;
         if let Some(routes) = self.towards.get_mut(route.destination.index()) {
-            routes.remove(&route.at);
+            routes.remove(&route.origin());
         }
         for user in &route.users {
             if let Some(routes) = self.used_by.get_mut(user.index()) {
-                routes.remove(&route.destination);
+                routes.remove(&(route.destination, index));
             }
         }
         self.free.push(index);
@@ -414,6 +443,22 @@ mod tests {
         assert!(over(&flows, 1, 1).is_empty() && over(&flows, 0, 1).is_empty());
         assert_eq!((flows.len(), flows.find(at(0, 8), HostIndex(1))), (1, None));
         assert_eq!(flows.get(a).unwrap().steps().collect::<Vec<_>>(), [step(0, 2)]);
+    }
+
+    #[test]
+    fn a_route_for_one_host_stands_beside_that_for_all_of_its_port() {
+        let mut flows = Flows::default();
+        let (here, to) = (at(0, 9), HostIndex(1));
+        let of = |host| Origin { at: here, source: Some(HostIndex(host)) };
+        let all = flows.insert(here, to, (&[], Layer::ZERO), PortNo(5), (1, OWN));
+        let own = flows.insert(of(2), to, (&[step(0, 1)], Layer::ZERO), PortNo(5), (2, OWN));
+        [all, own].into_iter().for_each(|route| flows.add_user(route, HostIndex(2)));
+        assert_eq!((flows.find(here, to), flows.find(of(2), to)), (Some(all), Some(own)));
+        assert_eq!(flows.find(of(3), to), None);
+        assert_eq!((flows.towards(to).len(), flows.used_by(HostIndex(2)).len()), (2, 2));
+        flows.remove(all);
+        assert_eq!((flows.find(here, to), flows.find(of(2), to)), (None, Some(own)));
+        assert_eq!(flows.used_by(HostIndex(2)), [own]);
     }
 
     #[test]

@@ -117,7 +117,7 @@ impl Controller {
             }
         }
         list.remove(&at);
-        list.retain(|_, host| self.may_reach_mac(at, *host));
+        list.retain(|_, host| self.may_send_copies((at, mac), *host));
         self.counters.groups_refused += list.len().saturating_sub(COPIES_MAX) as u64;
         list.into_values().take(COPIES_MAX).collect()
     }

@@ -4,6 +4,8 @@
 //! with any source address. So a route is allowed only if *all* hosts at its port may reach *all*
 //! hosts at the port where it ends. Hosts behind one port are not kept from each other, for their
 //! frames need not come to the switch; but none of them is a way from one tenant into another.
+//! Where source addresses are trusted ([`BySource`](crate::config::BySource)) a host may have
+//! routes of its own, and each host is asked for by itself (`by_source.rs`).
 //!
 //! The policy is asked at five places. A request for a route that it forbids is denied
 //! (`requests.rs`). A path is looked for only where it allows one (`reroute.rs`), which holds for
@@ -14,14 +16,15 @@
 
 use super::Controller;
 use super::bounds::Scope;
-use super::flows::RouteIndex;
+use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use super::policy::{Group, Identity, Policy};
+use crate::config::BySource;
 use crate::effect::Effect;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::telemetry::{PairTelemetry, PolicyTelemetry, QuarantineTelemetry, TenantTelemetry};
-use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, Stored, Subject};
+use axon_node::{Note, PolicyChange, PolicyDone, PolicyRefusal, RouteKey, Stored, Subject};
 use axon_wire::message::{ArpRequest, Target};
 use axon_wire::{MacAddr, NodeId, Time};
 use core::net::IpAddr;
@@ -48,24 +51,56 @@ impl Controller {
         self.hosts.hosts_at(place).map(move |host| self.identity(host.mac, Some(place)))
     }
 
-    /// Whether all hosts at a port may reach this host and all others at its port.
-    pub(super) fn may_reach(&self, at: Place, destination: HostIndex) -> bool {
+    /// Whether all hosts that a route is for may reach this host and, where hosts have no routes of
+    /// their own, all others at its port.
+    pub(super) fn may_reach(&self, from: Origin, destination: HostIndex) -> bool {
+        let source = self.mac_of(from.source);
         self.policy.is_open()
-            || self.hosts.get(destination).is_some_and(|host| self.may_reach_mac(at, host.mac))
+            || self
+                .hosts
+                .get(destination)
+                .is_some_and(|host| self.may_reach_mac((from.at, source), host.mac))
     }
 
     /// The same for a host that need not be known.
-    pub(super) fn may_reach_mac(&self, at: Place, destination: MacAddr) -> bool {
+    pub(super) fn may_reach_by_key(&self, at: Place, key: RouteKey) -> bool {
+        self.may_reach_mac((at, key.source), key.destination)
+    }
+
+    fn may_reach_mac(&self, from: (Place, Option<MacAddr>), destination: MacAddr) -> bool {
+        let host = self.hosts.by_mac(destination).and_then(|index| self.hosts.get(index));
+        let there = host.map(Host::place);
+        let apart = there.is_some_and(|there| self.has_pairs(there));
+        self.all_may_reach(from, destination, there.filter(|_| !apart))
+    }
+
+    /// Whether what a host at a port sends to a group may go to this host and all others at its
+    /// port, which get it too.
+    pub(super) fn may_send_copies(&self, (at, mac): (Place, MacAddr), to: MacAddr) -> bool {
+        let there = self.hosts.by_mac(to).and_then(|index| self.hosts.get(index)).map(Host::place);
+        let source = Some(mac).filter(|_| self.has_pairs(at));
+        self.all_may_reach((at, source), to, there)
+    }
+
+    /// Whether one host at a port, or all of them, may reach this host and all at another port.
+    fn all_may_reach(
+        &self,
+        (at, source): (Place, Option<MacAddr>),
+        destination: MacAddr,
+        beside: Option<Place>,
+    ) -> bool {
         if self.policy.is_open() {
             return true;
         }
-        let host = self.hosts.by_mac(destination).and_then(|index| self.hosts.get(index));
-        let there = host.map(Host::place);
-        let itself = self.identity(destination, there);
-        let beside = || there.into_iter().flat_map(|there| self.identities_at(there));
-        self.identities_at(at).all(|from| {
+        let itself = self.identify(destination);
+        let beside = || beside.into_iter().flat_map(|there| self.identities_at(there));
+        let reaches = |from: Identity| {
             self.policy.allows(&from, &itself) && beside().all(|to| self.policy.allows(&from, &to))
-        })
+        };
+        match source {
+            Some(mac) => reaches(self.identity(mac, Some(at))),
+            None => self.identities_at(at).all(reaches),
+        }
     }
 
     /// Whether a host may own an address: it is not reserved for another group, and its owner is
@@ -110,7 +145,7 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> Learned {
         let known = self.hosts.by_mac(mac).is_some();
-        if known || self.policy.is_open() {
+        if known || self.is_free() {
             return self.hosts.request(now, at, mac);
         }
         self.learned(now, (at, mac), out, |hosts| hosts.request(now, at, mac))
@@ -123,7 +158,7 @@ impl Controller {
         out: &mut Vec<Effect>,
         learn: impl FnOnce(&mut super::hosts::HostTable) -> Learned,
     ) -> Learned {
-        if self.policy.is_open() {
+        if self.is_free() {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
@@ -141,9 +176,15 @@ impl Controller {
         learned
     }
 
+    /// Whether it makes no difference who is behind a port.
+    fn is_free(&self) -> bool {
+        self.policy.is_open() && self.by_source != BySource::Always
+    }
+
     /// A host has come to a port. If others are there, the routes of the port may be for them
     /// alone.
     pub(super) fn came(&mut self, at: Place, out: &mut Vec<Effect>) {
+        self.split_at(at, out);
         if !self.policy.is_open() && self.is_mixed(at) {
             self.enforce_at(at, out);
         }
@@ -176,25 +217,22 @@ impl Controller {
         let (mut removed, mut switches) = (0, BTreeSet::new());
         for index in routes {
             let Some(route) = self.flows.get(index) else { continue };
-            let (from, to) = (route.at, route.destination);
+            let (from, to) = (route.origin(), route.destination);
             if !self.may_reach(from, to) {
-                switches.insert(self.graph.switch(from.switch).incarnation.node);
-                self.remove(index, out);
+                switches.insert(self.graph.switch(from.at.switch).incarnation.node);
+                self.split(index, out);
                 removed += 1;
             }
         }
         // Those of an earlier incarnation that nobody has decided about yet.
         let mut waiting = self.take_over.waiting_at(at);
-        let to = |&(_, mac): &(_, MacAddr)| {
-            let places = self.take_over.waiting_for(mac).into_iter();
-            places.map(move |from| (from, mac))
-        };
+        let to = |&(_, mac): &(_, MacAddr)| self.take_over.waiting_for(mac);
         waiting.extend(hosts.iter().flat_map(to).collect::<Vec<_>>());
-        for (from, mac) in waiting {
-            if !self.may_reach_mac(from, mac) && self.take_over.get(from, mac).is_some() {
+        for (from, key) in waiting {
+            if !self.may_reach_by_key(from, key) && self.take_over.get(from, key).is_some() {
                 switches.insert(self.graph.switch(from.switch).incarnation.node);
-                self.take_over.forget(from, mac);
-                self.refuse_route(from, mac, out);
+                self.take_over.forget(from, key);
+                self.refuse_route(from, key, out);
                 removed += 1;
             }
         }

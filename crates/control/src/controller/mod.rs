@@ -10,6 +10,7 @@ mod at_switch;
 mod backup;
 mod backups;
 pub mod bounds;
+mod by_source;
 mod changed;
 mod counts;
 pub mod dhcp;
@@ -46,12 +47,13 @@ pub mod topology;
 mod transactions;
 pub mod vlans;
 
-use crate::config::{ControllerConfig, IPS_PER_HOST_MAX, UplinkConfig};
+use crate::config::{BySource, ControllerConfig, IPS_PER_HOST_MAX, UplinkConfig};
 use crate::effect::Effect;
 use ageing::Ageing;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_node::telemetry::{ControllerCounters, Restored};
 use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message, Stamp};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
@@ -109,6 +111,7 @@ pub struct Controller {
     counters: ControllerCounters,
     bounds: Bounds,
     policy: Policy,
+    by_source: BySource,
     uplinks: Vec<UplinkConfig>,
     scans: Scans,
     groups: Groups,
@@ -177,6 +180,7 @@ impl Controller {
             counters: ControllerCounters::default(),
             bounds: Bounds::default(),
             policy: config.policy.clone(),
+            by_source: config.by_source,
             uplinks: config.uplinks.clone(),
             scans: Scans::default(),
             groups: Groups::default(),
@@ -290,15 +294,17 @@ impl Controller {
                 self.round_wanted = true;
                 self.plan_round(now);
             }
-            Item::RemoveRoute { port, destination, stamp } => {
-                self.route_aged(Place { switch, port }, destination, stamp);
+            Item::RemoveRoute { port, destination, source, stamp } => {
+                let key = RouteKey::to(destination).from_source(source);
+                self.route_aged(Place { switch, port }, key, stamp);
             }
-            Item::SetRoute { port, destination, stamp, route } => {
-                let at = Place { switch, port };
-                self.inherited(now, at, destination, (route, stamp), out);
+            Item::SetRoute { port, destination, source, stamp, route } => {
+                let key = RouteKey::to(destination).from_source(source);
+                self.inherited(now, Place { switch, port }, key, (route, stamp), out);
             }
-            Item::BackupUsed { port, destination, stamp, route } => {
-                self.backup_used(Place { switch, port }, destination, (stamp, &route), out);
+            Item::BackupUsed { port, destination, source, stamp, route } => {
+                let key = RouteKey::to(destination).from_source(source);
+                self.backup_used(Place { switch, port }, key, (stamp, &route), out);
             }
             Item::GroupMember { port, mac, group, joined } => {
                 self.group_member(now, (Place { switch, port }, mac), (group, joined));

@@ -6,12 +6,13 @@ use super::topology::SwitchIndex;
 use crate::config::Timers;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
 /// The routes that wait for a decision.
 #[derive(Clone, Debug)]
 pub(super) struct TakeOver {
-    /// By switch, then by host port and destination.
+    /// By switch, then by host port and key, which is in no VLAN here.
     pub(super) pending: BTreeMap<SwitchIndex, Waiting>,
     pub(super) heartbeat: Span,
     /// How long a route waits at most.
@@ -27,7 +28,7 @@ pub(super) struct TakeOver {
 }
 
 /// The routes of one switch that wait.
-pub(super) type Waiting = BTreeMap<(PortNo, MacAddr), Pending>;
+pub(super) type Waiting = BTreeMap<(PortNo, RouteKey), Pending>;
 
 /// One of them.
 #[derive(Clone, Debug)]
@@ -62,22 +63,23 @@ impl TakeOver {
     }
 
     /// A route that waits.
-    pub(super) fn get(&self, at: Place, destination: MacAddr) -> Option<&Pending> {
-        self.pending.get(&at.switch)?.get(&(at.port, destination))
+    pub(super) fn get(&self, at: Place, key: RouteKey) -> Option<&Pending> {
+        self.pending.get(&at.switch)?.get(&(at.port, key))
     }
 
-    /// The places whose routes to a host wait.
-    pub(super) fn waiting_for(&self, destination: MacAddr) -> Vec<Place> {
+    /// The routes to a host that wait, with their places.
+    pub(super) fn waiting_for(&self, destination: MacAddr) -> Vec<(Place, RouteKey)> {
         let of = |(&switch, waiting): (&SwitchIndex, &'_ Waiting)| {
-            let to = waiting.keys().filter(|(_, mac)| *mac == destination);
-            to.map(|&(port, _)| Place { switch, port }).collect::<Vec<_>>()
+            let to = waiting.keys().filter(|(_, key)| key.destination == destination);
+            to.map(|&(port, key)| (Place { switch, port }, key)).collect::<Vec<_>>()
         };
         self.pending.iter().flat_map(of).collect()
     }
 
     /// The routes of a port that wait, by destination.
-    pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, MacAddr)> {
-        let range = (at.port, MacAddr([0; 6]))..=(at.port, MacAddr::BROADCAST);
+    pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, RouteKey)> {
+        let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
+        let range = (at.port, RouteKey::default())..=(at.port, last);
         let waiting = self.pending.get(&at.switch).into_iter();
         waiting
             .flat_map(|waiting| waiting.range(range.clone()))
@@ -86,11 +88,11 @@ impl TakeOver {
     }
 
     /// Enters a route that is to wait, or to go on waiting.
-    pub(super) fn add(&mut self, now: Time, at: Place, destination: MacAddr, waits: Pending) {
+    pub(super) fn add(&mut self, now: Time, at: Place, key: RouteKey, waits: Pending) {
         if self.pending.is_empty() {
             self.began = now;
         }
-        self.pending.entry(at.switch).or_default().insert((at.port, destination), waits);
+        self.pending.entry(at.switch).or_default().insert((at.port, key), waits);
     }
 
     /// When to look at them.
@@ -133,9 +135,9 @@ impl TakeOver {
     }
 
     /// A switch no longer has this route.
-    pub(super) fn forget(&mut self, at: Place, destination: MacAddr) {
+    pub(super) fn forget(&mut self, at: Place, key: RouteKey) {
         if let Some(waiting) = self.pending.get_mut(&at.switch) {
-            waiting.remove(&(at.port, destination));
+            waiting.remove(&(at.port, key));
             if waiting.is_empty() {
                 self.pending.remove(&at.switch);
             }

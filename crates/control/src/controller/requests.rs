@@ -2,7 +2,7 @@
 //! Each is a datagram that is repeated until it is answered.
 
 use super::Controller;
-use super::flows::{Account, Route, RouteIndex};
+use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -31,11 +31,11 @@ impl Controller {
     pub(super) fn request(
         &mut self,
         now: Time,
-        from: Incarnation,
+        switch_of: Incarnation,
         m: ArpRequest,
         out: &mut Vec<Effect>,
     ) {
-        let Some(switch) = self.admit(now, from, out) else {
+        let Some(switch) = self.admit(now, switch_of, out) else {
             return;
         };
         let place = Place { switch, port: m.port };
@@ -57,20 +57,21 @@ impl Controller {
         let Some(target) = target else {
             self.counters.arp_unknown_target += 1;
             self.in_vain(now, place, (m.source_mac, m.target), out);
-            return self.seek(now, (from, place), &m, out);
+            return self.seek(now, (switch_of, place), &m, out);
         };
         if target == source {
             self.counters.arp_self += 1;
             return;
         }
-        if !self.may_reach(place, target) {
+        let there = self.hosts.get(target).map_or(place, Host::place);
+        let (from, back) = (self.origin(place, source, target), self.origin(there, target, source));
+        let (Some(from), Some(back)) = (from, back) else {
             return self.deny(now, place, &m, out);
-        }
+        };
         if self.is_to_be_heard(target, out) {
             return;
         }
-        let there = self.hosts.get(target).map_or(place, Host::place);
-        let found = [self.flows.find(place, target), self.flows.find(there, source)];
+        let found = [self.flows.find(from, target), self.flows.find(back, source)];
         let (made_at, count) = self.missing((place, there), found);
         if let Some((here, other)) = self.excess_of(place, there.switch, &made_at[..count]) {
             other.into_iter().for_each(|other| self.note_excess(now, other, out));
@@ -80,7 +81,9 @@ impl Controller {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        let answered = self.answer(&m, from, (source, target), (found, asked), out).is_some();
+        let answered = self
+            .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
+            .is_some();
         self.plan_round(now);
         if answered {
             self.counters.arp_answered += 1;
@@ -93,8 +96,8 @@ impl Controller {
     fn answer(
         &mut self,
         m: &ArpRequest,
-        from: Incarnation,
-        (source, target): (HostIndex, HostIndex),
+        source_switch: Incarnation,
+        ([from, back], [target, source]): ([Origin; 2], [HostIndex; 2]),
         (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
         out: &mut Vec<Effect>,
     ) -> Option<()> {
@@ -105,16 +108,16 @@ impl Controller {
         let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
         let account = Account::Requested(place, there.switch);
-        let forward = self.found_or_made(found[0], place, target, (source, account))?;
+        let forward = self.found_or_made(found[0], from, target, (source, account))?;
         let backward = match self.is_elsewhere(there.switch) {
             true => None,
-            false => Some(self.found_or_made(found[1], there, source, (target, account))?),
+            false => Some(self.found_or_made(found[1], back, source, (target, account))?),
         };
         let forward = self.flows.get(forward)?;
         let backward = backward.and_then(|backward| self.flows.get(backward));
         let message = Message::ArpTarget(ArpTarget {
             id: m.id,
-            source_switch: from,
+            source_switch,
             source_port: m.port,
             source_mac: m.source_mac,
             source_ip: m.source_ip,
@@ -124,7 +127,9 @@ impl Controller {
             // Both routes are as of now, so the later of their stamps is true of both.
             stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
             to_source: backward.map(Route::to_install).unwrap_or_default(),
+            source_by_pair: backward.is_some_and(|route| route.source.is_some()),
             to_target: forward.to_install(),
+            target_by_pair: forward.source.is_some(),
             answer_by: backward.map(|route| route.hops_to(PortNo::CONTROL)).unwrap_or_default(),
             // The node makes it when it seals the message.
             grant: Grant::default(),

@@ -20,15 +20,16 @@
 //! new path is the slower one.
 
 use super::Controller;
-use super::flows::{Account, Route, RouteIndex};
+use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::round::Round;
 use super::router::{Flow, flow_hash};
 use super::topology::{Change, SwitchIndex};
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::message::{Item, Stamp};
-use axon_wire::{Hops, MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{Hops, NodeId, PortNo, Span, Time};
 
 /// The number of routes looked at in one batch of a round.
 const BATCH: u32 = 2_048;
@@ -71,30 +72,30 @@ impl Controller {
     /// in this account.
     pub(super) fn route(
         &mut self,
-        at: Place,
+        from: Origin,
         destination: HostIndex,
         by: (HostIndex, Account),
     ) -> Option<RouteIndex> {
-        self.found_or_made(self.flows.find(at, destination), at, destination, by)
+        self.found_or_made(self.flows.find(from, destination), from, destination, by)
     }
 
     /// The same, if it is known whether there is one.
     pub(super) fn found_or_made(
         &mut self,
         found: Option<RouteIndex>,
-        at: Place,
+        from: Origin,
         destination: HostIndex,
         (user, account): (HostIndex, Account),
     ) -> Option<RouteIndex> {
         let route = match found {
             Some(route) => route,
             None => {
-                let exit = self.find_path(at, destination)?;
+                let exit = self.find_path(from, destination)?;
                 let number = self.next_number();
                 self.router.placed(&self.path);
                 self.round_wanted = true;
                 let path = (&self.path[..], self.layer);
-                self.flows.insert(at, destination, path, exit.port, (number, account))
+                self.flows.insert(from, destination, path, exit.port, (number, account))
             }
         };
         self.flows.add_user(route, user);
@@ -104,8 +105,8 @@ impl Controller {
     /// Chooses the links from a port to a host into `self.path` and their layer into `self.layer`;
     /// returns the place where they end. If the router's choice does not fit a header, a shortest
     /// path is taken.
-    fn find_path(&mut self, at: Place, destination: HostIndex) -> Option<Place> {
-        let (flow, to) = self.flow(at, destination)?;
+    fn find_path(&mut self, from: Origin, destination: HostIndex) -> Option<Place> {
+        let (flow, to) = self.flow(from, destination)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
             let shortest = self.router.shortest();
@@ -120,13 +121,15 @@ impl Controller {
 
     /// The flow of a route as routers know it, and the place where it ends; `None` if the policy
     /// forbids it.
-    pub(super) fn flow(&self, at: Place, destination: HostIndex) -> Option<(Flow, Place)> {
-        if !self.may_reach(at, destination) {
+    pub(super) fn flow(&self, from: Origin, destination: HostIndex) -> Option<(Flow, Place)> {
+        if !self.may_reach(from, destination) {
             return None;
         }
         let host = self.hosts.get(destination)?;
+        let at = from.at;
+        let hash = flow_hash(self.graph.switch(at.switch).incarnation.node, at.port, host.mac);
+        let hash = self.hash_of(from, hash);
         let (from, to) = (at.switch, host.place());
-        let hash = flow_hash(self.graph.switch(from).incarnation.node, at.port, host.mac);
         Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
     }
 
@@ -146,12 +149,12 @@ impl Controller {
         let Some(route) = self.flows.get(index) else {
             return;
         };
-        let (at, destination, layer) = (route.at, route.destination, route.layer);
+        let (from, destination, layer) = (route.origin(), route.destination, route.layer);
         self.unplace(index);
         if self.is_draining() && !self.router.allows(&self.graph, &self.current, layer) {
             self.drain.again();
         }
-        let found = self.find_path(at, destination).filter(|exit| *exit != at);
+        let found = self.find_path(from, destination).filter(|exit| *exit != from.at);
         // Whoever removes the route next takes from the books what it finds in the registry.
         let Some(exit) = found else {
             self.router.placed(&self.current);
@@ -189,7 +192,7 @@ impl Controller {
     }
 
     /// Sends a route to its switch.
-    fn send(&self, index: RouteIndex, out: &mut Vec<Effect>) {
+    pub(super) fn send(&self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
         };
@@ -200,6 +203,7 @@ impl Controller {
         let item = Item::SetRoute {
             port: at.port,
             destination: host.mac,
+            source: self.mac_of(route.source),
             stamp: self.stamp(number),
             route: route.to_install(),
         };
@@ -208,10 +212,9 @@ impl Controller {
 
     /// A switch has removed a route that no frame took. One that has another stamp by now is on
     /// its way there.
-    pub(super) fn route_aged(&mut self, at: Place, destination: MacAddr, stamp: Stamp) {
-        self.take_over.forget(at, destination);
-        let host = self.hosts.by_mac(destination);
-        let Some(index) = host.and_then(|host| self.flows.find(at, host)) else {
+    pub(super) fn route_aged(&mut self, at: Place, key: RouteKey, stamp: Stamp) {
+        self.take_over.forget(at, key);
+        let Some(index) = self.found_by_key(at, key) else {
             return;
         };
         let number = self.flows.get(index).map(|route| route.number);
@@ -236,6 +239,7 @@ impl Controller {
         let item = Item::RemoveRoute {
             port: route.at.port,
             destination: host.mac,
+            source: self.mac_of(route.source),
             stamp: self.stamp(self.number),
         };
         out.push(Effect::Command { to: self.graph.switch(route.at.switch).incarnation.node, item });
@@ -368,7 +372,7 @@ impl Controller {
 
     fn begin_round(&mut self) {
         if self.router.improves() {
-            let flow = |(_, route): (_, &Route)| self.flow(route.at, route.destination);
+            let flow = |(_, route): (_, &Route)| self.flow(route.origin(), route.destination);
             let flows: Vec<Flow> = self.flows.iter().filter_map(flow).map(|(f, _)| f).collect();
             self.router.round(&self.graph, &flows);
         }
@@ -379,7 +383,7 @@ impl Controller {
         let Some(route) = self.flows.get(index) else {
             return false;
         };
-        let Some((flow, exit)) = self.flow(route.at, route.destination) else {
+        let Some((flow, exit)) = self.flow(route.origin(), route.destination) else {
             return false;
         };
         self.unplace(index);

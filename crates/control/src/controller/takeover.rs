@@ -23,7 +23,7 @@
 //! nothing any more, so they get another path at once.
 
 use super::Controller;
-use super::flows::Account;
+use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;
 use super::router::Step;
@@ -31,6 +31,7 @@ use super::topology::SwitchIndex;
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{Hops, MacAddr, PortNo, Route, Time};
 
@@ -51,7 +52,7 @@ impl Controller {
         &mut self,
         now: Time,
         at: Place,
-        destination: MacAddr,
+        key: RouteKey,
         (route, stamp): (Route, Stamp),
         out: &mut Vec<Effect>,
     ) {
@@ -59,16 +60,16 @@ impl Controller {
             self.counters.item_misplaced += 1;
             return;
         }
-        if !self.may_reach_mac(at, destination) {
-            return self.refuse_route(at, destination, out);
+        if !self.may_reach_by_key(at, key) {
+            return self.refuse_route(at, key, out);
         }
-        let before = self.take_over.get(at, destination).map(|waits| waits.until);
+        let before = self.take_over.get(at, key).map(|waits| waits.until);
         if before.is_none() && !self.has_room_for_inherited(at.switch) {
             return self.over_bound(now, (at.switch, None), out);
         }
         // A route that is reported again has no more time than it had.
         let until = before.unwrap_or(now + self.take_over.patience);
-        self.take_over.add(now, at, destination, Pending { route, until });
+        self.take_over.add(now, at, key, Pending { route, until });
         self.take_over.graph_changed(now);
     }
 
@@ -87,20 +88,24 @@ impl Controller {
         let pending = core::mem::take(&mut self.take_over.pending);
         let each = pending.into_iter().flat_map(|(switch, waiting)| {
             let at = move |port| Place { switch, port };
-            waiting.into_iter().map(move |((port, mac), waits)| (at(port), mac, waits))
+            waiting.into_iter().map(move |((port, key), waits)| (at(port), key, waits))
         });
-        for (at, destination, waits) in each {
+        for (at, key, waits) in each {
             let users = users.get(&at).map_or(&[][..], Vec::as_slice);
+            let source = key.source.map(|source| self.hosts.by_mac(source));
+            let own = source.flatten().filter(|source| users.contains(source));
+            // A route for one host has no other user.
+            let users = if key.source.is_some() { own.as_slice() } else { users };
             let last = waits.until <= now;
             let due = whole || last || self.is_over(at, &waits.route.hops, &lost);
-            if due && self.decide(at, destination, &waits.route, (users, last), out) {
+            if due && self.decide((at, key), &waits.route, (users, last), out) {
                 continue;
             }
             if last {
-                self.refuse_route(at, destination, out);
+                self.refuse_route(at, key, out);
             } else {
                 let waiting = self.take_over.pending.entry(at.switch).or_default();
-                waiting.insert((at.port, destination), waits);
+                waiting.insert((at.port, key), waits);
             }
         }
         self.take_over.looked(now, whole);
@@ -146,24 +151,24 @@ impl Controller {
     /// broken that is not known to be whole.
     fn decide(
         &mut self,
-        at: Place,
-        mac: MacAddr,
+        (at, key): (Place, RouteKey),
         route: &Route,
         (users, last): (&[HostIndex], bool),
         out: &mut Vec<Effect>,
     ) -> bool {
-        let destination = self.hosts.by_mac(mac).and_then(|index| {
+        let destination = self.hosts.by_mac(key.destination).and_then(|index| {
             let host = self.hosts.get(index).filter(|host| !host.is_provisional())?;
             Some((index, host.place()))
         });
         let (Some((destination, to)), Some(&user)) = (destination, users.first()) else {
             return false;
         };
-        if !self.may_reach(at, destination) {
-            self.refuse_route(at, mac, out);
+        let from = Origin { at, source: key.source.map(|_| user) };
+        if !self.may_reach(from, destination) {
+            self.refuse_route(at, key, out);
             return true;
         }
-        if self.flows.find(at, destination).is_none() {
+        if self.flows.find(from, destination).is_none() {
             match self.trace(at, to, &route.hops) {
                 Trace::Undecided if !last => return false,
                 Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
@@ -172,12 +177,12 @@ impl Controller {
                     self.round_wanted = true;
                     let path = (&self.path[..], route.layer);
                     let account = Account::Inherited(at);
-                    self.flows.insert(at, destination, path, to.port, (number, account));
+                    self.flows.insert(from, destination, path, to.port, (number, account));
                 }
                 _ => {}
             }
         }
-        let Some(index) = self.route(at, destination, (user, Account::Inherited(at))) else {
+        let Some(index) = self.route(from, destination, (user, Account::Inherited(at))) else {
             return false;
         };
         users.iter().for_each(|&user| self.flows.add_user(index, user));
@@ -190,7 +195,8 @@ impl Controller {
             false => self.restored.routes_moved += 1,
         }
         let (port, stamp) = (at.port, self.stamp(number));
-        let item = Item::SetRoute { port, destination: mac, stamp, route: now_installed };
+        let RouteKey { destination, source, .. } = key;
+        let item = Item::SetRoute { port, destination, source, stamp, route: now_installed };
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
         true
     }
@@ -221,18 +227,20 @@ impl Controller {
     }
 
     /// Removes a route that waits at its switch.
-    pub(super) fn refuse_route(&mut self, at: Place, destination: MacAddr, out: &mut Vec<Effect>) {
+    pub(super) fn refuse_route(&mut self, at: Place, key: RouteKey, out: &mut Vec<Effect>) {
         self.restored.routes_removed += 1;
         let number = self.next_number();
-        let item = Item::RemoveRoute { port: at.port, destination, stamp: self.stamp(number) };
+        let (port, stamp, RouteKey { destination, source, .. }) =
+            (at.port, self.stamp(number), key);
+        let item = Item::RemoveRoute { port, destination, source, stamp };
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
 
     /// Removes the routes to a host that wait: they may lead to another one by its address.
     pub(super) fn refuse_routes_to(&mut self, destination: MacAddr, out: &mut Vec<Effect>) {
-        for at in self.take_over.waiting_for(destination) {
-            self.take_over.forget(at, destination);
-            self.refuse_route(at, destination, out);
+        for (at, key) in self.take_over.waiting_for(destination) {
+            self.take_over.forget(at, key);
+            self.refuse_route(at, key, out);
         }
     }
 }

@@ -5,9 +5,9 @@ use super::flows::Placement;
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::PortView;
+use axon_node::{PortView, RouteKey};
 use axon_wire::message::Item;
-use axon_wire::{MacAddr, PortNo, Span, Time};
+use axon_wire::{PortNo, Span, Time};
 
 /// How often routes are looked at. One that no frame has taken between two looks is removed, so
 /// after five to ten minutes: longer than hosts keep what they know by ARP.
@@ -26,15 +26,15 @@ impl Edge {
     pub fn idle_flows(
         &mut self,
         now: Time,
-        mut used: impl FnMut(PortNo, MacAddr) -> bool,
-    ) -> Vec<(PortNo, MacAddr)> {
+        mut used: impl FnMut(PortNo, RouteKey) -> bool,
+    ) -> Vec<(PortNo, RouteKey)> {
         let mut idle = Vec::new();
-        for (&(port, destination), flow) in &mut self.flows.live {
+        for (&(port, key), flow) in &mut self.flows.live {
             let by_software = core::mem::take(&mut flow.used);
-            let (_, address) = self.flows.placing.address((port, destination));
+            let (_, address) = self.flows.placing.address((port, key));
             let by_table = flow.placement == Placement::Installed && used(port, address);
             if !by_software && !by_table && now.since(flow.set_at) >= ROUTE_LOOK {
-                idle.push((port, destination));
+                idle.push((port, key));
             }
         }
         if self.reachable { idle } else { Vec::new() }
@@ -44,18 +44,19 @@ impl Edge {
     pub fn remove_idle(
         &mut self,
         now: Time,
-        idle: &[(PortNo, MacAddr)],
+        idle: &[(PortNo, RouteKey)],
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {
         let cx = &mut Cx { now, ports, out };
-        for &(port, destination) in idle {
-            let Some(stamp) = self.flows.get(port, destination).map(|flow| flow.stamp) else {
+        for &key in idle {
+            let Some(stamp) = self.flows.get(key).map(|flow| flow.stamp) else {
                 continue;
             };
             // The stamp is remembered, so that only a new decision brings the route back.
-            self.flows.remove(cx, (port, destination), None);
-            cx.out.push(Effect::Report(Item::RemoveRoute { port, destination, stamp }));
+            self.flows.remove(cx, key, None);
+            let (port, RouteKey { destination, source, .. }) = key;
+            cx.out.push(Effect::Report(Item::RemoveRoute { port, destination, source, stamp }));
             self.counters.routes_aged += 1;
         }
         for port in (0..ports.count()).map(PortNo) {
@@ -68,12 +69,12 @@ impl Edge {
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use axon_wire::Route;
+    use axon_wire::{MacAddr, Route};
 
     /// Looks once; only these destinations are in use. Returns what is reported as removed.
     fn look(bench: &mut Bench, used: &[u8]) -> Vec<MacAddr> {
         bench.now += ROUTE_LOOK;
-        let is_used = |_, destination| used.iter().any(|&host| mac(host) == destination);
+        let is_used = |_, key| used.iter().any(|&host| key == mac(host).into());
         let idle = bench.edge.idle_flows(bench.now, is_used);
         let removed = |effect: &Effect| match effect {
             Effect::Report(Item::RemoveRoute { destination, .. }) => Some(*destination),

@@ -24,7 +24,7 @@ use super::places::{Key, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
-use axon_node::PortView;
+use axon_node::{PortView, RouteKey};
 use axon_wire::message::{Item, LinkEnd, RoutePath};
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
 
@@ -32,7 +32,7 @@ impl Edge {
     /// All backups: ingress port, destination, the route that it is for, the backup itself.
     pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
         let all = self.flows.backups.of.iter();
-        all.map(|(&(port, mac), kept)| (port, mac, &kept.primary, &kept.backup))
+        all.map(|(&(port, key), kept)| (port, key.destination, &kept.primary, &kept.backup))
     }
 
     /// A link is down, says this switch itself or another. Returns whether that is news, which is
@@ -130,8 +130,8 @@ impl Flows {
         };
         let Some(flow) = self.live.get_mut(&key) else { return false };
         (flow.route, flow.placement, flow.set_at) = (route.clone(), placement, cx.now);
-        let ((port, destination), stamp) = (key, flow.stamp);
-        cx.out.push(Effect::Report(Item::BackupUsed { port, destination, stamp, route }));
+        let ((port, RouteKey { destination, source, .. }), stamp) = (key, flow.stamp);
+        cx.out.push(Effect::Report(Item::BackupUsed { port, destination, source, stamp, route }));
         true
     }
 }
@@ -168,12 +168,12 @@ mod tests {
 
     fn set(bench: &mut Bench, to: u8, number: u64, path: &RoutePath) -> Vec<Effect> {
         let (port, destination, route) = (PortNo(0), mac(to), path.route.clone());
-        bench.item(Item::SetRoute { port, destination, stamp: stamp(number), route })
+        bench.item(Item::SetRoute { port, destination, source: None, stamp: stamp(number), route })
     }
 
     fn give(bench: &mut Bench, to: u8, primary: RoutePath, backup: RoutePath) -> Vec<Effect> {
         let (port, destination, backup) = (PortNo(0), mac(to), Some(backup));
-        bench.item(Item::SetBackup { port, destination, primary, backup })
+        bench.item(Item::SetBackup { port, destination, source: None, primary, backup })
     }
 
     /// What the node does with the news.

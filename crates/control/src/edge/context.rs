@@ -18,8 +18,8 @@ pub(super) struct Cx<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Host(MacAddr),
-    Setup(PortNo, Target),
-    Failed(PortNo, Target),
+    Setup(PortNo, Target, MacAddr),
+    Failed(PortNo, Target, MacAddr),
     Query(PortNo, MacAddr, MacAddr),
     Recall(PortNo, MacAddr),
     Place(PortNo),

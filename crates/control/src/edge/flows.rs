@@ -10,7 +10,7 @@ use super::places::{Key, of_port};
 use super::placing::Placing;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_node::RouteTicket;
+use axon_node::{RouteKey, RouteTicket};
 use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
@@ -20,7 +20,7 @@ const TOMBSTONE_SPAN: Span = Span::from_secs(10);
 /// How many such stamps are remembered; the oldest are forgotten first.
 const TOMBSTONES_MAX: usize = 16_384;
 
-/// A route from a host port to a destination MAC.
+/// A route from a host port to a destination MAC, for all hosts there or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The stamp of the controller's decision.
@@ -87,7 +87,8 @@ pub(super) struct Flows {
     pub(super) unplaced: BTreeSet<Key>,
     pub(super) placing: Placing,
     pub(super) backups: Backups,
-    by_ip: BTreeMap<(PortNo, IpAddr), MacAddr>,
+    /// Per source as routes are.
+    by_ip: BTreeMap<(PortNo, Option<MacAddr>, IpAddr), MacAddr>,
     removed: BTreeMap<Key, (Stamp, Time)>,
     removed_order: BTreeSet<(Time, Key)>,
 }
@@ -108,17 +109,26 @@ impl Flows {
         }
     }
 
-    pub(super) fn get(&self, port: PortNo, destination: MacAddr) -> Option<&Flow> {
-        self.live.get(&(port, destination))
+    pub(super) fn get(&self, key: Key) -> Option<&Flow> {
+        self.live.get(&key)
     }
 
-    pub(super) fn all(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Flow)> {
-        self.live.iter().map(|(&(port, mac), flow)| (port, mac, flow))
+    /// The key of the route that frames of `source` to `destination` take: that of this source if
+    /// there is one, or else that of any.
+    pub(super) fn key_of(&self, port: PortNo, source: MacAddr, destination: MacAddr) -> Key {
+        let any = (port, RouteKey::to(destination));
+        let pair = (port, any.1.from_source(Some(source)));
+        if self.live.contains_key(&pair) { pair } else { any }
     }
 
-    /// The MAC of the host at `ip`, if `port` has a flow to it.
-    pub(super) fn mac_of(&self, port: PortNo, ip: IpAddr) -> Option<MacAddr> {
-        self.by_ip.get(&(port, ip)).copied()
+    pub(super) fn all(&self) -> impl Iterator<Item = (Key, &Flow)> {
+        self.live.iter().map(|(&key, flow)| (key, flow))
+    }
+
+    /// The MAC of the host at `ip`, if `port` has a flow to it that `source` may use.
+    pub(super) fn mac_of(&self, port: PortNo, source: MacAddr, ip: IpAddr) -> Option<MacAddr> {
+        let of = |source| self.by_ip.get(&(port, source, ip)).copied();
+        of(Some(source)).or_else(|| of(None))
     }
 
     /// Enters a route that the controller has decided.
@@ -258,7 +268,7 @@ impl Flows {
     /// Forgets the address of a flow's destination: the next ARP request for it is a set-up.
     pub(super) fn forget_ip(&mut self, key: Key) {
         if let Some(ip) = self.live.get_mut(&key).and_then(|flow| flow.ip.take()) {
-            self.by_ip.remove(&(key.0, ip));
+            self.by_ip.remove(&(key.0, key.1.source, ip));
         }
     }
 
@@ -271,10 +281,10 @@ impl Flows {
     /// One address belongs to one flow of a port, and one flow has one address.
     pub(super) fn learn_ip(&mut self, key: Key, ip: Option<IpAddr>) {
         let Some(ip) = ip else { return };
-        let (port, mac) = key;
-        if let Some(other) = self.by_ip.insert((port, ip), mac)
+        let (port, RouteKey { destination: mac, source, .. }) = key;
+        if let Some(other) = self.by_ip.insert((port, source, ip), mac)
             && other != mac
-            && let Some(flow) = self.live.get_mut(&(port, other))
+            && let Some(flow) = self.live.get_mut(&(port, RouteKey::to(other).from_source(source)))
         {
             flow.ip = None;
         }
@@ -284,7 +294,7 @@ impl Flows {
         if let Some(before) = flow.ip.replace(ip)
             && before != ip
         {
-            self.by_ip.remove(&(port, before));
+            self.by_ip.remove(&(port, source, before));
         }
     }
 
@@ -306,7 +316,7 @@ mod tests {
     use axon_node::RouteChange;
     use proptest::prelude::*;
 
-    const KEY: Key = (PortNo(0), MacAddr([2, 0, 0, 0, 0, 9]));
+    const KEY: Key = (PortNo(0), RouteKey::to(MacAddr([2, 0, 0, 0, 0, 9])));
 
     fn flows(device: &TestDevice) -> Flows {
         Flows::new(Placing::new(&device.capabilities(), 1))
@@ -347,9 +357,9 @@ mod tests {
             }
             carry_out(&mut flows, &mut device, &mut out);
             let expected = (!removals[5]).then(|| Route::from([6]));
-            let route = flows.get(KEY.0, KEY.1).map(|flow| flow.route.clone());
+            let route = flows.get(KEY).map(|flow| flow.route.clone());
             prop_assert_eq!(route, expected.clone());
-            prop_assert_eq!(device.route(KEY.0, KEY.1).cloned(), expected);
+            prop_assert_eq!(device.route(KEY).cloned(), expected);
         }
     }
 
@@ -388,13 +398,14 @@ mod tests {
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let verdicts: Vec<_> = (1..=4)
             .map(|n| {
-                flows.set(cx, (PortNo(0), mac(n)), stamp(1), &Route::from([1]), Some(ip(n).into()))
+                let key = (PortNo(0), mac(n).into());
+                flows.set(cx, key, stamp(1), &Route::from([1]), Some(ip(n).into()))
             })
             .collect();
         assert_eq!(verdicts, [Verdict::Set, Verdict::Set, Verdict::NotKept, Verdict::NotKept]);
         assert_eq!(flows.sizes(), (2, 1, 0));
-        assert_eq!(flows.mac_of(PortNo(0), ip(2).into()), Some(mac(2)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(3).into()), None);
+        assert_eq!(flows.mac_of(PortNo(0), mac(99), ip(2).into()), Some(mac(2)));
+        assert_eq!(flows.mac_of(PortNo(0), mac(99), ip(3).into()), None);
     }
 
     #[test]
@@ -404,12 +415,12 @@ mod tests {
         let mut out = Vec::new();
         let cx = &mut Cx { now: Time::ZERO, ports: &device, out: &mut out };
         let route = Route::from([1]);
-        flows.set(cx, (PortNo(0), mac(1)), stamp(1), &route, Some(ip(1).into()));
-        flows.set(cx, (PortNo(0), mac(2)), stamp(2), &route, Some(ip(1).into()));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), Some(mac(2)));
-        flows.remove(cx, (PortNo(0), mac(1)), Some(stamp(3)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), Some(mac(2)));
-        flows.remove(cx, (PortNo(0), mac(2)), Some(stamp(4)));
-        assert_eq!(flows.mac_of(PortNo(0), ip(1).into()), None);
+        flows.set(cx, (PortNo(0), mac(1).into()), stamp(1), &route, Some(ip(1).into()));
+        flows.set(cx, (PortNo(0), mac(2).into()), stamp(2), &route, Some(ip(1).into()));
+        assert_eq!(flows.mac_of(PortNo(0), mac(99), ip(1).into()), Some(mac(2)));
+        flows.remove(cx, (PortNo(0), mac(1).into()), Some(stamp(3)));
+        assert_eq!(flows.mac_of(PortNo(0), mac(99), ip(1).into()), Some(mac(2)));
+        flows.remove(cx, (PortNo(0), mac(2).into()), Some(stamp(4)));
+        assert_eq!(flows.mac_of(PortNo(0), mac(99), ip(1).into()), None);
     }
 }

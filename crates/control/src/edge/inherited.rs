@@ -29,6 +29,7 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::{PortView, RouteKey, Snapshot};
 use axon_wire::message::{Item, Stamp};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
@@ -53,16 +54,13 @@ impl Edge {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
             let found =
                 |destination: MacAddr, route: &Route| Found { destination, route: route.clone() };
+            let at = |key: RouteKey| (port, RouteKey { vlan: VlanId::NONE, ..key });
             let routes = is.routes.iter();
-            let routes = routes.map(|(RouteKey { destination: mac, .. }, route)| {
-                ((port, *mac), found(*mac, route))
-            });
+            let routes = routes.map(|(key, route)| (at(*key), found(key.destination, route)));
             self.found.extend(routes);
             let masqueraded = is.masqueraded.iter();
-            self.found.extend(
-                masqueraded
-                    .map(|one| ((port, one.key.destination), found(one.destination, &one.route))),
-            );
+            self.found
+                .extend(masqueraded.map(|one| (at(one.key), found(one.destination, &one.route))));
         }
     }
 
@@ -99,11 +97,11 @@ impl Edge {
         let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
         // What hosts were given has its index before anything is given anew.
         let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
-            self.found.get(address).is_none_or(|is| is.destination == address.1)
+            self.found.get(address).is_none_or(|is| is.destination == address.1.destination)
         });
         for address in given.into_iter().chain(own) {
             let Some(Found { destination, route }) = self.found.remove(&address) else { continue };
-            let key = (port, destination);
+            let key = (port, RouteKey { destination, ..address.1 });
             let usable = cx.ports.is_host(port)
                 && !self.flows.live.contains_key(&key)
                 && self.is_host_mac(destination)
@@ -154,9 +152,10 @@ impl Edge {
 }
 
 /// Reports a route to the controller.
-fn claim(cx: &mut Cx, (port, destination): Key, flow: &Flow) {
+fn claim(cx: &mut Cx, (port, key): Key, flow: &Flow) {
+    let RouteKey { destination, source, .. } = key;
     let (stamp, route) = (flow.stamp, flow.route.clone());
-    cx.out.push(Effect::Report(Item::SetRoute { port, destination, stamp, route }));
+    cx.out.push(Effect::Report(Item::SetRoute { port, destination, source, stamp, route }));
 }
 
 impl Flows {
@@ -204,7 +203,13 @@ mod tests {
 
     fn set(host: u8, number: u64, hop: u16) -> Item {
         let route = Route::from([hop]);
-        Item::SetRoute { port: PortNo(0), destination: mac(host), stamp: decided(number), route }
+        Item::SetRoute {
+            port: PortNo(0),
+            destination: mac(host),
+            source: None,
+            stamp: decided(number),
+            route,
+        }
     }
 
     /// Routes that the edge reports.
@@ -244,7 +249,8 @@ mod tests {
         let first = effects.iter().position(|e| matches!(e, Effect::Report(Item::SetRoute { .. })));
         assert!(effects.iter().rposition(report) < first);
         let (port, route) = (PortNo(0), Route::from([3]));
-        let old = Item::SetRoute { port, destination: mac(8), stamp: stamp(1), route };
+        let old =
+            Item::SetRoute { port, destination: mac(8), source: None, stamp: stamp(1), route };
         assert_eq!((routes.len(), &routes[0]), (2, &old));
         assert_eq!(bench.placed(0, 8), Some(Route::from([3])));
         assert_eq!(bench.placed(0, 9), Some(Route::from([3, 4])));
@@ -254,7 +260,7 @@ mod tests {
         bench.item(set(8, 1, 5));
         assert_eq!(bench.placed(0, 8), Some(Route::from([5])));
         let stamp = decided(2);
-        bench.item(Item::RemoveRoute { port, destination: mac(9), stamp });
+        bench.item(Item::RemoveRoute { port, destination: mac(9), source: None, stamp });
         assert_eq!((bench.placed(0, 9), bench.places(0)), (None, 1));
     }
 
@@ -267,7 +273,7 @@ mod tests {
         bench.tables.refuses = 1;
         let route = Route::from([3, 4]);
         let (port, destination, stamp) = (PortNo(0), mac(9), decided(1));
-        bench.item(Item::SetRoute { port, destination, stamp, route: route.clone() });
+        bench.item(Item::SetRoute { port, destination, source: None, stamp, route: route.clone() });
         assert_eq!(bench.tables.refuses, 1, "the data plane was not asked");
         assert_eq!(bench.placed(0, 9), Some(route));
         asked(&bench.frame(0, &arp_request(1, 9)));
@@ -299,7 +305,7 @@ mod tests {
         bench.tables.kinds[..2].fill(PortKind::Unknown);
         let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
         for (port, host, hop) in [(0, 8, 3), (0, 9, 4), (1, 8, 5)] {
-            bench.tables.routes.insert((PortNo(port), mac(host)), Route::from([hop]));
+            bench.tables.routes.insert((PortNo(port), mac(host).into()), Route::from([hop]));
             has.ports[usize::from(port)].routes.push((mac(host).into(), Route::from([hop])));
         }
         bench.edge.found(&has);
@@ -313,6 +319,7 @@ mod tests {
         let old = |port, host, hop| Item::SetRoute {
             port: PortNo(port),
             destination: mac(host),
+            source: None,
             stamp: Stamp::default(),
             route: Route::from([hop]),
         };
@@ -346,7 +353,7 @@ mod tests {
         bench.tables.kinds[0] = PortKind::Unknown;
         let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
         let is = &mut has.ports[0];
-        bench.tables.routes.insert((PortNo(0), mac(8)), Route::from([3]));
+        bench.tables.routes.insert((PortNo(0), mac(8).into()), Route::from([3]));
         is.routes.push((mac(8).into(), Route::from([3])));
         for &(mac_given, host) in memory {
             let (destination, route) = (mac(host), Route::from([u16::from(host)]));

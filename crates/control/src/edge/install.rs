@@ -13,7 +13,8 @@ use super::placing::{PAUSE, Requested};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_node::{Note, RouteAnswer, RouteError, Snapshot};
+use axon_node::{Note, RouteAnswer, RouteError, RouteKey, Snapshot};
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
 
 impl Flows {
@@ -24,8 +25,8 @@ impl Flows {
 
     /// Whether the data plane has a route at this address of its tables, or may have one.
     fn is_placed_at(&self, address: Key) -> bool {
-        let destination = self.placing.owner(address).unwrap_or(address.1);
-        let key = (address.0, destination);
+        let destination = self.placing.owner(address).unwrap_or(address.1.destination);
+        let key = (address.0, RouteKey { destination, ..address.1 });
         self.is_placed(key) && self.placing.address(key) == address
     }
 
@@ -46,7 +47,7 @@ impl Flows {
                     return None;
                 }
                 if result.is_ok() {
-                    let (port, destination) = key;
+                    let (port, RouteKey { destination, .. }) = key;
                     flow.placement = Placement::Installed;
                     cx.out.push(Effect::Note(Note::RouteSet { port, destination }));
                     return None;
@@ -88,15 +89,25 @@ impl Flows {
         self.promote(cx, port);
     }
 
-    /// Requests the software routes of `port` while its table has room. A port that has refused
-    /// something waits for its pause to end.
+    /// Requests the software routes of `port` while its table has room. What finds none in the
+    /// table may find an index of route memory, unless it is for one source. A port that has
+    /// refused something waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
         if self.placing.refused.contains(&port) {
             return;
         }
-        while let Some(&key) = self.unplaced.range(of_port(port)).next()
-            && self.place(cx, key)
-        {}
+        let (mut from, end) = of_port(port).into_inner();
+        while let Some(&key) = self.unplaced.range(from..=end).next() {
+            if self.place(cx, key) {
+                continue;
+            }
+            if key.1.source.is_none() {
+                break;
+            }
+            // One behind it may be for any source.
+            let Some(next) = self.unplaced.range(key..=end).nth(1) else { break };
+            from = *next;
+        }
     }
 
     /// Requests one software route, if its table has room.
@@ -116,7 +127,7 @@ impl Flows {
     /// itself, and the route.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
         let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
-        placed.map(|(&key, flow)| (self.placing.address(key), key.1, &flow.route))
+        placed.map(|(&key, flow)| (self.placing.address(key), key.1.destination, &flow.route))
     }
 
     /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
@@ -132,7 +143,7 @@ impl Flows {
         too_much.into_iter().for_each(|address| self.placing.take_out(cx, address));
         for (&key, flow) in self.live.iter_mut().filter(|(_, flow)| flow.is_placed()) {
             let stands = there.get(&self.placing.address(key));
-            if stands.is_some_and(|(to, route)| *to == key.1 && **route == flow.route) {
+            if stands.is_some_and(|(to, route)| *to == key.1.destination && **route == flow.route) {
                 flow.placement = Placement::Installed;
                 continue;
             }
@@ -158,15 +169,11 @@ impl Flows {
 fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
     let mut all = BTreeMap::new();
     for (port, is) in (0..).map(PortNo).zip(&has.ports) {
-        all.extend(
-            is.routes
-                .iter()
-                .map(|(key, route)| ((port, key.destination), (key.destination, route))),
-        );
+        let any_vlan = |key: RouteKey| (port, RouteKey { vlan: VlanId::NONE, ..key });
+        let routes = is.routes.iter();
+        all.extend(routes.map(|(key, route)| (any_vlan(*key), (key.destination, route))));
         let masqueraded = is.masqueraded.iter();
-        all.extend(
-            masqueraded.map(|one| ((port, one.key.destination), (one.destination, &one.route))),
-        );
+        all.extend(masqueraded.map(|one| (any_vlan(one.key), (one.destination, &one.route))));
     }
     all
 }
@@ -326,7 +333,7 @@ mod tests {
         bench.host(0, 1);
         let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
         has.ports[0].routes.push((mac(9).into(), Route::from([3])));
-        bench.tables.routes.insert((PortNo(0), mac(9)), Route::from([3]));
+        bench.tables.routes.insert((PortNo(0), mac(9).into()), Route::from([3]));
         bench.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
         assert_eq!(bench.placed(0, 9), None);
     }
@@ -365,6 +372,11 @@ mod tests {
         stamps: u64,
     }
 
+    /// Every other route is for frames of one host.
+    fn key(host: u8) -> RouteKey {
+        RouteKey::to(mac(host / 2)).from_source(Some(mac(77)).filter(|_| host % 2 == 1))
+    }
+
     impl Late {
         fn new(room: usize) -> Late {
             let device = TestDevice::new(room);
@@ -394,11 +406,12 @@ mod tests {
                 (stamp(self.stamps), self.device.capabilities().routes_per_port_max);
             match *event {
                 Event::Set(port, host, hop) => self.with(|flows, cx| {
-                    flows.set(cx, (PortNo(port), mac(host)), decided, &Route::from([hop]), None);
+                    let key = (PortNo(port), key(host));
+                    flows.set(cx, key, decided, &Route::from([hop]), None);
                     Vec::new()
                 }),
                 Event::Remove(port, host) => self.with(|flows, cx| {
-                    flows.remove(cx, (PortNo(port), mac(host)), Some(decided));
+                    flows.remove(cx, (PortNo(port), key(host)), Some(decided));
                     flows.promote(cx, PortNo(port));
                     Vec::new()
                 }),
@@ -406,20 +419,20 @@ mod tests {
                     let Some((ticket, change)) = self.asked.pop_front() else { return };
                     let result = match change {
                         _ if !carried_out => Err(RouteError::Unavailable),
-                        RouteChange::Install { port, key: RouteKey { destination, .. }, route } => {
+                        RouteChange::Install { port, key, route } => {
                             let taken = self.routes.range(of_port(port)).count();
-                            let is_there = self.routes.contains_key(&(port, destination));
+                            let is_there = self.routes.contains_key(&(port, key));
                             match is_there || taken < room {
                                 true => {
-                                    self.routes.insert((port, destination), route);
+                                    self.routes.insert((port, key), route);
                                     Ok(())
                                 }
                                 false => Err(RouteError::Full),
                             }
                         }
                         RouteChange::Masquerade { .. } => unreachable!("it has no route memory"),
-                        RouteChange::Remove { port, key: RouteKey { destination, .. } } => {
-                            self.routes.remove(&(port, destination));
+                        RouteChange::Remove { port, key } => {
+                            self.routes.remove(&(port, key));
                             Ok(())
                         }
                     };
@@ -432,7 +445,7 @@ mod tests {
                     self.routes = wanted.map(|(at, _, route)| (at, route.clone())).collect();
                     let mut has = Snapshot { ports: alloc::vec![PortSnapshot::default(); 4] };
                     for ((port, to), route) in &self.routes {
-                        has.ports[port.index()].routes.push(((*to).into(), route.clone()));
+                        has.ports[port.index()].routes.push((*to, route.clone()));
                     }
                     self.with(|flows, cx| flows.resynchronised(cx, &has));
                 }

@@ -7,7 +7,7 @@ use super::hosts::Host;
 use super::setups::Requester;
 use super::state::{Edge, Fate};
 use crate::effect::Effect;
-use axon_node::Drop;
+use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{HostFrame, Message, Target};
@@ -103,7 +103,7 @@ impl Edge {
     /// host if hosts of this port were not given another MAC for it, so it goes the slow way
     /// (thesis 000 §4.1.1).
     fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
-        let key = (port, destination);
+        let key = (port, RouteKey::to(destination));
         let flow = self.flows.live.get(&key).filter(|_| is_reply);
         let given_another = self.flows.placing.address(key) != key;
         flow.filter(|_| given_another)
@@ -130,7 +130,7 @@ impl Edge {
         }
         let own = |host: &Host| host.ips.ipv4().map(IpAddr::V4).or(host.ips.newest());
         let source_ip = self.hosts.get(source).and_then(own);
-        match self.begin(cx, (port, Target::Mac(destination)), (source, source_ip), hint) {
+        match self.begin(cx, (port, Target::Mac(destination), source), source_ip, hint) {
             true => Ok(Fate::Wait(destination)),
             false => Err(Drop::NoRoute),
         }

@@ -19,7 +19,7 @@ use super::places::Key;
 use super::setups::Requester;
 use super::state::{Edge, Fate};
 use crate::effect::Effect;
-use axon_node::Drop;
+use axon_node::{Drop, RouteKey};
 use axon_wire::host_frame;
 use axon_wire::masquerade::index_of;
 use axon_wire::{MacAddr, PortNo, Span};
@@ -40,7 +40,8 @@ impl Edge {
         ip: IpAddr,
     ) {
         if requester.mac != destination {
-            let shown = self.flows.placing.show((port, destination), ip);
+            let key = self.flows.key_of(port, requester.mac, destination);
+            let shown = self.flows.placing.show(key, ip);
             answer_with(cx, port, requester, (shown, ip), self.advertise_neighbour(ip));
         }
     }
@@ -53,17 +54,19 @@ impl Edge {
         (source, destination): (MacAddr, MacAddr),
         hint: Option<IpAddr>,
     ) -> Option<Fate> {
-        let key = (port, self.flows.placing.owner((port, destination)).unwrap_or(destination));
+        let address = (port, RouteKey::to(destination));
+        let owner = self.flows.placing.owner(address).unwrap_or(destination);
+        let key = self.flows.key_of(port, source, owner);
         let flow = self.flows.live.get_mut(&key)?;
         flow.used = true;
         self.counters.slow_path += 1;
         let route = flow.route.clone();
-        if self.flows.placing.address(key).1 != destination {
+        if self.flows.placing.address(key).1.destination != destination {
             self.correct(cx, source, key, hint);
         }
-        Some(match key.1 == destination {
+        Some(match owner == destination {
             true => Fate::Forward(route),
-            false => Fate::Readdress(route, key.1),
+            false => Fate::Readdress(route, owner),
         })
     }
 
@@ -80,7 +83,7 @@ impl Edge {
             place.corrected = Some(cx.now);
         }
         self.counters.macs_corrected += 1;
-        self.show(cx, key.0, requester, key.1, ip);
+        self.show(cx, key.0, requester, key.1.destination, ip);
     }
 
     /// A frame to an address of the masqueraded form that has no route. If this port has given it,
@@ -97,7 +100,7 @@ impl Edge {
         if index_of(destination).is_none() || !placing.can_masquerade() {
             return Ok(());
         }
-        let former = placing.former((port, destination));
+        let former = placing.former((port, RouteKey::to(destination)));
         let ip = former.and_then(|place| place.ip(hint)).or(hint);
         let was_given = former.is_some();
         if let Some(ip) = ip.filter(|&ip| self.is_host_ip(ip))
@@ -121,15 +124,15 @@ impl Edge {
     /// another destination there, that one gets another address, and the hosts of the port are sent
     /// it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let Some(destination) = self.flows.placing.owner((port, mac)) else {
+        let Some(destination) = self.flows.placing.owner((port, mac.into())) else {
             // Nor does a destination that had it before get it back.
             return self.flows.placing.give_up(port, mac);
         };
-        let key = (port, destination);
+        let key = (port, RouteKey::to(destination));
         if let Some(flow) = self.flows.live.get_mut(&key).filter(|flow| flow.is_placed()) {
             flow.placement = Placement::Software;
             self.flows.unplaced.insert(key);
-            self.flows.placing.take_out(cx, (port, mac));
+            self.flows.placing.take_out(cx, (port, mac.into()));
         }
         self.flows.placing.give_up(port, mac);
         if !self.flows.place(cx, key) {

@@ -61,6 +61,8 @@ mod target;
 mod vlans;
 
 #[cfg(test)]
+mod pairs;
+#[cfg(test)]
 mod test_device;
 #[cfg(test)]
 mod testing;

@@ -81,7 +81,7 @@ impl Edge {
     /// Nobody has answered for the target of a set-up: a host that has asked whether it is free
     /// has it from now on.
     pub(super) fn claim(&mut self, cx: &mut Cx, key: Key, requesters: &[Requester]) {
-        let (port, Target::Ip(ip @ IpAddr::V6(_))) = key else { return };
+        let (port, Target::Ip(ip @ IpAddr::V6(_)), _) = key else { return };
         let detects = |requester: &&Requester| requester.ip.is_unspecified();
         if let Some(first) = requesters.iter().find(detects)
             && self.reachable

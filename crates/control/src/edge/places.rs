@@ -3,11 +3,13 @@
 use super::given::{Given, Place};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::{MacAddr, PortNo, Route};
 use core::net::IpAddr;
 
-/// The port where frames come in, and the MAC that their route leads to.
-pub(super) type Key = (PortNo, MacAddr);
+/// The port where frames come in, and which of them: the MAC that their route leads to, and their
+/// source if the route is for that one only. An edge knows no VLAN.
+pub(super) type Key = (PortNo, RouteKey);
 
 /// A route that the data plane had at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +21,8 @@ pub(super) struct Found {
 
 /// All keys of one port.
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
+    let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
+    (port, RouteKey::to(MacAddr([0; 6])))..=(port, last)
 }
 
 /// The entries of every port's route table that the edge has reserved.
@@ -35,7 +38,7 @@ pub(super) struct Places {
 
 #[derive(Clone, Debug)]
 struct PortPlaces {
-    named: BTreeSet<MacAddr>,
+    named: BTreeSet<RouteKey>,
     unnamed: usize,
     /// Of those that have no place in the table.
     given: Given,
@@ -56,30 +59,35 @@ impl Places {
         Places { per_port_max, ports: (0..ports).map(PortNo).map(port).collect() }
     }
 
-    /// Takes a place for `destination`, if it has none yet; `false` if there is none left. If the
-    /// table is full it is an index of route memory.
-    pub(super) fn reserve(&mut self, port: PortNo, destination: MacAddr) -> bool {
+    /// Takes a place for a route, if it has none yet; `false` if there is none left. If the table
+    /// is full it is an index of route memory, where the route is for any source.
+    pub(super) fn reserve(&mut self, (port, key): Key) -> bool {
         let most = self.per_port_max;
         let Some(places) = self.ports.get_mut(port.index()) else {
             return false;
         };
-        if places.named.contains(&destination) || places.given.of(destination).is_some() {
+        let is_given = key.source.is_none() && places.given.of(key.destination).is_some();
+        if places.named.contains(&key) || is_given {
             return true;
         }
         if places.taken() < most {
-            return places.named.insert(destination);
+            return places.named.insert(key);
         }
         let PortPlaces { named, given, own, .. } = places;
-        given.take(destination, |mac| own.contains(&mac) || named.contains(&mac))
+        let is_used = |mac| own.contains(&mac) || is_named(named, mac);
+        key.source.is_none() && given.take(key.destination, is_used)
     }
 
     /// Takes the index of the masqueraded MAC at this address for `destination`, which hosts were
     /// given it for by an earlier incarnation; `false` if that cannot be.
-    pub(super) fn take_over(&mut self, (port, mac): Key, destination: MacAddr) -> bool {
+    pub(super) fn take_over(&mut self, (port, address): Key, destination: MacAddr) -> bool {
+        let mac = address.destination;
         let Some(PortPlaces { named, given, own, .. }) = self.ports.get_mut(port.index()) else {
             return false;
         };
-        let is_used = own.contains(&mac) || named.contains(&mac) || named.contains(&destination);
+        let is_used = own.contains(&mac)
+            || is_named(named, mac)
+            || named.contains(&RouteKey::to(destination));
         !is_used && given.take_over(mac, destination)
     }
 
@@ -101,11 +109,13 @@ impl Places {
         }
     }
 
-    /// Gives back the place of `destination`, if it has one.
-    pub(super) fn free(&mut self, port: PortNo, destination: MacAddr) {
+    /// Gives back the place of a route, if it has one.
+    pub(super) fn free(&mut self, (port, key): Key) {
         if let Some(places) = self.ports.get_mut(port.index()) {
-            places.named.remove(&destination);
-            places.given.release(destination);
+            places.named.remove(&key);
+            if key.source.is_none() {
+                places.given.release(key.destination);
+            }
         }
     }
 
@@ -117,24 +127,28 @@ impl Places {
         }
     }
 
-    /// The masqueraded address that stands for `destination` at a port, if it has one.
-    pub(super) fn given(&self, (port, destination): Key) -> Option<MacAddr> {
-        self.ports.get(port.index())?.given.of(destination)
+    /// The masqueraded address of the destination of a route at a port, if it has one. A route for
+    /// one source has none.
+    pub(super) fn given(&self, (port, key): Key) -> Option<MacAddr> {
+        let places = self.ports.get(port.index()).filter(|_| key.source.is_none());
+        places?.given.of(key.destination)
     }
 
     /// The place of an address that a port was given last, in use or not.
-    pub(super) fn given_at(&self, (port, mac): Key) -> Option<&Place> {
-        self.ports.get(port.index())?.given.at(mac)
+    pub(super) fn given_at(&self, (port, address): Key) -> Option<&Place> {
+        self.ports.get(port.index())?.given.at(address.destination)
     }
 
     /// The place of a destination that has a masqueraded address, or had one.
-    pub(super) fn given_to(&mut self, (port, destination): Key) -> Option<&mut Place> {
-        self.ports.get_mut(port.index())?.given.place_of(destination)
+    pub(super) fn given_to(&mut self, (port, key): Key) -> Option<&mut Place> {
+        let places = self.ports.get_mut(port.index()).filter(|_| key.source.is_none());
+        places?.given.place_of(key.destination)
     }
 
     /// As [`Places::given`], for a host that is given it for `ip`.
-    pub(super) fn show(&mut self, (port, destination): Key, ip: IpAddr) -> Option<MacAddr> {
-        self.ports.get_mut(port.index())?.given.show(destination, ip)
+    pub(super) fn show(&mut self, (port, key): Key, ip: IpAddr) -> Option<MacAddr> {
+        let places = self.ports.get_mut(port.index()).filter(|_| key.source.is_none());
+        places?.given.show(key.destination, ip)
     }
 
     /// A host of `port` has this MAC, which is therefore not given.
@@ -176,36 +190,54 @@ impl PortPlaces {
     }
 }
 
+/// Whether a MAC is the destination of a route in the table.
+fn is_named(named: &BTreeSet<RouteKey>, mac: MacAddr) -> bool {
+    let last = RouteKey::to(mac).from_source(Some(MacAddr::BROADCAST));
+    named.range(RouteKey::to(mac)..=last).next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const PORT: PortNo = PortNo(1);
 
-    fn mac(last: u8) -> MacAddr {
-        MacAddr([2, 0, 0, 0, 0, last])
+    fn to(last: u8) -> RouteKey {
+        MacAddr([2, 0, 0, 0, 0, last]).into()
     }
 
     #[test]
     fn a_place_is_taken_once_for_a_destination_and_counts_until_it_is_given_back() {
         let mut places = Places::new(2, 2, (0, 1));
-        assert!(places.reserve(PORT, mac(1)) && places.reserve(PORT, mac(1)));
+        assert!(places.reserve((PORT, to(1))) && places.reserve((PORT, to(1))));
         assert!(places.hold(PORT));
-        assert!(!places.reserve(PORT, mac(2)) && !places.hold(PORT));
-        assert!(places.reserve(PORT, mac(1)), "it has its place");
-        assert!(places.reserve(PortNo(0), mac(2)), "each port has places of its own");
+        assert!(!places.reserve((PORT, to(2))) && !places.hold(PORT));
+        assert!(places.reserve((PORT, to(1))), "it has its place");
+        assert!(places.reserve((PortNo(0), to(2))), "each port has places of its own");
         places.release(PORT);
         places.release(PORT);
-        assert!(places.reserve(PORT, mac(2)));
-        places.free(PORT, mac(1));
+        assert!(places.reserve((PORT, to(2))));
+        places.free((PORT, to(1)));
         assert_eq!((places.taken(PORT), places.hold(PORT)), (1, true));
         places.clear(PORT);
         assert_eq!(places.taken(PORT), 0);
     }
 
     #[test]
+    fn a_route_for_one_source_takes_a_place_of_its_own_and_no_index() {
+        let mut places = Places::new(2, 2, (4, 1));
+        let of = |last| to(9).from_source(Some(MacAddr([2, 0, 0, 0, 1, last])));
+        assert!(places.reserve((PORT, of(1))) && places.reserve((PORT, to(9))));
+        assert!(!places.reserve((PORT, of(2))), "the table is full");
+        assert!(places.reserve((PORT, to(8))), "by index");
+        assert_eq!((places.taken(PORT), places.given_count()), (2, 1));
+        places.free((PORT, to(9)));
+        assert!(places.reserve((PORT, of(2))) && places.given((PORT, of(2))).is_none());
+    }
+
+    #[test]
     fn a_port_that_is_not_there_has_no_places() {
         let mut places = Places::new(1, 4, (0, 1));
-        assert!(!places.reserve(PORT, mac(1)) && !places.hold(PORT));
+        assert!(!places.reserve((PORT, to(1))) && !places.hold(PORT));
     }
 }

@@ -12,7 +12,7 @@ use super::places::{Key, Places};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_node::telemetry::EdgeDebts;
-use axon_node::{Capabilities, Note, PortView, RouteChange, RouteTicket};
+use axon_node::{Capabilities, Feature, Note, PortView, RouteChange, RouteKey, RouteTicket};
 use axon_wire::masquerade::INDEXES;
 use axon_wire::{HopWidth, MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
@@ -34,6 +34,8 @@ pub(super) struct Placing {
     hops_max: usize,
     places: Places,
     masqueraded_max: usize,
+    /// Whether the data plane looks at sources.
+    by_source: bool,
     tickets: u64,
     /// Changes without an answer, and until when it is waited for; later tickets wait longer.
     pub(super) requested: BTreeMap<RouteTicket, (Requested, Time)>,
@@ -70,6 +72,7 @@ impl Placing {
             hops_max: has.hops_max(),
             places: Places::new(has.ports, has.routes_per_port_max, (masqueraded_max, seed)),
             masqueraded_max,
+            by_source: has.features.has(Feature::RoutesBySource),
             tickets: 0,
             requested: BTreeMap::new(),
             stale: BTreeSet::new(),
@@ -143,10 +146,11 @@ impl Placing {
         self.masqueraded_max > 0
     }
 
-    /// Under which address a destination is in the data plane's tables: its own, or the one that is
-    /// given to hosts in its place.
+    /// Under which address a route is in the data plane's tables: that of its destination, or the
+    /// one that is given to hosts in its place.
     pub(super) fn address(&self, key: Key) -> Key {
-        (key.0, self.places.given(key).unwrap_or(key.1))
+        let destination = self.places.given(key).unwrap_or(key.1.destination);
+        (key.0, RouteKey { destination, ..key.1 })
     }
 
     /// The destination for which the hosts of a port are given this address now.
@@ -167,7 +171,7 @@ impl Placing {
 
     /// The address of a destination that a host is given for `ip`.
     pub(super) fn show(&mut self, key: Key, ip: IpAddr) -> MacAddr {
-        self.places.show(key, ip).unwrap_or(key.1)
+        self.places.show(key, ip).unwrap_or(key.1.destination)
     }
 
     /// A host of `port` has this MAC, which is never given there while it has.
@@ -202,16 +206,17 @@ impl Placing {
             && route.hops.iter().all(|&hop| self.width.can_name(hop))
     }
 
-    /// Reserves an entry for a route, if it has none yet; `false` if the table is full.
-    /// None is given for a data plane that is lost.
-    pub(super) fn reserve(&mut self, (port, destination): Key) -> bool {
-        !self.is_lost() && self.places.reserve(port, destination)
+    /// Reserves an entry for a route, if it has none yet; `false` if the table is full, or the data
+    /// plane has no such routes. None is given for a data plane that is lost.
+    pub(super) fn reserve(&mut self, key: Key) -> bool {
+        let has_such = self.by_source || key.1.source.is_none();
+        has_such && !self.is_lost() && self.places.reserve(key)
     }
 
     /// Reserves the entry that the route of a destination has at `address` of the tables; `false`
     /// if it cannot go on there. A route under the destination's own MAC may get another address.
     pub(super) fn take_over(&mut self, address: Key, destination: MacAddr) -> bool {
-        match address.1 == destination {
+        match address.1.destination == destination {
             true => self.reserve(address),
             false => !self.is_lost() && self.places.take_over(address, destination),
         }
@@ -228,8 +233,8 @@ impl Placing {
     }
 
     /// Frees the entry of a route that was not requested.
-    pub(super) fn free(&mut self, (port, destination): Key) {
-        self.places.free(port, destination);
+    pub(super) fn free(&mut self, key: Key) {
+        self.places.free(key);
     }
 
     /// Frees all entries of one port, whose routes are gone.
@@ -239,30 +244,29 @@ impl Placing {
 
     /// Requests a route that has an entry.
     pub(super) fn install(&mut self, cx: &mut Cx, key: Key, route: Route) -> RouteTicket {
-        let (port, destination) = key;
-        let (_, mac) = self.address(key);
-        self.stale.remove(&(port, mac));
-        let change = match mac == destination {
-            true => RouteChange::Install { port, key: mac.into(), route },
-            false => RouteChange::Masquerade { port, key: mac.into(), destination, route },
+        let (port, RouteKey { destination, .. }) = key;
+        let (_, address) = self.address(key);
+        self.stale.remove(&(port, address));
+        let change = match address == key.1 {
+            true => RouteChange::Install { port, key: address, route },
+            false => RouteChange::Masquerade { port, key: address, destination, route },
         };
         self.ask(cx, Requested::Install(key), change)
     }
 
     /// Requests the removal of a route, and frees its entry.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key) {
-        let (port, destination) = key;
+        let (port, RouteKey { destination, .. }) = key;
         let address = self.address(key);
-        self.places.free(port, destination);
+        self.places.free(key);
         cx.out.push(Effect::Note(Note::RouteRemoved { port, destination }));
         self.take_out(cx, address);
     }
 
     /// Requests the removal of what stands at an address in the tables.
     pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
-        let (port, destination) = address;
+        let (port, key) = address;
         self.stale.remove(&address);
-        let key = destination.into();
         self.ask(cx, Requested::Remove(address), RouteChange::Remove { port, key });
     }
 

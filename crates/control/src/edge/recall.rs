@@ -8,7 +8,6 @@
 //! rarer, down to the pace of probes, and end after about an hour.
 
 use super::context::{Cx, Timer};
-use super::places::of_port;
 use super::queries::Recall;
 use super::state::Edge;
 use crate::effect::Effect;
@@ -113,6 +112,10 @@ impl Edge {
         cx.out.extend(self.question(mac, ip).map(|frame| Effect::Host { port, frame }));
         self.agenda.set(Timer::Recall(port, mac), cx.now + pause);
     }
+}
+
+fn of_port(port: PortNo) -> core::ops::RangeInclusive<(PortNo, MacAddr)> {
+    (port, MacAddr([0; 6]))..=(port, MacAddr::BROADCAST)
 }
 
 #[cfg(test)]

@@ -3,10 +3,12 @@
 
 use super::context::{Cx, Timer};
 use super::flows::Flows;
-use super::setups::{Failure, Key, Requester, Setup, of_port};
+use super::places::Key;
+use super::setups::{Failure, Key as SetupKey, Requester, Setup, of_port};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::IpAddr;
@@ -28,8 +30,9 @@ impl Edge {
     /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
     /// otherwise after a set-up.
     ///
-    /// All hosts of a port share their routes. A host on the same port has received the request
-    /// itself, so the edge does not answer for it, unless it seems to have moved.
+    /// The hosts of a port share their routes, but for those that are for one of them. A host on
+    /// the same port has received the request itself, so the edge does not answer for it, unless
+    /// it seems to have moved.
     pub(super) fn resolve(
         &mut self,
         cx: &mut Cx,
@@ -45,14 +48,14 @@ impl Edge {
         if self.hosts.on_port(port).any(neighbour) {
             return;
         }
-        if let Some(mac) = self.flows.mac_of(port, wanted) {
+        if let Some(mac) = self.flows.mac_of(port, requester.mac, wanted) {
             self.counters.arp_cached += 1;
             self.show(cx, port, requester, mac, wanted);
             return;
         }
-        let key = (port, Target::Ip(wanted));
+        let key = (port, Target::Ip(wanted), requester.mac);
         let source_ip = (!requester.ip.is_unspecified()).then_some(requester.ip);
-        if !self.begin(cx, key, (requester.mac, source_ip), None) {
+        if !self.begin(cx, key, source_ip, None) {
             return;
         }
         let Some(setup) = self.setups.open.get_mut(&key) else {
@@ -68,13 +71,14 @@ impl Edge {
     ///
     /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
     /// the set-up continues, and software will keep its route. There is one set-up for each (port,
-    /// target) at a time, and a pause after each that failed. `hint` is the IP address that a frame
-    /// for a MAC has. Returns whether one is in flight now.
+    /// target, source) at a time, and a pause after each that failed: what one host is denied, its
+    /// neighbour may have. `hint` is the IP address that a frame for a MAC has. Returns whether one
+    /// is in flight now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
-        key: Key,
-        (source_mac, source_ip): (MacAddr, Option<IpAddr>),
+        key: SetupKey,
+        source_ip: Option<IpAddr>,
         hint: Option<IpAddr>,
     ) -> bool {
         if self.setups.contains(key) {
@@ -88,7 +92,6 @@ impl Edge {
         self.setups.next_id = self.setups.next_id.wrapping_add(1);
         let setup = Setup {
             id: self.setups.next_id,
-            source_mac,
             source_ip,
             hint,
             held: self.flows.hold(key),
@@ -102,26 +105,26 @@ impl Edge {
         true
     }
 
-    fn send_request(&mut self, cx: &mut Cx, key: Key) {
+    fn send_request(&mut self, cx: &mut Cx, key: SetupKey) {
         let Some(setup) = self.setups.open.get_mut(&key) else {
             return;
         };
-        let (port, target) = key;
+        let (port, target, source_mac) = key;
         cx.out.push(Effect::ToController(Message::ArpRequest(ArpRequest {
             id: setup.id,
             port,
-            source_mac: setup.source_mac,
+            source_mac,
             source_ip: setup.source_ip,
             target,
             hint: setup.hint,
         })));
         let pause = self.retry * (1 << setup.tries.min(RETRY_DOUBLINGS_MAX));
         setup.tries = setup.tries.saturating_add(1);
-        self.agenda.set(Timer::Setup(port, target), setup.until.min(cx.now + pause));
+        self.agenda.set(Timer::Setup(port, target, source_mac), setup.until.min(cx.now + pause));
     }
 
     /// Handles the expired timer of a set-up: sends the request again or gives up.
-    pub(super) fn setup_due(&mut self, cx: &mut Cx, key: Key) {
+    pub(super) fn setup_due(&mut self, cx: &mut Cx, key: SetupKey) {
         let Some(setup) = self.setups.open.get(&key) else {
             return;
         };
@@ -140,11 +143,11 @@ impl Edge {
         let times = times.saturating_add(1);
         self.setups.failed.insert(key, Failure { times, until });
         let forgotten = until + BACKOFF_FIRST * (1 << BACKOFF_DOUBLINGS_MAX);
-        self.agenda.set(Timer::Failed(key.0, key.1), forgotten);
+        self.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
     }
 
     /// A failure is long enough ago.
-    pub(super) fn forget_failure(&mut self, key: Key) {
+    pub(super) fn forget_failure(&mut self, key: SetupKey) {
         self.setups.failed.remove(&key);
     }
 
@@ -152,7 +155,7 @@ impl Edge {
     /// (again).
     pub(super) fn ask_again(&mut self, cx: &mut Cx) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
-            self.agenda.cancel(Timer::Failed(key.0, key.1));
+            self.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
         }
         let keys: Vec<_> = self.setups.open.keys().copied().collect();
         for key in keys {
@@ -165,38 +168,40 @@ impl Edge {
     }
 
     /// Ends a set-up without a route: its entry is freed and its frames are dropped.
-    fn end_setup(&mut self, cx: &mut Cx, key: Key) {
+    fn end_setup(&mut self, cx: &mut Cx, key: SetupKey) {
         let Some(setup) = self.setups.remove(key) else {
             return;
         };
-        let (port, target) = key;
-        self.agenda.cancel(Timer::Setup(port, target));
+        let (port, target, source) = key;
+        self.agenda.cancel(Timer::Setup(port, target, source));
         match target {
             Target::Ip(_) if setup.held => self.flows.placing.release(port),
             Target::Ip(_) => {}
             Target::Mac(mac) => {
-                self.unreserve(port, mac);
-                cx.out.push(Effect::Abandon { ingress: port, key: mac.into() });
+                let to = RouteKey::to(mac);
+                self.unreserve((port, to));
+                let key = to.from_source(Some(source));
+                cx.out.push(Effect::Abandon { ingress: port, key });
             }
         }
         self.flows.promote(cx, port);
     }
 
     /// Frees a reserved entry, unless a route, a set-up or a query needs it.
-    pub(super) fn unreserve(&mut self, port: PortNo, mac: MacAddr) {
-        let placed = self.flows.is_placed((port, mac));
-        let wanted = self.setups.contains((port, Target::Mac(mac)));
-        if !placed && !wanted && !self.is_query_for(port, mac) {
-            self.flows.placing.free((port, mac));
+    pub(super) fn unreserve(&mut self, key: Key) {
+        let (port, RouteKey { destination, source, .. }) = key;
+        let is_any = source.is_none();
+        let wanted = || self.setups.towards((port, Target::Mac(destination)), None);
+        let wanted = is_any && !wanted().is_empty();
+        if !self.flows.is_placed(key) && !wanted && !self.is_query_for(key) {
+            self.flows.placing.free(key);
         }
     }
 
     /// Ends the set-ups that a host has started.
     pub(super) fn end_setups_of(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
-        let keys: Vec<_> = (self.setups.open.range(of_port(port)))
-            .filter(|(_, setup)| setup.source_mac == mac)
-            .map(|(&key, _)| key)
-            .collect();
+        let of_port = self.setups.open.range(of_port(port)).map(|(&key, _)| key);
+        let keys: Vec<_> = of_port.filter(|key| key.2 == mac).collect();
         for key in keys {
             self.end_setup(cx, key);
         }
@@ -204,11 +209,12 @@ impl Edge {
 }
 
 impl Flows {
-    /// Reserves an entry for the target of `key`; `false` if the table is full.
-    pub(super) fn hold(&mut self, key: Key) -> bool {
+    /// Reserves an entry for the target of a set-up; `false` if the table is full. Whether the
+    /// route will be for all hosts of the port is not known yet.
+    pub(super) fn hold(&mut self, key: SetupKey) -> bool {
         match key {
-            (port, Target::Ip(_)) => self.placing.hold(port),
-            (port, Target::Mac(mac)) => self.placing.reserve((port, mac)),
+            (port, Target::Ip(_), _) => self.placing.hold(port),
+            (port, Target::Mac(mac), _) => self.placing.reserve((port, mac.into())),
         }
     }
 }

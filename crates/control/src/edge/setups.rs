@@ -6,14 +6,14 @@ use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// The port that needs a route, and the address or MAC that the route is to lead to.
-pub(super) type Key = (PortNo, Target);
+/// The port that needs a route, the address or MAC that the route is to lead to, and the host that
+/// needs it: another behind the same port may not be allowed to have one.
+pub(super) type Key = (PortNo, Target, MacAddr);
 
 /// A request for a route that the controller has not answered.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) id: u32,
-    pub(super) source_mac: MacAddr,
     pub(super) source_ip: Option<IpAddr>,
     /// The IP address of the frame that needs the route, if it was looked up by MAC.
     pub(super) hint: Option<IpAddr>,
@@ -86,6 +86,17 @@ impl Setups {
         Some(setup)
     }
 
+    /// The open set-ups of a port for one target: those of one host, or of all.
+    pub(super) fn towards(
+        &self,
+        (port, target): (PortNo, Target),
+        source: Option<MacAddr>,
+    ) -> Vec<Key> {
+        let (from, to) = source.map_or((MacAddr([0; 6]), MacAddr::BROADCAST), |mac| (mac, mac));
+        let range = (port, target, from)..=(port, target, to);
+        self.open.range(range).map(|(&key, _)| key).collect()
+    }
+
     #[cfg(test)]
     pub(super) fn failures(&self) -> usize {
         self.failed.len()
@@ -101,7 +112,7 @@ impl Setups {
 
     #[cfg(test)]
     pub(super) fn held_on(&self, port: PortNo) -> usize {
-        let held = |((on, target), setup): (&Key, &Setup)| {
+        let held = |((on, target, _), setup): (&Key, &Setup)| {
             *on == port && matches!(target, Target::Ip(_)) && setup.held
         };
         self.open.iter().filter(|&(key, setup)| held((key, setup))).count()
@@ -109,5 +120,6 @@ impl Setups {
 }
 
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
-    (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()))..=(port, Target::Mac(MacAddr::BROADCAST))
+    let first = (port, Target::Ip(Ipv4Addr::UNSPECIFIED.into()), MacAddr([0; 6]));
+    first..=(port, Target::Mac(MacAddr::BROADCAST), MacAddr::BROADCAST)
 }

@@ -18,7 +18,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
-use axon_node::{Capabilities, Drop, PortView, RouteAnswer, Snapshot};
+use axon_node::{Capabilities, Drop, PortView, RouteAnswer, RouteKey, Snapshot};
 use axon_wire::host_frame;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
@@ -192,19 +192,24 @@ impl Edge {
     pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         match item {
-            Item::SetRoute { port, destination, stamp, route } if self.is_current(stamp) => {
-                match self.set_route(cx, (port, destination), stamp, &route, None) {
+            Item::SetRoute { port, destination, source, stamp, route }
+                if self.is_current(stamp) =>
+            {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                match self.set_route(cx, key, stamp, &route, None) {
                     Verdict::Removed | Verdict::Unusable => self.counters.messages_ignored += 1,
-                    _ => self.route_ready(cx, port, destination, &route),
+                    _ => self.route_ready(cx, key, &route),
                 }
                 self.flows.promote(cx, port);
             }
-            Item::RemoveRoute { port, destination, stamp } if self.is_current(stamp) => {
-                self.flows.remove(cx, (port, destination), Some(stamp));
+            Item::RemoveRoute { port, destination, source, stamp } if self.is_current(stamp) => {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                self.flows.remove(cx, key, Some(stamp));
                 self.flows.promote(cx, port);
             }
-            Item::SetBackup { port, destination, primary, backup } => {
-                self.set_backup(cx, (port, destination), primary, backup);
+            Item::SetBackup { port, destination, source, primary, backup } => {
+                let key = (port, RouteKey::to(destination).from_source(source));
+                self.set_backup(cx, key, primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
             Item::GroupHosts { port, mac, group, first, more, hosts } => {
@@ -253,14 +258,14 @@ impl Edge {
 
     /// All routes that the data plane should have: the ingress port and the address in its table or
     /// route memory, the destination, the route.
-    pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, MacAddr), MacAddr, &Route)> {
+    pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &Route)> {
         self.flows.wanted()
     }
 
     /// The address that hosts of `port` are given in the place of a destination's own, if they are.
     pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
-        let (_, mac) = self.flows.placing.address((port, destination));
-        (mac != destination).then_some(mac)
+        let (_, address) = self.flows.placing.address((port, destination.into()));
+        Some(address.destination).filter(|mac| *mac != destination)
     }
 
     /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
@@ -364,13 +369,13 @@ impl Edge {
         for timer in due {
             match timer {
                 Timer::Host(mac) => self.probe_host(cx, mac),
-                Timer::Setup(port, target) => self.setup_due(cx, (port, target)),
+                Timer::Setup(port, target, host) => self.setup_due(cx, (port, target, host)),
                 Timer::Recall(port, mac) => self.recall_due(cx, port, mac),
                 Timer::Place(port) => self.flows.try_again(cx, port),
                 Timer::Sought(port) => self.sought_due(cx, port),
                 Timer::Groups(port) => self.groups_due(cx, port),
                 Timer::Advertise(port) => self.advertise_due(cx, port),
-                Timer::Failed(port, target) => self.forget_failure((port, target)),
+                Timer::Failed(port, target, host) => self.forget_failure((port, target, host)),
                 Timer::Query(port, target, source) => {
                     self.query_due(cx, (port, target, source));
                 }
@@ -392,6 +397,11 @@ impl Edge {
 
     /// All flows of local hosts: ingress port, destination, route.
     pub fn flows(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Flow)> {
+        self.flows.all().map(|((port, key), flow)| (port, key.destination, flow))
+    }
+
+    /// All flows of local hosts, with the source of those that are for one.
+    pub fn keyed_flows(&self) -> impl Iterator<Item = ((PortNo, RouteKey), &Flow)> {
         self.flows.all()
     }
 
@@ -428,18 +438,18 @@ impl Edge {
     pub(super) fn set_route(
         &mut self,
         cx: &mut Cx,
-        key: (PortNo, MacAddr),
+        key: Key,
         stamp: Stamp,
         route: &Route,
         ip: Option<IpAddr>,
     ) -> Verdict {
-        if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1) {
+        if self.hosts.count_on(key.0) == 0 || !self.is_host_mac(key.1.destination) {
             if cx.ports.is_host(key.0) {
                 self.flows.remove(cx, key, Some(stamp));
             }
             return Verdict::Unusable;
         }
-        self.evade(cx, key.0, key.1);
+        self.evade(cx, key.0, key.1.destination);
         let verdict = self.flows.set(cx, key, stamp, route, ip);
         // The controller may not have known yet that a link of it is down.
         self.use_backup(cx, key);

@@ -2,10 +2,12 @@
 
 use super::context::{Cx, Timer};
 use super::flows::Verdict;
+use super::places::Key as RouteOf;
 use super::queries::{Query, QueryKey as Key};
 use super::state::Edge;
 use crate::effect::Effect;
 use alloc::vec::Vec;
+use axon_node::RouteKey;
 use axon_wire::host_frame;
 use axon_wire::message::{ArpTarget, Message};
 use axon_wire::nd;
@@ -31,7 +33,12 @@ impl Edge {
         let key = (m.target_port, m.target_mac, m.source_mac);
         if let Some(query) = self.queries.get_mut(&key) {
             if m.stamp >= query.m.stamp {
+                let before = way_back(&query.m);
                 query.m = m;
+                if before != way_back(&query.m) {
+                    self.flows.placing.reserve(way_back(&query.m));
+                    self.unreserve(before);
+                }
             }
             return;
         }
@@ -42,7 +49,7 @@ impl Edge {
         }
         self.evade(cx, m.target_port, m.source_mac);
         // Full: the route back will be kept in software.
-        self.flows.placing.reserve((m.target_port, m.source_mac));
+        self.flows.placing.reserve(way_back(&m));
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
         };
@@ -63,10 +70,12 @@ impl Edge {
         query.tries = query.tries.saturating_add(1);
         let due = query.until.min(cx.now + pause);
         self.agenda.set(Timer::Query(port, target_mac, source_mac), due);
-        let is_placed = self.flows.is_placed((port, source_mac));
+        let to = RouteKey::to(source_mac);
+        let is_placed = self.flows.is_placed((port, to))
+            || self.flows.is_placed((port, to.from_source(Some(target_mac))));
         let source_ip = query.m.source_ip.filter(|_| !is_placed);
         let shown = match source_ip {
-            Some(ip) => self.flows.placing.show((port, source_mac), ip),
+            Some(ip) => self.flows.placing.show(way_back(&query.m), ip),
             None => source_mac,
         };
         let frame = match (source_ip, query.target_ip) {
@@ -94,9 +103,9 @@ impl Edge {
 
     fn end_query(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
-        if self.queries.remove(&key).is_some() {
+        if let Some(query) = self.queries.remove(&key) {
             self.agenda.cancel(Timer::Query(port, target_mac, source_mac));
-            self.unreserve(port, source_mac);
+            self.unreserve(way_back(&query.m));
             self.flows.promote(cx, port);
         }
     }
@@ -115,9 +124,9 @@ impl Edge {
         }
     }
 
-    /// Whether an entry on `port` is reserved for a route to `source_mac`.
-    pub(super) fn is_query_for(&self, port: PortNo, source_mac: MacAddr) -> bool {
-        self.queries.range(of_port(port)).any(|(key, _)| key.2 == source_mac)
+    /// Whether an entry is reserved for this route back.
+    pub(super) fn is_query_for(&self, route: RouteOf) -> bool {
+        self.queries.range(of_port(route.0)).any(|(_, query)| way_back(&query.m) == route)
     }
 
     fn queries_to(&self, port: PortNo, mac: MacAddr) -> Vec<Key> {
@@ -143,11 +152,11 @@ impl Edge {
     /// The reply is sent even if a newer route back exists: its route towards the target carries
     /// the stamp of the message, by which the source switch judges it.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
-        let back = (m.target_port, m.source_mac);
+        let back = way_back(m);
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
             self.counters.messages_ignored += 1;
-            self.unreserve(m.target_port, m.source_mac);
+            self.unreserve(back);
             return;
         }
         cx.out.push(Effect::Routed {
@@ -155,8 +164,14 @@ impl Edge {
             to: m.source_switch,
             message: Message::ArpReply(m.reply()),
         });
-        self.route_ready(cx, m.target_port, m.source_mac, &m.to_source);
+        self.route_ready(cx, back, &m.to_source);
     }
+}
+
+/// The route back to the source host: of the target host's frames, or of all at its port.
+fn way_back(m: &ArpTarget) -> RouteOf {
+    let source = m.source_by_pair.then_some(m.target_mac);
+    (m.target_port, RouteKey::to(m.source_mac).from_source(source))
 }
 
 fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {

@@ -15,12 +15,13 @@ pub(super) const PORTS: u16 = 4;
 #[derive(Debug)]
 pub(super) struct TestDevice {
     pub(super) kinds: [PortKind; PORTS as usize],
-    pub(super) routes: BTreeMap<(PortNo, MacAddr), Route>,
+    pub(super) routes: BTreeMap<(PortNo, RouteKey), Route>,
     routes_per_port_max: usize,
     /// Indexes of route memory.
     pub(super) masqueraded_per_port_max: usize,
     /// By port and masqueraded address: destination and route.
     pub(super) memory: BTreeMap<(PortNo, MacAddr), (MacAddr, Route)>,
+    pub(super) features: FeatureSet,
     /// Installs to be refused, whatever room there is.
     pub(super) refuses: usize,
     /// Removals to be refused.
@@ -38,6 +39,7 @@ impl TestDevice {
             routes_per_port_max,
             masqueraded_per_port_max: 0,
             memory: BTreeMap::new(),
+            features: FeatureSet::ALL,
             refuses: 0,
             keeps: 0,
             late: None,
@@ -47,8 +49,8 @@ impl TestDevice {
     /// Does what is asked for and answers.
     pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
         let result = match change {
-            RouteChange::Install { port, key: RouteKey { destination, .. }, route } => {
-                let key = (*port, *destination);
+            RouteChange::Install { port, key, route } => {
+                let key = (*port, *key);
                 let room = self.count(*port) < self.routes_per_port_max;
                 if self.refuses > 0 {
                     self.refuses -= 1;
@@ -77,9 +79,9 @@ impl TestDevice {
                 self.keeps -= 1;
                 Err(RouteError::Unavailable)
             }
-            RouteChange::Remove { port, key: RouteKey { destination, .. } } => {
-                self.routes.remove(&(*port, *destination));
-                self.memory.remove(&(*port, *destination));
+            RouteChange::Remove { port, key } => {
+                self.routes.remove(&(*port, *key));
+                self.memory.remove(&(*port, key.destination));
                 Ok(())
             }
         };
@@ -94,8 +96,8 @@ impl TestDevice {
         self.routes.keys().filter(|key| key.0 == port).count()
     }
 
-    pub(super) fn route(&self, port: PortNo, destination: MacAddr) -> Option<&Route> {
-        self.routes.get(&(port, destination))
+    pub(super) fn route(&self, key: (PortNo, RouteKey)) -> Option<&Route> {
+        self.routes.get(&key)
     }
 
     pub(super) fn capabilities(&self) -> Capabilities {
@@ -110,7 +112,7 @@ impl TestDevice {
             port_rate_max: Rate::FASTEST,
             queues_per_port: 1,
             lossless_classes: 0,
-            features: FeatureSet::EMPTY,
+            features: self.features,
         }
     }
 }
@@ -127,4 +129,19 @@ impl PortView for TestDevice {
     fn is_up(&self, port: PortNo) -> bool {
         self.kind(port).is_some_and(|kind| kind != PortKind::Unknown)
     }
+}
+
+/// The key by which the node keeps a frame that waits for a route to `to`.
+pub(super) fn waits_by(to: MacAddr, frame: &[u8]) -> RouteKey {
+    let source = MacAddr::source_of(frame).filter(|_| !to.is_multicast());
+    RouteKey::to(to).from_source(source)
+}
+
+/// A frame of IPv4 between two hosts, as far as an edge reads it.
+pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
+    let mut frame = alloc::vec![content; 60];
+    frame[..6].copy_from_slice(&to.0);
+    frame[6..12].copy_from_slice(&from.0);
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+    frame
 }

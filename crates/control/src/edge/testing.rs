@@ -3,7 +3,7 @@
 use super::places::{Found, Key};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
 use super::target::QUERIES_PER_PORT_MAX;
-pub(super) use super::test_device::{PORTS, TestDevice};
+pub(super) use super::test_device::{PORTS, TestDevice, udp_frame, waits_by};
 use super::*;
 use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity, SwitchConfig, Timers};
 use crate::effect::Effect;
@@ -11,7 +11,7 @@ use crate::node::waiting::Waiting;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_node::telemetry::EdgeDebts;
-use axon_node::{Drop, PortKind, PortView, Snapshot};
+use axon_node::{Drop, PortKind, PortView, RouteKey, Snapshot};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
@@ -40,14 +40,6 @@ pub(super) fn stamp(number: u64) -> Stamp {
 pub(super) fn arp_request(from: u8, wanted: u8) -> Vec<u8> {
     let mut frame = host_frame::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
     frame[32..38].fill(0);
-    frame
-}
-
-pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
-    let mut frame = alloc::vec![content; 60];
-    frame[..6].copy_from_slice(&to.0);
-    frame[6..12].copy_from_slice(&from.0);
-    frame[12..14].copy_from_slice(&[0x08, 0x00]);
     frame
 }
 
@@ -106,7 +98,7 @@ impl Bench {
         Bench::on(TestDevice::new(routes), Bench::config(waiting, hosts))
     }
 
-    fn config(waiting: usize, hosts: usize) -> SwitchConfig {
+    pub(super) fn config(waiting: usize, hosts: usize) -> SwitchConfig {
         SwitchConfig {
             node: NodeConfig {
                 incarnation: INCARNATION,
@@ -135,7 +127,7 @@ impl Bench {
         Bench::on(tables, Bench::config(1000, 4))
     }
 
-    fn on(tables: TestDevice, config: SwitchConfig) -> Bench {
+    pub(super) fn on(tables: TestDevice, config: SwitchConfig) -> Bench {
         let (waiting, hosts) = (config.waiting_bytes_max, config.hosts_per_port_max);
         let routes = tables.capabilities().routes_per_port_max;
         let mut bench = Bench {
@@ -176,17 +168,17 @@ impl Bench {
                     more.into_iter().rev().for_each(|effect| ahead.push_front(effect));
                 }
                 Effect::Release { ingress, key, route } => {
-                    for frame in self.waiting.take(ingress, key.destination.into()) {
+                    for frame in self.waiting.take(ingress, key) {
                         self.sent.push((ingress, route.clone(), frame.bytes().to_vec()));
                     }
                 }
                 Effect::Abandon { ingress, key } => {
-                    for frame in self.waiting.take(ingress, key.destination.into()) {
+                    for frame in self.waiting.take(ingress, key) {
                         self.dropped.push((ingress, Drop::NoRoute, frame.bytes().to_vec()));
                     }
                 }
                 Effect::Spread { ingress, key } => {
-                    for frame in self.waiting.take(ingress, key.destination.into()) {
+                    for frame in self.waiting.take(ingress, key) {
                         let mut more = Vec::new();
                         let at = (self.now, ingress);
                         let tables = &self.tables;
@@ -249,9 +241,8 @@ impl Bench {
             }
             Ok(Fate::Copies(fates)) => return self.copies(port, fates, frame, effects),
             Ok(Fate::Wait(to)) => {
-                let kept =
-                    self.waiting.push(ingress, to.into(), FrameBuf::new(frame), host_ports.into());
-                match kept {
+                let (key, frame) = (waits_by(to, frame), FrameBuf::new(frame));
+                match self.waiting.push(ingress, key, frame, host_ports.into()) {
                     Ok(()) => return effects,
                     Err(_) => Drop::NoRoute,
                 }
@@ -275,9 +266,8 @@ impl Bench {
                 Fate::Forward(route) => self.sent.push((PortNo(port), route, frame.to_vec())),
                 Fate::Wait(to) => {
                     let ports = usize::from(PORTS - 1);
-                    self.waiting
-                        .push(PortNo(port), to.into(), FrameBuf::new(frame), ports)
-                        .unwrap();
+                    let (key, frame) = (waits_by(to, frame), FrameBuf::new(frame));
+                    self.waiting.push(PortNo(port), key, frame, ports).unwrap();
                 }
                 fate => panic!("{fate:?}"),
             }
@@ -303,15 +293,15 @@ impl Bench {
     /// The device restarts, and is re-synchronised; it does not take the routes to these.
     pub(super) fn lose_routes(&mut self, refused: &[MacAddr]) {
         self.tables.routes.clear();
-        for ((port, destination), _, route) in self.edge.wanted_routes() {
-            if !refused.contains(&destination) {
-                self.tables.routes.insert((port, destination), route.clone());
+        for ((port, key), _, route) in self.edge.wanted_routes() {
+            if !refused.contains(&key.destination) {
+                self.tables.routes.insert((port, key), route.clone());
             }
         }
         let mut has = Snapshot::default();
         has.ports.resize_with(usize::from(PORTS), Default::default);
-        for ((port, destination), route) in &self.tables.routes {
-            has.ports[port.index()].routes.push(((*destination).into(), route.clone()));
+        for ((port, key), route) in &self.tables.routes {
+            has.ports[port.index()].routes.push((*key, route.clone()));
         }
         self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
     }
@@ -329,7 +319,7 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.arp_reply(now, m, tables, out))
     }
 
-    pub(super) fn remove_idle(&mut self, idle: &[(PortNo, MacAddr)]) -> Vec<Effect> {
+    pub(super) fn remove_idle(&mut self, idle: &[(PortNo, RouteKey)]) -> Vec<Effect> {
         self.call(|edge, now, tables, out| edge.remove_idle(now, idle, tables, out))
     }
 
@@ -345,12 +335,13 @@ impl Bench {
     pub(super) fn set_route(&mut self, port: u16, to: u8, number: u64, hop: u16) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
         let route = Route::from([hop]);
-        self.item(Item::SetRoute { port, destination, stamp: stamp(number), route })
+        let (source, stamp) = (None, stamp(number));
+        self.item(Item::SetRoute { port, destination, source, stamp, route })
     }
 
     pub(super) fn remove_route(&mut self, port: u16, to: u8, number: u64) -> Vec<Effect> {
         let (port, destination) = (PortNo(port), mac(to));
-        self.item(Item::RemoveRoute { port, destination, stamp: stamp(number) })
+        self.item(Item::RemoveRoute { port, destination, source: None, stamp: stamp(number) })
     }
 
     /// Host `n` appears on `port` and announces its address.
@@ -372,7 +363,7 @@ impl Bench {
 
     /// The route in the port's memory.
     pub(super) fn placed(&self, port: u16, to: u8) -> Option<Route> {
-        self.tables.route(PortNo(port), mac(to)).cloned()
+        self.tables.route((PortNo(port), mac(to).into())).cloned()
     }
 
     /// Everything stays within its bounds, and every place kept belongs to somebody.
@@ -380,11 +371,11 @@ impl Bench {
         let (routes, waiting, hosts) = self.limits;
         let edge = &self.edge;
         assert!(self.waiting.bytes() <= waiting);
-        for (port, axon_node::RouteKey { destination: mac, .. }) in self.waiting.keys() {
+        for (port, RouteKey { destination: mac, source, .. }) in self.waiting.keys() {
             let groups = edge.groups.ports.get(&port);
             let list = groups.is_some_and(|groups| !groups.senders.is_empty());
-            let waits =
-                edge.setups.contains((port, Target::Mac(mac))) || mac.is_multicast() && list;
+            let is_open = |source| edge.setups.contains((port, Target::Mac(mac), source));
+            let waits = source.is_some_and(is_open) || mac.is_multicast() && list;
             assert!(waits, "a frame waits for nothing");
         }
         let (_, _, removed) = edge.flows.sizes();
@@ -413,13 +404,14 @@ impl Bench {
 
     fn check_places(&self, port: PortNo) {
         let edge = &self.edge;
-        let of_port = || edge.flows.all().filter(|(on, ..)| *on == port);
-        let placed = of_port().filter(|(.., flow)| flow.placement == Placement::Installed).count();
-        assert_eq!(of_port().filter(|(.., flow)| flow.is_placed()).count(), placed, "all answered");
+        let of_port = || edge.flows.all().filter(|((on, _), _)| *on == port);
+        let placed = of_port().filter(|(_, flow)| flow.placement == Placement::Installed).count();
+        assert_eq!(of_port().filter(|(_, flow)| flow.is_placed()).count(), placed, "all answered");
         let found = edge.found.keys().filter(|key| key.0 == port).count();
         let by_index = self.tables.memory.keys().filter(|key| key.0 == port).count();
         assert_eq!(self.tables.count(port) + by_index, placed + found);
-        let is_given = |(address, found): &(&Key, &Found)| found.destination != address.1;
+        let is_given =
+            |(address, found): &(&Key, &Found)| found.destination != address.1.destination;
         let found = edge.found.iter().filter(|(key, _)| key.0 == port);
         let by_index = by_index - found.filter(is_given).count();
         let reserved = edge.flows.placing.taken(port) + by_index - placed;
@@ -427,14 +419,15 @@ impl Bench {
         let asked = edge.queries.keys().filter(|key| key.0 == port).count();
         let held = edge.setups.held_on(port);
         assert!(held <= reserved && reserved <= held + macs + asked, "a place belongs to nobody");
-        for (on, destination, flow) in of_port() {
+        for ((on, key), flow) in of_port() {
             let for_hosts = edge.hosts.count_on(on) > 0 || flow.inherited;
             assert!(for_hosts, "a port without hosts has a flow");
-            let has = match edge.masquerade_of(on, destination) {
-                None => self.tables.route(on, destination),
+            let given = edge.masquerade_of(on, key.destination).filter(|_| key.source.is_none());
+            let has = match given {
+                None => self.tables.route((on, key)),
                 Some(mac) => {
                     let (to, route) = self.tables.memory.get(&(on, mac)).expect("its route");
-                    assert_eq!(*to, destination);
+                    assert_eq!(*to, key.destination);
                     Some(route)
                 }
             };
@@ -476,6 +469,7 @@ pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) ->
         target_ip: Some(ip(9).into()),
         stamp: stamp(number),
         to_target: Route::from([3, 4]),
+        target_by_pair: false,
         grant: Grant::default(),
     }
 }
@@ -493,7 +487,9 @@ pub(super) fn looked_for(number: u64) -> ArpTarget {
         target_ip: Some(ip(1).into()),
         stamp: stamp(number),
         to_source: Route::from([3, 6]),
+        source_by_pair: false,
         to_target: Route::from([2, 0]),
+        target_by_pair: false,
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
         grant: Grant::default(),
     }

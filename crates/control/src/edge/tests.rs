@@ -43,7 +43,9 @@ enum Event {
     Target(u16, u8, u8, u64, Option<u8>),
     Reply(u16, u8, u8, u64, Option<u8>),
     Set(u16, u8, u64, u16),
+    SetPair(u16, (u8, u8), u64, u16),
     Remove(u16, u8, u64),
+    RemovePair(u16, (u8, u8), u64),
     Port(u16, u8),
     Controller(u8),
     Pass(u64),
@@ -72,6 +74,10 @@ fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(p, a, b, n, ip)| Event::Reply(p, a, b, n, ip)),
         (port.clone(), host.clone(), number.clone(), 0..300u16)
             .prop_map(|(p, a, n, hop)| Event::Set(p, a, n, hop)),
+        (port.clone(), (host.clone(), host.clone()), number.clone(), 0..300u16)
+            .prop_map(|(p, pair, n, hop)| Event::SetPair(p, pair, n, hop)),
+        (port.clone(), (host.clone(), host.clone()), number.clone())
+            .prop_map(|(p, pair, n)| Event::RemovePair(p, pair, n)),
         (port.clone(), host, number).prop_map(|(p, a, n)| Event::Remove(p, a, n)),
         (port, 0..6u8).prop_map(|(port, kind)| Event::Port(port, kind)),
         (0..8u8).prop_map(Event::Controller),
@@ -104,6 +110,7 @@ fn happen(bench: &mut Bench, event: Event) {
             target_port: PortNo(port),
             target_mac: mac(target),
             target_ip: address.map(|n| ip(n).into()),
+            source_by_pair: number % 2 == 1,
             ..looked_for(number)
         }),
         Event::Reply(port, source, target, number, address) => bench.reply(ArpReply {
@@ -114,10 +121,13 @@ fn happen(bench: &mut Bench, event: Event) {
             target_ip: address.map(|n| ip(n).into()),
             stamp: stamp(number),
             to_target: Route::from([number as u16]),
+            target_by_pair: number % 3 == 1,
             grant: Grant::default(),
         }),
         Event::Set(port, to, number, hop) => bench.set_route(port, to, number, hop),
+        Event::SetPair(port, pair, number, hop) => bench.set_pair(port, pair, number, hop),
         Event::Remove(port, to, number) => bench.remove_route(port, to, number),
+        Event::RemovePair(port, pair, number) => bench.remove_pair(port, pair, number),
         Event::Port(port, kind) => bench.port(
             port,
             match kind {

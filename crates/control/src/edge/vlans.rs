@@ -248,7 +248,7 @@ impl Edges {
     pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, RouteKey, MacAddr, &Route)> {
         self.iter().flat_map(|(vlan, edge)| {
             edge.wanted_routes().map(move |((port, address), destination, route)| {
-                (port, RouteKey { vlan, destination: address }, destination, route)
+                (port, RouteKey { vlan, ..address }, destination, route)
             })
         })
     }
@@ -357,9 +357,9 @@ impl Edges {
         &mut self,
         now: Time,
         mut used: impl FnMut(PortNo, RouteKey) -> bool,
-    ) -> Vec<(VlanId, Vec<(PortNo, MacAddr)>)> {
+    ) -> Vec<(VlanId, Vec<(PortNo, RouteKey)>)> {
         let idle = |(&vlan, edge): (&VlanId, &mut Edge)| {
-            let used = |port, destination| used(port, RouteKey { vlan, destination });
+            let used = |port, key| used(port, RouteKey { vlan, ..key });
             (vlan, edge.idle_flows(now, used))
         };
         self.of.iter_mut().map(idle).collect()
@@ -369,7 +369,7 @@ impl Edges {
     pub fn remove_idle(
         &mut self,
         now: Time,
-        idle: &[(VlanId, Vec<(PortNo, MacAddr)>)],
+        idle: &[(VlanId, Vec<(PortNo, RouteKey)>)],
         ports: &dyn PortView,
         out: &mut Vec<Effect>,
     ) {

@@ -470,6 +470,7 @@ mod tests {
                 router: RouterKind::default(),
                 layers: 1,
                 policy: Policy::default(),
+                by_source: Default::default(),
                 backups: true,
                 dhcpv6: None,
                 uplinks: Vec::new(),
@@ -576,7 +577,7 @@ mod tests {
         let route = axon_wire::Route { hops, ..axon_wire::Route::from([0]) };
         let stamp = axon_wire::message::Stamp { epoch: 0, number: 1 };
         let (port, destination) = (PortNo(1), mac(20));
-        scene.item(1, Item::SetRoute { port, destination, stamp, route });
+        scene.item(1, Item::SetRoute { port, destination, source: None, stamp, route });
         assert_eq!(scene.over_bound(), 3);
         let note = Note::SwitchOverBound { node: NodeId(1), port: None };
         assert_eq!(scene.notes.iter().filter(|&other| *other == note).count(), 1);

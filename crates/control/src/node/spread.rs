@@ -6,7 +6,7 @@ use crate::edge::Fate;
 use alloc::vec::Vec;
 use axon_node::{Action, Dataplane, Drop, RouteKey};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
@@ -30,7 +30,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Ok(Fate::Served) => (Drop::Consumed, frame),
             Ok(Fate::Forward(route)) => return plane.forward(now, port, &route, frame, actions),
             Ok(Fate::Wait(destination)) => {
-                let key = RouteKey { vlan, destination };
+                // Frames to a group wait for its list, others for a route of their source.
+                let source = MacAddr::source_of(frame.bytes());
+                let source = source.filter(|_| !destination.is_multicast());
+                let key = RouteKey { vlan, destination, source };
                 let host_ports = (0..plane.count()).filter(|&n| plane.is_host(PortNo(n))).count();
                 match self.waiting.push(port, key, frame, host_ports) {
                     Ok(()) => return,

@@ -24,10 +24,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             ip: host.ips.ipv4(),
         };
         let routes = edges.iter().flat_map(|(vlan, edge)| {
-            edge.flows().map(move |(port, destination, flow)| EdgeRoute {
+            edge.keyed_flows().map(move |((port, key), flow)| EdgeRoute {
                 port,
                 vlan,
-                destination,
+                destination: key.destination,
+                source: key.source,
                 hops: flow.route.hops.clone(),
                 placed: flow.is_placed(),
             })

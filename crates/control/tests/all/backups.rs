@@ -8,7 +8,9 @@ use std::collections::BTreeSet;
 impl World {
     /// A switch keeps a backup, or has none any more.
     pub fn set_backup(&mut self, node: u64, item: Item) {
-        let Item::SetBackup { port, destination, primary, backup } = item else { return };
+        let Item::SetBackup { port, destination, source: None, primary, backup } = item else {
+            return;
+        };
         let key = (node, port.0, destination);
         match backup {
             Some(backup) => drop(self.backups.insert(key, (primary, backup))),
@@ -20,7 +22,8 @@ impl World {
 /// Switch 1 says that the route from its port 9 to host 3 was replaced by its backup.
 fn report_used(world: &mut World, number: u64, route: Route) {
     let (from, stamp) = (world.incarnation(1), Stamp { epoch: 3, number });
-    let item = Item::BackupUsed { port: PortNo(9), destination: mac(3), stamp, route };
+    let item =
+        Item::BackupUsed { port: PortNo(9), destination: mac(3), source: None, stamp, route };
     world.controller.item(world.now, from, item, &mut world.out);
     world.carry_out();
 }

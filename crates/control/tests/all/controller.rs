@@ -49,6 +49,7 @@ pub fn config() -> ControllerConfig {
         router: RouterKind::default(),
         layers: 2,
         policy: Policy::default(),
+        by_source: Default::default(),
         backups: true,
         dhcpv6: None,
         uplinks: Vec::new(),
@@ -343,7 +344,7 @@ fn a_route_that_its_switch_has_removed_is_set_up_anew_when_it_is_asked_for() {
     let from = world.incarnation(1);
     let removed = |world: &mut World, stamp| {
         let (port, destination) = (PortNo(9), mac(2));
-        let item = Item::RemoveRoute { port, destination, stamp };
+        let item = Item::RemoveRoute { port, destination, source: None, stamp };
         world.controller.item(world.now, from, item, &mut world.out);
         assert!(world.out.is_empty(), "the switch knows");
     };

@@ -280,7 +280,9 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
         target_ip: None,
         stamp: Stamp { epoch: CONTROLLER.number, number: 1 },
         to_source: Route::from([1, 0]),
+        source_by_pair: false,
         to_target: Route::from([2, 0]),
+        target_by_pair: false,
         answer_by: Hops::to_control(),
         grant: Grant::default(),
     };
@@ -300,8 +302,10 @@ fn whoever_owns_one_switch_gives_no_route_to_another() {
     assert_eq!(answer(elsewhere), (1, 2));
     let stamp = Stamp { epoch: CONTROLLER.number - 1, number: 1 };
     assert_eq!(answer(ArpReply { stamp, ..target.reply() }), (1, 3), "of another incarnation");
+    let for_one = ArpReply { target_by_pair: true, ..target.reply() };
+    assert_eq!(answer(for_one), (2, 4), "for one host, where it is for all");
     Sealer::new(&keys, CONTROLLER, Role::Controller).grant(VlanId::NONE, &mut target);
-    assert_eq!(answer(target.reply()), (2, 4), "a grant of its own");
+    assert_eq!(answer(target.reply()), (3, 5), "a grant of its own");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Scene {
         let hops = Hops(hops.iter().copied().map(PortNo).collect());
         let stamp = Stamp { epoch: 2, number: 1 };
         let route = Route { hops, ..Route::from([0]) };
-        self.item(node, Item::SetRoute { port, destination, stamp, route });
+        self.item(node, Item::SetRoute { port, destination, source: None, stamp, route });
     }
 
     /// Time passes for as long as something is due in the first second.

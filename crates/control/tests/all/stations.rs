@@ -86,6 +86,7 @@ impl Net {
             router: RouterKind::default(),
             layers: 1,
             policy: Policy::default(),
+            by_source: Default::default(),
             backups: true,
             dhcpv6: None,
             uplinks: Vec::new(),

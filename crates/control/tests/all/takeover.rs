@@ -64,6 +64,7 @@ impl Ring {
             router: RouterKind::named(router).unwrap(),
             layers: 2,
             policy: Policy::default(),
+            by_source: Default::default(),
             backups: true,
             dhcpv6: None,
             uplinks: Vec::new(),
@@ -108,7 +109,8 @@ impl Ring {
     /// A switch reports its route to a host.
     fn has(&mut self, node: u64, to: u64, route: &Route) {
         let (port, destination, route) = (PortNo(HOST), mac(to), route.clone());
-        let item = Item::SetRoute { port, destination, stamp: stamp(EPOCH - 1), route };
+        let item =
+            Item::SetRoute { port, destination, source: None, stamp: stamp(EPOCH - 1), route };
         self.controller.item(self.now, incarnation(node), item, &mut self.out);
     }
 
@@ -249,10 +251,16 @@ fn a_switch_that_has_no_route_any_more_or_names_the_present_incarnation_changes_
     let mut ring = Ring::known("shortest_path");
     let (port, destination) = (PortNo(HOST), mac(2));
     let route = Route::from([1, HOST]);
-    let own = Item::SetRoute { port, destination, stamp: stamp(EPOCH), route: route.clone() };
+    let own = Item::SetRoute {
+        port,
+        destination,
+        source: None,
+        stamp: stamp(EPOCH),
+        route: route.clone(),
+    };
     ring.controller.item(ring.now, incarnation(1), own, &mut ring.out);
     ring.has(1, 2, &route);
-    let aged = Item::RemoveRoute { port, destination, stamp: stamp(EPOCH - 1) };
+    let aged = Item::RemoveRoute { port, destination, source: None, stamp: stamp(EPOCH - 1) };
     ring.controller.item(ring.now, incarnation(1), aged, &mut ring.out);
     ring.has(3, 4, &route);
     let again = Incarnation { number: 2, ..incarnation(3) };

@@ -11,31 +11,31 @@ use axon_wire::message::{
     ArpRequest, ControllerHello, Item, Message, Peer, PortState, Role, Stamp, Target,
 };
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A port: the switch and the port.
-type At = (u64, u16);
+pub type At = (u64, u16);
 
-const RED: Group = Group::Tenant(0);
-const BLUE: Group = Group::Tenant(1);
+pub const RED: Group = Group::Tenant(0);
+pub const BLUE: Group = Group::Tenant(1);
 
-fn mac(host: u16) -> MacAddr {
+pub fn mac(host: u16) -> MacAddr {
     let [a, b] = host.to_be_bytes();
     MacAddr([2, 0, 0, 0, a, b])
 }
 
-fn ip(host: u16) -> IpAddr {
+pub fn ip(host: u16) -> IpAddr {
     let [a, b] = host.to_be_bytes();
     IpAddr::V4(Ipv4Addr::new(10, 1, a, b))
 }
 
-fn incarnation(node: u64) -> Incarnation {
+pub fn incarnation(node: u64) -> Incarnation {
     Incarnation { node: NodeId(node), number: 1 }
 }
 
 /// Hosts 1 to 9 are red, 11 to 19 blue, 21 to 29 shared.
-fn policy() -> Policy {
+pub fn policy() -> Policy {
     let mut policy = Policy::default();
     policy.add_tenant("red");
     policy.add_tenant("blue");
@@ -46,29 +46,53 @@ fn policy() -> Policy {
 }
 
 /// A controller and switches 1 and 2 with a link, and the routes that they have.
-struct Scene {
-    controller: Controller,
-    routes: BTreeSet<(At, MacAddr)>,
+pub struct Scene {
+    pub controller: Controller,
+    /// For all hosts at a port.
+    pub routes: BTreeSet<(At, MacAddr)>,
+    /// For one host at a port: the port, the host, the destination.
+    pub pairs: BTreeSet<(At, MacAddr, MacAddr)>,
+    /// The commands about routes, in order: whether one is set.
+    pub commands: Vec<(bool, At, Option<MacAddr>, MacAddr)>,
+    /// The paths of routes that came by command or request.
+    pub paths: BTreeMap<(At, Option<MacAddr>, MacAddr), Route>,
     notes: Vec<Note>,
-    now: Time,
+    pub now: Time,
 }
 
 impl Scene {
-    fn new(policy: Policy) -> Scene {
+    pub fn new(policy: Policy) -> Scene {
         Scene::with(policy, RouterKind::default(), &[])
     }
 
-    fn with(policy: Policy, router: RouterKind, stored: &[Stored]) -> Scene {
-        let mut controller =
-            Controller::new(&ControllerConfig { policy, router, ..config() }, HOPS_MAX);
+    pub fn with(policy: Policy, router: RouterKind, stored: &[Stored]) -> Scene {
+        let config = ControllerConfig { policy, router, ..config() };
+        Scene::of(&config, stored, &[((1, 0), (2, 0))])
+    }
+
+    /// With these links between switches.
+    pub fn of(config: &ControllerConfig, stored: &[Stored], links: &[(At, At)]) -> Scene {
+        let mut controller = Controller::new(config, HOPS_MAX);
         let mut out = Vec::new();
         controller.restore(Time::ZERO, stored, &mut out);
         controller.attached(PortNo(0), Some((NodeId(1), PortNo(200))));
-        let mut scene =
-            Scene { controller, routes: BTreeSet::new(), notes: Vec::new(), now: Time::ZERO };
-        for (node, other) in [(1, 2), (2, 1)] {
-            let peer = Peer::Axon { node: NodeId(other), port: PortNo(0), role: Role::Switch };
-            let ports = vec![PortState { port: PortNo(0), peer }];
+        let mut scene = Scene {
+            controller,
+            routes: BTreeSet::new(),
+            pairs: BTreeSet::new(),
+            commands: Vec::new(),
+            paths: BTreeMap::new(),
+            notes: Vec::new(),
+            now: Time::ZERO,
+        };
+        let ends = links.iter().flat_map(|&(a, b)| [(a, b), (b, a)]);
+        let mut ports: BTreeMap<u64, Vec<PortState>> = BTreeMap::new();
+        for ((node, port), (other, other_port)) in ends {
+            let port_there = PortNo(other_port);
+            let peer = Peer::Axon { node: NodeId(other), port: port_there, role: Role::Switch };
+            ports.entry(node).or_default().push(PortState { port: PortNo(port), peer });
+        }
+        for (node, ports) in ports {
             let hello = ControllerHello { version: 1, nonce: 0, ports };
             let reverse = Hops::from([0, PortNo::CONTROL.0]);
             scene.call(|controller, now, out| {
@@ -78,21 +102,39 @@ impl Scene {
         scene
     }
 
-    fn call<T>(&mut self, call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>) -> T) -> T {
+    pub fn call<T>(
+        &mut self,
+        call: impl FnOnce(&mut Controller, Time, &mut Vec<Effect>) -> T,
+    ) -> T {
         let mut out = Vec::new();
         let result = call(&mut self.controller, self.now, &mut out);
         for effect in out {
             match effect {
                 Effect::Routed { to, message: Message::ArpTarget(m), .. } => {
                     let at = (m.source_switch.node.0, m.source_port.0);
-                    self.routes.insert((at, m.target_mac));
-                    self.routes.insert(((to.node.0, m.target_port.0), m.source_mac));
+                    let there = m.target_by_pair.then_some(m.source_mac);
+                    self.enter(at, there, m.target_mac, m.to_target);
+                    let back = m.source_by_pair.then_some(m.target_mac);
+                    self.enter((to.node.0, m.target_port.0), back, m.source_mac, m.to_source);
                 }
-                Effect::Command { to, item: Item::SetRoute { port, destination, .. } } => {
-                    self.routes.insert(((to.0, port.0), destination));
+                Effect::Command {
+                    to,
+                    item: Item::SetRoute { port, destination, source, route, .. },
+                } => {
+                    self.commands.push((true, (to.0, port.0), source, destination));
+                    self.enter((to.0, port.0), source, destination, route);
                 }
-                Effect::Command { to, item: Item::RemoveRoute { port, destination, .. } } => {
-                    self.routes.remove(&((to.0, port.0), destination));
+                Effect::Command {
+                    to,
+                    item: Item::RemoveRoute { port, destination, source, .. },
+                } => {
+                    let at = (to.0, port.0);
+                    self.commands.push((false, at, source, destination));
+                    self.paths.remove(&(at, source, destination));
+                    match source {
+                        None => self.routes.remove(&(at, destination)),
+                        Some(source) => self.pairs.remove(&(at, source, destination)),
+                    };
                 }
                 Effect::Note(note) => self.notes.push(note),
                 _ => {}
@@ -101,11 +143,19 @@ impl Scene {
         result
     }
 
-    fn item(&mut self, node: u64, item: Item) {
+    fn enter(&mut self, at: At, source: Option<MacAddr>, to: MacAddr, path: Route) {
+        self.paths.insert((at, source, to), path);
+        match source {
+            None => self.routes.insert((at, to)),
+            Some(source) => self.pairs.insert((at, source, to)),
+        };
+    }
+
+    pub fn item(&mut self, node: u64, item: Item) {
         self.call(|controller, now, out| controller.item(now, incarnation(node), item, out));
     }
 
-    fn seen(&mut self, (node, port): At, host: u16) {
+    pub fn seen(&mut self, (node, port): At, host: u16) {
         self.seen_with(node, port, host, ip(host));
     }
 
@@ -113,12 +163,12 @@ impl Scene {
         self.item(node, Item::HostSeen { port: PortNo(port), mac: mac(host), ips: vec![ip] });
     }
 
-    fn gone(&mut self, (node, port): At, host: u16) {
+    pub fn gone(&mut self, (node, port): At, host: u16) {
         self.item(node, Item::HostGone { port: PortNo(port), mac: mac(host) });
     }
 
     /// Says whether routes are there after a request.
-    fn ask(&mut self, (node, port): At, host: u16, target: Target) -> bool {
+    pub fn ask(&mut self, (node, port): At, host: u16, target: Target) -> bool {
         let answered = self.controller.counters().arp_answered;
         let request = ArpRequest {
             id: 1,
@@ -135,7 +185,7 @@ impl Scene {
     }
 
     /// By MAC and by address, which have to be one.
-    fn reaches(&mut self, at: At, host: u16, target: u16) -> bool {
+    pub fn reaches(&mut self, at: At, host: u16, target: u16) -> bool {
         let by_mac = self.ask(at, host, Target::Mac(mac(target)));
         assert_eq!(self.ask(at, host, Target::Ip(ip(target))), by_mac);
         by_mac
@@ -275,7 +325,7 @@ fn the_next_controller_takes_over_no_route_that_its_policy_forbids() {
         scene.routes.insert(((1, 1), mac(host)));
         let (port, destination) = (PortNo(1), mac(host));
         let route = Route::from([0, exit]);
-        scene.item(1, Item::SetRoute { port, destination, stamp, route });
+        scene.item(1, Item::SetRoute { port, destination, source: None, stamp, route });
     }
     assert_eq!(scene.routes, BTreeSet::from([((1, 1), mac(3))]), "at once");
     while scene.controller.restored().routes_pending > 0 {

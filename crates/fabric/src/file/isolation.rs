@@ -17,6 +17,10 @@ pub struct Isolation {
     pub quarantine: Vec<String>,
     /// Whether hosts in no tenant reach each other and shared hosts, or nobody; allow by default.
     pub others: Others,
+    /// Whether source addresses are trusted: a host behind a port with others then reaches what it
+    /// may reach itself, by routes of its own, and not what all hosts at the port may. No by
+    /// default.
+    pub by_source: bool,
 }
 
 /// A group of hosts that reach each other and, beside shared hosts, no others.

@@ -378,6 +378,9 @@ pub struct Controller {
     pub at: Option<String>,
     /// How it chooses paths; in the mode `static`, how every switch does.
     pub router: Router,
+    /// Whether several hosts behind one port get routes of their own, and so may take different
+    /// paths to one destination. No by default.
+    pub by_source: bool,
 }
 
 /// The address service that the controller gives to hosts.

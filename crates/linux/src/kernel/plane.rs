@@ -4,8 +4,10 @@
 //! the kernel. A frame that the kernel does not decide comes to the process, and the software plane
 //! handles it as if there were no kernel. So what the kernel has no room for is slower, and never
 //! wrong. Wrong would be a route in the kernel that the software plane has not, or another one: a
-//! change that ends so is answered as refused, and the control plane asks again. What nobody waits
-//! for (carrier, a re-synchronisation) is made equal again every second until it is.
+//! change that ends so is answered as refused, and the control plane asks again. The kernel looks
+//! at no source, so a destination to which some source has a route of its own has none there: the
+//! software plane carries what that port sends to it. What nobody waits for (carrier, a
+//! re-synchronisation) is made equal again every second until it is.
 
 use super::inherited::{Inherited, Key};
 use super::tables::{Devices, Tables};
@@ -19,7 +21,7 @@ use axon_node::{
 };
 use axon_wire::header::PacketType;
 use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Before what could not be made equal is tried again.
 const PAUSE: Span = Span::from_secs(1);
@@ -33,6 +35,8 @@ pub struct KernelPlane<P, T> {
     asked: BTreeMap<RouteTicket, RouteChange>,
     /// Routes of the software plane that the kernel had no room for, or no answer.
     waiting: BTreeMap<Key, Route>,
+    /// The sources that have routes of their own, by port and destination.
+    by_source: BTreeMap<Key, BTreeSet<MacAddr>>,
     inherited: Inherited,
     /// When to make the tables equal again, if a call has failed that nobody repeats.
     again_at: Option<Time>,
@@ -56,6 +60,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
             devices,
             asked: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            by_source: BTreeMap::new(),
             inherited,
             again_at: None,
             before,
@@ -82,16 +87,38 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
         match change {
             // A fabric with VLANs is refused: see the capabilities.
             RouteChange::Install { port, key, route } => {
-                self.offload_route(now, (port, key.destination), route)
+                let to = (port, key.destination);
+                match key.source {
+                    None => self.offload_route(now, to, route),
+                    Some(source) => {
+                        self.by_source.entry(to).or_default().insert(source);
+                        self.take_out(to)
+                    }
+                }
             }
             // Route memory is the software plane's: such a frame has no route in the kernel.
             RouteChange::Masquerade { .. } => Ok(()),
-            RouteChange::Remove { port, key } => self.take_out((port, key.destination)),
+            RouteChange::Remove { port, key } => {
+                let to = (port, key.destination);
+                let Some(source) = key.source else { return self.take_out(to) };
+                if let Some(sources) = self.by_source.get_mut(&to)
+                    && sources.remove(&source)
+                    && sources.is_empty()
+                {
+                    self.by_source.remove(&to);
+                    // The route for all others may be in the kernel again.
+                    self.again_at = Some(now);
+                }
+                Ok(())
+            }
         }
     }
 
     fn offload_route(&mut self, now: Time, key: Key, route: Route) -> Result<(), RouteError> {
         self.waiting.remove(&key);
+        if self.by_source.contains_key(&key) {
+            return self.take_out(key);
+        }
         let Err(error) = self.tables.set_route(key.0, key.1, &route) else {
             self.inherited.decided(key);
             return Ok(());
@@ -181,12 +208,18 @@ impl<P, T: Tables> KernelPlane<P, T> {
             }
         }
         let snapshot = self.software.snapshot();
-        let ports = (0..).map(PortNo).zip(snapshot.ports);
-        let mut wanted: BTreeMap<Key, Route> = ports
-            .flat_map(|(port, is)| {
-                is.routes.into_iter().map(move |(key, route)| ((port, key.destination), route))
-            })
-            .collect();
+        self.by_source.clear();
+        let mut wanted: BTreeMap<Key, Route> = BTreeMap::new();
+        for (port, is) in (0..).map(PortNo).zip(snapshot.ports) {
+            for (key, route) in is.routes {
+                let to = (port, key.destination);
+                match key.source {
+                    None => drop(wanted.insert(to, route)),
+                    Some(source) => drop(self.by_source.entry(to).or_default().insert(source)),
+                }
+            }
+        }
+        wanted.retain(|to, _| !self.by_source.contains_key(to));
         for (port, destination, route) in self.tables.routes()? {
             let key = (port, destination);
             match wanted.get(&key) {
@@ -392,6 +425,9 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
         // Both are asked, so that neither remembers an earlier frame.
         let in_software = self.software.take_used(port, key);
+        if key.source.is_some() {
+            return in_software;
+        }
         // A route of which nothing is known does not age.
         self.tables.take_used(port, key.destination).unwrap_or(true) || in_software
     }

@@ -183,6 +183,7 @@ mod tests {
             port: PortNo(0),
             vlan: Default::default(),
             destination: mac,
+            source: None,
             hops: Hops::to_control(),
             placed: true,
         };

@@ -48,6 +48,10 @@ pub struct EdgeRoute {
     /// The MAC address that the route leads to.
     #[serde(with = "text::mac")]
     pub destination: MacAddr,
+    /// The MAC address of the host whose frames alone take it; left out of JSON where it is for all
+    /// hosts at the port.
+    #[serde(default, with = "text::optional_mac", skip_serializing_if = "Option::is_none")]
+    pub source: Option<MacAddr>,
     /// The ports it leaves by, nearest switch first.
     pub hops: Hops,
     /// Whether it is in the data plane's table; else the control plane forwards.

@@ -14,8 +14,9 @@ use axon_wire::{PortNo, Route};
 
 /// The tables of one switch.
 ///
-/// Routes are kept for each ingress port by itself, by the [`RouteKey`] of frames. A change is
-/// in force when the call returns, or has failed and has changed nothing.
+/// Routes are kept for each ingress port by itself, by the [`RouteKey`] of frames: one for the
+/// source of a frame comes before one for any source. A change is in force when the call returns,
+/// or has failed and has changed nothing.
 pub trait Lookups {
     /// The name of a data plane with these lookups, in capabilities and messages.
     const NAME: &'static str;
@@ -37,8 +38,9 @@ pub trait Lookups {
     /// Forgets all routes of one port.
     fn clear(&mut self, port: PortNo);
 
-    /// The header to prepend to `frame`, which came in by `port` and has this key, and whether
-    /// frames of VLANs leave tagged, if there is a route; that is in use from now on.
+    /// The header to prepend to `frame`, which came in by `port` and has this key, that for any
+    /// source, and whether frames of VLANs leave tagged, if there is a route for its source or for
+    /// any; that is in use from now on.
     fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)>;
 
     /// Whether the route was looked up since the last call of this.

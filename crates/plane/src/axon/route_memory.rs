@@ -49,7 +49,8 @@ impl RouteMemory {
     /// the index of their address.
     ///
     /// # Errors
-    /// `Full`: there is no such index. `Unrepresentable` too if the address has none.
+    /// `Full`: there is no such index. `Unrepresentable` too if the address has none, or the key a
+    /// source.
     pub(super) fn install(
         &mut self,
         port: PortNo,
@@ -58,7 +59,8 @@ impl RouteMemory {
         route: &Route,
     ) -> Result<(), RouteError> {
         let header = header_of(route, self.width)?;
-        let index = usize::from(index_of(key.destination).ok_or(RouteError::Unrepresentable)?);
+        let index = index_of(key.destination).filter(|_| key.source.is_none());
+        let index = usize::from(index.ok_or(RouteError::Unrepresentable)?);
         let port = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
         if index >= self.per_port_max {
             return Err(RouteError::Full);

@@ -3,7 +3,8 @@
 //! The CAM maps a destination MAC and its VLAN to a slot; the slot holds the Axon header to
 //! prepend, ready to be copied. A slot is reserved before its route is known and becomes valid when
 //! the route is installed; a reserved slot never matches. Each port has tables of its own, so hosts
-//! on different ports see only their own routes.
+//! on different ports see only their own routes. Routes for frames of one source stand apart, so
+//! that a port without any costs no second lookup; both together fill the table.
 //!
 //! In software the slot stands beside its key in the hash table, header included, so that a
 //! lookup waits for memory once and not three times.
@@ -14,6 +15,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::{RouteError, RouteKey};
 use axon_wire::header::{self, HeaderError, HeaderFields, HeaderView, HopWidth, PacketType};
+use axon_wire::vlan::VlanId;
 use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
@@ -26,7 +28,67 @@ pub struct RouteTables {
     ports: Vec<PortTable>,
 }
 
-type PortTable = KeyMap<Slot>;
+/// The routes of one port.
+#[derive(Clone, Debug, Default)]
+struct PortTable {
+    /// For frames of any source.
+    any: HashMap<AnySource, Slot, BuildHasherDefault<MacHasher>>,
+    /// For frames of one source.
+    pairs: KeyMap<Slot>,
+}
+
+/// The key of a route for frames of any source, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct AnySource(u64);
+
+impl AnySource {
+    #[inline]
+    fn of(key: RouteKey) -> AnySource {
+        let [a, b, c, d, e, f] = key.destination.0;
+        let [high, low] = key.vlan.value().to_be_bytes();
+        AnySource(u64::from_le_bytes([a, b, c, d, e, f, high, low]))
+    }
+
+    fn key(self) -> RouteKey {
+        let [a, b, c, d, e, f, high, low] = self.0.to_le_bytes();
+        let vlan = VlanId::new(u16::from_be_bytes([high, low])).unwrap_or_default();
+        RouteKey { vlan, ..RouteKey::to(MacAddr([a, b, c, d, e, f])) }
+    }
+}
+
+impl PortTable {
+    fn len(&self) -> usize {
+        self.any.len() + self.pairs.len()
+    }
+
+    #[inline]
+    fn get(&mut self, key: RouteKey) -> Option<&mut Slot> {
+        match key.source {
+            None => self.any.get_mut(&AnySource::of(key)),
+            Some(_) => self.pairs.get_mut(&key),
+        }
+    }
+
+    fn insert(&mut self, key: RouteKey, slot: Slot) {
+        match key.source {
+            None => self.any.insert(AnySource::of(key), slot),
+            Some(_) => self.pairs.insert(key, slot),
+        };
+    }
+
+    fn remove(&mut self, key: RouteKey) -> bool {
+        let removed = match key.source {
+            None => self.any.remove(&AnySource::of(key)),
+            Some(_) => self.pairs.remove(&key),
+        };
+        removed.is_some()
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (RouteKey, &Slot)> {
+        let any = self.any.iter().map(|(key, slot)| (key.key(), slot));
+        any.chain(self.pairs.iter().map(|(&key, slot)| (key, slot)))
+    }
+}
 
 /// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
@@ -118,13 +180,27 @@ impl RouteTables {
     /// leave tagged, if there is a route, which is in use from now on.
     #[inline]
     pub fn header(&mut self, port: PortNo, key: RouteKey) -> Option<(&[u8], bool)> {
-        let slot = self.ports.get_mut(port.index())?.get_mut(&key)?;
+        let slot = self.ports.get_mut(port.index())?.get(key)?;
         Some(slot.use_header())
+    }
+
+    /// The key by which a frame from `port` is looked up: that with its source, if there is such a
+    /// route.
+    #[inline]
+    fn key_of(&self, port: PortNo, key: RouteKey, frame: &[u8]) -> RouteKey {
+        let pairs = self.ports.get(port.index()).map(|table| &table.pairs);
+        match pairs.filter(|pairs| !pairs.is_empty()) {
+            None => key,
+            Some(pairs) => {
+                let pair = key.from_source(MacAddr::source_of(frame));
+                if pairs.contains_key(&pair) { pair } else { key }
+            }
+        }
     }
 
     /// Whether no port has a route.
     pub fn is_empty(&self) -> bool {
-        self.ports.iter().all(PortTable::is_empty)
+        self.ports.iter().all(|table| table.len() == 0)
     }
 }
 
@@ -139,7 +215,7 @@ impl Lookups for RouteTables {
         let header = header_of(route, self.width)?;
         let most = self.routes_per_port_max;
         let table = self.ports.get_mut(port.index()).ok_or(RouteError::NoSuchPort)?;
-        if table.len() >= most && !table.contains_key(&key) {
+        if table.len() >= most && table.get(key).is_none() {
             return Err(RouteError::Full);
         }
         table.insert(key, Slot::new(&header, route.tagged));
@@ -147,8 +223,7 @@ impl Lookups for RouteTables {
     }
 
     fn remove(&mut self, port: PortNo, key: RouteKey) -> bool {
-        let table = self.ports.get_mut(port.index());
-        table.is_some_and(|table| table.remove(&key).is_some())
+        self.ports.get_mut(port.index()).is_some_and(|table| table.remove(key))
     }
 
     fn clear(&mut self, port: PortNo) {
@@ -158,12 +233,13 @@ impl Lookups for RouteTables {
     }
 
     #[inline]
-    fn lookup(&mut self, port: PortNo, key: RouteKey, _frame: &[u8]) -> Option<(&[u8], bool)> {
+    fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)> {
+        let key = self.key_of(port, key, frame);
         self.header(port, key)
     }
 
     fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
-        let slot = self.ports.get_mut(port.index()).and_then(|table| table.get_mut(&key));
+        let slot = self.ports.get_mut(port.index()).and_then(|table| table.get(key));
         slot.is_some_and(Slot::take_used)
     }
 
@@ -173,7 +249,7 @@ impl Lookups for RouteTables {
         };
         let mut routes: Vec<_> = table
             .iter()
-            .filter_map(|(&key, slot)| {
+            .filter_map(|(key, slot)| {
                 let header = slot.header();
                 let view = HeaderView::parse(header, self.width).ok()?;
                 let (hops, layer) = (view.forward(), layer_of(&view.fields()));
@@ -254,7 +330,6 @@ impl Hasher for MacHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axon_wire::vlan::VlanId;
 
     const PORT: PortNo = PortNo(1);
 
@@ -302,6 +377,31 @@ mod tests {
         assert_eq!(tables.header(PORT, vlan(30)), None);
         assert!(tables.remove(PORT, vlan(10)) && tables.header(PORT, vlan(10)).is_none());
         assert_eq!(tables.len(PORT), 2);
+    }
+
+    #[test]
+    fn a_route_for_one_source_comes_before_that_for_any_and_both_fill_the_table() {
+        let mut tables = RouteTables::new(HopWidth::Eight, 2, 2);
+        let source = |last| MacAddr([2, 0, 0, 0, 1, last]);
+        let frame = |last| [&mac(9).destination.0[..], &source(last).0].concat();
+        let pair = mac(9).from_source(Some(source(1)));
+        let hops = |tables: &mut RouteTables, last| {
+            let header = tables.lookup(PORT, mac(9), &frame(last)).map(|(header, _)| header)?;
+            Some(HeaderView::parse(header, HopWidth::Eight).unwrap().forward())
+        };
+        tables.install(PORT, pair, &Route::from([3])).unwrap();
+        assert_eq!(hops(&mut tables, 1), Some(Route::from([3]).hops));
+        assert_eq!(hops(&mut tables, 2), None, "the route of its neighbour is none of its own");
+        tables.install(PORT, mac(9), &Route::from([4])).unwrap();
+        assert_eq!(tables.install(PORT, mac(8), &Route::from([3])), Err(RouteError::Full));
+        assert!(tables.take_used(PORT, pair) && !tables.take_used(PORT, mac(9)));
+        assert_eq!(hops(&mut tables, 1), Some(Route::from([3]).hops));
+        assert!(!tables.take_used(PORT, mac(9)), "its own route was taken");
+        assert_eq!(hops(&mut tables, 2), Some(Route::from([4]).hops));
+        let routes = [(mac(9), Route::from([4])), (pair, Route::from([3]))];
+        assert_eq!((tables.routes(PORT), tables.len(PORT)), (routes.to_vec(), 2));
+        assert!(tables.remove(PORT, pair) && !tables.remove(PORT, pair));
+        assert_eq!(hops(&mut tables, 1), Some(Route::from([4]).hops));
     }
 
     #[test]

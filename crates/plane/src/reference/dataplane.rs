@@ -25,7 +25,10 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
         port_rate_max: Rate::FASTEST,
         queues_per_port: 1,
         lossless_classes: 0,
-        features: FeatureSet::EMPTY.with(Feature::SelfCongestionPause).with(Feature::Vlans),
+        features: FeatureSet::EMPTY
+            .with(Feature::SelfCongestionPause)
+            .with(Feature::Vlans)
+            .with(Feature::RoutesBySource),
     }
 }
 

@@ -20,7 +20,7 @@ use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
-use axon_wire::{Bytes, Frame, PortNo, Route, Time};
+use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
 
 /// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
 const QUANTUM_BYTES: usize = 64;
@@ -213,8 +213,10 @@ impl<B: Frame> Reference<B> {
         let Some(vlan) = self.vlan_of(ingress, &frame) else {
             return self.end(ingress, Drop::ForeignVlan, frame, out);
         };
-        let key = RouteKey::of_frame(vlan, frame.bytes());
+        let any = RouteKey::of_frame(vlan, frame.bytes());
+        let pair = any.from_source(MacAddr::source_of(frame.bytes()));
         let port = &mut self.ports[ingress.index()];
+        let key = if port.routes.contains_key(&pair) { pair } else { any };
         let route = port.routes.get(&key).cloned();
         match route.filter(|_| !key.destination.is_multicast()) {
             Some(route) => {

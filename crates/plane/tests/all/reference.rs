@@ -3,7 +3,7 @@
 
 use axon_node::{
     Action, Counters, Dataplane, Drop, Input, Node, PortKind, PortSetting, Punt, QueueState,
-    RouteChange, RouteError, RouteTicket, Snapshot,
+    RouteChange, RouteError, RouteKey, RouteTicket, Snapshot,
 };
 use axon_plane::reference::{Reference, Refusing};
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
@@ -123,6 +123,17 @@ fn mac() -> impl Strategy<Value = [u8; 6]> {
     prop_oneof![4 => host, 1 => other]
 }
 
+/// One of three hosts behind a port.
+fn source() -> impl Strategy<Value = MacAddr> {
+    (1..4u8).prop_map(|last| MacAddr([2, 0, 0, 0, 9, last]))
+}
+
+/// Frames to a destination, from one source or from any.
+fn key() -> impl Strategy<Value = RouteKey> {
+    let key = |(to, source)| RouteKey::from(MacAddr(to)).from_source(source);
+    (mac(), proptest::option::of(source())).prop_map(key)
+}
+
 /// Hops that a header of this width can hold.
 fn hops(width: HopWidth, most: usize) -> impl Strategy<Value = Hops> {
     vec(port(), 0..most).prop_map(move |hops| {
@@ -148,10 +159,11 @@ fn ethernet() -> impl Strategy<Value = Vec<u8>> {
         1 => Just([0x22, 0xe9]),
         1 => Just([0x88, 0x08]),
     ];
-    let bytes = (mac(), ethertype, any::<[u8; 2]>(), ethertype_behind_a_tag(), 0..56usize);
-    let whole = bytes.prop_map(|(to, first, tag, second, more)| {
+    let addresses = (mac(), source().prop_map(|source| source.0));
+    let bytes = (addresses, ethertype, any::<[u8; 2]>(), ethertype_behind_a_tag(), 0..56usize);
+    let whole = bytes.prop_map(|((to, from), first, tag, second, more)| {
         let mut frame = to.to_vec();
-        frame.extend([2, 0, 0, 0, 9, 9]);
+        frame.extend(from);
         frame.extend(first);
         frame.extend(tag);
         frame.extend(second);
@@ -215,14 +227,12 @@ fn packet(width: HopWidth) -> impl Strategy<Value = Vec<u8>> {
 fn operation(width: HopWidth) -> impl Strategy<Value = Operation> {
     let bytes = || prop_oneof![3 => ethernet(), 3 => packet(width), 1 => vec(any::<u8>(), 0..40)];
     let headroom = || prop_oneof![9 => Just(128usize), 1 => 0..12usize];
-    let destination = || mac().prop_map(MacAddr);
-    let install = (port(), destination(), route());
-    let install = install.prop_map(|(port, destination, route)| {
-        Operation::Change(RouteChange::Install { port, key: destination.into(), route })
+    let install = (port(), key(), route());
+    let install = install.prop_map(|(port, key, route)| {
+        Operation::Change(RouteChange::Install { port, key, route })
     });
-    let remove = (port(), destination()).prop_map(|(port, destination)| {
-        Operation::Change(RouteChange::Remove { port, key: destination.into() })
-    });
+    let remove = (port(), key())
+        .prop_map(|(port, key)| Operation::Change(RouteChange::Remove { port, key }));
     let frame = (port(), bytes(), headroom(), proptest::bool::weighted(0.95));
     let frame = frame.prop_map(|(port, bytes, headroom, intact)| Operation::Frame {
         port,

@@ -3,7 +3,7 @@
 use crate::samples;
 use axon_node::{
     Action, Dataplane, Drop, Input, PortKind, PortSetting, Punt, RouteAnswer, RouteChange,
-    RouteTicket,
+    RouteKey, RouteTicket,
 };
 use axon_plane::reference::{self, Reference, Verdict};
 use axon_plane::{Plane, PlaneConfig, Step, forward};
@@ -234,9 +234,9 @@ fn the_reference_takes_the_step_as_in_the_vectors() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// One frame through a data plane with one route.
+/// One frame through a data plane with these routes.
 fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str]) -> String {
-    let [hop_width, ingress, kinds_of, route, frame] = *fields else {
+    let [hop_width, ingress, kinds_of, routes, frame] = *fields else {
         panic!("not a case: {fields:?}");
     };
     let (kinds, ingress) = (kinds(kinds_of), port(ingress));
@@ -251,10 +251,12 @@ fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str])
         plane.set_port(now, port, PortSetting::Kind(kind), &mut out).expect("a port");
         plane.handle(now, Input::Link { port, up: true }, &mut out);
     }
-    if let Some((destination, route)) = route.split_once('/') {
-        let destination = MacAddr(bytes(destination).try_into().expect("six bytes"));
-        let route = hops(route).into();
-        let change = RouteChange::Install { port: ingress, key: destination.into(), route };
+    let routes = routes.split('+').filter_map(|route| route.split_once('/'));
+    for (key, route) in routes {
+        let (destination, source) =
+            key.split_once('-').map_or((key, None), |(to, by)| (to, Some(by)));
+        let key = RouteKey::from(mac(destination)).from_source(source.map(mac));
+        let change = RouteChange::Install { port: ingress, key, route: hops(route).into() };
         plane.change_route(now, RouteTicket(1), change, &mut out);
         let made = RouteAnswer { ticket: RouteTicket(1), result: Ok(()) };
         assert_eq!(out.pop(), Some(Action::RouteChanged(made)));

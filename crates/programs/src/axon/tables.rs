@@ -1,7 +1,7 @@
 //! The lookups of an Axon switch in the tables of a programmable pipeline.
 
 use super::entries;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::{Drop, PortKind, Punt, RouteError, RouteKey};
 use axon_pipeline::{
@@ -11,7 +11,11 @@ use axon_plane::routes::{self, KeyMap};
 use axon_plane::{Lookups, PlaneConfig, Step};
 use axon_wire::header::{self, HOPS_MAX, HeaderFields, PacketType};
 use axon_wire::vlan::VlanId;
-use axon_wire::{HopWidth, Layer, PortNo, Route};
+use axon_wire::{HopWidth, Layer, MacAddr, PortNo, Route};
+
+/// The frames that share a bridge: their port, their VLAN, and their source, if that has routes of
+/// its own.
+type Ingress = (PortNo, VlanId, Option<MacAddr>);
 
 /// The edge and the transit step of one Axon switch in table entries.
 #[derive(Clone, Debug)]
@@ -22,8 +26,11 @@ pub struct AxonTables {
     /// By port: the frames that have an entry, and how many of them had met it when that was last
     /// asked.
     destinations: Vec<KeyMap<u64>>,
-    /// The bridge of each VLAN of a port; frames in no VLAN are in the bridge of their port.
-    bridges: BTreeMap<(PortNo, VlanId), u16>,
+    /// The bridge of each VLAN of a port, and of each source in it that has routes of its own, with
+    /// the entries of that source. Frames in no VLAN are in the bridge of their port.
+    bridges: BTreeMap<Ingress, (u16, usize)>,
+    /// Numbers of bridges that were given back.
+    free: BTreeSet<u16>,
     /// The header that was last looked up.
     header: Vec<u8>,
 }
@@ -50,6 +57,7 @@ impl AxonTables {
             tables,
             destinations: (0..ports).map(|_| KeyMap::default()).collect(),
             bridges: BTreeMap::new(),
+            free: BTreeSet::new(),
             header: Vec::new(),
         }
     }
@@ -71,24 +79,41 @@ impl AxonTables {
         Action::from(target).with(Modify::AxonPush(Route { layer, ..route.clone() }))
     }
 
-    /// The bridge that frames from `port` in a VLAN belong to. `None` if they have no entry, or too
-    /// many VLANs have.
-    fn bridge(&self, port: PortNo, vlan: VlanId) -> Option<u16> {
-        if vlan.is_none() { Some(port.0) } else { self.bridges.get(&(port, vlan)).copied() }
+    /// The bridge whose entries have a key. `None` if there is no such entry, or too many bridges
+    /// are in use.
+    fn bridge(&self, port: PortNo, key: RouteKey) -> Option<u16> {
+        if key.vlan.is_none() && key.source.is_none() {
+            return Some(port.0);
+        }
+        self.bridges.get(&(port, key.vlan, key.source)).map(|(bridge, _)| *bridge)
     }
 
-    /// The bridge of a new entry: the next one behind those of the ports for a VLAN without one.
-    fn bridge_for(&mut self, port: PortNo, vlan: VlanId) -> Option<u16> {
-        if let Some(bridge) = self.bridge(port, vlan) {
+    /// The bridge of a new entry: one that was given back, or the next one behind those of the
+    /// ports.
+    fn bridge_for(&mut self, port: PortNo, key: RouteKey) -> Option<u16> {
+        if let Some(bridge) = self.bridge(port, key) {
             return Some(bridge);
         }
-        let next = u16::try_from(self.destinations.len() + self.bridges.len()).ok()?;
-        self.bridges.insert((port, vlan), next);
+        let used = self.destinations.len() + self.bridges.len() + self.free.len();
+        let next = self.free.pop_first().or(u16::try_from(used).ok())?;
+        self.bridges.insert((port, key.vlan, key.source), (next, 0));
         Some(next)
     }
 
+    /// Counts the entries of a source; the bridge of one without any is given back.
+    fn count(&mut self, port: PortNo, key: RouteKey, change: isize) {
+        let ingress = (port, key.vlan, key.source);
+        let bridge = self.bridges.get_mut(&ingress).filter(|_| key.source.is_some());
+        let Some((number, entries)) = bridge else { return };
+        *entries = entries.saturating_add_signed(change);
+        if *entries == 0 {
+            self.free.insert(*number);
+            self.bridges.remove(&ingress);
+        }
+    }
+
     fn mac_key(&self, port: PortNo, key: RouteKey) -> Option<MacKey> {
-        Some(MacKey { bridge: self.bridge(port, key.vlan)?, mac: key.destination })
+        Some(MacKey { bridge: self.bridge(port, key)?, mac: key.destination })
     }
 
     fn frames(&self, port: PortNo, key: RouteKey) -> u64 {
@@ -120,17 +145,16 @@ impl Lookups for AxonTables {
         if own.len() >= self.routes_per_port_max && !own.contains_key(&key) {
             return Err(RouteError::Full);
         }
-        let bridge = self.bridge_for(port, key.vlan).ok_or(RouteError::Full)?;
+        let bridge = self.bridge_for(port, key).ok_or(RouteError::Full)?;
         let entry = MacKey { bridge, mac: key.destination };
         let made = self.tables.commit(&[Change::Mac(entry, Some(action))]);
+        let own = self.destinations.get_mut(port.index());
+        let is_new = made.is_ok() && own.is_some_and(|own| own.insert(key, 0).is_none());
+        self.count(port, key, isize::from(is_new));
         made.map_err(|error| match error.reason {
             Reason::Full { .. } => RouteError::Full,
             _ => RouteError::Unrepresentable,
-        })?;
-        if let Some(own) = self.destinations.get_mut(port.index()) {
-            own.insert(key, 0);
-        }
-        Ok(())
+        })
     }
 
     fn remove(&mut self, port: PortNo, key: RouteKey) -> bool {
@@ -139,6 +163,7 @@ impl Lookups for AxonTables {
         if let Some(entry) = self.mac_key(port, key).filter(|_| known) {
             let made = self.tables.commit(&[Change::Mac(entry, None)]);
             debug_assert_eq!(made, Ok(()), "an entry can always go");
+            self.count(port, key, -1);
         }
         known
     }
@@ -146,17 +171,20 @@ impl Lookups for AxonTables {
     fn clear(&mut self, port: PortNo) {
         let Some(own) = self.destinations.get_mut(port.index()) else { return };
         let gone: Vec<RouteKey> = core::mem::take(own).into_keys().collect();
-        let gone = gone.into_iter().filter_map(|key| self.mac_key(port, key));
-        let gone: Vec<Change> = gone.map(|entry| Change::Mac(entry, None)).collect();
-        let made = self.tables.commit(&gone);
+        let entries = gone.iter().filter_map(|&key| self.mac_key(port, key));
+        let entries: Vec<Change> = entries.map(|entry| Change::Mac(entry, None)).collect();
+        let made = self.tables.commit(&entries);
         debug_assert_eq!(made, Ok(()), "entries can always go");
+        gone.into_iter().for_each(|key| self.count(port, key, -1));
     }
 
     #[inline]
     fn lookup(&mut self, port: PortNo, key: RouteKey, frame: &[u8]) -> Option<(&[u8], bool)> {
         // A port that there is not has the options of no port, and so the bridge of port 0.
-        self.destinations.get(port.index())?;
-        let bridge = Some(self.bridge(port, key.vlan)?);
+        let own = self.destinations.get(port.index())?;
+        let pair = key.from_source(MacAddr::source_of(frame));
+        let key = if own.contains_key(&pair) { pair } else { key };
+        let bridge = Some(self.bridge(port, key)?);
         let parsed = Parsed { bridge, ..Parsed::ethernet(frame) };
         let found = self.tables.lookup(frame, &parsed, port, 0);
         let route = pushed(found.action?)?;
@@ -175,7 +203,7 @@ impl Lookups for AxonTables {
         let Some(own) = self.destinations.get(port.index()) else { return Vec::new() };
         let route = |key: RouteKey| {
             let mac = key.destination.0;
-            let bridge = Some(self.bridge(port, key.vlan)?);
+            let bridge = Some(self.bridge(port, key)?);
             let parsed = Parsed { bridge, ..Parsed::ethernet(&mac) };
             let (_, action) = self.tables.find(&mac, &parsed, port, 0)?;
             Some((key, pushed(action)?.clone()))

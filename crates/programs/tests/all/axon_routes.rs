@@ -22,9 +22,9 @@ fn key(last: u64) -> RouteKey {
     mac(last).into()
 }
 
-/// A frame to this host.
-fn frame_to(destination: MacAddr) -> Vec<u8> {
-    [&destination.0[..], &[2, 9, 9, 9, 9, 9, 8, 0], &[0; 46]].concat()
+/// A frame from one host to another.
+fn frame_between(source: MacAddr, destination: MacAddr) -> Vec<u8> {
+    [&destination.0[..], &source.0, &[8, 0], &[0; 46]].concat()
 }
 
 fn route(random: &mut Rand64) -> Route {
@@ -59,7 +59,9 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
             // One MAC in several VLANs is as many destinations.
             let vlan = VlanId::new(random.rand_range(0..3) as u16).expect("a VLAN");
             let destination = mac(random.rand_range(0..3));
-            let key = RouteKey { vlan, destination };
+            let source = mac(10 + random.rand_range(0..3));
+            let any = RouteKey { vlan, ..destination.into() };
+            let key = any.from_source(Some(source).filter(|_| random.rand_range(0..2) == 0));
             let context = format!("seed {seed}, change {number}: {port} {key}");
             match random.rand_range(0..20) {
                 0..8 => {
@@ -76,9 +78,9 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
                     pipeline.clear(port);
                 }
                 12..16 => {
-                    let frame = frame_to(destination);
-                    let header = plane.lookup(port, key, &frame);
-                    assert_eq!(pipeline.lookup(port, key, &frame), header, "{context}");
+                    let frame = frame_between(source, destination);
+                    let header = plane.lookup(port, any, &frame);
+                    assert_eq!(pipeline.lookup(port, any, &frame), header, "{context}");
                 }
                 _ => {
                     let used = plane.take_used(port, key);
@@ -87,6 +89,17 @@ fn whatever_is_installed_removed_and_looked_up_both_hold_the_same_routes() {
             }
             assert_same(&pipeline, &plane, &context);
         }
+    }
+}
+
+#[test]
+fn sources_that_come_and_go_use_no_bridges_up() {
+    let mut tables = AxonTables::with_config(&config(HopWidth::Eight, 4));
+    for number in 0..70_000u32 {
+        let [_, a, b, c] = number.to_be_bytes();
+        let key = key(7).from_source(Some(MacAddr([2, 0, 0, a, b, c])));
+        assert_eq!(tables.install(PortNo(1), key, &Route::from([2])), Ok(()), "{number}");
+        assert!(tables.remove(PortNo(1), key), "{number}");
     }
 }
 

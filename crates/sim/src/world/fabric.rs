@@ -22,6 +22,7 @@ use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -62,6 +63,8 @@ pub struct World {
     plans: Plans,
     /// What runs of the fabric's traffic.
     pub(crate) traffic: Vec<Running>,
+    /// The stations that are bridges with hosts behind them.
+    pub(crate) bridges: BTreeSet<usize>,
 }
 
 impl World {
@@ -109,6 +112,7 @@ impl World {
             host_retry: Span::from_secs(1),
             arp_hosts,
             traffic: Vec::new(),
+            bridges: BTreeSet::new(),
         };
         let names = fabric.switches.iter().map(|switch| &switch.name);
         let names = names.chain([&fabric.controller.name]);

@@ -39,7 +39,8 @@ impl World {
     pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
         let (id, side) = self.engine.link_at(from)?;
         let link = &self.engine.links()[id.0];
-        (link.carrier && link.silent == [false; 2]).then(|| link.ends[1 - side])
+        let far = (link.carrier && link.silent == [false; 2]).then(|| link.ends[1 - side])?;
+        self.beyond_bridge(far)
     }
 
     /// The switches that a frame from the controller can reach, itself excluded: a switch
@@ -115,7 +116,7 @@ impl World {
                 let routes = state.routes.into_iter().map(|(key, route)| (key.destination, route));
                 let routes = routes.chain(masqueraded);
                 for (destination, Route { hops, .. }) in routes {
-                    let leads_to = match self.walk(index, &hops) {
+                    let leads_to = match self.walk(index, &hops, destination) {
                         Ok(host) if host == destination => continue,
                         Ok(host) => host.to_string(),
                         Err(place) => place,
@@ -129,8 +130,9 @@ impl World {
     }
 
     /// Follows a route from a switch. Answers with the MAC of the host at its end, or with
-    /// words about where it ends instead.
-    fn walk(&self, switch: usize, hops: &Hops) -> Result<MacAddr, String> {
+    /// words about where it ends instead. A bridge leads to the host that the route is for, if that
+    /// is behind it.
+    fn walk(&self, switch: usize, hops: &Hops, to: MacAddr) -> Result<MacAddr, String> {
         let mut station = switch;
         for &port in hops.iter() {
             let Some(here) = self.engine.station(station) else {
@@ -144,6 +146,9 @@ impl World {
                 return Err(format!("{}-{port}, where no frame passes", here.name()));
             };
             station = end.station;
+        }
+        if self.is_behind(station, to) {
+            return Ok(to);
         }
         match self.engine.station(station).map(|here| (&here.node, here.name())) {
             Some((StationNode::Host(host), _)) => Ok(host.mac()),

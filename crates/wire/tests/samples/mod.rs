@@ -45,7 +45,9 @@ fn arp_target() -> ArpTarget {
         target_ip: Some(TARGET_IP),
         stamp: STAMP,
         to_source: Route::from([3, 1]),
+        source_by_pair: false,
         to_target: Route::from([2, 5]),
+        target_by_pair: true,
         answer_by: Hops::from([3, PortNo::CONTROL.0]),
         grant: GRANT,
     }
@@ -53,11 +55,12 @@ fn arp_target() -> ArpTarget {
 
 fn segment() -> Segment {
     let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
+    let source = Some(SOURCE);
     let items = vec![
         Item::HostSeen { port, mac: SOURCE, ips: vec![SOURCE_IP, LOCALHOST] },
         Item::HostGone { port, mac: SOURCE },
-        Item::SetRoute { port, destination, stamp, route: Route::from([2, 5]) },
-        Item::RemoveRoute { port, destination, stamp },
+        Item::SetRoute { port, destination, source, stamp, route: Route::from([2, 5]) },
+        Item::RemoveRoute { port, destination, source: None, stamp },
         Item::AskHost { port, mac: SOURCE, ip: SOURCE_IP },
     ];
     Segment { first: 128, ack: 5, items }
@@ -79,10 +82,11 @@ fn backup_segment() -> Segment {
     let switches = vec![NodeId(7), NodeId(300)];
     let backup = RoutePath { route: Route::from([3, 1, 5]), switches };
     let route = backup.route.clone();
+    let (source, set) = (Some(SOURCE), Some(backup));
     let items = vec![
-        Item::SetBackup { port, destination, primary: primary.clone(), backup: Some(backup) },
-        Item::SetBackup { port, destination, primary, backup: None },
-        Item::BackupUsed { port, destination, stamp, route },
+        Item::SetBackup { port, destination, source, primary: primary.clone(), backup: set },
+        Item::SetBackup { port, destination, source: None, primary, backup: None },
+        Item::BackupUsed { port, destination, source, stamp, route },
     ];
     Segment { first: 3, ack: 4, items }
 }
@@ -109,7 +113,7 @@ fn vlan_segment() -> Segment {
     let (port, destination, stamp) = (PortNo(1), TARGET, STAMP);
     let layer = Layer::new(3).unwrap();
     let route = Route { layer, tagged: true, ..Route::from([2, 5]) };
-    let item = Item::SetRoute { port, destination, stamp, route };
+    let item = Item::SetRoute { port, destination, source: None, stamp, route };
     Segment { first: 3, ack: 4, items: vec![item.in_vlan(vlan())] }
 }
 
@@ -146,6 +150,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         target_ip: None,
         stamp: STAMP,
         to_target: Route::from([2, 5]),
+        target_by_pair: true,
         grant: GRANT,
     };
     vec![

@@ -24,6 +24,13 @@ pub fn flow_hash(node: NodeId, port: PortNo, destination: MacAddr) -> u64 {
     mix(mix(node.0 ^ (u64::from(port.0) << 48)) ^ u64::from_le_bytes(word))
 }
 
+/// The same for the frames of one host behind a port, where hosts have routes of their own.
+pub(in crate::controller) fn pair_hash(of_port: u64, source: MacAddr) -> u64 {
+    let mut word = [0; 8];
+    word[2..].copy_from_slice(&source.0);
+    mix(of_port ^ u64::from_le_bytes(word))
+}
+
 /// The finaliser of splitmix64 (Steele et al., OOPSLA 2014): every bit of the result
 /// depends on every bit of the argument.
 pub(super) fn mix(word: u64) -> u64 {

@@ -28,6 +28,7 @@ pub use congestion::CongestionAware;
 pub use detour::Detour;
 pub use ecmp::Ecmp;
 pub use explicit::{Explicit, StatedPath};
+pub(in crate::controller) use flow::pair_hash;
 pub use flow::{Flow, flow_hash};
 pub use hedera::{Annealing, FirstFit};
 pub use interface::Router;

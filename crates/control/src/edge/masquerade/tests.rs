@@ -169,8 +169,8 @@ fn routes_age_by_their_use_under_the_address_that_is_given() {
     let mut bench = full();
     let given = ask(&mut bench, 9, 2).unwrap();
     bench.now += ROUTE_LOOK;
-    let idle = bench.edge.idle_flows(bench.now, |_, address| address == given);
-    assert_eq!(idle, [(P, mac(8))], "the other is in use");
+    let idle = bench.edge.idle_flows(bench.now, |_, address| address == given.into());
+    assert_eq!(idle, [(P, mac(8).into())], "the other is in use");
     bench.remove_idle(&idle);
     assert_eq!(ask(&mut bench, 7, 3), Some(mac(7)), "there is room in the table again");
     assert_eq!(ask(&mut bench, 9, 4), Some(given));
@@ -210,7 +210,7 @@ fn a_remote_hosts_own_address_of_this_form_means_that_host_and_no_other() {
     bench.host(0, 1);
     let request = asked(&bench.frame(0, &arp_request(1, 9)));
     bench.reply(ArpReply { target_mac: given, ..answer_to(request, 1) });
-    assert!(bench.tables.route(P, given).is_some());
+    assert!(bench.tables.route((P, given.into())).is_some());
     assert!(ask(&mut bench, 8, 2).is_some_and(|mac| mac != given));
     // A remote host that asks for one here has the address of another.
     let other = present(&bench, mac(8));
@@ -332,10 +332,10 @@ impl Caches {
                 }
                 let key = self.bench.edge.masquerade_of(P, mac(in_use)).unwrap_or(mac(in_use));
                 let now = self.bench.now;
-                let idle = self.bench.edge.idle_flows(now, |_, address| address == key);
-                let flow = self.bench.edge.flows.get(P, mac(in_use));
+                let idle = self.bench.edge.idle_flows(now, |_, address| address == key.into());
+                let flow = self.bench.edge.flows.get((P, mac(in_use).into()));
                 let by_software = flow.is_some_and(|flow| !flow.is_placed());
-                assert!(by_software || !idle.contains(&(P, mac(in_use))), "it is in use");
+                assert!(by_software || !idle.contains(&(P, mac(in_use).into())), "it is in use");
                 self.bench.remove_idle(&idle);
             }
             Event::Refuse => self.bench.tables.refuses = 1,

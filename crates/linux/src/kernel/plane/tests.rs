@@ -39,6 +39,37 @@ fn what_finds_a_full_table_is_forwarded_by_software_and_takes_the_next_place() {
 }
 
 #[test]
+fn where_a_source_has_a_route_of_its_own_the_kernel_has_none_to_that_destination() {
+    let mut bench = Bench::new(Fake::new());
+    let own = |host, hop: Option<u16>| {
+        let (port, key) = (PortNo(0), RouteKey::from(mac(9)).from_source(Some(mac(host))));
+        match hop {
+            Some(hop) => RouteChange::Install { port, key, route: Route::from([hop]) },
+            None => RouteChange::Remove { port, key },
+        }
+    };
+    bench.install(key(0, 9), &[1]).unwrap();
+    bench.install(key(0, 8), &[1]).unwrap();
+    assert_eq!(bench.ask(own(1, Some(2))), Ok(()));
+    assert_eq!(bench.ask(own(2, Some(2))), Ok(()));
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 4));
+    assert!(bench.in_kernel(key(0, 8)).is_some(), "nobody has one of its own to that");
+    // A route for all that comes later is software's too, as after a loss of the tables.
+    bench.install(key(0, 9), &[3]).unwrap();
+    let wanted = Dataplane::<FrameBuf>::snapshot(&bench.plane);
+    bench.plane.resynchronise(bench.now, &wanted, &mut Vec::new()).unwrap();
+    assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 4));
+    assert_eq!(bench.ask(own(1, None)), Ok(()));
+    bench.pass(Span::ZERO);
+    assert_eq!(bench.in_kernel(key(0, 9)), None, "one is left");
+    assert_eq!(bench.ask(own(2, None)), Ok(()));
+    bench.pass(Span::ZERO);
+    assert_eq!(bench.in_kernel(key(0, 9)), Some(&Route::from([3])));
+    bench.plane.tables.fails_of = 1;
+    assert_eq!(bench.ask(own(1, Some(2))), Err(RouteError::Unavailable));
+}
+
+#[test]
 fn a_removal_that_the_kernel_refuses_is_refused() {
     let mut bench = Bench::new(Fake::new());
     bench.install(key(0, 9), &[1]).unwrap();

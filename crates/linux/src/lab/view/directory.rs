@@ -180,6 +180,7 @@ pub(super) mod tests {
             port: PortNo(0),
             vlan: VlanId::NONE,
             destination: fabric.hosts[destination].mac,
+            source: None,
             hops: [PortNo(1), PortNo(0)].into_iter().collect::<Hops>(),
             placed,
         };

@@ -13,7 +13,7 @@ const HEADINGS: [&str; 4] = ["from", "to", "path", "state"];
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowView {
     /// The hosts at its ingress by the controller, by name, or by MAC address if the fabric file
-    /// does not list them.
+    /// does not list them; or the one whose frames alone take it.
     pub from: Vec<String>,
     /// The host port whose frames take it, `s1-p0`.
     pub at: String,
@@ -39,11 +39,14 @@ pub fn flows(directory: &Directory<'_>) -> Vec<FlowView> {
     let mut all = Vec::new();
     for switch in directory.switches() {
         let mut routes: Vec<_> = switch.node.routes.iter().collect();
-        routes.sort_by_key(|route| (route.port, route.vlan, route.destination));
+        routes.sort_by_key(|route| (route.port, route.vlan, route.destination, route.source));
         for route in routes {
             let (path, arrives) = directory.follow(switch.node.id, &route.hops);
             all.push(FlowView {
-                from: directory.hosts_at((switch.node.id, route.port), Some(route.vlan)),
+                from: match route.source {
+                    Some(mac) => vec![directory.host_name(mac)],
+                    None => directory.hosts_at((switch.node.id, route.port), Some(route.vlan)),
+                },
                 at: switch.port_name(route.port),
                 vlan: route.vlan,
                 to: directory.host_name(route.destination),

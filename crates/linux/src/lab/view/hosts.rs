@@ -79,18 +79,23 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
         }
     }
     let mut by_port: BTreeMap<(String, VlanId), u64> = BTreeMap::new();
+    let mut by_host: BTreeMap<(MacAddr, VlanId), u64> = BTreeMap::new();
     for switch in directory.switches() {
         for route in &switch.node.routes {
             if let Some(view) = all.get_mut(&(route.destination, route.vlan)) {
                 view.routes_to += 1;
             }
-            *by_port.entry((switch.port_name(route.port), route.vlan)).or_default() += 1;
+            *match route.source {
+                None => by_port.entry((switch.port_name(route.port), route.vlan)).or_default(),
+                Some(source) => by_host.entry((source, route.vlan)).or_default(),
+            } += 1;
         }
     }
-    for view in all.values_mut() {
+    for (host, view) in &mut all {
         let at = view.at.clone();
         let of_port = at.and_then(|port| by_port.get(&(port, view.vlan)));
-        view.routes_from = of_port.copied().unwrap_or(0);
+        let counts = [of_port, by_host.get(host)];
+        view.routes_from = counts.into_iter().flatten().sum();
     }
     // A host of the file that is seen in VLANs of its tags alone is not missing.
     let is_seen = |view: &HostView| view.at.is_some() || !view.learned_at.is_empty();

@@ -69,8 +69,12 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     let found = of(source.mac).find_map(|host| {
         let switch = directory.switch(host.switch)?;
         let key = (host.port, host.vlan, target.mac);
-        let mut routes = switch.node.routes.iter();
-        let route = routes.find(|route| (route.port, route.vlan, route.destination) == key)?;
+        let routes = || switch.node.routes.iter();
+        let for_source = |source| {
+            let mut routes = routes().filter(|route| route.source == source);
+            routes.find(|route| (route.port, route.vlan, route.destination) == key)
+        };
+        let route = for_source(Some(source.mac)).or_else(|| for_source(None))?;
         Some((place(host), route))
     });
     let Some(((node, port), route)) = found else { return view };

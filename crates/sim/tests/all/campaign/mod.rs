@@ -1,7 +1,7 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves, tenants, VLANs, groups, IPv6.
+//! themselves, tenants, some with several hosts behind one port, VLANs, groups, IPv6.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
 //! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no
@@ -14,6 +14,7 @@
 //! `AXON_SEED=17` runs exactly that one, over `AXON_DATAPLANE=reference` if that is said, and
 //! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
+mod behind;
 mod dual_stack;
 mod groups;
 mod hostile;
@@ -72,8 +73,10 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
         dual_stack::draw(seed, &mut builder);
         vlans::draw(seed, &mut builder, &mut acts);
     }
+    let behind = if seed < STATIC { behind::draw(seed, &mut builder) } else { None };
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
     let mut world = World::begin(&builder.fabric, setup);
+    behind::connect(&mut world, behind);
     world.set_host_retry(Span::from_millis(200));
     world.run_until(Time::from_nanos((FAILURES.0 - 200) * 1_000_000));
     if let Some(disorder) = disorder {
@@ -104,7 +107,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     attacks.into_iter().for_each(|link| world.engine_mut().disconnect(link));
     watch(&mut world, &mut streams, end + QUIET)?;
     assert_on(&world, dataplane);
-    let verdict = check(&mut world)
+    let verdict = check(&mut world, behind)
         .and_then(|()| streams.as_mut().map_or(Ok(()), |streams| streams.end(&mut world)))
         .and_then(|()| world.engine().check_conservation());
     world.engine_mut().trace_mut().flush();
@@ -135,11 +138,12 @@ fn background(world: &mut World, seed: u64) {
 }
 
 /// Whether two hosts are to reach each other.
-fn is_wanted(world: &World, pair: (usize, usize)) -> bool {
-    tenants::allowed(world, pair) && vlans::together(world, pair)
+fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) -> bool {
+    let is_apart = behind::is_apart(behind, pair);
+    tenants::allowed(world, pair) && vlans::together(world, pair) && !is_apart
 }
 
-fn check(world: &mut World) -> Result<(), String> {
+fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     let hosts = world.connected_hosts();
     let limit = world.now() + PATIENCE;
     let addressed = |world: &World| hosts.iter().all(|&host| world.address(host).is_some());
@@ -147,7 +151,8 @@ fn check(world: &mut World) -> Result<(), String> {
         let without: Vec<_> = hosts.iter().filter(|&&host| world.address(host).is_none()).collect();
         return Err(format!("hosts without address (by index): {without:?}"));
     }
-    let wanted: Vec<_> = pairs(&hosts).into_iter().filter(|&pair| is_wanted(world, pair)).collect();
+    let wanted = |world: &World, pair| is_wanted(world, behind, pair);
+    let wanted: Vec<_> = pairs(&hosts).into_iter().filter(|&pair| wanted(world, pair)).collect();
     let silent = unreached(world, &wanted, TRIES);
     tenants::check(world)?;
     dual_stack::check(world, &wanted, TRIES)?;

@@ -3,8 +3,8 @@
 use axon_control::config::GroupConfig;
 use axon_fabric::cam::Cam;
 use axon_fabric::model::{
-    Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull, Policy,
-    PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
+    BySource, Controller, Dataplanes, Device, Dhcp, End, Fabric, Host, Link, Mode, Network, OnFull,
+    Policy, PortPolicies, RouterKind, Shape, Switch, Timers, Wire,
 };
 use axon_node::telemetry::EdgeDebts;
 use axon_node::{Dataplane, PortView};
@@ -86,7 +86,6 @@ impl Builder {
     /// `switches` switches of 16 ports, nothing connected, the controller at port 15 of the
     /// first.
     pub fn new(switches: usize) -> Builder {
-        let switches = (1..=switches).map(|number| Switch { name: format!("s{number}"), ports: 0 });
         let mut builder = Builder {
             fabric: Fabric {
                 name: "test".to_owned(),
@@ -94,7 +93,9 @@ impl Builder {
                 hop_width: HopWidth::Eight,
                 keys: [7; 32].into(),
                 key_file: None,
-                switches: switches.collect(),
+                switches: (1..=switches)
+                    .map(|n| Switch { name: format!("s{n}"), ports: 0 })
+                    .collect(),
                 hosts: Vec::new(),
                 links: Vec::new(),
                 network: Network::Axon,
@@ -145,6 +146,7 @@ impl Builder {
                 port_policies: PortPolicies::default(),
                 vlans: Vec::new(),
                 policy: Policy::default(),
+                by_source: BySource::Never,
                 groups: GroupConfig::default(),
                 dcb: None,
                 cam: Cam { entries: None, route_memory: 4096 },

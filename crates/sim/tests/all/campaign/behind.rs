@@ -1,0 +1,59 @@
+//! Hosts behind one port in the campaign: in some seeds with tenants two hosts are behind a bridge
+//! whose ports are protected, at the port of the first of them.
+
+use super::plan::Dice;
+use crate::common::{Builder, mac};
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::{BySource, End};
+use axon_sim::World;
+
+/// Of so many seeds with tenants one has such hosts.
+const ONE_IN: usize = 2;
+
+/// Two hosts of some seeds, which are trusted with their source addresses.
+pub fn draw(seed: u64, builder: &mut Builder) -> Option<[usize; 2]> {
+    // With numbers of its own: what else a seed stands for stays as it is.
+    let mut dice = Dice::new(u128::from(seed) << 32 | 13);
+    let fabric = &mut builder.fabric;
+    let hosts = fabric.hosts.len();
+    let fits = !fabric.policy.is_open() && fabric.vlans.is_empty() && hosts > 2;
+    if !fits || dice.below(ONE_IN) > 0 {
+        return None;
+    }
+    let first = dice.below(hosts);
+    let second = (first + 1 + dice.below(hosts - 1)) % hosts;
+    let End { switch, port } = at(builder, first);
+    builder.fabric.policy.pin(mac(second), (switch_id(switch), port));
+    builder.fabric.by_source = BySource::Policy;
+    Some([first, second])
+}
+
+fn at(builder: &Builder, host: usize) -> End {
+    let host = &builder.fabric.hosts[host];
+    End { switch: host.switch, port: host.port }
+}
+
+/// Puts them behind their bridge.
+pub fn connect(world: &mut World, behind: Option<[usize; 2]>) {
+    let Some(hosts) = behind else { return };
+    let host = &world.fabric().hosts[hosts[0]];
+    let at = End { switch: host.switch, port: host.port };
+    world.put_behind(&hosts, at, true);
+}
+
+/// Whether two hosts are kept apart by their bridge.
+pub fn is_apart(behind: Option<[usize; 2]>, (a, b): (usize, usize)) -> bool {
+    behind.is_some_and(|hosts| hosts.contains(&a) && hosts.contains(&b))
+}
+
+#[test]
+fn some_seeds_of_the_campaign_have_two_hosts_behind_one_port() {
+    let is_drawn = |seed: &u64| {
+        let mut plan = super::plan::plan(axon_sim::DataplaneKind::Software, *seed);
+        super::tenants::draw(*seed, &mut plan.builder, &mut plan.acts);
+        super::vlans::draw(*seed, &mut plan.builder, &mut plan.acts);
+        draw(*seed, &mut plan.builder).is_some()
+    };
+    let count = (0..70).filter(is_drawn).count();
+    assert!(count >= 5, "{count} of 70 seeds");
+}
