@@ -7,8 +7,11 @@ use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
+pub use crate::lacp::MemberState;
+use crate::lacp::Partner;
 use crate::route::Route;
 use crate::vlan::VlanId;
+pub use crate::route::{LinkEnd, RoutePath};
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
@@ -165,15 +168,6 @@ pub enum Peer {
         /// Whether it may be a transit hop.
         role: Role,
     },
-}
-
-/// One end of a link between switches, which names the direction that starts there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct LinkEnd {
-    /// The identity of the switch.
-    pub node: NodeId,
-    /// The port of that switch, from 0.
-    pub port: PortNo,
 }
 
 /// A link between two switches that one of them has lost. It is flooded, so that every edge knows
@@ -470,23 +464,26 @@ pub enum Item {
         /// The item as bytes, which is not of this kind itself.
         item: Vec<u8>,
     },
-}
-
-/// A route, and the switches that it leads through.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RoutePath {
-    /// The route.
-    pub route: Route,
-    /// The switch that each hop leaves, but for the last hop, which leads to the host.
-    pub switches: Vec<NodeId>,
-}
-
-impl RoutePath {
-    /// The links that the route takes, nearest first, each by the end that it starts from.
-    pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
-        let ends = self.switches.iter().zip(self.route.hops.iter());
-        ends.map(|(&node, &port)| LinkEnd { node, port })
-    }
+    /// Switch: the state of a port of a bond (again).
+    BondMember {
+        /// The port.
+        port: PortNo,
+        /// Its state.
+        state: MemberState,
+        /// Whom it leads to, if LACP has shown it.
+        partner: Option<Partner>,
+        /// Whether it is selected, as the controller has said last.
+        selected: bool,
+    },
+    /// Controller: whether a port is one of its bond, that is, leads where the others do.
+    SelectMember {
+        /// The port.
+        port: PortNo,
+        /// The partner that this is said of; with any other one it is of no use.
+        partner: Partner,
+        /// Whether it is.
+        selected: bool,
+    },
 }
 
 /// What a port has sent.

@@ -1,8 +1,9 @@
 //! A route as switches install it: its hops and its layer.
 
-use crate::addr::PortNo;
+use crate::addr::{NodeId, PortNo};
 use crate::hops::Hops;
 use crate::priority::{NotInRange, PRIORITIES};
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// One of the parts that the routes of a lossless priority are divided into, so that in none of
@@ -100,5 +101,32 @@ impl<const N: usize> From<[u16; N]> for Route {
 impl FromIterator<PortNo> for Route {
     fn from_iter<I: IntoIterator<Item = PortNo>>(ports: I) -> Route {
         Hops::from_iter(ports).into()
+    }
+}
+
+/// One end of a link between switches, which names the direction that starts there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LinkEnd {
+    /// The switch.
+    pub node: NodeId,
+    /// Its port.
+    pub port: PortNo,
+}
+
+/// A route, and the switches that it leads through.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoutePath {
+    /// The route.
+    pub route: Route,
+    /// The switch that each hop leaves. That of the last hop, which leads to the host, is named
+    /// only where the host can be reached by another port too: its port is a link of the route then.
+    pub switches: Vec<NodeId>,
+}
+
+impl RoutePath {
+    /// The links that the route takes, nearest first, each by the end that it starts from.
+    pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
+        let ends = self.switches.iter().zip(self.route.hops.iter());
+        ends.map(|(&node, &port)| LinkEnd { node, port })
     }
 }

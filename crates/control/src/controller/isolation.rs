@@ -45,7 +45,9 @@ impl Controller {
 
     /// The hosts at a port.
     fn identities_at(&self, place: Place) -> impl Iterator<Item = Identity> {
-        self.hosts.hosts_at(place).map(move |host| self.identity(host.mac, Some(place)))
+        let at = move |place| self.hosts.hosts_at(place).map(move |host| (host.mac, place));
+        let hosts = self.ports_of(place).into_iter().flat_map(at);
+        hosts.map(move |(mac, place)| self.identity(mac, Some(place)))
     }
 
     /// Whether all hosts at a port may reach this host and all others at its port.
@@ -98,7 +100,22 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) -> Learned {
-        self.learned(now, (at, mac), out, |hosts| hosts.report(at, mac))
+        let before = self.place_of(mac);
+        let learned = self.learned(now, (at, mac), out, |hosts| hosts.report(at, mac));
+        match (learned, before) {
+            (Learned::Moved(host), Some(before)) if self.is_one_place(before, at) => {
+                Learned::Here(host)
+            }
+            // The answer to a query at a bond comes by any of its ports.
+            (Learned::Moved(host), _) => {
+                let asked = self.hosts.get(host).and_then(Host::queried);
+                if asked.is_some_and(|asked| asked != at && self.is_one_place(asked, at)) {
+                    self.hosts.queried(now, mac, at);
+                }
+                learned
+            }
+            _ => learned,
+        }
     }
 
     /// Enters the sender of a request, if the policy admits the host there.
@@ -109,7 +126,11 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) -> Learned {
-        let known = self.hosts.by_mac(mac).is_some();
+        let there = self.place_of(mac);
+        if there.is_some_and(|there| there != at && self.is_one_place(there, at)) {
+            return self.hosts.by_mac(mac).map_or(Learned::Refused, Learned::Here);
+        }
+        let known = there.is_some();
         if known || self.policy.is_open() {
             return self.hosts.request(now, at, mac);
         }
@@ -164,11 +185,9 @@ impl Controller {
     /// Removes the routes from and to the hosts at a port that the policy forbids. Returns how many
     /// there were, and the switches that have to remove them.
     fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
-        let hosts: Vec<(HostIndex, MacAddr)> = self
-            .hosts
-            .hosts_at(at)
-            .filter_map(|host| Some((self.hosts.by_mac(host.mac)?, host.mac)))
-            .collect();
+        let hosts = self.ports_of(at).into_iter().flat_map(|at| self.hosts.hosts_at(at));
+        let hosts: Vec<(HostIndex, MacAddr)> =
+            hosts.filter_map(|host| Some((self.hosts.by_mac(host.mac)?, host.mac))).collect();
         let of = |&(host, _): &(HostIndex, _)| {
             [self.flows.used_by(host), self.flows.towards(host)].concat()
         };

@@ -3,7 +3,7 @@
 
 use super::Controller;
 use super::flows::{Account, Route, RouteIndex};
-use super::hosts::{Host, HostIndex, Learned, Place};
+use super::hosts::{HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
@@ -69,7 +69,12 @@ impl Controller {
         if self.is_to_be_heard(target, out) {
             return;
         }
-        let there = self.hosts.get(target).map_or(place, Host::place);
+        let there = self.reachable_port(target).unwrap_or(place);
+        if there != place && self.is_one_place(there, place) {
+            // Both are behind one bond: they reach each other without the fabric.
+            self.counters.arp_self += 1;
+            return;
+        }
         let found = [self.flows.find(place, target), self.flows.find(there, source)];
         let (made_at, count) = self.missing((place, there), found);
         if let Some((here, other)) = self.excess_of(place, there.switch, &made_at[..count]) {
@@ -80,7 +85,8 @@ impl Controller {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
-        let answered = self.answer(&m, from, (source, target), (found, asked), out).is_some();
+        let ends = ((place, source), (there, target));
+        let answered = self.answer(&m, from, ends, (found, asked), out).is_some();
         self.plan_round(now);
         if answered {
             self.counters.arp_answered += 1;
@@ -94,14 +100,15 @@ impl Controller {
         &mut self,
         m: &ArpRequest,
         from: Incarnation,
-        (source, target): (HostIndex, HostIndex),
+        ((place, source), (there, target)): ((Place, HostIndex), (Place, HostIndex)),
         (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
         out: &mut Vec<Effect>,
     ) -> Option<()> {
-        let place = self.hosts.get(source)?.place();
         let host = self.hosts.get(target)?;
-        let (there, target_mac) = (host.place(), host.mac);
-        let target_ip = asked.or_else(|| host.ips.last().copied());
+        let target_mac = host.mac;
+        // At a bond the answer might come in elsewhere; without an address the host is not asked.
+        let bonded = self.is_bonded(target);
+        let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
         let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
         let account = Account::Requested(place, there.switch);
@@ -157,6 +164,7 @@ impl Controller {
             return self.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
+        let place = self.home(place);
         let done = self.dhcp.serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {

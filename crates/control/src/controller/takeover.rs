@@ -23,6 +23,7 @@
 //! nothing any more, so they get another path at once.
 
 use super::Controller;
+use super::bonds::Exits;
 use super::flows::Account;
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;
@@ -79,7 +80,7 @@ impl Controller {
         }
         let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
         for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
-            users.entry(host.place()).or_default().push(index);
+            users.entry(self.home(host.place())).or_default().push(index);
         }
         let whole = self.take_over.quiet <= now;
         self.find_in_flight();
@@ -90,7 +91,7 @@ impl Controller {
             waiting.into_iter().map(move |((port, mac), waits)| (at(port), mac, waits))
         });
         for (at, destination, waits) in each {
-            let users = users.get(&at).map_or(&[][..], Vec::as_slice);
+            let users = users.get(&self.home(at)).map_or(&[][..], Vec::as_slice);
             let last = waits.until <= now;
             let due = whole || last || self.is_over(at, &waits.route.hops, &lost);
             if due && self.decide(at, destination, &waits.route, (users, last), out) {
@@ -164,7 +165,8 @@ impl Controller {
             return true;
         }
         if self.flows.find(at, destination).is_none() {
-            match self.trace(at, to, &route.hops) {
+            let (traced, exit) = self.trace(at, &self.exits(to), &route.hops);
+            match traced {
                 Trace::Undecided if !last => return false,
                 Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
                     let number = self.next_number();
@@ -172,7 +174,7 @@ impl Controller {
                     self.round_wanted = true;
                     let path = (&self.path[..], route.layer);
                     let account = Account::Inherited(at);
-                    self.flows.insert(at, destination, path, to.port, (number, account));
+                    self.flows.insert(at, destination, path, exit, (number, account));
                 }
                 _ => {}
             }
@@ -195,29 +197,31 @@ impl Controller {
         true
     }
 
-    /// Follows hops through the graph; leaves the links in `self.path`.
-    fn trace(&mut self, at: Place, to: Place, hops: &Hops) -> Trace {
+    /// Follows hops through the graph; leaves the links in `self.path`, and answers the port where
+    /// they end.
+    fn trace(&mut self, at: Place, to: &Exits, hops: &Hops) -> (Trace, Place) {
         self.path.clear();
         let Some((&exit, links)) = hops.split_last() else {
-            return Trace::Broken;
+            return (Trace::Broken, at);
         };
         if links.len() >= self.hops_max {
-            return Trace::Broken;
+            return (Trace::Broken, at);
         }
         let mut here = at.switch;
         for &egress in links {
             if self.path.iter().any(|step| step.switch == here) {
-                return Trace::Broken;
+                return (Trace::Broken, at);
             }
             let Some(edge) = self.graph.edge(here, egress) else {
                 let undecided = self.graph.is_undecided(here, egress);
-                return if undecided { Trace::Undecided } else { Trace::Broken };
+                return (if undecided { Trace::Undecided } else { Trace::Broken }, at);
             };
             self.path.push(Step { switch: here, egress });
             here = edge.to;
         }
-        let whole = Place { switch: here, port: exit } == to && to != at;
-        if whole { Trace::Whole } else { Trace::Broken }
+        let exit = Place { switch: here, port: exit };
+        let whole = to.contains(exit) && !self.is_one_place(exit, at);
+        (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
     /// Removes a route that waits at its switch.

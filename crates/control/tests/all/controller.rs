@@ -53,6 +53,7 @@ pub fn config() -> ControllerConfig {
         dhcpv6: None,
         uplinks: Vec::new(),
         vlans: Default::default(),
+        bonds: Vec::new(),
     }
 }
 

@@ -3,6 +3,7 @@
 mod applications;
 pub mod apps;
 pub mod arp_host;
+pub(crate) mod bond;
 mod config;
 pub(crate) mod datagram;
 pub mod dcb_nic;

@@ -5,6 +5,7 @@ pub mod agents;
 mod arp_hosts;
 pub mod bare;
 pub mod baselines;
+mod bonds;
 pub mod capture;
 mod class_bytes;
 pub mod deadlock;

@@ -4,6 +4,7 @@
 mod addresses;
 mod agents;
 mod baselines;
+mod bonds;
 mod cable;
 mod campaign;
 mod comeback;

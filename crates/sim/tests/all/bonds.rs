@@ -1,0 +1,296 @@
+//! Hosts with bonds over the data planes: ports of one or two switches are one place, and what
+//! becomes of traffic when one of them, or its switch, fails.
+
+use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric, states};
+use axon_fabric::model::{Bond, Fabric, FaultKind};
+use axon_lacp::Mux;
+use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::{DataplaneKind, PingPlan, World};
+use axon_wire::message::MemberState;
+use axon_wire::{PortNo, Span};
+
+/// The host with the bond.
+const BONDED: usize = 0;
+
+/// Each scenario of this file as a test on each data plane that answers at once.
+macro_rules! on_each_dataplane {
+    ($($scenario:ident,)*) => {
+        mod software {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Software); })*
+        }
+        mod reference {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Reference); })*
+        }
+        mod pipeline {
+            $(#[test] fn $scenario() { super::$scenario(super::DataplaneKind::Pipeline); })*
+        }
+    };
+}
+
+on_each_dataplane! {
+    a_bond_to_two_switches_comes_up_and_everybody_reaches_it,
+    each_port_and_each_switch_may_fail_and_come_back,
+}
+
+#[test]
+fn a_data_plane_that_refuses_or_answers_late_carries_a_bond_too() {
+    let mut world = boot_on(&two_switches(3), DataplaneKind::Refusing);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    let link = world.bond_link(BONDED, 0);
+    world.engine_mut().set_cut(link, true);
+    world.run_for(Span::from_secs(2));
+    assert_eq!(common::unreached(&mut world, &[(0, 1), (1, 0)], 30), []);
+}
+
+/// Four switches in a ring; h1 has a bond to s1 and s2, and so many others are at s3 and s4.
+fn two_switches(others: usize) -> Builder {
+    let mut builder = Builder::new(4);
+    (0..4).for_each(|switch| drop(builder.link(switch, (switch + 1) % 4)));
+    // At no switch that fails here.
+    builder.fabric.controller.at = builder.free_port(2);
+    builder.host(0, true);
+    let first = end(0, builder.fabric.hosts[BONDED].port.0);
+    let members = vec![first, builder.free_port(1)];
+    (0..others).for_each(|other| drop(builder.host(2 + other % 2, true)));
+    builder.fabric.bonds =
+        vec![Bond { name: "h1".into(), host: Some(BONDED), members, active: true }];
+    builder
+}
+
+fn muxes(world: &World) -> Vec<Option<Mux>> {
+    let host = world.host(BONDED).expect("it runs");
+    (0..2).map(|port| host.bond_state(PortNo(port))).collect()
+}
+
+fn await_members(world: &mut World, wanted: &[Mux]) {
+    let wanted: Vec<Option<Mux>> = wanted.iter().copied().map(Some).collect();
+    let limit = world.now() + Span::from_secs(10);
+    let came = world.run_until_true(limit, |world| muxes(world) == wanted);
+    assert!(came, "{:?}, {:?}", muxes(world), members(world));
+}
+
+/// What the controller has of the ports of the bond.
+fn members(world: &World) -> Vec<(MemberState, bool)> {
+    let bonds = world.controller().expect("it runs").controller().bonds_telemetry();
+    bonds[0].members.iter().map(|member| (member.state, member.mismatch)).collect()
+}
+
+/// How many routes to the host with the bond end at each of its ports.
+fn routes_by_port(world: &World) -> Vec<usize> {
+    let controller = world.controller().expect("it runs").controller();
+    let mac = world.host(BONDED).expect("it runs").mac();
+    let host = controller.hosts().by_mac(mac).expect("it is known");
+    let routes = controller.flows().towards(host);
+    let exits = routes.iter().map(|&route| controller.flows().get(route).unwrap().exit);
+    let node = |place: axon_control::controller::hosts::Place| {
+        controller.graph().switch(place.switch).incarnation.node.0
+    };
+    let exits: Vec<u64> = exits.map(node).collect();
+    let of = |switch: usize| {
+        let id = axon_fabric::assemble::switch_id(switch).0;
+        exits.iter().filter(|&&exit| exit == id).count()
+    };
+    (0..2).map(of).collect()
+}
+
+fn a_bond_to_two_switches_comes_up_and_everybody_reaches_it(plane: DataplaneKind) {
+    let mut world = boot_on(&two_switches(4), plane);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_eq!(members(&world), [(MemberState::Distributing, false); 2]);
+    assert_whole(&mut world);
+    assert_eq!(routes_by_port(&world), [2, 2], "the links have equally many");
+    let counters = world.controller().unwrap().controller().counters();
+    assert_eq!((counters.bond_mismatches, counters.arp_misplaced), (0, 0));
+    let misdelivered = (0..5).map(|host| world.host(host).unwrap().misdelivered());
+    assert_eq!(misdelivered.sum::<u64>(), 0);
+}
+
+/// A connection from a host to the one with the bond, and one back; datagrams beside each.
+struct Traffic {
+    senders: Vec<(usize, AppId)>,
+    sinks: Vec<(usize, AppId)>,
+}
+
+fn start_traffic(world: &mut World) -> Traffic {
+    let (options, datagrams) = (TcpOptions::default(), 1_000_000);
+    let mut traffic = Traffic { senders: Vec::new(), sinks: Vec::new() };
+    for (from, to, port) in [(1, BONDED, 7000), (2, BONDED, 7001), (BONDED, 1, 7002)] {
+        let target = world.address(to).expect("an address");
+        let plan = TcpPlan { target, port, bytes: Some(40_000_000), options };
+        world.with_host(to, |host, _| host.tcp_listen(port, options, None));
+        let sender = world.with_host(from, |host, now| host.tcp_send(plan, now)).unwrap();
+        traffic.senders.push((from, sender));
+        let (payload, interval) = (100, Span::from_micros(500));
+        let plan = UdpPlan { target, port, payload, interval, count: datagrams };
+        let sink = world.with_host(to, |host, _| host.udp_listen(port)).unwrap();
+        world.with_host(from, |host, now| host.udp_send(plan, now));
+        traffic.sinks.push((to, sink));
+    }
+    traffic
+}
+
+fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
+    let mut world = boot_on(&two_switches(2), plane);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    let traffic = start_traffic(&mut world);
+    let target = world.address(BONDED).unwrap();
+    let mut gaps = Vec::new();
+    for failure in 0..4 {
+        let number = failure % 2;
+        let plan = PingPlan::steady(target, Span::from_micros(200), 20_000);
+        let ping = world.ping(1 + number, plan).unwrap();
+        world.run_for(Span::from_millis(100));
+        let fail = |world: &mut World, fails: bool| match failure < 2 {
+            true => {
+                let link = world.bond_link(BONDED, number);
+                world.engine_mut().set_cut(link, fails);
+            }
+            false if fails => world.inject(FaultKind::SwitchDown(number)),
+            false => world.inject(FaultKind::SwitchUp(number)),
+        };
+        fail(&mut world, true);
+        world.run_for(Span::from_secs(2));
+        fail(&mut world, false);
+        world.run_for(Span::from_secs(4));
+        let stats = world.ping_stats(ping).unwrap();
+        println!(
+            "{} failure {failure}: {} of {}, gap {}",
+            plane.name(),
+            stats.received,
+            stats.sent,
+            stats.gap_max
+        );
+        gaps.push(stats.gap_max);
+        await_members(&mut world, &[Mux::Distributing; 2]);
+        let routes = routes_by_port(&world);
+        assert!(routes[0].abs_diff(routes[1]) <= 1, "it is used again: {routes:?}");
+    }
+    let limit = world.now() + Span::from_secs(20);
+    let done = |world: &World| {
+        let stats = |&(host, id): &(usize, AppId)| world.flow_stats(host, id).unwrap();
+        traffic.senders.iter().all(|sender| stats(sender).done.is_some())
+    };
+    assert!(world.run_until_true(limit, done), "{}", states(&world));
+    for &(host, id) in &traffic.senders {
+        assert_eq!(world.flow_stats(host, id).unwrap().failed, 0, "no connection is lost");
+    }
+    for &(host, id) in &traffic.sinks {
+        let received = &world.flow_stats(host, id).unwrap().received;
+        assert_eq!(received.reordered, 0);
+        assert!(received.packets > 40_000, "{}", received.packets);
+    }
+    assert!(gaps.iter().all(|&gap| gap < Span::from_millis(300)), "{gaps:?}");
+    assert_whole(&mut world);
+}
+
+#[test]
+fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
+    let mut world = boot_on(&two_switches(8), DataplaneKind::Software);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    let (options, span) = (TcpOptions::default(), Span::from_millis(500));
+    let mut rates = Vec::new();
+    for inward in [true, false] {
+        let mut apps = Vec::new();
+        for other in 1..9 {
+            let (from, to) = if inward { (other, BONDED) } else { (BONDED, other) };
+            let port = 8000 + other as u16;
+            let target = world.address(to).unwrap();
+            let plan = TcpPlan { target, port, bytes: None, options };
+            let sink = world.with_host(to, |host, _| host.tcp_listen(port, options, None));
+            let source = world.with_host(from, |host, now| host.tcp_send(plan, now));
+            apps.push((from, source.unwrap(), to, sink.unwrap()));
+        }
+        let received = |world: &World| -> u64 {
+            let of = |&(_, _, to, sink): &(usize, AppId, usize, AppId)| {
+                world.flow_stats(to, sink).unwrap().received.bytes.0
+            };
+            apps.iter().map(of).sum()
+        };
+        world.run_for(Span::from_millis(200));
+        let before = received(&world);
+        world.run_for(span);
+        let bits = (received(&world) - before) * 8;
+        rates.push(bits as f64 / 0.5 / 1e9);
+        for &(from, source, ..) in &apps {
+            world.with_host(from, |host, now| host.stop(source, now));
+        }
+        world.run_for(Span::from_millis(500));
+    }
+    println!("to the host {:.2} links' rate, from it {:.2}", rates[0], rates[1]);
+    assert!(rates.iter().all(|&rate| rate > 1.5), "{rates:?}");
+    assert_sound(&world);
+}
+
+/// Two switches, and hosts at bonds that are cabled as the test says.
+fn listed(text: &str) -> Fabric {
+    fabric(&format!(
+        "name: a\ntopology:\n  listed:\n    switches: [s1, s2]\n    hosts: {{h1: {{at: s1-p0, ip: \
+         10.0.0.11}}, h2: {{at: s1-p1, ip: 10.0.0.12}}, h3: {{at: s2-p1, ip: 10.0.0.13}}}}\n    \
+         links: [[s1-p8, s2-p8], [s1-p9, s2-p9]]\n{text}"
+    ))
+}
+
+#[test]
+fn two_ports_of_one_switch_are_a_bond_too() {
+    let fabric = listed("bonds: [{host: h1, ports: [s1-p0, s1-p5]}]");
+    let mut world = boot_on(&Builder { fabric }, DataplaneKind::Software);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    for member in [0, 1] {
+        let link = world.bond_link(BONDED, member);
+        world.engine_mut().set_cut(link, true);
+        world.run_for(Span::from_millis(20));
+        assert_eq!(common::unreached(&mut world, &[(0, 2), (2, 0), (1, 0)], 3), [], "{member}");
+        world.engine_mut().set_cut(link, false);
+        await_members(&mut world, &[Mux::Distributing; 2]);
+    }
+    assert_whole(&mut world);
+}
+
+#[test]
+fn a_host_without_lacp_is_at_a_port_of_a_bond_as_at_any_other() {
+    let fabric = listed("bonds: [{ports: [s1-p0, s2-p5]}]");
+    let fabric = Fabric {
+        bonds: vec![Bond { members: vec![end(0, 0), end(1, 5)], ..fabric.bonds[0].clone() }],
+        ..fabric
+    };
+    let mut world = World::new(&fabric, 1);
+    world.run_until(axon_wire::Time::ZERO + Span::from_secs(8));
+    assert_eq!(members(&world), [(MemberState::Individual, false), (MemberState::Down, false)]);
+    assert_whole(&mut world);
+}
+
+#[test]
+fn a_port_that_leads_to_another_host_is_not_used_and_said() {
+    // The bond of h1 by the file; in truth its second port leads to h3, which has a bond as well.
+    let mut fabric =
+        listed("bonds: [{host: h1, ports: [s1-p0, s2-p5]}, {host: h3, ports: [s2-p1, s1-p5]}]");
+    let (h1, h3) = (fabric.bonds[0].members.clone(), fabric.bonds[1].members.clone());
+    let mut world = World::new(&fabric, 1);
+    // The second cables are exchanged.
+    let swap = |world: &mut World, host: usize, to: axon_fabric::model::End| {
+        let near = axon_sim::links::WireEnd { station: world.host_station(host), port: PortNo(1) };
+        let far = axon_sim::links::WireEnd { station: to.switch, port: to.port };
+        let link = world.bond_link(host, 1);
+        world.engine_mut().reconnect(link, near, far);
+    };
+    let spare = axon_fabric::model::End { switch: 1, port: PortNo(3) };
+    swap(&mut world, 0, spare);
+    swap(&mut world, 2, h1[1]);
+    swap(&mut world, 0, h3[1]);
+    fabric.bonds.clear();
+    world.run_until(axon_wire::Time::ZERO + Span::from_secs(8));
+    let bonds = world.controller().unwrap().controller().bonds_telemetry();
+    for bond in &bonds {
+        let used: Vec<bool> =
+            bond.members.iter().map(|member| member.state == MemberState::Distributing).collect();
+        let refused: Vec<bool> = bond.members.iter().map(|member| member.mismatch).collect();
+        assert_eq!((used.iter().filter(|&&used| used).count(), refused.len()), (1, 2), "{bond:?}");
+        assert_eq!(refused.iter().filter(|&&refused| refused).count(), 1, "{bond:?}");
+    }
+    assert_eq!(world.controller().unwrap().controller().counters().bond_mismatches, 2);
+    assert_eq!(common::unreached(&mut world, &common::pairs(&[0, 1, 2]), 10), []);
+}
