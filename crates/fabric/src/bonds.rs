@@ -124,6 +124,10 @@ pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), P
     if fabric.network != Network::Axon {
         return Err(Problem::new("bonds", "the switches are not Axon's", "network: axon"));
     }
+    if fabric.is_static() {
+        let what = "without a controller nobody selects the ports of a bond";
+        return Err(Problem::new("bonds", what, "mode: central, or no bonds"));
+    }
     if fabric.dcb.is_some() {
         let what = "a bond has no traffic classes yet";
         return Err(Problem::new("bonds", what, "no dcb, or no bonds"));
@@ -132,7 +136,11 @@ pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), P
         let what = "a masqueraded MAC is known at one port, and a bond sends by any";
         return Err(Problem::new("bonds", what, "cam.masquerade: false, or no cam.entries"));
     }
-    for planned in planned {
+    for (number, planned) in planned.iter().enumerate() {
+        if fabric.uplinks.iter().any(|uplink| planned.host == Some(uplink.host)) {
+            let what = "this host is an uplink, which is one port";
+            return Err(Problem::new(format!("bonds[{number}].host"), what, "another host"));
+        }
         let end = |(end, _): &(PlanEnd, String)| Some(End { switch: end.switch, port: end.port? });
         let members: Vec<End> = planned.ends.iter().filter_map(end).collect();
         let name = match planned.host {
@@ -143,6 +151,17 @@ pub(crate) fn resolve(fabric: &mut Fabric, planned: &[BondEnds]) -> Result<(), P
         fabric.bonds.push(Bond { name, host: planned.host, members, active });
     }
     Ok(())
+}
+
+/// Refuses bonds in a fabric with VLANs: the edges of VLANs know nothing of bonds.
+///
+/// # Errors
+/// There are both.
+pub(crate) fn check_vlans(fabric: &Fabric) -> Result<(), Problem> {
+    match fabric.bonds.is_empty() || fabric.vlans.is_empty() {
+        true => Ok(()),
+        false => Err(Problem::new("bonds", "a bond is in no VLAN yet", "no vlans, or no bonds")),
+    }
 }
 
 /// What LACP says at a port, if it is one of a bond.
@@ -214,6 +233,9 @@ mod tests {
         assert!(!switch_config(&fabric, 0, 1, 1).control.ports[7].bond.unwrap().active);
     }
 
+    const UPLINK: &str = "bonds: [{host: up1, ports: [s1-p3, s2-p4]}]\nuplinks: [{name: up1, at: \
+                          s1-p3, gateway: 10.0.0.9}]";
+
     #[test]
     fn what_is_no_bond_is_refused_with_its_line_and_reason() {
         for (rest, expected) in [
@@ -229,6 +251,9 @@ mod tests {
             ("bonds: [{ports: [s1-p4, s2-p4]}]\ndcb: {}", "no traffic classes yet"),
             ("bonds: [{ports: [s1-p4, s2-p4]}]\ncam: {entries: 4}", "masqueraded"),
             ("bonds: [{ports: [s1-p4, s2-p4], lacp: fast}]", "lacp"),
+            ("bonds: [{ports: [s1-p4, s2-p4]}]\ncontroller: {mode: static}", "nobody selects"),
+            ("bonds: [{ports: [s1-p4, s2-p4]}]\nvlans: [{id: 7, access: [h1]}]", "in no VLAN yet"),
+            (UPLINK, "this host is an uplink"),
         ] {
             let error = parse(rest).unwrap_err();
             assert!(error.contains(expected), "{error}\n{expected}");

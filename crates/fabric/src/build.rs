@@ -104,6 +104,7 @@ fn finish(
     add_links(fabric, plan, numbered, default_wire)?;
     reach::check(fabric, file.topology_key())?;
     fabric.vlans = crate::vlans::resolve(fabric, &file.vlans)?;
+    crate::bonds::check_vlans(fabric)?;
     addresses::finish(fabric, file, plan)?;
     if fabric.is_static() {
         fabric.make_static();

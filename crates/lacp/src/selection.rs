@@ -1,9 +1,10 @@
 //! Which ports of a bond are used: those that lead to one partner.
 //!
 //! In plain English: the ports of an aggregate have partners of one system with one key. The
-//! partner that the bond has stays, as long as any of its ports still has it. Otherwise the first
-//! port with a partner decides, in the order of the bond. A port with another partner is not
-//! selected, and neither is one whose partner cannot aggregate.
+//! partner that the bond has stays as long as a port carries frames to it. Otherwise the first port
+//! with a partner decides, in the order of the bond: so both ends of wrong cables come to the same
+//! choice, whoever is received first. A port with another partner is not selected, and neither is
+//! one whose partner cannot aggregate.
 
 use axon_wire::lacp::Partner;
 
@@ -19,14 +20,16 @@ impl Selection {
         self.partner
     }
 
-    /// Chooses the partner of a bond, by those of its ports in their order.
+    /// Chooses the partner of a bond, by those of its ports in their order, each with whether it
+    /// carries frames.
     pub fn choose(
         &mut self,
-        ports: impl Iterator<Item = Option<Partner>> + Clone,
+        ports: impl Iterator<Item = (Option<Partner>, bool)> + Clone,
     ) -> Option<Partner> {
-        let has = |partner| ports.clone().any(|other| other == Some(partner));
-        if !self.partner.is_some_and(has) {
-            self.partner = ports.clone().flatten().next();
+        let carries = |partner| ports.clone().any(|other| other == (Some(partner), true));
+        if !self.partner.is_some_and(carries) {
+            let first = ports.clone().find_map(|(partner, _)| partner);
+            self.partner = first.or(self.partner);
         }
         self.partner
     }
@@ -48,19 +51,23 @@ mod tests {
     }
 
     #[test]
-    fn the_first_partner_stays_until_no_port_has_it() {
+    fn the_first_port_decides_unless_another_carries_frames_to_its_partner() {
         let mut bond = Selection::default();
-        let mut choose = |ports: [Option<Partner>; 2]| {
-            let chosen = bond.choose(ports.into_iter());
+        let mut choose = |ports: [Option<Partner>; 2], carry: [bool; 2]| {
+            let chosen = bond.choose(ports.into_iter().zip(carry));
             (chosen, ports.map(|port| bond.takes(port)))
         };
         let (a, b) = (partner(2, 1), partner(4, 1));
-        assert_eq!(choose([None, None]), (None, [false, false]));
-        assert_eq!(choose([None, b]), (b, [false, true]));
-        assert_eq!(choose([a, b]), (b, [false, true]), "the later one is not used");
-        assert_eq!(choose([b, b]), (b, [true, true]));
-        assert_eq!(choose([a, None]), (a, [true, false]));
-        assert_eq!(choose([a, partner(2, 2)]), (a, [true, false]), "another key");
+        let (idle, second) = ([false, false], [false, true]);
+        assert_eq!(choose([None, None], idle), (None, [false, false]));
+        assert_eq!(choose([None, b], idle), (b, [false, true]));
+        assert_eq!(choose([a, b], idle), (a, [true, false]), "no frame was carried yet");
+        assert_eq!(choose([None, b], second), (b, [false, true]));
+        assert_eq!(choose([a, b], second), (b, [false, true]), "the later one is not used");
+        assert_eq!(choose([b, b], second), (b, [true, true]));
+        assert_eq!(choose([None, None], idle), (b, [false, false]), "until there is another one");
+        assert_eq!(choose([a, None], idle), (a, [true, false]));
+        assert_eq!(choose([a, partner(2, 2)], idle), (a, [true, false]), "another key");
     }
 
     #[test]

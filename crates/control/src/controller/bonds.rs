@@ -10,8 +10,9 @@
 //! with the fewest routes to the host, the first of these in the order of the fabric file. So
 //! conversations of one port with one host stay on one link and in order, and the links carry
 //! equally many routes. A route keeps its port as long as that distributes and can be reached. When
-//! a port is lost, its routes move to the others; when one comes, as many move to it as make the
-//! numbers equal.
+//! a port is lost, its routes move to the others at once. When one comes, as many move to it as make
+//! the numbers equal, but only when it has been there for ten heartbeats: edges remember a lost link
+//! for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and fro.
 //!
 //! **What the host sends** may come in by any of the ports: each has routes of its own, set up when
 //! a frame needs them. The host is not asked whether it is there when a route to it is set up: its
@@ -19,7 +20,7 @@
 
 use super::Controller;
 use super::flows::RouteIndex;
-use super::hosts::{Host, HostIndex, Place};
+use super::hosts::{Host, HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -43,6 +44,8 @@ struct Bond {
     name: alloc::string::String,
     selection: Selection,
     members: Vec<Member>,
+    /// When the numbers of routes at its ports are made equal: a port has come.
+    balance_at: Option<Time>,
 }
 
 /// A port of a bond, as its switch has reported it last.
@@ -53,6 +56,8 @@ struct Member {
     partner: Option<Partner>,
     /// A note says that its partner is another one.
     refused: bool,
+    /// It is joined, or was until it lost its carrier.
+    was_joined: bool,
 }
 
 impl Bonds {
@@ -61,12 +66,18 @@ impl Bonds {
         for (number, bond) in configured.iter().enumerate() {
             let ports = bond.members.iter().enumerate();
             bonds.by_port.extend(ports.map(|(member, &at)| (at, (number, member))));
-            let member =
-                |&at| Member { at, state: MemberState::Down, partner: None, refused: false };
+            let member = |&at| Member {
+                at,
+                state: MemberState::Down,
+                partner: None,
+                refused: false,
+                was_joined: false,
+            };
             bonds.list.push(Bond {
                 name: bond.name.clone(),
                 selection: Selection::default(),
                 members: bond.members.iter().map(member).collect(),
+                balance_at: None,
             });
         }
         bonds
@@ -109,7 +120,9 @@ impl Bond {
     /// none yet, for each.
     fn choose(&mut self) -> Vec<Note> {
         let Bond { selection, members, .. } = self;
-        selection.choose(members.iter().map(|member| member.partner));
+        selection.choose(members.iter().map(|member| {
+            (member.partner, member.state >= MemberState::Collecting)
+        }));
         let first = members.iter().find(|member| selection.takes(member.partner)).copied();
         let mut notes = Vec::new();
         for member in members {
@@ -123,6 +136,9 @@ impl Bond {
                 notes.push(Note::BondMismatch { ports, partners });
             }
             member.refused = refused;
+            let is_other = refused || member.state == MemberState::Individual;
+            member.was_joined =
+                selection.takes(member.partner) || member.was_joined && !is_other;
         }
         notes
     }
@@ -262,6 +278,32 @@ impl Controller {
         ports.find(|&port| self.path_to(node(&self.graph, port)).is_some()).or(Some(place))
     }
 
+    /// Whether a host whose claim at a port of a bond ends is at the bond still, by another port:
+    /// it sends by any, and may have sent by this one alone. Then it is claimed there.
+    pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
+        if self.bonds.list.is_empty() {
+            return false;
+        }
+        let node = self.graph.switch(place.switch).incarnation.node;
+        let Some(&(bond, member)) = self.bonds.by_port.get(&(node, place.port)) else {
+            return false;
+        };
+        let bond = &self.bonds.list[bond];
+        let was_here = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host));
+        if !bond.members[member].was_joined || was_here.is_none_or(|host| host.place() != place) {
+            return false;
+        }
+        let others = bond.members.iter().filter(|other| {
+            other.at != (node, place.port)
+                && other.state == MemberState::Distributing
+                && bond.is_joined(other)
+        });
+        let other = others.filter_map(|other| self.member_place(other)).next();
+        other.is_some_and(|other| {
+            matches!(self.hosts.report(other, mac), Learned::Here(_) | Learned::Moved(_))
+        })
+    }
+
     /// A switch reports one of its ports that belongs to a bond.
     pub(super) fn bond_member(
         &mut self,
@@ -275,13 +317,29 @@ impl Controller {
             self.counters.item_misplaced += 1;
             return;
         };
-        let members = &mut self.bonds.list[bond].members;
-        (members[member].state, members[member].partner) = (state, partner);
+        let joined = self.bond_at(at).is_some();
+        let changed = &mut self.bonds.list[bond];
+        let before = changed.members[member].state;
+        (changed.members[member].state, changed.members[member].partner) = (state, partner);
+        if state == MemberState::Distributing && before != state {
+            changed.balance_at = Some(now + self.settle);
+        }
+        if joined && self.bond_at(at).is_none() {
+            self.part(now, at, out);
+        }
         self.bond_changed(now, bond, out);
         let chosen = &self.bonds.list[bond];
         let wanted = chosen.is_joined(&chosen.members[member]);
         if let Some(partner) = partner.filter(|_| wanted != selected) {
             self.select(chosen.members[member].at, partner, wanted, out);
+        }
+    }
+
+    /// A port is none of its bond any more: its hosts are at another one, or nowhere.
+    fn part(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
+        let claims = self.hosts.claimed_by(at.switch).into_iter();
+        for (place, mac) in claims.filter(|(place, _)| *place == at) {
+            self.withdraw(now, place, mac, out);
         }
     }
 
@@ -326,20 +384,41 @@ impl Controller {
             }
         }
         self.groups.all_changed(now);
+        // They end at a port of the bond, and another one may be there now.
+        self.backups_changed();
+        for host in self.hosts_of(bond) {
+            self.move_away(host, out);
+        }
+    }
+
+    /// The hosts at a bond.
+    fn hosts_of(&self, bond: usize) -> Vec<HostIndex> {
         let members = self.bonds.list[bond].members.iter();
-        let places: Vec<Place> = members.filter_map(|member| self.member_place(member)).collect();
-        let hosts = places.iter().flat_map(|&place| self.hosts.hosts_at(place));
-        let hosts: Vec<MacAddr> = hosts.map(|host| host.mac).collect();
-        for mac in hosts {
-            if let Some(host) = self.hosts.by_mac(mac) {
+        let places = members.filter_map(|member| self.member_place(member));
+        let hosts = places.flat_map(|place| self.hosts.hosts_at(place));
+        hosts.filter_map(|host| self.hosts.by_mac(host.mac)).collect()
+    }
+
+    /// When the next bond is due to have equally many routes at its ports.
+    pub(super) fn bonds_deadline(&self) -> Option<Time> {
+        self.bonds.list.iter().filter_map(|bond| bond.balance_at).min()
+    }
+
+    /// Makes the numbers of routes equal at the ports of bonds that are due.
+    pub(super) fn balance_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
+        for bond in 0..self.bonds.list.len() {
+            if self.bonds.list[bond].balance_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            self.bonds.list[bond].balance_at = None;
+            for host in self.hosts_of(bond) {
                 self.balance(host, out);
             }
         }
     }
 
-    /// Moves the routes to a host that end at a port which does not distribute, and then as many as
-    /// make the numbers of routes at the ports equal.
-    fn balance(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
+    /// Moves the routes to a host that end at a port which does not distribute.
+    fn move_away(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         let Some(place) = self.hosts.get(host).map(Host::place) else { return };
         let exits = self.exits(place);
         for route in self.flows.towards(host) {
@@ -349,7 +428,12 @@ impl Controller {
                 self.counters.bond_moves += 1;
             }
         }
-        let Exits::Of(places) = exits else { return };
+    }
+
+    /// Moves as many routes to a host as make the numbers of routes at the ports equal.
+    fn balance(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
+        let Some(place) = self.hosts.get(host).map(Host::place) else { return };
+        let Exits::Of(places) = self.exits(place) else { return };
         loop {
             let counts = self.counts(host, &places);
             let most = (0..counts.len()).rev().max_by_key(|&at| counts[at]);

@@ -148,7 +148,12 @@ impl Controller {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
-        if !self.policy.admits(mac, (node, at.port)) {
+        let admitted = |place: Place| {
+            let node = self.graph.switch(place.switch).incarnation.node;
+            self.policy.admits(mac, (node, place.port))
+        };
+        // Whoever is pinned to one port of a bond is at all of them.
+        if !admitted(at) && !self.ports_of(at).into_iter().any(admitted) {
             self.counters.hosts_misplaced += 1;
             if self.bounds.is_news(now, at.switch, Scope::Admission) {
                 out.push(Effect::Note(Note::HostMisplaced { node, port: at.port, mac }));

@@ -345,6 +345,7 @@ impl Controller {
         self.age(now, out);
         self.take_over(now, out);
         self.improve(now, out);
+        self.balance_bonds(now, out);
         self.plan_backups(now, out);
         self.drain(now, out);
         self.make_lists(now, out);
@@ -357,7 +358,8 @@ impl Controller {
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
         let (links, backups) = (self.graph.deadline(), self.backups_deadline());
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        all.into_iter().chain([self.groups.deadline(), self.drain.deadline()]).flatten().min()
+        let others = [self.groups.deadline(), self.drain.deadline(), self.bonds_deadline()];
+        all.into_iter().chain(others).flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new

@@ -25,6 +25,14 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) {
+        if self.stays_at_bond(place, mac) {
+            self.hosts.withdraw(place, mac);
+            if let Some(host) = self.hosts.by_mac(mac) {
+                self.show(now, host);
+                self.leave_port(host, place, out);
+            }
+            return;
+        }
         match self.hosts.withdraw(place, mac) {
             Withdrawn::Nothing => {}
             Withdrawn::Moved(host) => {

@@ -119,9 +119,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         match input {
             Input::Link { port, up } => {
                 self.plane.handle(now, Input::Link { port, up }, &mut self.actions);
+                // The hosts of a bond have moved on before the port loses what is there.
+                self.lacp_link(now, port, up);
                 self.discovery.link(now, port, up, &mut self.effects);
                 self.dcbx_link(now, port, up);
-                self.lacp_link(now, port, up);
             }
             Input::Frame { .. } | Input::TxDone { .. } => {
                 self.plane.handle(now, input, &mut self.actions);

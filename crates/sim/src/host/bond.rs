@@ -161,7 +161,8 @@ impl Bond {
 
     fn select(&mut self, now: Time) {
         let partner = |port: &Port| port.lacp.partner().and_then(Partner::of);
-        self.selection.choose(self.ports.iter().map(partner));
+        let carries = |port: &Port| port.lacp.mux_state() >= Mux::Collecting;
+        self.selection.choose(self.ports.iter().map(|port| (partner(port), carries(port))));
         let selection = self.selection;
         for port in &mut self.ports {
             let wanted = selection.takes(partner(port));

@@ -2,8 +2,9 @@
 //! becomes of traffic when one of them, or its switch, fails.
 
 use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric, states};
-use axon_fabric::model::{Bond, Fabric, FaultKind};
+use axon_fabric::model::{Bond, End, Fabric, FaultKind};
 use axon_lacp::Mux;
+use axon_sim::links::WireEnd;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_sim::{DataplaneKind, PingPlan, World};
 use axon_wire::message::MemberState;
@@ -46,13 +47,17 @@ fn a_data_plane_that_refuses_or_answers_late_carries_a_bond_too() {
 /// Four switches in a ring; h1 has a bond to s1 and s2, and so many others are at s3 and s4.
 fn two_switches(others: usize) -> Builder {
     let mut builder = Builder::new(4);
-    (0..4).for_each(|switch| drop(builder.link(switch, (switch + 1) % 4)));
+    for switch in 0..4 {
+        builder.link(switch, (switch + 1) % 4);
+    }
     // At no switch that fails here.
     builder.fabric.controller.at = builder.free_port(2);
     builder.host(0, true);
     let first = end(0, builder.fabric.hosts[BONDED].port.0);
     let members = vec![first, builder.free_port(1)];
-    (0..others).for_each(|other| drop(builder.host(2 + other % 2, true)));
+    for other in 0..others {
+        builder.host(2 + other % 2, true);
+    }
     builder.fabric.bonds =
         vec![Bond { name: "h1".into(), host: Some(BONDED), members, active: true }];
     builder
@@ -263,34 +268,69 @@ fn a_host_without_lacp_is_at_a_port_of_a_bond_as_at_any_other() {
     assert_whole(&mut world);
 }
 
+/// Puts the cable of a port of a host's bond into another port of a switch.
+fn replug(world: &mut World, host: usize, to: End) {
+    let near = WireEnd { station: world.host_station(host), port: PortNo(1) };
+    let far = WireEnd { station: to.switch, port: to.port };
+    let link = world.bond_link(host, 1);
+    world.engine_mut().reconnect(link, near, far);
+}
+
+/// Exchanges the second cables of two hosts; a free port takes one of them meanwhile.
+fn exchange(world: &mut World, (a, to_a): (usize, End), (b, to_b): (usize, End)) {
+    replug(world, a, end(1, 3));
+    replug(world, b, to_b);
+    replug(world, a, to_a);
+}
+
 #[test]
-fn a_port_that_leads_to_another_host_is_not_used_and_said() {
-    // The bond of h1 by the file; in truth its second port leads to h3, which has a bond as well.
-    let mut fabric =
+fn a_port_that_leads_to_another_host_is_not_used_and_said_until_the_cables_are_right() {
+    let fabric =
         listed("bonds: [{host: h1, ports: [s1-p0, s2-p5]}, {host: h3, ports: [s2-p1, s1-p5]}]");
-    let (h1, h3) = (fabric.bonds[0].members.clone(), fabric.bonds[1].members.clone());
     let mut world = World::new(&fabric, 1);
-    // The second cables are exchanged.
-    let swap = |world: &mut World, host: usize, to: axon_fabric::model::End| {
-        let near = axon_sim::links::WireEnd { station: world.host_station(host), port: PortNo(1) };
-        let far = axon_sim::links::WireEnd { station: to.switch, port: to.port };
-        let link = world.bond_link(host, 1);
-        world.engine_mut().reconnect(link, near, far);
-    };
-    let spare = axon_fabric::model::End { switch: 1, port: PortNo(3) };
-    swap(&mut world, 0, spare);
-    swap(&mut world, 2, h1[1]);
-    swap(&mut world, 0, h3[1]);
-    fabric.bonds.clear();
-    world.run_until(axon_wire::Time::ZERO + Span::from_secs(8));
-    let bonds = world.controller().unwrap().controller().bonds_telemetry();
-    for bond in &bonds {
-        let used: Vec<bool> =
-            bond.members.iter().map(|member| member.state == MemberState::Distributing).collect();
-        let refused: Vec<bool> = bond.members.iter().map(|member| member.mismatch).collect();
-        assert_eq!((used.iter().filter(|&&used| used).count(), refused.len()), (1, 2), "{bond:?}");
-        assert_eq!(refused.iter().filter(|&&refused| refused).count(), 1, "{bond:?}");
+    let (h1, h3) = (0, 2);
+    exchange(&mut world, (h1, end(1, 5)), (h3, end(0, 5)));
+    exchange(&mut world, (h1, end(0, 5)), (h3, end(1, 5)));
+    world.run_for(Span::from_secs(8));
+    for bond in world.controller().unwrap().controller().bonds_telemetry() {
+        let used = bond.members.iter().map(|member| member.state == MemberState::Distributing);
+        assert_eq!(used.collect::<Vec<_>>(), [true, false], "{bond:?}");
+        let refused = bond.members.iter().map(|member| member.mismatch);
+        assert_eq!(refused.collect::<Vec<_>>(), [false, true], "{bond:?}");
     }
-    assert_eq!(world.controller().unwrap().controller().counters().bond_mismatches, 2);
-    assert_eq!(common::unreached(&mut world, &common::pairs(&[0, 1, 2]), 10), []);
+    let counters = world.controller().unwrap().controller().counters();
+    assert!(counters.bond_mismatches >= 2, "{}", counters.bond_mismatches);
+    for host in [h1, h3] {
+        let state = |port| world.host(host).unwrap().bond_state(PortNo(port));
+        assert_eq!([state(0), state(1)], [Some(Mux::Distributing), Some(Mux::Detached)]);
+    }
+    assert_whole(&mut world);
+    exchange(&mut world, (h1, end(1, 5)), (h3, end(0, 5)));
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    let bonds = world.controller().unwrap().controller().bonds_telemetry();
+    assert!(bonds.iter().flat_map(|bond| &bond.members).all(|member| !member.mismatch));
+    assert_whole(&mut world);
+}
+
+#[test]
+fn a_link_that_is_lost_without_its_carrier_is_left_after_the_time_out_of_lacp() {
+    let mut world = boot_on(&two_switches(2), DataplaneKind::Software);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    let target = world.address(BONDED).unwrap();
+    let pings = [1, 2].map(|from| {
+        world.ping(from, PingPlan::steady(target, Span::from_millis(1), 8_000)).unwrap()
+    });
+    let link = world.bond_link(BONDED, 0);
+    world.engine_mut().set_silent(link, true);
+    world.run_for(Span::from_secs(6));
+    world.engine_mut().set_silent(link, false);
+    world.run_for(Span::from_secs(3));
+    let gaps = pings.map(|ping| world.ping_stats(ping).unwrap().gap_max);
+    println!("without a sign: {gaps:?}");
+    // Up to a second before the loss the last LACPDU came, and three count.
+    assert!(gaps.iter().all(|&gap| gap < Span::from_millis(3_100)), "{gaps:?}");
+    assert!(gaps.iter().any(|&gap| gap > Span::from_millis(1_900)), "one was on it: {gaps:?}");
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
 }
