@@ -260,7 +260,8 @@ impl LacpPort {
     }
 
     fn record_default(&mut self) {
-        self.partner = PortInfo::default();
+        // Where nobody is known, one may come: it is looked for each second.
+        self.partner = PortInfo { state: PortState::SHORT_TIMEOUT, ..PortInfo::default() };
         self.defaulted = true;
     }
 
@@ -434,6 +435,18 @@ mod tests {
         pair.lost[1] = false;
         pair.run_until(20_000);
         assert_eq!(pair.muxes(), [Mux::Distributing; 2], "it is back");
+    }
+
+    #[test]
+    fn ends_that_have_given_up_each_other_find_each_other_within_seconds() {
+        let mut pair = Pair::new([true, true]);
+        pair.run_until(5_000);
+        pair.lost = [true; 2];
+        pair.run_until(25_000);
+        assert!(pair.ports.iter().all(|port| port.receive_state() == Receive::Defaulted));
+        pair.lost = [false; 2];
+        pair.run_until(27_500);
+        assert_eq!(pair.muxes(), [Mux::Distributing; 2]);
     }
 
     #[test]

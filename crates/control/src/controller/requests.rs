@@ -7,7 +7,7 @@ use super::hosts::{HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
-use axon_wire::{Incarnation, PortNo, Time};
+use axon_wire::{Hops, Incarnation, PortNo, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -117,6 +117,10 @@ impl Controller {
             true => None,
             false => Some(self.found_or_made(found[1], there, source, (target, account))?),
         };
+        let answer_by = match backward {
+            Some(backward) => self.answer_by(there, place, backward)?,
+            None => Hops::default(),
+        };
         let forward = self.flows.get(forward)?;
         let backward = backward.and_then(|backward| self.flows.get(backward));
         let message = Message::ArpTarget(ArpTarget {
@@ -132,12 +136,28 @@ impl Controller {
             stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
             to_source: backward.map(Route::to_install).unwrap_or_default(),
             to_target: forward.to_install(),
-            answer_by: backward.map(|route| route.hops_to(PortNo::CONTROL)).unwrap_or_default(),
+            answer_by,
             // The node makes it when it seals the message.
             grant: Grant::default(),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
+    }
+
+    /// The way of the answer from the target's switch to that of the source: along the route back.
+    /// At a bond that may end at a port of another switch than the request came from.
+    fn answer_by(&mut self, there: Place, place: Place, backward: RouteIndex) -> Option<Hops> {
+        let route = self.flows.get(backward)?;
+        if route.exit.switch == place.switch {
+            return Some(route.hops_to(PortNo::CONTROL));
+        }
+        let (from, to) = (there.switch, place.switch);
+        let hash = u64::from(place.port.0);
+        if !self.router.shortest().pick(&self.graph, from, to, hash, &mut self.path) {
+            return None;
+        }
+        let links = self.path.iter().map(|step| step.egress);
+        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
     }
 
     /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.

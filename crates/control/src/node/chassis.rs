@@ -119,8 +119,11 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         match input {
             Input::Link { port, up } => {
                 self.plane.handle(now, Input::Link { port, up }, &mut self.actions);
-                // The hosts of a bond have moved on before the port loses what is there.
-                self.lacp_link(now, port, up);
+                // The hosts of a bond have moved on before the port loses what is there. It is up
+                // for LACP when it is a host port (`port_kind.rs`).
+                if !up {
+                    self.lacp_link(now, port, false);
+                }
                 self.discovery.link(now, port, up, &mut self.effects);
                 self.dcbx_link(now, port, up);
             }

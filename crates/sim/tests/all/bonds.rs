@@ -1,7 +1,7 @@
 //! Hosts with bonds over the data planes: ports of one or two switches are one place, and what
 //! becomes of traffic when one of them, or its switch, fails.
 
-use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric, states};
+use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric};
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
 use axon_lacp::Mux;
 use axon_sim::links::WireEnd;
@@ -111,41 +111,53 @@ fn a_bond_to_two_switches_comes_up_and_everybody_reaches_it(plane: DataplaneKind
     assert_eq!(misdelivered.sum::<u64>(), 0);
 }
 
-/// A connection from a host to the one with the bond, and one back; datagrams beside each.
-struct Traffic {
-    senders: Vec<(usize, AppId)>,
-    sinks: Vec<(usize, AppId)>,
+/// Who sends what to whom: two others to the host with the bond, and that to one of them.
+const FLOWS: [(usize, usize, u16); 3] = [(1, BONDED, 7000), (2, BONDED, 7001), (BONDED, 1, 7002)];
+
+/// Lets a connection carry this much along each flow; answers with the senders.
+fn start_tcp(world: &mut World, number: u16, bytes: Option<u64>) -> Vec<(usize, AppId)> {
+    let options = TcpOptions::default();
+    let flows = FLOWS.map(|(from, to, port)| (from, to, port + 10 * (1 + number)));
+    let start = |(from, to, port)| {
+        let target = world.address(to).expect("an address");
+        let plan = TcpPlan { target, port, bytes, options };
+        world.with_host(to, |host, _| host.tcp_listen(port, options, None));
+        (from, world.with_host(from, |host, now| host.tcp_send(plan, now)).unwrap())
+    };
+    flows.map(start).to_vec()
 }
 
-fn start_traffic(world: &mut World) -> Traffic {
-    let (options, datagrams) = (TcpOptions::default(), 1_000_000);
-    let mut traffic = Traffic { senders: Vec::new(), sinks: Vec::new() };
-    for (from, to, port) in [(1, BONDED, 7000), (2, BONDED, 7001), (BONDED, 1, 7002)] {
+/// Lets a datagram follow the other along each flow; answers with the receivers.
+fn start_datagrams(world: &mut World, interval: Span) -> Vec<(usize, AppId)> {
+    let start = |(from, to, port)| {
         let target = world.address(to).expect("an address");
-        let plan = TcpPlan { target, port, bytes: Some(40_000_000), options };
-        world.with_host(to, |host, _| host.tcp_listen(port, options, None));
-        let sender = world.with_host(from, |host, now| host.tcp_send(plan, now)).unwrap();
-        traffic.senders.push((from, sender));
-        let (payload, interval) = (100, Span::from_micros(500));
-        let plan = UdpPlan { target, port, payload, interval, count: datagrams };
+        let plan = UdpPlan { target, port, payload: 100, interval, count: 1_000_000 };
         let sink = world.with_host(to, |host, _| host.udp_listen(port)).unwrap();
         world.with_host(from, |host, now| host.udp_send(plan, now));
-        traffic.sinks.push((to, sink));
-    }
-    traffic
+        (to, sink)
+    };
+    FLOWS.map(start).to_vec()
+}
+
+/// Datagrams that have come, and those that came after one that was sent later.
+fn received(world: &World, sinks: &[(usize, AppId)]) -> (u64, u64) {
+    let of = |&(host, id): &(usize, AppId)| world.flow_stats(host, id).unwrap().received.clone();
+    let all = sinks.iter().map(of);
+    all.fold((0, 0), |(packets, late), one| (packets + one.packets, late + one.reordered))
 }
 
 fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
     let mut world = boot_on(&two_switches(2), plane);
     await_members(&mut world, &[Mux::Distributing; 2]);
     assert_whole(&mut world);
-    let traffic = start_traffic(&mut world);
+    let sinks = start_datagrams(&mut world, Span::from_micros(500));
     let target = world.address(BONDED).unwrap();
-    let mut gaps = Vec::new();
     for failure in 0..4 {
         let number = failure % 2;
+        assert_eq!(routes_by_port(&world), [1, 1], "one of them is on what fails");
         let plan = PingPlan::steady(target, Span::from_micros(200), 20_000);
-        let ping = world.ping(1 + number, plan).unwrap();
+        let pings = [1, 2].map(|from| world.ping(from, plan.clone()).unwrap());
+        let senders = start_tcp(&mut world, failure as u16, Some(20_000_000));
         world.run_for(Span::from_millis(100));
         let fail = |world: &mut World, fails: bool| match failure < 2 {
             true => {
@@ -157,37 +169,47 @@ fn each_port_and_each_switch_may_fail_and_come_back(plane: DataplaneKind) {
         };
         fail(&mut world, true);
         world.run_for(Span::from_secs(2));
+        let at_loss = pings.map(|ping| world.ping_stats(ping).unwrap().gap_max);
+        for &(host, id) in &senders {
+            let stats = world.flow_stats(host, id).unwrap();
+            assert!(stats.done.is_some() && stats.failed == 0, "failure {failure}: {stats:?}");
+        }
+        let before = received(&world, &sinks);
         fail(&mut world, false);
         world.run_for(Span::from_secs(4));
-        let stats = world.ping_stats(ping).unwrap();
-        println!(
-            "{} failure {failure}: {} of {}, gap {}",
-            plane.name(),
-            stats.received,
-            stats.sent,
-            stats.gap_max
-        );
-        gaps.push(stats.gap_max);
         await_members(&mut world, &[Mux::Distributing; 2]);
-        let routes = routes_by_port(&world);
-        assert!(routes[0].abs_diff(routes[1]) <= 1, "it is used again: {routes:?}");
+        let stats = pings.map(|ping| world.ping_stats(ping).unwrap().clone());
+        let lost = stats.each_ref().map(|stats| stats.sent - stats.received);
+        println!("{} failure {failure}: gaps {at_loss:?}, lost {lost:?}", plane.name());
+        assert!(at_loss.iter().all(|&gap| gap < Span::from_millis(5)), "{at_loss:?}");
+        let after = received(&world, &sinks);
+        // 2,000 datagrams a second in each of three flows: none is lost when it is back.
+        assert!(after.0 - before.0 >= 3 * 2_000 * 4 - 3, "{before:?} {after:?}");
+        assert_eq!(after.1, 0, "in order");
     }
-    let limit = world.now() + Span::from_secs(20);
-    let done = |world: &World| {
-        let stats = |&(host, id): &(usize, AppId)| world.flow_stats(host, id).unwrap();
-        traffic.senders.iter().all(|sender| stats(sender).done.is_some())
-    };
-    assert!(world.run_until_true(limit, done), "{}", states(&world));
-    for &(host, id) in &traffic.senders {
-        assert_eq!(world.flow_stats(host, id).unwrap().failed, 0, "no connection is lost");
-    }
-    for &(host, id) in &traffic.sinks {
-        let received = &world.flow_stats(host, id).unwrap().received;
-        assert_eq!(received.reordered, 0);
-        assert!(received.packets > 40_000, "{}", received.packets);
-    }
-    assert!(gaps.iter().all(|&gap| gap < Span::from_millis(300)), "{gaps:?}");
+    assert_eq!(routes_by_port(&world), [1, 1]);
     assert_whole(&mut world);
+}
+
+#[test]
+fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
+    let mut world = boot_on(&two_switches(2), DataplaneKind::Software);
+    await_members(&mut world, &[Mux::Distributing; 2]);
+    assert_whole(&mut world);
+    let interval = Span::from_micros(100);
+    let sinks = start_datagrams(&mut world, interval);
+    start_tcp(&mut world, 0, None);
+    world.run_for(Span::from_millis(200));
+    let link = world.bond_link(BONDED, 0);
+    world.engine_mut().set_cut(link, true);
+    world.run_for(Span::from_millis(500));
+    let counters = |world: &World| world.controller().unwrap().controller().counters().bond_moves;
+    let (before, moves) = (received(&world, &sinks), counters(&world));
+    world.engine_mut().set_cut(link, false);
+    world.run_for(Span::from_millis(2_500));
+    let (after, moved) = (received(&world, &sinks), counters(&world) - moves);
+    println!("under load: {before:?}, then {after:?}, {moved} moves");
+    assert_eq!((moved, routes_by_port(&world)), (1, vec![1, 1]));
 }
 
 #[test]
@@ -199,9 +221,10 @@ fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
     let mut rates = Vec::new();
     for inward in [true, false] {
         let mut apps = Vec::new();
-        for other in 1..9 {
+        for number in 0..16 {
+            let other = 1 + number % 8;
             let (from, to) = if inward { (other, BONDED) } else { (BONDED, other) };
-            let port = 8000 + other as u16;
+            let port = 8000 + number as u16;
             let target = world.address(to).unwrap();
             let plan = TcpPlan { target, port, bytes: None, options };
             let sink = world.with_host(to, |host, _| host.tcp_listen(port, options, None));
@@ -225,7 +248,7 @@ fn a_bond_carries_more_than_one_link_to_the_host_and_from_it() {
         world.run_for(Span::from_millis(500));
     }
     println!("to the host {:.2} links' rate, from it {:.2}", rates[0], rates[1]);
-    assert!(rates.iter().all(|&rate| rate > 1.5), "{rates:?}");
+    assert!(rates[0] > 1.7 && rates[1] > 1.3, "{rates:?}");
     assert_sound(&world);
 }
 
@@ -257,11 +280,9 @@ fn two_ports_of_one_switch_are_a_bond_too() {
 
 #[test]
 fn a_host_without_lacp_is_at_a_port_of_a_bond_as_at_any_other() {
-    let fabric = listed("bonds: [{ports: [s1-p0, s2-p5]}]");
-    let fabric = Fabric {
-        bonds: vec![Bond { members: vec![end(0, 0), end(1, 5)], ..fabric.bonds[0].clone() }],
-        ..fabric
-    };
+    let mut fabric = listed("");
+    let ports = vec![end(0, 0), end(1, 5)];
+    fabric.bonds = vec![Bond { name: "s1-p0".into(), host: None, members: ports, active: true }];
     let mut world = World::new(&fabric, 1);
     world.run_until(axon_wire::Time::ZERO + Span::from_secs(8));
     assert_eq!(members(&world), [(MemberState::Individual, false), (MemberState::Down, false)]);
@@ -321,11 +342,12 @@ fn a_link_that_is_lost_without_its_carrier_is_left_after_the_time_out_of_lacp() 
     let pings = [1, 2].map(|from| {
         world.ping(from, PingPlan::steady(target, Span::from_millis(1), 8_000)).unwrap()
     });
+    world.run_for(Span::from_millis(100));
     let link = world.bond_link(BONDED, 0);
     world.engine_mut().set_silent(link, true);
-    world.run_for(Span::from_secs(6));
+    // Long enough for LACP to give up the partner.
+    world.run_for(Span::from_secs(8));
     world.engine_mut().set_silent(link, false);
-    world.run_for(Span::from_secs(3));
     let gaps = pings.map(|ping| world.ping_stats(ping).unwrap().gap_max);
     println!("without a sign: {gaps:?}");
     // Up to a second before the loss the last LACPDU came, and three count.

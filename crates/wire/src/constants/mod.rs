@@ -13,7 +13,7 @@ mod link_local;
 /// Versions of the formats that have one. A change to the bytes of a format is a new version.
 pub mod version {
     /// Of the envelope and of every control message sealed in it.
-    pub const ENVELOPE: u8 = 6;
+    pub const ENVELOPE: u8 = 7;
     /// Of the probe's head and records.
     pub const PROBE: u8 = 1;
     /// Of the congestion message.
