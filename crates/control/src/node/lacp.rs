@@ -17,6 +17,9 @@ use axon_wire::{Frame, MacAddr, PortNo, Time};
 pub(super) struct LacpPorts {
     mac: MacAddr,
     ports: BTreeMap<PortNo, Port>,
+    /// Whether this switch has neighbours. Without any it serves nobody, so LACP is down at all of
+    /// its ports: a host with another port must not send to this one.
+    serves: bool,
     /// LACPDUs that were sent, received, and that could not be read.
     pub counts: [u64; 3],
 }
@@ -25,6 +28,8 @@ pub(super) struct LacpPorts {
 struct Port {
     key: u16,
     lacp: LacpPort,
+    /// It is a host port with carrier.
+    is_host: bool,
     /// What the edge was shown last.
     shown: Member,
 }
@@ -35,9 +40,10 @@ impl LacpPorts {
         let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
             let config = policy.bond?;
             let (key, lacp) = (config.key, LacpPort::new(config));
-            Some((number, Port { key, lacp, shown: Member { key, ..Member::default() } }))
+            let shown = Member { key, ..Member::default() };
+            Some((number, Port { key, lacp, is_host: false, shown }))
         });
-        LacpPorts { mac, ports: ports.collect(), counts: [0; 3] }
+        LacpPorts { mac, ports: ports.collect(), serves: false, counts: [0; 3] }
     }
 
     /// When a port has something to do.
@@ -64,9 +70,27 @@ impl Port {
 }
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
-    /// The carrier of a port has come or gone.
+    /// A port is a host port with carrier from now on, or none.
     pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
+        if let Some(member) = self.lacp.ports.get_mut(&port) {
+            member.is_host = up;
+        }
+        let up = up && self.lacp.serves;
         self.with_lacp(now, port, |lacp| lacp.link(now, up));
+    }
+
+    /// This switch may have got its first neighbour, or lost its last one.
+    pub fn lacp_serve(&mut self, now: Time) {
+        let serves = self.discovery.neighbours().next().is_some();
+        if self.lacp.ports.is_empty() || serves == self.lacp.serves {
+            return;
+        }
+        self.lacp.serves = serves;
+        let ports = self.lacp.ports.iter().map(|(&port, member)| (port, member.is_host));
+        let ports: alloc::vec::Vec<(PortNo, bool)> = ports.collect();
+        for (port, is_host) in ports {
+            self.with_lacp(now, port, |lacp| lacp.link(now, is_host && serves));
+        }
     }
 
     /// A frame of a slow protocol has come; says whether there is anybody to read it, and whether

@@ -166,6 +166,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
         self.chassis.dcbx_timeout(now);
+        self.chassis.lacp_serve(now);
         self.chassis.lacp_timeout(now);
         for port in self.chassis.set_ports_again(now) {
             let Chassis { plane, effects, .. } = &mut self.chassis;

@@ -210,6 +210,9 @@ fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
     let (after, moved) = (received(&world, &sinks), counters(&world) - moves);
     println!("under load: {before:?}, then {after:?}, {moved} moves");
     assert_eq!((moved, routes_by_port(&world)), (1, vec![1, 1]));
+    let sent = 3 * (Span::from_millis(2_500).ticks() / interval.ticks());
+    assert!(after.0 - before.0 >= sent - 3, "of {sent}");
+    assert_eq!(after.1, 0, "in order");
 }
 
 #[test]

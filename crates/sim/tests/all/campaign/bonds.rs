@@ -157,3 +157,42 @@ impl Datagrams {
         Ok(())
     }
 }
+
+/// The ports of all bonds, for messages: whether the controller reaches their switches, and what
+/// both ends of each have come to.
+pub fn describe(world: &World) -> String {
+    let controlled = world.controlled_switches();
+    let known = world.controller().map(|node| node.controller().bonds_telemetry());
+    let mut lines = Vec::new();
+    for (number, bond) in world.fabric().bonds.iter().enumerate() {
+        let states = known.as_ref().map(|bonds| &bonds[number].members);
+        for (member, end) in bond.members.iter().enumerate() {
+            let port = PortNo(member as u16);
+            let host = bond.host.and_then(|host| world.host(host)).map(|host| host.bond_state(port));
+            let state = states.map(|members| (members[member].state, members[member].mismatch));
+            let reached = controlled.get(end.switch);
+            lines.push(format!(
+                "bond of {} at s{}-{}: host {host:?}, controller {state:?}, reached {reached:?}",
+                bond.name,
+                end.switch + 1,
+                end.port
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+/// Whether a host has a port that leads to switches which are cut off from the controller, but not
+/// from each other. They cannot know that they are, so the host goes on using that port.
+pub fn leads_astray(world: &World, host: usize) -> bool {
+    let controlled = world.controlled_switches();
+    let bonds = world.fabric().bonds.iter().filter(|bond| bond.host == Some(host));
+    let mut ends = bonds.flat_map(|bond| bond.members.iter().enumerate());
+    ends.any(|(member, end)| {
+        let link = &world.engine().links()[world.bond_link(host, member).0];
+        let has_neighbours = world
+            .switch(end.switch)
+            .is_some_and(|switch| switch.discovery().neighbours().next().is_some());
+        link.carrier && has_neighbours && controlled.get(end.switch) == Some(&false)
+    })
+}

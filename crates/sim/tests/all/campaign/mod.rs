@@ -156,7 +156,8 @@ fn is_wanted(world: &World, pair: (usize, usize)) -> bool {
 }
 
 fn check(world: &mut World) -> Result<(), String> {
-    let hosts = world.connected_hosts();
+    let mut hosts = world.connected_hosts();
+    hosts.retain(|&host| !bonds::leads_astray(world, host));
     let limit = world.now() + PATIENCE;
     let addressed = |world: &World| hosts.iter().all(|&host| world.address(host).is_some());
     if !world.run_until_true(limit, addressed) {
@@ -179,6 +180,7 @@ fn check(world: &mut World) -> Result<(), String> {
         let count = wanted.len();
         wrong.push(format!("{} of {count} pairs (by index) unanswered: {silent:?}", silent.len()));
         wrong.push(describe(world, silent[0].0, silent[0].1));
+        wrong.push(bonds::describe(world));
     }
     wrong.extend(world.engine().check_conservation().err());
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
