@@ -120,9 +120,9 @@ impl Bond {
     /// none yet, for each.
     fn choose(&mut self) -> Vec<Note> {
         let Bond { selection, members, .. } = self;
-        selection.choose(members.iter().map(|member| {
-            (member.partner, member.state >= MemberState::Collecting)
-        }));
+        selection.choose(
+            members.iter().map(|member| (member.partner, member.state >= MemberState::Collecting)),
+        );
         let first = members.iter().find(|member| selection.takes(member.partner)).copied();
         let mut notes = Vec::new();
         for member in members {
@@ -137,8 +137,7 @@ impl Bond {
             }
             member.refused = refused;
             let is_other = refused || member.state == MemberState::Individual;
-            member.was_joined =
-                selection.takes(member.partner) || member.was_joined && !is_other;
+            member.was_joined = selection.takes(member.partner) || member.was_joined && !is_other;
         }
         notes
     }

@@ -4,8 +4,8 @@
 use crate::common::{self, Builder, assert_sound, assert_whole, boot_on, end, fabric};
 use axon_fabric::model::{Bond, End, Fabric, FaultKind};
 use axon_lacp::Mux;
-use axon_sim::links::WireEnd;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
+use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, World};
 use axon_wire::message::MemberState;
 use axon_wire::{PortNo, Span};

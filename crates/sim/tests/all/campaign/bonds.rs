@@ -168,7 +168,8 @@ pub fn describe(world: &World) -> String {
         let states = known.as_ref().map(|bonds| &bonds[number].members);
         for (member, end) in bond.members.iter().enumerate() {
             let port = PortNo(member as u16);
-            let host = bond.host.and_then(|host| world.host(host)).map(|host| host.bond_state(port));
+            let host =
+                bond.host.and_then(|host| world.host(host)).map(|host| host.bond_state(port));
             let state = states.map(|members| (members[member].state, members[member].mismatch));
             let reached = controlled.get(end.switch);
             lines.push(format!(
