@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover soak moves guest tenants bcube-paths \
+.PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
     dual-stack reproduce lint bench bench-ns3 fuzz docs check-models prove-failures
 
 help: ## this list
@@ -56,6 +56,9 @@ guest: $(if $(AXON),,build) ## a virtual machine under QEMU moves, with its TCP 
 
 dual-stack: setup ## 50 dual-stack hosts on a torus, silent until asked: all pairs, names, groups; as root
 	AXON_DUAL_STACK=torus cargo test --locked -p axon-linux --test dual_stack
+
+bond: $(if $(AXON),,build) ## a virtual machine with an LACP bond to two switches, each of which fails; as root
+	tools/bond --axon $(or $(AXON),target/release/axon)
 
 tenants: $(if $(AXON),,build) ## 20 revocations under load, and a scan, in a lab; as root
 	tools/tenants --axon $(or $(AXON),target/release/axon)

@@ -5,7 +5,7 @@ use crate::cli::say;
 use anyhow::Result;
 use axon_fabric::model::Fabric;
 use axon_linux::lab::attached::{self, AttachedAgent};
-use axon_linux::lab::{Deadlock, Lab, alarms, policy, restored, table};
+use axon_linux::lab::{Deadlock, Lab, alarms, bonds, policy, restored, table};
 use axon_linux::status::NodeStatus;
 use axon_linux::{dcbx, flow_control};
 use serde::Serialize;
@@ -95,8 +95,9 @@ fn text(
         dcbx::table(status),
         flow_control::table(status),
         restored::text(status),
+        bonds::text(status, fabric),
         policy::text(status, fabric),
-        alarms::alarms(status),
+        alarms::alarms(status) + &bonds::alarms(status, fabric),
     ];
     parts.extend(deadlock.map(|deadlock| {
         let seconds = deadlock.blocked_ms as f64 / 1e3;

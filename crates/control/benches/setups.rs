@@ -124,6 +124,7 @@ fn config(router: RouterKind) -> ControllerConfig {
         dhcpv6: None,
         uplinks: Vec::new(),
         vlans: Default::default(),
+        bonds: Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use axon_dcbx::DcbxNodeConfig;
+use axon_lacp::LacpConfig;
 use axon_node::{Keys, PortVlans, StoredHost};
 use axon_wire::message::PortState;
 use axon_wire::priority::{PRIORITIES, Priority};
@@ -284,6 +285,8 @@ pub struct PortPolicy {
     pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
     /// The VLANs of hosts there; `None` in a fabric without VLANs.
     pub vlans: Option<Box<PortVlans>>,
+    /// The bond that the port is one of, if it is.
+    pub bond: Option<LacpConfig>,
 }
 
 /// The configuration of a controller.
@@ -309,6 +312,8 @@ pub struct ControllerConfig {
     pub uplinks: Vec<UplinkConfig>,
     /// The VLANs of the fabric.
     pub vlans: VlanPlan,
+    /// Ports that are one place each.
+    pub bonds: Vec<BondConfig>,
 }
 
 /// Where hosts behind one port get routes of their own, by source and destination, in place of
@@ -367,6 +372,15 @@ pub struct VlanConfig {
     pub server: ServerIdentity,
     /// The addresses that its hosts are leased; `None` if they are leased none.
     pub dhcp: Option<DhcpConfig>,
+}
+
+/// A bond: ports of one or more switches that lead to one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BondConfig {
+    /// Its name in telemetry.
+    pub name: String,
+    /// Its ports, in the order in which they are preferred.
+    pub members: Vec<(NodeId, PortNo)>,
 }
 
 /// The DHCP server's addresses (RFC 2131).

@@ -1,5 +1,6 @@
 //! Requests of the parts of a control plane to their node.
 
+use crate::member::Member;
 use alloc::vec::Vec;
 use axon_node::{Note, Refusal, RouteChange, RouteKey, RouteTicket, StoreChange};
 use axon_wire::message::{Item, LinkDown, LinkEnd, Message};
@@ -117,6 +118,13 @@ pub enum Effect {
         ingress: PortNo,
         /// Which link, and how far the news may go.
         news: LinkDown,
+    },
+    /// Switch: LACP says this of a port of a bond now.
+    Member {
+        /// The port.
+        port: PortNo,
+        /// What it says.
+        member: Member,
     },
     /// Count a refused message.
     Refuse {

@@ -14,6 +14,7 @@ pub mod discovery;
 pub mod edge;
 pub mod effect;
 pub mod keys;
+pub mod member;
 pub mod node;
 mod replay;
 pub mod seal;

@@ -59,6 +59,7 @@ enum Subject {
     Member(IpAddr),
     Sender(IpAddr),
     List(IpAddr),
+    Bond,
 }
 
 impl Stream {
@@ -272,6 +273,9 @@ fn about(item: &Item) -> About {
         Item::GroupMember { port, mac, group, .. } => (Subject::Member(group), port, mac),
         Item::AskGroup { port, mac, group, .. } => (Subject::Sender(group), port, mac),
         Item::GroupHosts { port, mac, group, .. } => (Subject::List(group), port, mac),
+        Item::BondMember { port, .. } | Item::SelectMember { port, .. } => {
+            (Subject::Bond, port, MacAddr([0; 6]))
+        }
         Item::AskLoad { .. } | Item::Vlan { .. } => NOTHING,
         Item::PortLoad { ref ports, .. } => {
             let first = ports.first().map_or(PortNo::CONTROL, |first| first.port);

@@ -134,6 +134,7 @@ fn control_config(fabric: &Fabric, node: NodeConfig) -> ControllerConfig {
         dhcpv6: crate::ipv6::dhcpv6(fabric),
         uplinks: crate::uplinks::config(fabric),
         vlans: crate::vlans::plan(fabric, server(fabric), dhcp_config),
+        bonds: crate::bonds::configs(fabric),
     }
 }
 

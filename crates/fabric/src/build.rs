@@ -2,6 +2,7 @@
 //! properties, and whatever is impossible is refused.
 
 use crate::addresses;
+use crate::bonds::BondEnds;
 use crate::dcb;
 use crate::error::Problem;
 use crate::faults;
@@ -33,12 +34,11 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
     check(file)?;
     let hop_width = hop_width(file.hop_width)?;
     let mut plan = plan(file)?;
-    let default_wire = default_wire(file);
-    check_wire("links", &default_wire)?;
+    let default_wire = default_wire(file)?;
     let (on_full, nack_queue) = crate::full::resolve(file)?;
-    let (controller_end, controller_key) = controller_end(file, &plan)?;
+    let controller = controller_end(file, &plan)?;
     let agent_ends = crate::agents::ends(&file.agents, &plan)?;
-    let numbered = number_ports(&mut plan, (controller_end, controller_key), &agent_ends)?;
+    let numbered = number_ports(&mut plan, controller, &agent_ends, &file.bonds)?;
     let mut fabric = Fabric {
         name: file.name.clone(),
         seed: file.seed,
@@ -82,6 +82,7 @@ pub fn build(file: &File) -> Result<Fabric, Problem> {
         faults_after_start: Vec::new(),
         traffic: Vec::new(),
         agents: Vec::new(),
+        bonds: Vec::new(),
     };
     fabric.dataplanes = crate::dataplane::resolve(&fabric, file)?;
     finish(&mut fabric, file, (&plan, &numbered), default_wire)?;
@@ -104,6 +105,7 @@ fn finish(
     add_links(fabric, plan, numbered, default_wire)?;
     reach::check(fabric, file.topology_key())?;
     fabric.vlans = crate::vlans::resolve(fabric, &file.vlans)?;
+    crate::bonds::check_vlans(fabric)?;
     addresses::finish(fabric, file, plan)?;
     if fabric.is_static() {
         fabric.make_static();
@@ -162,15 +164,17 @@ fn add_links(
     Ok(())
 }
 
-/// What links are like where the file says nothing else.
-fn default_wire(file: &File) -> Wire {
-    Wire {
+/// What links are like where the file says nothing else, checked.
+fn default_wire(file: &File) -> Result<Wire, Problem> {
+    let wire = Wire {
         rate: file.links.rate.map_or(Rate::gbps(1), |rate| rate.0),
         latency: file.links.latency.0,
         loss_ppm: file.links.loss_ppm,
         bit_errors_per_1e15: file.links.bit_error_rate.0,
         queue: file.links.queue.0,
-    }
+    };
+    check_wire("links", &wire)?;
+    Ok(wire)
 }
 
 /// The first key that sets the rate of a link: of all, of one in the topology, or of an override.
@@ -264,6 +268,7 @@ struct Ports {
     links: Vec<[End; 2]>,
     controller: End,
     agents: Vec<End>,
+    bonds: Vec<BondEnds>,
 }
 
 /// Numbers the ports of every switch: named ones first, then the lowest free number for each
@@ -272,7 +277,9 @@ fn number_ports(
     plan: &mut Plan,
     (controller, key): (PlanEnd, &str),
     agents: &[PlanEnd],
+    bonds: &[file::Bond],
 ) -> Result<Ports, Problem> {
+    let bonds = crate::bonds::ends(bonds, plan)?;
     let mut taken = vec![BTreeSet::new(); plan.switches.len()];
     let mut claim = |end: PlanEnd, key: &str| -> Result<(), Problem> {
         let Some(port) = end.port else { return Ok(()) };
@@ -296,6 +303,9 @@ fn number_ports(
         claim(b, &link.key)?;
     }
     claim(controller, key)?;
+    for (end, key) in bonds.iter().flat_map(BondEnds::further) {
+        claim(*end, key)?;
+    }
     for (index, &end) in agents.iter().enumerate() {
         claim(end, &format!("agents[{index}].at"))?;
     }
@@ -316,7 +326,7 @@ fn number_ports(
     let links = plan.links.iter().map(|link| link.ends.map(&mut full)).collect();
     let controller = full(controller);
     let agents = agents.iter().map(|&end| full(end)).collect();
-    Ok(Ports { taken, hosts, links, controller, agents })
+    Ok(Ports { taken, hosts, links, controller, agents, bonds })
 }
 
 impl Ports {
@@ -388,5 +398,5 @@ fn add_hosts(
         });
     }
     fabric.uplinks = crate::uplinks::of(plan);
-    Ok(())
+    crate::bonds::resolve(fabric, &ports.bonds)
 }

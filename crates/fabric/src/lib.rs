@@ -9,6 +9,7 @@
 mod addresses;
 pub mod agents;
 pub mod assemble;
+mod bonds;
 mod build;
 pub mod cam;
 pub mod capture;

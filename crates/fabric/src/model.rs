@@ -104,6 +104,8 @@ pub struct Fabric {
     pub traffic: Vec<Traffic>,
     /// Agents beside switches, in the order of the file.
     pub agents: Vec<AgentSetup>,
+    /// Bonds of ports, in the order of the file.
+    pub bonds: Vec<Bond>,
 }
 
 /// The data planes of a fabric's switches, where they have real ports.
@@ -239,6 +241,7 @@ pub struct Host {
     /// A fixed IPv6 address of global scope, whose first 64 bits are those of its link.
     pub ip6: Option<Ipv6Addr>,
     /// The switch it is plugged into, by index.
+    /// The switch it is plugged into, by index; for a host with a bond that of the first port.
     pub switch: usize,
     /// The port there.
     pub port: PortNo,
@@ -253,6 +256,19 @@ pub struct Uplink {
     pub host: usize,
     /// The gateway's address.
     pub gateway: Ipv4Addr,
+}
+
+/// Ports of one or more switches that lead to one host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bond {
+    /// The name of its host, or of its first port.
+    pub name: String,
+    /// The host, by index; `None` for whatever is plugged in.
+    pub host: Option<usize>,
+    /// Its ports; the first is that of the host, if there is one.
+    pub members: Vec<End>,
+    /// Whether the switches send LACPDUs before the host does.
+    pub active: bool,
 }
 
 /// An agent of a fabric.

@@ -50,7 +50,11 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
     let uplinks: BTreeSet<PortNo> =
         uplink_ends(fabric).filter(|end| end.switch == switch).map(|end| end.port).collect();
     let named: BTreeSet<PortNo> = match fabric.port_policies.axon {
-        AxonPorts::ExceptHosts => hosts.map(|host| host.port).collect(),
+        AxonPorts::ExceptHosts => {
+            let bonds = fabric.bonds.iter().flat_map(|bond| &bond.members);
+            let bonds = bonds.filter(|end| end.switch == switch).map(|end| end.port);
+            hosts.map(|host| host.port).chain(bonds).collect()
+        }
         AxonPorts::Links => links.map(|end| end.port).collect(),
         AxonPorts::Any => BTreeSet::new(),
     };
@@ -65,6 +69,7 @@ pub(crate) fn policies(fabric: &Fabric, switch: usize) -> Vec<PortPolicy> {
             uplink: uplinks.contains(&port),
             regeneration: table.filter(|table| *table != Priority::ALL).map(Box::new),
             vlans: fabric.port_vlans(at).map(Box::new),
+            bond: crate::bonds::lacp(fabric, at),
         }
     };
     ports.map(policy).collect()

@@ -42,6 +42,7 @@ enum Kind {
     Scan,
     Misplaced,
     Miscabled,
+    BondMismatch,
     Carrier,
     Agent(AgentEvent),
 }
@@ -110,6 +111,11 @@ impl NoteLog {
             Note::HostMisplaced { node: switch, port, mac } => {
                 tracing::warn!(node, %switch, %port, %mac, "ALARM: a host at a port where the \
                     fabric file does not admit it");
+            }
+            Note::BondMismatch { ports: [(switch, port), (first, first_port)], partners } => {
+                let [partner, expected] = partners;
+                tracing::error!(node, %switch, %port, %partner, %first, %first_port, %expected,
+                    "ALARM: a port of a bond leads to another partner than the bond; not used");
             }
             note => tracing::info!(node, ?note),
         }
@@ -189,6 +195,7 @@ fn about(note: &Note) -> About {
         Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
         Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
         Note::Miscabled { port, .. } => (Kind::Miscabled, port),
+        Note::BondMismatch { .. } => (Kind::BondMismatch, PortNo::CONTROL),
     }
 }
 

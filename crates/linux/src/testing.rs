@@ -43,6 +43,7 @@ pub(crate) fn controller() -> ControllerTelemetry {
         hosts: Vec::new(),
         routes: 0,
         policy: Default::default(),
+        bonds: Vec::new(),
         restored: Default::default(),
         unacknowledged: 0,
         plane: PlaneTelemetry::default(),

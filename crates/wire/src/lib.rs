@@ -20,6 +20,7 @@ pub mod header;
 pub mod hops;
 pub mod host_frame;
 mod in_vlan;
+pub mod lacp;
 pub mod link;
 pub mod lldp;
 pub mod mac_control;

@@ -7,6 +7,8 @@ use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;
 use crate::header::HopWidth;
 use crate::hops::Hops;
+pub use crate::lacp::MemberState;
+use crate::lacp::Partner;
 use crate::route::Route;
 pub use crate::route_path::{LinkEnd, RoutePath};
 use crate::vlan::VlanId;
@@ -476,6 +478,26 @@ pub enum Item {
         vlan: VlanId,
         /// The item as bytes, which is not of this kind itself.
         item: Vec<u8>,
+    },
+    /// Switch: the state of a port of a bond (again).
+    BondMember {
+        /// The port.
+        port: PortNo,
+        /// Its state.
+        state: MemberState,
+        /// Whom it leads to, if LACP has shown it.
+        partner: Option<Partner>,
+        /// Whether it is selected, as the controller has said last.
+        selected: bool,
+    },
+    /// Controller: whether a port is one of its bond, that is, leads where the others do.
+    SelectMember {
+        /// The port.
+        port: PortNo,
+        /// The partner that this is said of; with any other one it is of no use.
+        partner: Partner,
+        /// Whether it is.
+        selected: bool,
     },
 }
 

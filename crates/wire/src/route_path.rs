@@ -19,7 +19,8 @@ pub struct LinkEnd {
 pub struct RoutePath {
     /// The route.
     pub route: Route,
-    /// The switch that each hop leaves, but for the last hop, which leads to the host.
+    /// The switch that each hop leaves. That of the last hop, which leads to the host, is named
+    /// only where the host can be reached by another port too: its port is a link of the route then.
     pub switches: Vec<NodeId>,
 }
 

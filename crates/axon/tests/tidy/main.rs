@@ -32,7 +32,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-model", &["axon-cache", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
-    ("axon-control", &["axon-dcbx", "axon-node", "axon-wire"]),
+    ("axon-lacp", &["axon-wire"]),
+    ("axon-control", &["axon-dcbx", "axon-lacp", "axon-node", "axon-wire"]),
     ("axon-check", &["axon-control", "axon-node", "axon-wire"]),
     ("axon-fabric", &FABRIC),
     ("axon-sim", &SIM),
@@ -48,12 +49,13 @@ const PROGRAMS: [&str; 5] =
 const EXTERNAL: [&str; 4] = ["axon-node", "axon-pipeline", "axon-programs", "axon-wire"];
 const PY: [&str; 8] =
     with(EXTERNAL, ["axon-agent-port", "axon-agents", "axon-cache", "axon-external"]);
-const FABRIC: [&str; 11] = [
+const FABRIC: [&str; 12] = [
     "axon-agents",
     "axon-cache",
     "axon-capture",
     "axon-control",
     "axon-dcbx",
+    "axon-lacp",
     "axon-node",
     "axon-pipeline",
     "axon-plane",
@@ -61,13 +63,13 @@ const FABRIC: [&str; 11] = [
     "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 13] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
-const LINUX: [&str; 14] = with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric"]);
-const DEMO: [&str; 15] = with(LINUX, ["axon-linux"]);
-const CONFORMANCE: [&str; 15] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 18] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
-const BENCH: [&str; 19] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 21] = with(BENCH, ["axon-bench", "axon-external"]);
+const SIM: [&str; 14] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
+const LINUX: [&str; 15] = with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric"]);
+const DEMO: [&str; 16] = with(LINUX, ["axon-linux"]);
+const CONFORMANCE: [&str; 16] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 19] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
+const BENCH: [&str; 20] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 22] = with(BENCH, ["axon-bench", "axon-external"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] =
     &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];

@@ -100,6 +100,7 @@ pub(super) fn controller_config(number: u64) -> ControllerConfig {
         dhcpv6: None,
         uplinks: Vec::new(),
         vlans: Default::default(),
+        bonds: Vec::new(),
     }
 }
 

@@ -15,7 +15,7 @@
 use super::Controller;
 use super::backups::{Backups, Sent};
 use super::flows::RouteIndex;
-use super::hosts::Place;
+use super::hosts::{Host, HostIndex, Place};
 use super::router::Step;
 use crate::effect::Effect;
 use crate::stream;
@@ -87,16 +87,13 @@ impl Controller {
         let (layer, destination) = (route.layer, route.destination);
         self.current.clear();
         self.current.extend(route.steps());
-        let Some((flow, _)) = self.flow(from, destination) else { return };
-        let Backups { detour, path, .. } = &mut self.backups;
-        let router = &mut *self.router;
-        let found = (router.backup(&self.graph, &flow, &self.current, path)
-            || detour.find(&self.graph, &flow, &self.current, router, path))
-            && path.len() < self.hops_max;
+        let Some((found, backup_exit)) = self.find_backup(from, destination, exit) else { return };
+        let path = &self.backups.path;
         let lawful = if found { self.router.layer(&self.graph, path) } else { None };
         let path = core::mem::take(&mut self.backups.path);
         let same = before.as_ref().is_some_and(|before| {
-            (before.number, Some(before.layer)) == (number, lawful) && before.path == path
+            (before.number, Some(before.layer), before.exit) == (number, lawful, backup_exit)
+                && before.path == path
         });
         let Some(host) = self.hosts.get(destination) else { return };
         let source = self.mac_of(from.source);
@@ -104,9 +101,10 @@ impl Controller {
             let (port, destination, source) = (from.at.port, host.mac, source);
             Item::SetBackup { port, destination, source, primary, backup }
         };
+        let bonded = backup_exit != exit;
         let item = lawful.map(|backup_layer| {
-            let primary = self.route_path(&self.current, exit, layer);
-            set(primary, Some(self.route_path(&path, exit, backup_layer)))
+            let primary = self.route_path(&self.current, (exit, bonded), layer);
+            set(primary, Some(self.route_path(&path, (backup_exit, bonded), backup_layer)))
         });
         // A segment holds no longer one.
         let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
@@ -117,7 +115,7 @@ impl Controller {
                     out.push(Effect::Command { to, item });
                     self.counters.backups_sent += 1;
                 }
-                self.backups.sent.insert(index, Sent { number, path, layer });
+                self.backups.sent.insert(index, Sent { number, path, exit: backup_exit, layer });
             }
             _ if before.is_some() => {
                 out.push(Effect::Command { to, item: set(RoutePath::default(), None) });
@@ -126,11 +124,51 @@ impl Controller {
         }
     }
 
-    fn route_path(&self, path: &[Step], exit: PortNo, layer: Layer) -> RoutePath {
+    /// Finds the backup of the route from a port to a host, whose links are in `self.current`, into
+    /// `self.backups.path`. Answers whether there is one, and the port where it ends: another one
+    /// of the host's bond, if there is a path. Then no link to the host is in both.
+    fn find_backup(
+        &mut self,
+        from: Origin,
+        destination: HostIndex,
+        exit: Place,
+    ) -> Option<(bool, Place)> {
+        if let Some(other) = self.other_exit(exit, destination)
+            && let Some((flow, _)) = self.flow_to(from, destination, other)
+        {
+            let Backups { detour, path, .. } = &mut self.backups;
+            let router = &mut *self.router;
+            let found = match flow.from == flow.to {
+                true => {
+                    path.clear();
+                    true
+                }
+                false => {
+                    detour.find(&self.graph, &flow, &self.current, router, path)
+                        || router.path(&self.graph, &flow, path)
+                }
+            };
+            if found && path.len() < self.hops_max {
+                return Some((true, other));
+            }
+        }
+        let (flow, exit) = self.flow_to(from, destination, exit)?;
+        let Backups { detour, path, .. } = &mut self.backups;
+        let router = &mut *self.router;
+        let found = router.backup(&self.graph, &flow, &self.current, path)
+            || detour.find(&self.graph, &flow, &self.current, router, path);
+        Some((found && path.len() < self.hops_max, exit))
+    }
+
+    /// A path with its switches; that of the host's port too, if that is one of a bond and counts
+    /// as a link.
+    fn route_path(&self, path: &[Step], (exit, bonded): (Place, bool), layer: Layer) -> RoutePath {
         let mut hops: Vec<PortNo> = path.iter().map(|step| step.egress).collect();
-        hops.push(exit);
-        let node = |step: &Step| self.graph.switch(step.switch).incarnation.node;
-        let switches = path.iter().map(node).collect();
+        hops.push(exit.port);
+        let last = bonded.then_some(exit.switch);
+        let switches = path.iter().map(|step| step.switch).chain(last);
+        let node = |switch| self.graph.switch(switch).incarnation.node;
+        let switches = switches.map(node).collect();
         RoutePath { route: Route { layer, ..Hops(hops).into() }, switches }
     }
 
@@ -146,24 +184,28 @@ impl Controller {
     ) {
         let Some(index) = self.found_by_key(at, key) else { return };
         let Some(route) = self.flows.get(index) else { return };
-        let (number, exit) = (route.number, route.exit);
+        let (number, destination) = (route.number, route.destination);
         // What an edge has from an earlier incarnation it reports by itself.
         if stamp.epoch != self.epoch || stamp.number < number {
             return;
         }
         let sent = self.backups.sent.remove(&index).filter(|sent| sent.number == number);
-        let known =
-            sent.filter(|sent| self.route_path(&sent.path, exit, sent.layer).route == *used);
+        let known = sent.filter(|sent| {
+            let exit = (sent.exit, false);
+            self.route_path(&sent.path, exit, sent.layer).route == *used
+        });
         self.counters.backups_used += u64::from(known.is_some());
         match known {
-            Some(Sent { path, layer, .. }) => {
+            Some(Sent { path, exit, layer, .. }) => {
                 self.unplace(index);
                 self.flows.change(index, (&path, layer), exit, number);
                 self.router.placed(&path);
                 // A link of it may have gone while the report was on its way.
                 let is_there = |step: &Step| self.graph.edge(step.switch, step.egress).is_some();
                 let lawful = self.router.allows(&self.graph, &path, layer);
-                if lawful && path.iter().all(is_there) {
+                let to = self.hosts.get(destination).map(Host::place);
+                let ends_there = to.is_some_and(|to| self.exits(to).contains(exit));
+                if lawful && ends_there && path.iter().all(is_there) {
                     // With a stamp that no answer of before the failure has.
                     self.send_again(index, out);
                 } else {

@@ -1,6 +1,7 @@
 //! The memory of the controller's backups.
 
 use super::flows::RouteIndex;
+use super::hosts::Place;
 use super::router::{Detour, Step};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -28,6 +29,8 @@ pub(super) struct Sent {
     /// The number of the decision that it belongs to.
     pub(super) number: u64,
     pub(super) path: Vec<Step>,
+    /// The port where it ends.
+    pub(super) exit: Place,
     pub(super) layer: Layer,
 }
 

@@ -55,8 +55,8 @@ pub struct Route {
     pub destination: HostIndex,
     /// The number of its stamp.
     pub number: u64,
-    /// The host port of the destination.
-    pub exit: PortNo,
+    /// The host port where it ends.
+    pub exit: Place,
     /// The layer of the route.
     pub layer: Layer,
     users: Vec<HostIndex>,
@@ -115,7 +115,7 @@ impl Route {
 
     /// The route to the host, as its switch installs it.
     pub fn to_install(&self) -> axon_wire::Route {
-        axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit).into() }
+        axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit.port).into() }
     }
 
     /// Whose frames it is for.
@@ -236,7 +236,7 @@ impl Flows {
         from: impl Into<Origin>,
         destination: HostIndex,
         (path, layer): (&[Step], Layer),
-        exit: PortNo,
+        exit: Place,
         (number, account): (u64, Account),
     ) -> RouteIndex {
         let Origin { at, source } = from.into();
@@ -307,7 +307,7 @@ impl Flows {
         &mut self,
         index: RouteIndex,
         (path, layer): (&[Step], Layer),
-        exit: PortNo,
+        exit: Place,
         number: u64,
     ) {
         self.unlink(index);
@@ -412,6 +412,7 @@ mod tests {
         Place { switch: SwitchIndex(switch), port: PortNo(port) }
     }
 
+    const EXIT: Place = Place { switch: SwitchIndex(2), port: PortNo(5) };
     const OWN: Account = Account::Inherited(Place { switch: SwitchIndex(0), port: PortNo(9) });
 
     fn step(switch: u32, port: u16) -> Step {
@@ -428,13 +429,12 @@ mod tests {
     fn links_know_their_routes_through_every_change() {
         let mut flows = Flows::default();
         let path = [step(0, 1), step(1, 1)];
-        let a = flows.insert(at(0, 9), HostIndex(1), (&path, Layer::ZERO), PortNo(5), (1, OWN));
-        let b = flows.insert(at(0, 8), HostIndex(1), (&path, Layer::ZERO), PortNo(5), (2, OWN));
-        let c =
-            flows.insert(at(1, 8), HostIndex(1), (&[step(1, 1)], Layer::ZERO), PortNo(5), (3, OWN));
+        let a = flows.insert(at(0, 9), HostIndex(1), (&path, Layer::ZERO), EXIT, (1, OWN));
+        let b = flows.insert(at(0, 8), HostIndex(1), (&path, Layer::ZERO), EXIT, (2, OWN));
+        let c = flows.insert(at(1, 8), HostIndex(1), (&[step(1, 1)], Layer::ZERO), EXIT, (3, OWN));
         assert_eq!(over(&flows, 1, 1), [a, b, c]);
         let layer = Layer::new(3).unwrap();
-        flows.change(a, (&[step(0, 2)], layer), PortNo(6), 4);
+        flows.change(a, (&[step(0, 2)], layer), at(2, 6), 4);
         assert_eq!((over(&flows, 0, 1), over(&flows, 1, 1)), ([b].into(), [b, c].into()));
         let expected = axon_wire::Route { layer, ..Hops::from([2, 6]).into() };
         assert_eq!(flows.get(a).unwrap().to_install(), expected);
@@ -464,7 +464,7 @@ mod tests {
     #[test]
     fn a_route_goes_with_the_last_of_its_users() {
         let mut flows = Flows::default();
-        let route = flows.insert(at(0, 9), HostIndex(1), (&[], Layer::ZERO), PortNo(5), (1, OWN));
+        let route = flows.insert(at(0, 9), HostIndex(1), (&[], Layer::ZERO), EXIT, (1, OWN));
         flows.add_user(route, HostIndex(2));
         flows.add_user(route, HostIndex(3));
         flows.add_user(route, HostIndex(3));

@@ -3,7 +3,8 @@
 //! An edge asks for the list of a group when one of its hosts sends to it, and gets it anew with
 //! each change, until it says that the host sends no more. A list names one member of each port: a
 //! copy that leaves by a port comes to all behind it. Not in the list are the sender's own port and
-//! ports whose hosts the sender may not reach (`isolation.rs`). The group of everybody has all
+//! ports whose hosts the sender may not reach (`isolation.rs`). The ports of a bond count as one
+//! (`bonds.rs`). The group of everybody has all
 //! hosts.
 //!
 //! A membership holds where its switch has reported it, and counts while the host is there. A host
@@ -94,7 +95,7 @@ impl Controller {
 
     fn is_host_at(&self, mac: MacAddr, at: Place) -> bool {
         let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
-        host.is_some_and(|host| host.place() == at)
+        host.is_some_and(|host| self.is_one_place(host.place(), at))
     }
 
     /// Who is to have what a host sends to a group: one host of each port, in the order of ports.
@@ -104,7 +105,7 @@ impl Controller {
             return Vec::new();
         }
         let mut enter = |host: &Host| {
-            let first = list.entry(host.place()).or_insert(host.mac);
+            let first = list.entry(self.home(host.place())).or_insert(host.mac);
             *first = host.mac.min(*first);
         };
         if membership::is_everybody(group) {
@@ -113,10 +114,11 @@ impl Controller {
             let members = self.groups.members.get(&group).into_iter().flatten();
             for &(member, place) in members {
                 let host = self.hosts.by_mac(member).and_then(|index| self.hosts.get(index));
-                host.filter(|host| host.place() == place).into_iter().for_each(&mut enter);
+                let is_there = |host: &&Host| self.is_one_place(host.place(), place);
+                host.filter(is_there).into_iter().for_each(&mut enter);
             }
         }
-        list.remove(&at);
+        list.remove(&self.home(at));
         list.retain(|_, host| self.may_send_copies((at, mac), *host));
         self.counters.groups_refused += list.len().saturating_sub(COPIES_MAX) as u64;
         list.into_values().take(COPIES_MAX).collect()

@@ -104,6 +104,11 @@ impl Host {
         self.claims.iter().any(|claim| claim.place == place)
     }
 
+    /// The place that was queried for it last, until it is reported from there.
+    pub(super) fn queried(&self) -> Option<Place> {
+        self.queried
+    }
+
     /// Whether its place is from the store or of an earlier incarnation of its switch, and no
     /// switch has reported it since.
     pub fn is_provisional(&self) -> bool {

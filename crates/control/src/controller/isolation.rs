@@ -48,7 +48,9 @@ impl Controller {
 
     /// The hosts at a port.
     fn identities_at(&self, place: Place) -> impl Iterator<Item = Identity> {
-        self.hosts.hosts_at(place).map(move |host| self.identity(host.mac, Some(place)))
+        let at = move |place| self.hosts.hosts_at(place).map(move |host| (host.mac, place));
+        let hosts = self.ports_of(place).into_iter().flat_map(at);
+        hosts.map(move |(mac, place)| self.identity(mac, Some(place)))
     }
 
     /// Whether all hosts that a route is for may reach this host and, where hosts have no routes of
@@ -133,7 +135,22 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) -> Learned {
-        self.learned(now, (at, mac), out, |hosts| hosts.report(at, mac))
+        let before = self.place_of(mac);
+        let learned = self.learned(now, (at, mac), out, |hosts| hosts.report(at, mac));
+        match (learned, before) {
+            (Learned::Moved(host), Some(before)) if self.is_one_place(before, at) => {
+                Learned::Here(host)
+            }
+            // The answer to a query at a bond comes by any of its ports.
+            (Learned::Moved(host), _) => {
+                let asked = self.hosts.get(host).and_then(Host::queried);
+                if asked.is_some_and(|asked| asked != at && self.is_one_place(asked, at)) {
+                    self.hosts.queried(now, mac, at);
+                }
+                learned
+            }
+            _ => learned,
+        }
     }
 
     /// Enters the sender of a request, if the policy admits the host there.
@@ -144,8 +161,11 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) -> Learned {
-        let known = self.hosts.by_mac(mac).is_some();
-        if known || self.is_free() {
+        let there = self.place_of(mac);
+        if there.is_some_and(|there| there != at && self.is_one_place(there, at)) {
+            return self.hosts.by_mac(mac).map_or(Learned::Refused, Learned::Here);
+        }
+        if there.is_some() || self.is_free() {
             return self.hosts.request(now, at, mac);
         }
         self.learned(now, (at, mac), out, |hosts| hosts.request(now, at, mac))
@@ -162,7 +182,12 @@ impl Controller {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
-        if !self.policy.admits(mac, (node, at.port)) {
+        let admitted = |place: Place| {
+            let node = self.graph.switch(place.switch).incarnation.node;
+            self.policy.admits(mac, (node, place.port))
+        };
+        // Whoever is pinned to one port of a bond is at all of them.
+        if !admitted(at) && !self.ports_of(at).into_iter().any(admitted) {
             self.counters.hosts_misplaced += 1;
             if self.bounds.is_news(now, at.switch, Scope::Admission) {
                 out.push(Effect::Note(Note::HostMisplaced { node, port: at.port, mac }));
@@ -205,11 +230,9 @@ impl Controller {
     /// Removes the routes from and to the hosts at a port that the policy forbids. Returns how many
     /// there were, and the switches that have to remove them.
     fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
-        let hosts: Vec<(HostIndex, MacAddr)> = self
-            .hosts
-            .hosts_at(at)
-            .filter_map(|host| Some((self.hosts.by_mac(host.mac)?, host.mac)))
-            .collect();
+        let hosts = self.ports_of(at).into_iter().flat_map(|at| self.hosts.hosts_at(at));
+        let hosts: Vec<(HostIndex, MacAddr)> =
+            hosts.filter_map(|host| Some((self.hosts.by_mac(host.mac)?, host.mac))).collect();
         let of = |&(host, _): &(HostIndex, _)| {
             [self.flows.used_by(host), self.flows.towards(host)].concat()
         };

@@ -9,6 +9,7 @@ mod allocation;
 mod at_switch;
 mod backup;
 mod backups;
+mod bonds;
 pub mod bounds;
 mod by_source;
 mod changed;
@@ -58,6 +59,7 @@ use axon_node::telemetry::{ControllerCounters, Restored};
 use axon_wire::message::{ControllerHello, ControllerHelloAck, Item, Message, Stamp};
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use backups::Backups;
+use bonds::Bonds;
 use bounds::Bounds;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
@@ -97,6 +99,7 @@ pub struct Controller {
     improving: Option<Round>,
     backups: Backups,
     drain: Drain,
+    bonds: Bonds,
     settle: Span,
     /// For how long the links of a switch's incarnation before count.
     reunion_max: Span,
@@ -171,6 +174,7 @@ impl Controller {
             improving: None,
             backups: Backups::new(config.backups, heartbeat),
             drain: Drain::new(config.node.timers.drain_max()),
+            bonds: Bonds::new(&config.bonds),
             hops_max,
             settle: heartbeat * 10,
             reunion_max: config.node.timers.reunion_max(),
@@ -312,7 +316,11 @@ impl Controller {
             Item::AskGroup { port, mac, group, wanted } => {
                 self.group_asked((Place { switch, port }, mac), (group, wanted), out);
             }
+            Item::BondMember { port, state, partner, selected } => {
+                self.bond_member(now, Place { switch, port }, (state, partner, selected), out);
+            }
             Item::AskHost { .. }
+            | Item::SelectMember { .. }
             | Item::AskLoad { .. }
             | Item::SetBackup { .. }
             | Item::Vlan { .. }
@@ -343,6 +351,7 @@ impl Controller {
         self.age(now, out);
         self.take_over(now, out);
         self.improve(now, out);
+        self.balance_bonds(now, out);
         self.plan_backups(now, out);
         self.drain(now, out);
         self.make_lists(now, out);
@@ -355,7 +364,8 @@ impl Controller {
         let (ageing, take_over) = (self.ageing.deadline(), self.take_over.deadline());
         let (links, backups) = (self.graph.deadline(), self.backups_deadline());
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
-        all.into_iter().chain([self.groups.deadline(), self.drain.deadline()]).flatten().min()
+        let others = [self.groups.deadline(), self.drain.deadline(), self.bonds_deadline()];
+        all.into_iter().chain(others).flatten().min()
     }
 
     /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
@@ -392,6 +402,7 @@ impl Controller {
             return;
         };
         let leases6 = &self.leases6;
+        let place = self.home(place);
         let claims = |dhcp: &mut DhcpServer| match ip {
             IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
             IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
@@ -437,7 +448,7 @@ impl Controller {
     /// Passes the place of a host on to the address service.
     fn show(&mut self, now: Time, host: HostIndex) {
         if let Some(host) = self.hosts.get(host) {
-            self.dhcp.shown(now, host.mac, Some(host.place()), &host.ips);
+            self.dhcp.shown(now, host.mac, Some(self.home(host.place())), &host.ips);
         }
     }
 

@@ -25,13 +25,25 @@ impl Controller {
         mac: MacAddr,
         out: &mut Vec<Effect>,
     ) {
+        if self.stays_at_bond(place, mac) {
+            self.hosts.withdraw(place, mac);
+            if let Some(host) = self.hosts.by_mac(mac) {
+                self.show(now, host);
+                self.leave_port(host, place, out);
+            }
+            return;
+        }
         match self.hosts.withdraw(place, mac) {
             Withdrawn::Nothing => {}
             Withdrawn::Moved(host) => {
                 self.show(now, host);
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
-                self.migrate(host, out);
+                // At another port of its bond it is where it was; its routes there stay.
+                match self.is_bonded(host) {
+                    true => self.leave_port(host, place, out),
+                    false => self.migrate(host, out),
+                }
                 if let Some(at) = self.hosts.get(host).map(Host::place) {
                     self.came(at, out);
                 }
@@ -53,7 +65,9 @@ impl Controller {
     /// moment.
     pub(super) fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
         if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
-            self.query(place, mac, ip, out);
+            for place in self.ports_of(place) {
+                self.query(place, mac, ip, out);
+            }
         }
     }
 

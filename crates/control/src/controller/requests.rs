@@ -3,11 +3,11 @@
 
 use super::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
-use super::hosts::{Host, HostIndex, Learned, Place};
+use super::hosts::{HostIndex, Learned, Place};
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{ArpRequest, ArpTarget, Grant, HostFrame, Message, Target};
-use axon_wire::{Incarnation, PortNo, Time};
+use axon_wire::{Hops, Incarnation, PortNo, Time};
 use core::net::IpAddr;
 
 impl Controller {
@@ -63,12 +63,17 @@ impl Controller {
             self.counters.arp_self += 1;
             return;
         }
-        let there = self.hosts.get(target).map_or(place, Host::place);
+        let there = self.reachable_port(target).unwrap_or(place);
         let (from, back) = (self.origin(place, source, target), self.origin(there, target, source));
         let (Some(from), Some(back)) = (from, back) else {
             return self.deny(now, place, &m, out);
         };
         if self.is_to_be_heard(target, out) {
+            return;
+        }
+        if there != place && self.is_one_place(there, place) {
+            // Both are behind one bond: they reach each other without the fabric.
+            self.counters.arp_self += 1;
             return;
         }
         let found = [self.flows.find(from, target), self.flows.find(back, source)];
@@ -101,10 +106,12 @@ impl Controller {
         (found, asked): ([Option<RouteIndex>; 2], Option<IpAddr>),
         out: &mut Vec<Effect>,
     ) -> Option<()> {
-        let place = self.hosts.get(source)?.place();
+        let (place, there) = (from.at, back.at);
         let host = self.hosts.get(target)?;
-        let (there, target_mac) = (host.place(), host.mac);
-        let target_ip = asked.or_else(|| host.ips.last().copied());
+        let target_mac = host.mac;
+        // At a bond the answer might come in elsewhere; without an address the host is not asked.
+        let bonded = self.is_bonded(target);
+        let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
         let to = self.graph.switch(there.switch).incarnation;
         let hops = self.path_to(to.node)?;
         let account = Account::Requested(place, there.switch);
@@ -112,6 +119,10 @@ impl Controller {
         let backward = match self.is_elsewhere(there.switch) {
             true => None,
             false => Some(self.found_or_made(found[1], back, source, (target, account))?),
+        };
+        let answer_by = match backward {
+            Some(backward) => self.answer_by(there, place, backward)?,
+            None => Hops::default(),
         };
         let forward = self.flows.get(forward)?;
         let backward = backward.and_then(|backward| self.flows.get(backward));
@@ -130,12 +141,28 @@ impl Controller {
             source_by_pair: backward.is_some_and(|route| route.source.is_some()),
             to_target: forward.to_install(),
             target_by_pair: forward.source.is_some(),
-            answer_by: backward.map(|route| route.hops_to(PortNo::CONTROL)).unwrap_or_default(),
+            answer_by,
             // The node makes it when it seals the message.
             grant: Grant::default(),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
+    }
+
+    /// The way of the answer from the target's switch to that of the source: along the route back.
+    /// At a bond that may end at a port of another switch than the request came from.
+    fn answer_by(&mut self, there: Place, place: Place, backward: RouteIndex) -> Option<Hops> {
+        let route = self.flows.get(backward)?;
+        if route.exit.switch == place.switch {
+            return Some(route.hops_to(PortNo::CONTROL));
+        }
+        let (from, to) = (there.switch, place.switch);
+        let hash = u64::from(place.port.0);
+        if !self.router.shortest().pick(&self.graph, from, to, hash, &mut self.path) {
+            return None;
+        }
+        let links = self.path.iter().map(|step| step.egress);
+        Some(Hops(links.chain([PortNo::CONTROL]).collect()))
     }
 
     /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.
@@ -162,6 +189,7 @@ impl Controller {
             return self.too_many_hosts(now, place, out);
         }
         let here = matches!(learned, Learned::Here(_));
+        let place = self.home(place);
         let done = self.dhcp.serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {

@@ -20,6 +20,7 @@
 //! new path is the slower one.
 
 use super::Controller;
+use super::bonds::Exits;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::round::Round;
@@ -95,7 +96,7 @@ impl Controller {
                 self.router.placed(&self.path);
                 self.round_wanted = true;
                 let path = (&self.path[..], self.layer);
-                self.flows.insert(from, destination, path, exit.port, (number, account))
+                self.flows.insert(from, destination, path, exit, (number, account))
             }
         };
         self.flows.add_user(route, user);
@@ -106,7 +107,22 @@ impl Controller {
     /// returns the place where they end. If the router's choice does not fit a header, a shortest
     /// path is taken.
     fn find_path(&mut self, from: Origin, destination: HostIndex) -> Option<Place> {
-        let (flow, to) = self.flow(from, destination)?;
+        match self.exits_in_order(from, destination)? {
+            Exits::One(exit) => self.find_path_to(from, destination, exit),
+            Exits::Of(exits) => {
+                exits.into_iter().find_map(|exit| self.find_path_to(from, destination, exit))
+            }
+        }
+    }
+
+    /// The same to one of the ports where a route to the host may end.
+    fn find_path_to(
+        &mut self,
+        from: Origin,
+        destination: HostIndex,
+        exit: Place,
+    ) -> Option<Place> {
+        let (flow, to) = self.flow_to(from, destination, exit)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
             let shortest = self.router.shortest();
@@ -122,6 +138,20 @@ impl Controller {
     /// The flow of a route as routers know it, and the place where it ends; `None` if the policy
     /// forbids it.
     pub(super) fn flow(&self, from: Origin, destination: HostIndex) -> Option<(Flow, Place)> {
+        let exit = match self.exits_in_order(from, destination)? {
+            Exits::One(exit) => exit,
+            Exits::Of(exits) => *exits.first()?,
+        };
+        self.flow_to(from, destination, exit)
+    }
+
+    /// The same to one of the ports where a route to the host may end.
+    pub(super) fn flow_to(
+        &self,
+        from: Origin,
+        destination: HostIndex,
+        to: Place,
+    ) -> Option<(Flow, Place)> {
         if !self.may_reach(from, destination) {
             return None;
         }
@@ -129,7 +159,7 @@ impl Controller {
         let at = from.at;
         let hash = flow_hash(self.graph.switch(at.switch).incarnation.node, at.port, host.mac);
         let hash = self.hash_of(from, hash);
-        let (from, to) = (at.switch, host.place());
+        let from = at.switch;
         Some((Flow { from, to: to.switch, hash, towards: destination.0 }, to))
     }
 
@@ -154,7 +184,8 @@ impl Controller {
         if self.is_draining() && !self.router.allows(&self.graph, &self.current, layer) {
             self.drain.again();
         }
-        let found = self.find_path(from, destination).filter(|exit| *exit != from.at);
+        let found = self.find_path(from, destination);
+        let found = found.filter(|exit| !self.is_one_place(*exit, from.at));
         // Whoever removes the route next takes from the books what it finds in the registry.
         let Some(exit) = found else {
             self.router.placed(&self.current);
@@ -166,6 +197,27 @@ impl Controller {
         self.switch_over(index, exit, out);
     }
 
+    /// Gives a route a path to this port, if there is one.
+    pub(super) fn reroute_to(
+        &mut self,
+        index: RouteIndex,
+        exit: Place,
+        out: &mut Vec<Effect>,
+    ) -> bool {
+        let Some(route) = self.flows.get(index) else { return false };
+        let (at, destination) = (route.at, route.destination);
+        self.unplace(index);
+        let found = self.find_path_to(at, destination, exit);
+        match found {
+            Some(exit) => {
+                self.router.placed(&self.path);
+                self.switch_over(index, exit, out);
+            }
+            None => self.router.placed(&self.current),
+        }
+        found.is_some()
+    }
+
     /// Gives a route the path in `self.path`, which the router has placed already, and sends it to
     /// the switch.
     fn switch_over(&mut self, index: RouteIndex, exit: Place, out: &mut Vec<Effect>) {
@@ -173,7 +225,7 @@ impl Controller {
             return;
         }
         let number = self.next_number();
-        self.flows.change(index, (&self.path, self.layer), exit.port, number);
+        self.flows.change(index, (&self.path, self.layer), exit, number);
         self.counters.routes_moved += 1;
         self.send(index, out);
     }
@@ -254,6 +306,16 @@ impl Controller {
         }
     }
 
+    /// Removes the routes of a port that only this host uses: it no longer sends from there.
+    pub(super) fn leave_port(&mut self, host: HostIndex, at: Place, out: &mut Vec<Effect>) {
+        for route in self.flows.used_by(host) {
+            let is_there = self.flows.get(route).is_some_and(|route| route.at == at);
+            if is_there && self.flows.drop_user(route, host) {
+                self.remove(route, out);
+            }
+        }
+    }
+
     /// Follows a host to its new place. Routes to it get new paths at once. Routes that it used at
     /// the old place are removed, and set up at the new one when it sends.
     pub(super) fn migrate(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
@@ -318,6 +380,7 @@ impl Controller {
         self.take_over.forget_switch(switch);
         // Its data plane may still have what was not acknowledged.
         self.drain.again();
+        self.forget_members(now, self.graph.switch(switch).incarnation.node, out);
         self.groups.forget_switch(now, switch);
         let here = |at: &Place| at.switch == switch;
         let routes = self.flows.iter().filter(|(_, route)| here(&route.at));
@@ -383,9 +446,14 @@ impl Controller {
         let Some(route) = self.flows.get(index) else {
             return false;
         };
+        let before = route.exit;
         let Some((flow, exit)) = self.flow(route.origin(), route.destination) else {
             return false;
         };
+        if exit != before {
+            self.reroute(index, out);
+            return true;
+        }
         self.unplace(index);
         let better = self.router.better(&self.graph, &flow, &self.current, &mut self.path);
         let moves = better && self.path.len() < self.hops_max && self.path != self.current;

@@ -67,9 +67,12 @@ impl Controller {
     fn ask_everywhere(&mut self, ip: IpAddr, by: (NodeId, PortNo), out: &mut Vec<Effect>) {
         let edges = self.graph.switches().filter(|(index, _)| self.has_hosts(*index));
         let edges: Vec<Incarnation> = edges.map(|(_, switch)| switch.incarnation).collect();
+        let by_place = self.graph.index_of(by.0).map(|switch| Place { switch, port: by.1 });
+        let own = by_place.map_or(Vec::new(), |place| self.ports_of(place));
         for to in edges {
             let Some(hops) = self.path_to(to.node) else { continue };
-            let except = Some(by.1).filter(|_| to.node == by.0);
+            let is_here = |place: &&Place| self.graph.switch(place.switch).incarnation == to;
+            let except = own.iter().find(is_here).map(|place| place.port);
             let message = Message::Seek(Seek { ip, except });
             out.push(Effect::Routed { hops, to, message });
         }
@@ -100,8 +103,10 @@ impl Controller {
         while let Some((from, m)) = self.seeking.take_found(now) {
             let source = self.hosts.by_mac(m.source_mac);
             let is_there = |host: &Host| {
-                let Place { switch, port } = host.place();
-                (self.graph.switch(switch).incarnation, port) == (from, m.port)
+                let at = |place: &Place| {
+                    (self.graph.switch(place.switch).incarnation, place.port) == (from, m.port)
+                };
+                self.ports_of(host.place()).iter().any(at)
             };
             // It may have moved meanwhile, and its address may be another's: the newer claim wins.
             if source.and_then(|source| self.hosts.get(source)).is_some_and(is_there) {

@@ -23,6 +23,7 @@
 //! nothing any more, so they get another path at once.
 
 use super::Controller;
+use super::bonds::Exits;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;
@@ -80,7 +81,7 @@ impl Controller {
         }
         let mut users: BTreeMap<Place, Vec<HostIndex>> = BTreeMap::new();
         for (index, host) in self.hosts.iter().filter(|(_, host)| !host.is_provisional()) {
-            users.entry(host.place()).or_default().push(index);
+            users.entry(self.home(host.place())).or_default().push(index);
         }
         let whole = self.take_over.quiet <= now;
         self.find_in_flight();
@@ -91,7 +92,7 @@ impl Controller {
             waiting.into_iter().map(move |((port, key), waits)| (at(port), key, waits))
         });
         for (at, key, waits) in each {
-            let users = users.get(&at).map_or(&[][..], Vec::as_slice);
+            let users = users.get(&self.home(at)).map_or(&[][..], Vec::as_slice);
             let source = key.source.map(|source| self.hosts.by_mac(source));
             let own = source.flatten().filter(|source| users.contains(source));
             // A route for one host has no other user.
@@ -169,7 +170,8 @@ impl Controller {
             return true;
         }
         if self.flows.find(from, destination).is_none() {
-            match self.trace(at, to, &route.hops) {
+            let (traced, exit) = self.trace(at, &self.exits(to), &route.hops);
+            match traced {
                 Trace::Undecided if !last => return false,
                 Trace::Whole if self.router.take_over(&self.graph, &self.path, route.layer) => {
                     let number = self.next_number();
@@ -177,7 +179,7 @@ impl Controller {
                     self.round_wanted = true;
                     let path = (&self.path[..], route.layer);
                     let account = Account::Inherited(at);
-                    self.flows.insert(from, destination, path, to.port, (number, account));
+                    self.flows.insert(from, destination, path, exit, (number, account));
                 }
                 _ => {}
             }
@@ -201,29 +203,31 @@ impl Controller {
         true
     }
 
-    /// Follows hops through the graph; leaves the links in `self.path`.
-    fn trace(&mut self, at: Place, to: Place, hops: &Hops) -> Trace {
+    /// Follows hops through the graph; leaves the links in `self.path`, and answers the port where
+    /// they end.
+    fn trace(&mut self, at: Place, to: &Exits, hops: &Hops) -> (Trace, Place) {
         self.path.clear();
         let Some((&exit, links)) = hops.split_last() else {
-            return Trace::Broken;
+            return (Trace::Broken, at);
         };
         if links.len() >= self.hops_max {
-            return Trace::Broken;
+            return (Trace::Broken, at);
         }
         let mut here = at.switch;
         for &egress in links {
             if self.path.iter().any(|step| step.switch == here) {
-                return Trace::Broken;
+                return (Trace::Broken, at);
             }
             let Some(edge) = self.graph.edge(here, egress) else {
                 let undecided = self.graph.is_undecided(here, egress);
-                return if undecided { Trace::Undecided } else { Trace::Broken };
+                return (if undecided { Trace::Undecided } else { Trace::Broken }, at);
             };
             self.path.push(Step { switch: here, egress });
             here = edge.to;
         }
-        let whole = Place { switch: here, port: exit } == to && to != at;
-        if whole { Trace::Whole } else { Trace::Broken }
+        let exit = Place { switch: here, port: exit };
+        let whole = to.contains(exit) && !self.is_one_place(exit, at);
+        (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
     /// Removes a route that waits at its switch.

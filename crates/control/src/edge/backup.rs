@@ -89,9 +89,11 @@ impl Edge {
     }
 }
 
-/// Whether a path starts at a switch and names one for each hop but the last.
+/// Whether a path starts at a switch and names one for each hop; the last, to the host, may be
+/// without.
 fn is_from(node: NodeId, path: &RoutePath) -> bool {
-    path.switches.first() == Some(&node) && path.switches.len() + 1 == path.route.hops.len()
+    let (switches, hops) = (path.switches.len(), path.route.hops.len());
+    path.switches.first() == Some(&node) && (switches + 1 == hops || switches == hops)
 }
 
 impl Flows {

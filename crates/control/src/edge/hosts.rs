@@ -2,6 +2,7 @@
 
 use super::addresses::Addresses;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
@@ -35,6 +36,8 @@ pub(super) struct Hosts {
     pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
     /// Addresses of these that the controller has lost.
     withdrawn: BTreeSet<IpAddr>,
+    /// Ports that are selected for a bond, by its key: those of one bond are one place.
+    bonds: BTreeMap<PortNo, u16>,
 }
 
 impl Hosts {
@@ -46,6 +49,7 @@ impl Hosts {
             by_port: BTreeMap::new(),
             reported: BTreeMap::new(),
             withdrawn: BTreeSet::new(),
+            bonds: BTreeMap::new(),
         }
     }
 
@@ -66,9 +70,47 @@ impl Hosts {
         self.by_mac.iter().map(|(&mac, host)| (mac, host))
     }
 
-    /// Whether this host is on this port.
+    /// A port is one place with the others of its bond from now on.
+    pub(super) fn join(&mut self, port: PortNo, key: u16) {
+        self.bonds.insert(port, key);
+    }
+
+    /// A port is a place of its own again.
+    pub(super) fn part(&mut self, port: PortNo) {
+        self.bonds.remove(&port);
+    }
+
+    /// The ports of a bond that are one place.
+    pub(super) fn joined(&self, key: u16) -> impl Iterator<Item = PortNo> {
+        self.bonds.iter().filter(move |(_, other)| **other == key).map(|(&port, _)| port)
+    }
+
+    /// All ports that are one place with this one, itself included.
+    pub(super) fn joined_to(&self, port: PortNo) -> Vec<PortNo> {
+        match self.bonds.get(&port) {
+            Some(&key) => self.joined(key).collect(),
+            None => [port].into(),
+        }
+    }
+
+    /// Whether a host is at a bond.
+    pub(super) fn is_joined(&self, mac: MacAddr) -> bool {
+        self.by_mac.get(&mac).is_some_and(|host| self.bonds.contains_key(&host.port))
+    }
+
+    /// A host that stays where it is has its place at another port of the same bond.
+    pub(super) fn change_port(&mut self, mac: MacAddr, to: PortNo) {
+        if let Some(host) = self.remove(mac) {
+            self.insert(mac, Host { port: to, ..host });
+        }
+    }
+
+    /// Whether this host is on this port, or on another one of the same bond.
     pub(super) fn is_on(&self, mac: MacAddr, port: PortNo) -> bool {
-        self.by_mac.get(&mac).is_some_and(|host| host.port == port)
+        self.by_mac.get(&mac).is_some_and(|host| {
+            let bond = self.bonds.get(&port);
+            host.port == port || bond.is_some() && self.bonds.get(&host.port) == bond
+        })
     }
 
     /// The hosts of one port, in the order of their MACs.
@@ -94,8 +136,13 @@ impl Hosts {
         again
     }
 
+    /// The hosts of a port, or of all that are one place with it.
     pub(super) fn count_on(&self, port: PortNo) -> usize {
-        self.by_port.get(&port).map_or(0, BTreeSet::len)
+        let count = |port: &PortNo| self.by_port.get(port).map_or(0, BTreeSet::len);
+        match self.bonds.is_empty() {
+            true => count(&port),
+            false => self.joined_to(port).iter().map(count).sum(),
+        }
     }
 
     pub(super) fn insert(&mut self, mac: MacAddr, host: Host) {

@@ -31,7 +31,7 @@ impl Edge {
             return Err(Drop::Oversized);
         }
         let from_host = cx.ports.is_host(port) && self.is_host_mac(source);
-        if !from_host || !self.learn(cx, port, source) {
+        if !from_host || self.is_blocked(port) || !self.learn(cx, port, source) {
             return Err(Drop::Refused);
         }
         if let Some(done) = self.configuration(cx, port, source, frame) {

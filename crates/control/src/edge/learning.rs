@@ -28,11 +28,14 @@ impl Edge {
     /// are not removed otherwise, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
         let mut left = None;
+        let is_here = self.hosts.is_on(mac, port);
         if let Some(host) = self.hosts.by_mac.get_mut(&mac) {
-            if host.port == port {
+            if is_here {
                 host.heard = cx.now;
                 host.unanswered = 0;
-                if self.recalled(port, mac).is_some() {
+                let home = host.port;
+                let recalled = self.recalled(port, mac);
+                if self.recalled(home, mac).or(recalled).is_some() {
                     // The controller wants to verify the host: report it again.
                     self.hosts.reported.remove(&mac);
                     self.report(cx.out, mac);
@@ -131,7 +134,9 @@ impl Edge {
         self.end_setups_of(cx, port, mac);
         self.groups_host_gone(cx, port, mac);
         if self.hosts.count_on(port) == 0 {
-            self.flows.clear_port(cx, port);
+            for port in self.hosts.joined_to(port) {
+                self.flows.clear_port(cx, port);
+            }
         } else {
             self.flows.promote(cx, port);
         }
@@ -146,9 +151,14 @@ impl Edge {
     /// so the reply comes to the control plane. A host with more unanswered probes than allowed is
     /// removed.
     pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
+        let bonded = self.hosts.is_joined(mac);
         let Some(host) = self.hosts.by_mac.get_mut(&mac) else {
             return;
         };
+        if bonded {
+            self.agenda.set(Timer::Host(mac), cx.now + self.host_probe);
+            return;
+        }
         if host.unanswered >= self.host_probes_max {
             self.counters.hosts_lost += 1;
             self.forget_host(cx, mac);
@@ -163,7 +173,7 @@ impl Edge {
 
     /// Reports changes of a host since the last report. Without a controller nothing is sent;
     /// [`Edge::report_all`] does it later.
-    fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
+    pub(super) fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
         if !self.reachable {
             return;
         }

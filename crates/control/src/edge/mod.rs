@@ -15,6 +15,7 @@
 //! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
 //! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
 //!   is kept in software.
+//! - Ports of a bond (`bonds`) are one place, and LACP says whether frames pass.
 //! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members,
 //!   and so does other broadcast, if that is wanted.
 //!
@@ -30,6 +31,7 @@ mod ageing;
 mod arrival;
 mod backup;
 mod backups;
+mod bonds;
 mod context;
 mod dhcpv6;
 mod flows;

@@ -1,6 +1,7 @@
 //! The state of a switch's edge, and the calls of its node.
 
 use super::advertising::Advertising;
+use super::bonds::Members;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::given::mixed;
@@ -51,6 +52,8 @@ pub struct Edge {
     /// When such routes are removed.
     pub(super) inherited_until: Option<Time>,
     pub(super) hosts: Hosts,
+    /// Ports that belong to bonds.
+    pub(super) members: Members,
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
@@ -130,6 +133,7 @@ impl Edge {
             inherited_max: node.timers.inherited_max(),
             inherited_until: None,
             hosts: Hosts::new(config.hosts_per_port_max, uplinks(config)),
+            members: Members::default(),
             flows: Flows::new(Placing::new(has, incarnation_seed(config))),
             setups: Setups::new(),
             queries: BTreeMap::new(),
@@ -212,6 +216,8 @@ impl Edge {
                 self.set_backup(cx, key, primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
+            // The node has handled it, which runs LACP.
+            Item::SelectMember { .. } => {}
             Item::GroupHosts { port, mac, group, first, more, hosts } => {
                 self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
             }
@@ -342,6 +348,7 @@ impl Edge {
         if forgotten {
             self.forget_reports();
         }
+        self.report_bond_ports(cx.out);
         self.report_all(cx.out, new_incarnation);
         self.report_groups(cx.out, forgotten || new_incarnation);
         if new_incarnation {

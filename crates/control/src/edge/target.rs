@@ -26,6 +26,10 @@ impl Edge {
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
         let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
         let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
+        // A host at a bond may have sent by its other ports only.
+        if sane && self.is_current(m.stamp) && self.is_joined(m.target_port) {
+            self.learn(cx, m.target_port, m.target_mac);
+        }
         if !sane || !self.is_current(m.stamp) || !self.hosts.is_on(m.target_mac, m.target_port) {
             self.counters.messages_ignored += 1;
             return;

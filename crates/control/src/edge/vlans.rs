@@ -14,6 +14,7 @@ use super::hosts::Host;
 use super::state::{Edge, Fate};
 use crate::config::{EdgeServices, NodeConfig, SwitchConfig};
 use crate::effect::Effect;
+use crate::member::Member;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
@@ -286,6 +287,19 @@ impl Edges {
         out: &mut Vec<Effect>,
     ) {
         self.with_all(ports, out, |edge, ports, out| edge.link(now, link, ports, out));
+    }
+
+    /// As [`Edge::member_changed`]: a bond is in no VLAN.
+    pub fn member_changed(
+        &mut self,
+        now: Time,
+        changed: (PortNo, Member),
+        ports: &dyn PortView,
+        out: &mut Vec<Effect>,
+    ) {
+        self.with(VlanId::NONE, ports, out, |edge, ports, out| {
+            edge.member_changed(now, changed, ports, out);
+        });
     }
 
     /// As [`Edge::port_changed`].

@@ -1,5 +1,6 @@
 //! The common part of switches and controllers: a data plane, message seals and discovery.
 
+use super::lacp::LacpPorts;
 use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
 use super::refused::RefusedSettings;
@@ -16,7 +17,7 @@ use axon_node::{
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, link, lldp};
+use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, lacp, link, lldp};
 
 /// The number of refused control messages, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub(super) struct Chassis<B, D> {
     pub discovery: Discovery,
     /// LLDP and DCBX at all ports; `None` if the node does not run them.
     pub dcbx: Option<DcbPorts>,
+    /// LACP at the ports that belong to bonds.
+    pub lacp: LacpPorts,
     pub prober: Prober,
     pub refusals: Refusals,
     /// Settings of ports that the data plane has refused.
@@ -81,6 +84,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
             sealer: Sealer::new(&config.keys, config.incarnation, role),
             discovery: Discovery::new(config, (has.ports, has.hop_width), role),
             dcbx: (config.dcbx.as_ref()).map(|said| DcbPorts::new(said, config.mac, has.ports)),
+            lacp: LacpPorts::new(&[], config.mac),
             prober: Prober::new(config.incarnation.node, config.mac),
             refusals: Refusals::default(),
             settings: RefusedSettings::default(),
@@ -115,6 +119,11 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         match input {
             Input::Link { port, up } => {
                 self.plane.handle(now, Input::Link { port, up }, &mut self.actions);
+                // The hosts of a bond have moved on before the port loses what is there. It is up
+                // for LACP when it is a host port (`port_kind.rs`).
+                if !up {
+                    self.lacp_link(now, port, false);
+                }
                 self.discovery.link(now, port, up, &mut self.effects);
                 self.dcbx_link(now, port, up);
             }
@@ -198,7 +207,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     pub fn control_deadline(&self) -> Option<Time> {
         let lldp = self.dcbx.as_ref().and_then(DcbPorts::deadline);
         let own = [self.prober.deadline(), self.discovery.deadline(), self.settings.deadline()];
-        own.into_iter().chain([lldp]).flatten().min()
+        own.into_iter().chain([lldp, self.lacp.deadline()]).flatten().min()
     }
 
     /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
@@ -240,10 +249,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         arrival.unwrap_or(Arrival::Done)
     }
 
-    /// Handles a frame to the nearest-bridge address: discovery or LLDP.
+    /// Handles a frame to a link-local address: discovery, LLDP or LACP.
     fn link_frame(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         if lldp::is_lldp(frame) {
             return self.receive_lldp(now, port, frame);
+        }
+        if lacp::is_slow(frame) {
+            return self.receive_lacp(now, port, frame);
         }
         let Some(payload) = link::parse(frame) else {
             return false;

@@ -316,6 +316,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             | Effect::Resynchronise
             | Effect::LinkLost { .. }
             | Effect::LinkDown { .. }
+            | Effect::Member { .. }
             | Effect::Route { .. } => {}
         }
     }
@@ -475,6 +476,7 @@ mod tests {
                 dhcpv6: None,
                 uplinks: Vec::new(),
                 vlans: Default::default(),
+                bonds: Vec::new(),
             };
             let plane = Plane::new(PlaneConfig::with_ports(1, server));
             let mut node = ControllerNode::new(config, plane, Time::ZERO);

@@ -13,6 +13,7 @@ mod controller;
 mod dcbx;
 mod failover;
 mod host_limits;
+mod lacp;
 mod load;
 mod lost;
 mod pause_meter;

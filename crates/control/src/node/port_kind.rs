@@ -7,6 +7,7 @@ use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     /// Sets the kind of a port, for hosts their priorities and VLANs first, and lets the edge know.
+    /// LACP runs at a host port only: before, what a host sends by it would end here.
     pub(super) fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
         let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
         if let Some(&table) = table {
@@ -17,7 +18,14 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             self.chassis.set_port(now, port, PortSetting::Vlans(vlans));
         }
         self.chassis.set_port(now, port, PortSetting::Kind(kind));
+        let is_host = kind == PortKind::Host && self.chassis.plane.is_up(port);
+        if !is_host {
+            self.chassis.lacp_link(now, port, false);
+        }
         let Chassis { plane, effects, .. } = &mut self.chassis;
         self.edge.port_changed(now, port, plane, effects);
+        if is_host {
+            self.chassis.lacp_link(now, port, true);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::host_limits::HostLimits;
+use super::lacp::LacpPorts;
 use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
@@ -54,6 +55,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);
         limits.pinned().for_each(|port| chassis.discovery.pin(port));
+        chassis.lacp = LacpPorts::new(&config.ports, config.node.mac);
         let found = chassis.plane.snapshot();
         let ports = (0..).map(PortNo).zip(&found.ports);
         let links = ports.filter(|(_, is)| is.kind == PortKind::Axon);
@@ -164,6 +166,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
         self.chassis.dcbx_timeout(now);
+        self.chassis.lacp_serve(now);
+        self.chassis.lacp_timeout(now);
         for port in self.chassis.set_ports_again(now) {
             let Chassis { plane, effects, .. } = &mut self.chassis;
             self.edge.port_changed(now, port, plane, effects);
@@ -339,14 +343,21 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             }
             Message::Segment(segment) if ours => {
                 let stream = self.stream.as_mut().ok_or(Refusal::Unexpected)?;
+                let mut chosen = Vec::new();
                 for item in stream.receive(now, segment) {
                     match item {
                         Item::AskLoad { every_ms } => {
                             let sent = |port| plane.sent_bytes(port);
                             self.loads.ask(now, every_ms, (plane.count(), sent));
                         }
+                        Item::SelectMember { port, partner, selected } => {
+                            chosen.push((port, partner, selected));
+                        }
                         item => self.edge.item(now, item, plane, effects),
                     }
+                }
+                for (port, partner, selected) in chosen {
+                    self.chassis.lacp_select(now, port, partner, selected);
                 }
             }
             Message::ArpTarget(_)
@@ -419,6 +430,10 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::LinkLost { port, far } => self.link_lost(now, port, far),
             Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
+            Effect::Member { port, member } => {
+                let Chassis { plane, effects, .. } = chassis;
+                self.edge.member_changed(now, (port, member), plane, effects);
+            }
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
             Effect::Command { to, item } => self.command_alone(now, to, item),

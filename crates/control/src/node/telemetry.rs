@@ -7,7 +7,8 @@ use crate::discovery::Discovery;
 use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_node::telemetry::{
-    ControllerHost, ControllerTelemetry, Counts, EdgeHost, EdgeRoute, Neighbour, SwitchTelemetry,
+    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
+    SwitchTelemetry,
 };
 use axon_node::{Dataplane, Refusal};
 use axon_wire::{Frame, PortNo, Time};
@@ -33,6 +34,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
                 placed: flow.is_placed(),
             })
         });
+        let [lacpdus_sent, lacpdus_received, lacpdus_refused] = self.chassis.lacp.counts;
         SwitchTelemetry {
             id: self.incarnation().node,
             controller_path: self.uplink().path().map(|path| path.hops.clone()),
@@ -46,7 +48,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),
             refusals: refusals(self.refusals()),
-            edge: edges.counters(),
+            edge: EdgeCounters {
+                lacpdus_sent,
+                lacpdus_received,
+                lacpdus_refused,
+                ..edges.counters()
+            },
             debts: edges.debts(),
             refused_settings: self.refused_settings(),
             settings_refused: self.settings_refused(),
@@ -76,6 +83,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             hosts: hosts.collect(),
             routes: controllers.iter().map(|(_, one)| one.flows().len() as u64).sum(),
             policy: self.policy_telemetry(),
+            bonds: controller.bonds_telemetry(),
             restored: controller.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),

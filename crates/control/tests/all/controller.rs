@@ -54,6 +54,7 @@ pub fn config() -> ControllerConfig {
         dhcpv6: None,
         uplinks: Vec::new(),
         vlans: Default::default(),
+        bonds: Vec::new(),
     }
 }
 

@@ -91,6 +91,7 @@ impl Net {
             dhcpv6: None,
             uplinks: Vec::new(),
             vlans: Default::default(),
+            bonds: Vec::new(),
         };
         let has = Capabilities {
             name: "test",

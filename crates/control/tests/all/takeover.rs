@@ -69,6 +69,7 @@ impl Ring {
             dhcpv6: None,
             uplinks: Vec::new(),
             vlans: Default::default(),
+            bonds: Vec::new(),
         };
         let controller = Controller::new(&config, 100);
         Ring { controller, now: Time::ZERO, out: Vec::new(), version: 0 }

@@ -1,6 +1,7 @@
 //! The fabric file as it is written: what serde reads and the JSON Schema describes.
 
 mod agents;
+mod bonds;
 mod cam;
 mod congestion;
 mod dataplane;
@@ -24,6 +25,7 @@ pub use agents::{
     Agent, Backends, Balancer, BytesAt, Cache, CacheProtocol, Congestion, Forwarder, IdAt, Payload,
     Route, Select, Transport, WhenAgentFull,
 };
+pub use bonds::{Bond, LacpMode};
 pub use cam::Cam;
 pub use congestion::{
     Cnm, CongestionNotification, Defence, Ecn, HalfPeriod, Increase, NonEct, Reaction, Red,
@@ -150,6 +152,9 @@ pub struct File {
     pub vlans: Vec<Vlan>,
     /// Traffic classes, lossless priorities, flow control; Axon only.
     pub dcb: Option<Dcb>,
+    /// Bonds of ports, of one or more switches, that lead to one host; Axon only.
+    #[serde(default)]
+    pub bonds: Vec<Bond>,
     /// Agents: programs beside switches that look at packets.
     #[serde(default)]
     pub agents: Vec<Agent>,
@@ -208,6 +213,7 @@ impl File {
             isolation: Isolation::default(),
             vlans: Vec::new(),
             dcb: None,
+            bonds: Vec::new(),
             agents: Vec::new(),
             faults: Vec::new(),
             traffic: Vec::new(),

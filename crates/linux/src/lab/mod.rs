@@ -11,6 +11,7 @@
 pub mod alarms;
 mod announce;
 pub mod attached;
+pub mod bonds;
 mod bridge;
 pub mod build;
 mod changing;

@@ -176,6 +176,12 @@ pub struct EdgeCounters {
     pub macs_corrected: u64,
     /// How often the data plane owed more answers than are remembered.
     pub answers_lost: u64,
+    /// LACPDUs that were sent at ports of bonds.
+    pub lacpdus_sent: u64,
+    /// LACPDUs that were received there.
+    pub lacpdus_received: u64,
+    /// Frames of slow protocols there that are no LACPDU.
+    pub lacpdus_refused: u64,
     /// Frames that the control plane forwarded by a route of its own.
     pub slow_path: u64,
     /// Control messages that came too late or name a host or port that is not here.
@@ -234,6 +240,10 @@ pub struct ControllerCounters {
     /// How often a port was noted for requests for many hosts that it may not reach or that do not
     /// exist.
     pub scans: u64,
+    /// Routes that were given another port of their destination's bond.
+    pub bond_moves: u64,
+    /// How often a port of a bond had another partner than the others.
+    pub bond_mismatches: u64,
 }
 
 /// A tenant of the policy.
@@ -399,6 +409,9 @@ plus!(EdgeCounters {
     macs_masqueraded,
     macs_corrected,
     answers_lost,
+    lacpdus_sent,
+    lacpdus_received,
+    lacpdus_refused,
     slow_path,
     messages_ignored
 });
@@ -425,7 +438,9 @@ plus!(ControllerCounters {
     over_bound,
     arp_denied,
     hosts_misplaced,
-    scans
+    scans,
+    bond_moves,
+    bond_mismatches,
 });
 plus!(DhcpCounters {
     malformed,

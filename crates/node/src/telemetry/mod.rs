@@ -6,6 +6,7 @@
 //! text, `02:00:00:00:00:01`. A set of priorities is a list of numbers. Counts by reason are an
 //! object from the reason's name to the count; reasons that never occurred are left out.
 
+pub mod bonds;
 pub mod control;
 pub mod counts;
 pub mod dcbx;
@@ -15,6 +16,7 @@ pub mod plane;
 pub mod static_mode;
 pub mod text;
 
+pub use bonds::{BondTelemetry, MemberTelemetry, PartnerTelemetry};
 pub use control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
     Neighbour, PairTelemetry, PolicyTelemetry, QuarantineTelemetry, RefusedSetting, Restored,

@@ -1,5 +1,6 @@
 //! What a whole node reports of itself.
 
+use super::bonds::BondTelemetry;
 use super::control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
     Neighbour, PolicyTelemetry, RefusedSetting, Restored,
@@ -100,6 +101,8 @@ pub struct ControllerTelemetry {
     pub routes: u64,
     /// Which hosts may reach which.
     pub policy: PolicyTelemetry,
+    /// Bonds of ports.
+    pub bonds: Vec<BondTelemetry>,
     /// What it has of its incarnation before.
     pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.

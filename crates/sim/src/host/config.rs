@@ -28,6 +28,8 @@ pub struct HostConfig {
     pub dcb: Option<HostDcb>,
     /// Its VLAN, in a fabric that has some; none in the others, and for hosts in none.
     pub vlan: HostVlan,
+    /// Ports of its bond; 0 for a host with one port and no LACP.
+    pub bond_ports: u16,
 }
 
 /// The VLAN of a host.

@@ -3,6 +3,7 @@
 mod applications;
 pub mod apps;
 pub mod arp_host;
+pub(crate) mod bond;
 pub mod bridge;
 mod config;
 pub(crate) mod datagram;

@@ -98,7 +98,7 @@ impl Nic {
     }
 
     /// A frame ends here. It has no header yet, so none of any width.
-    fn end(&mut self, frame: &FrameBuf) {
+    pub(crate) fn end(&mut self, frame: &FrameBuf) {
         self.unsent += 1;
         self.lost.count(frame.bytes(), HopWidth::default(), Loss::NoCarrier.name());
     }

@@ -16,7 +16,11 @@
 //! come for 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
+mod bonded;
+mod prefetch;
+
 use crate::host::apps::{App, AppId, Apps, TcpWatch};
+use crate::host::bond::Bond;
 use crate::host::config::HostConfig;
 use crate::host::datagram;
 use crate::host::dcb_nic::DcbNic;
@@ -54,6 +58,7 @@ pub struct Host {
     pub(super) cidr: Option<Ipv4Cidr>,
     dhcp: Option<SocketHandle>,
     busy: bool,
+    bond: Option<Box<Bond>>,
     pub(crate) rx: RxRing,
     pub(super) pings: Vec<Ping>,
     apps: Apps,
@@ -111,6 +116,8 @@ impl Host {
         let ipv6 = |fixed| Ipv6::new(config.mac, fixed, !config.announces, config.retry);
         let ipv6 = config.ipv6.map(ipv6);
         let cidr = config.fixed.map(|(ip, prefix_len)| Ipv4Cidr::new(ip, prefix_len));
+        let ports = config.bond_ports;
+        let bond = (ports > 0).then(|| Box::new(Bond::new(config.mac, ports)));
         Host {
             config,
             stack,
@@ -118,6 +125,7 @@ impl Host {
             cidr,
             dhcp,
             busy: false,
+            bond,
             rx,
             pings: Vec::new(),
             apps: Apps::default(),
@@ -209,7 +217,8 @@ impl Host {
     /// Frames that this host has made, that ended inside it unsent, and that wait now.
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
         let nic = &self.stack.nic;
-        (nic.made, nic.unsent, nic.waiting() as u64)
+        let bonded = self.bond.as_ref().map_or(0, |bond| bond.waiting());
+        (nic.made, nic.unsent, (nic.waiting() + bonded) as u64)
     }
 
     /// Frames that came in.
@@ -220,18 +229,6 @@ impl Host {
     /// Of the frames that came in, those for the MAC of another host: none, if the fabric is right.
     pub fn misdelivered(&self) -> u64 {
         self.misdelivered
-    }
-
-    /// Reads a little of what every event needs; see `prefetch.rs`.
-    pub(crate) fn prefetch(&self) -> u64 {
-        let stack = &self.stack;
-        let full = u64::from(self.nic_was_full) ^ u64::from(self.busy) ^ self.received;
-        full ^ stack.nic.made ^ stack.nic.waiting() as u64 ^ u64::from(self.due.is_some())
-    }
-
-    /// The same of the applications.
-    pub(crate) fn prefetch_apps(&self) -> u64 {
-        self.apps.prefetch()
     }
 
     fn carrier(&mut self, up: bool, now: Time) {
@@ -356,6 +353,9 @@ impl Host {
 
     /// Puts the next frame on the wire if that is free.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
+        if self.bond.is_some() {
+            return self.transmit_bonded(now, out);
+        }
         if self.busy || !self.stack.nic.carrier {
             return;
         }
@@ -424,7 +424,7 @@ impl Host {
 impl Node<FrameBuf> for Host {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let mut run = false;
-        match input {
+        match self.bonded(now, input, out) {
             Input::Frame { frame, complete_at, intact, .. } => {
                 run = self.arrived(now, (frame, intact), complete_at, out);
             }
@@ -460,7 +460,8 @@ impl Node<FrameBuf> for Host {
 
     fn deadline(&self) -> Option<Time> {
         let dcb = self.stack.nic.dcb.as_ref().and_then(|dcb| dcb.deadline());
-        let due = [self.due, self.apps.deadline(), self.rx.deadline(), dcb];
+        let bond = self.bond.as_ref().and_then(|bond| bond.deadline());
+        let due = [self.due, self.apps.deadline(), self.rx.deadline(), dcb, bond];
         due.into_iter().flatten().min()
     }
 
@@ -468,7 +469,7 @@ impl Node<FrameBuf> for Host {
     fn awaited(&mut self) -> Awaited {
         let nic = &self.stack.nic;
         let nic_waits = || nic.dcb.as_ref().is_some_and(|dcb| dcb.waits());
-        let waits = self.nic_was_full || nic.has_frames() || nic_waits();
+        let waits = self.bond.is_some() || self.nic_was_full || nic.has_frames() || nic_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
 }

@@ -135,6 +135,7 @@ impl World {
         let near = WireEnd { station: world.controller_station(), port: CONTROLLER_PORT };
         world.engine.connect(near, end(fabric.controller.at), fabric.controller.wire);
         world.connect_agents(fabric);
+        world.connect_bonds(fabric);
         for fault in &fabric.faults {
             world.engine.plan(Time::ZERO + fault.at, fault.what);
         }
@@ -225,6 +226,7 @@ impl World {
             retry: self.host_retry,
             dcb: host_dcb::host_dcb(&self.fabric, index),
             vlan: self.host_vlan(index),
+            bond_ports: self.bond_ports(index),
         };
         let host = Host::new(config, self.now());
         self.engine.power_on(station, StationNode::Host(Box::new(host)));

@@ -96,8 +96,12 @@ impl World {
         let hosts = 0..self.fabric.hosts.len();
         hosts
             .filter(|&host| {
-                let near = WireEnd { station: self.host_station(host), port: crate::host::PORT };
-                self.far_end(near).is_some_and(|end| reached.get(end.station) == Some(&true))
+                let station = self.host_station(host);
+                let mut ports = (0..self.bond_ports(host).max(1)).map(PortNo);
+                ports.any(|port| {
+                    let far = self.far_end(WireEnd { station, port });
+                    far.is_some_and(|end| reached.get(end.station) == Some(&true))
+                })
             })
             .collect()
     }

@@ -42,6 +42,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             seed: seed + station as u64,
             retry: Span::from_millis(100),
             dcb: None,
+            bond_ports: 0,
         };
         let host = Host::new(config, engine.now());
         engine.power_on(station, StationNode::Host(Box::new(host)));

@@ -56,6 +56,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
             seed: station as u64,
             retry: Span::from_millis(100),
             dcb: Some(HostDcb::new(RATE, flow_control, LATENCY, 1518)),
+            bond_ports: 0,
         };
         let mut host = Host::new(config, engine.now());
         host.set_priority(LOSSLESS, three());

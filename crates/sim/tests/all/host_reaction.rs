@@ -144,6 +144,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
             seed: number as u64,
             retry: Span::from_millis(100),
             dcb: Some(dcb),
+            bond_ports: 0,
         };
         let mut host = Host::new(config, engine.now());
         host.set_priority(PORT, Priority::new(3).unwrap());

@@ -5,6 +5,7 @@ mod addresses;
 mod agents;
 mod baselines;
 mod behind;
+mod bonds;
 mod cable;
 mod campaign;
 mod comeback;

@@ -7,6 +7,8 @@ use crate::addr::MacAddr;
 pub const NEAREST_CUSTOMER: MacAddr = link_local(0x00);
 /// MAC control, 01-80-C2-00-00-01 (IEEE 802.3 annex 31B): PAUSE and PFC.
 pub const MAC_CONTROL: MacAddr = link_local(0x01);
+/// Slow protocols, 01-80-C2-00-00-02 (IEEE 802.3 annex 57A): LACP.
+pub const SLOW_PROTOCOLS: MacAddr = link_local(0x02);
 /// Nearest non-TPMR bridge, 01-80-C2-00-00-03.
 pub const NEAREST_NON_TPMR: MacAddr = link_local(0x03);
 /// Nearest bridge, 01-80-C2-00-00-0E: LLDP (IEEE 802.1AB table 7-1) and Axon's link frames.

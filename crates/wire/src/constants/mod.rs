@@ -38,6 +38,8 @@ pub mod ethertype {
     pub const SERVICE_TAG: u16 = 0x88a8;
     /// MAC control: PAUSE and PFC (IEEE 802.3 clause 31.4.1.3).
     pub const MAC_CONTROL: u16 = 0x8808;
+    /// Slow protocols (IEEE 802.3 annex 57A): LACP.
+    pub const SLOW_PROTOCOLS: u16 = 0x8809;
     /// LLDP (IEEE 802.1AB clause 7.3).
     pub const LLDP: u16 = 0x88cc;
     /// Congestion notification message (IEEE 802.1Q table 30-2).

@@ -1,6 +1,7 @@
 //! Control messages of every type and shape, by the names that they have in `vectors/control.txt`.
 
 use axon_wire::header::HopWidth;
+use axon_wire::lacp::{Partner, SystemId};
 use axon_wire::message::*;
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Route};
@@ -117,6 +118,18 @@ fn vlan_segment() -> Segment {
     Segment { first: 3, ack: 4, items: vec![item.in_vlan(vlan())] }
 }
 
+fn bond_segment() -> Segment {
+    let (port, system) = (PortNo(3), SystemId { priority: 0xffff, mac: SOURCE });
+    let partner = Partner { system, key: 9 };
+    let (state, none) = (MemberState::Distributing, MemberState::Down);
+    let items = vec![
+        Item::BondMember { port, state, partner: Some(partner), selected: true },
+        Item::BondMember { port, state: none, partner: None, selected: false },
+        Item::SelectMember { port, partner, selected: true },
+    ];
+    Segment { first: 3, ack: 4, items }
+}
+
 fn link_down() -> LinkDown {
     let end = |node, port| LinkEnd { node: NodeId(node), port: PortNo(port) };
     LinkDown { ends: [end(7, 2), end(300, 200)], hops_left: 64 }
@@ -166,6 +179,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
         ("segment-load", Message::Segment(load_segment())),
         ("segment-backup", Message::Segment(backup_segment())),
         ("segment-group", Message::Segment(group_segment())),
+        ("segment-bond", Message::Segment(bond_segment())),
         ("segment-empty", Message::Segment(Segment { first: 0, ack: 0, items: vec![] })),
         ("seek", Message::Seek(Seek { ip: TARGET_IP, except: None })),
         ("vlan", Message::Seek(Seek { ip: TARGET_IP, except: None }).in_vlan(vlan())),
@@ -226,5 +240,7 @@ fn item_number(item: &Item) -> usize {
         Item::AskGroup { .. } => 10,
         Item::GroupHosts { .. } => 11,
         Item::Vlan { .. } => 12,
+        Item::BondMember { .. } => 13,
+        Item::SelectMember { .. } => 14,
     }
 }

@@ -2,6 +2,8 @@
 
 use super::directory::{Directory, in_vlan};
 use crate::columns::columns;
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::End;
 use axon_node::telemetry::text;
 use axon_wire::MacAddr;
 use axon_wire::vlan::VlanId;
@@ -26,6 +28,8 @@ pub struct HostView {
     pub vlan: VlanId,
     /// The port where the controller has it, `s1-p0`; null if the controller does not know it.
     pub at: Option<String>,
+    /// The name of the bond that this port belongs to, if it does.
+    pub bond: Option<String>,
     /// The ports of switches that have learned it.
     pub learned_at: Vec<String>,
     /// Its addresses by the controller, newest last.
@@ -47,6 +51,7 @@ impl HostView {
             mac,
             vlan,
             at: None,
+            bond: None,
             learned_at: Vec::new(),
             addresses: Vec::new(),
             routes_to: 0,
@@ -69,6 +74,9 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
         let key = (host.mac, host.vlan);
         let view = all.entry(key).or_insert_with(|| HostView::new(directory, key));
         view.at = Some(directory.port_name((host.switch, host.port)));
+        let is_at = |end: &End| (switch_id(end.switch), end.port) == (host.switch, host.port);
+        let mut bonds = directory.fabric().bonds.iter();
+        view.bond = bonds.find(|bond| bond.members.iter().any(is_at)).map(|bond| bond.name.clone());
         view.addresses.clone_from(&host.ips);
     }
     for switch in directory.switches() {
@@ -120,6 +128,10 @@ pub fn text(hosts: &[HostView]) -> String {
             [] => "not seen".to_owned(),
             ports => format!("{} (unknown to the controller)", ports.join(" ")),
         });
+        let at = match &host.bond {
+            Some(bond) => format!("{at} (bond {bond})"),
+            None => at,
+        };
         vec![
             in_vlan(host.host.clone().unwrap_or_else(|| NONE.to_owned()), host.vlan),
             host.mac.to_string(),

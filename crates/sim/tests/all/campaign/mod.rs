@@ -1,10 +1,11 @@
 //! The campaign: random fabrics with lossy links, random failures and recoveries, then quiet. Some
 //! have links that duplicate, delay and alter messages, tables that are soon full, short leases,
 //! traffic classes, narrow or wide hops, suspended nodes, hostile hosts, hosts that say nothing of
-//! themselves, tenants, some with several hosts behind one port, VLANs, groups, IPv6.
+//! themselves, tenants, some with several hosts behind one port, VLANs, groups, IPv6, bonds.
 //!
 //! After every step: no frame was delivered to another host than the one it is for, or crossed from
 //! one tenant or VLAN to another, no member of a group has had one twice and nobody else any, no
+//! datagram to or from a bond came twice, no
 //! two hosts of a VLAN have one address, what nodes keep is bounded. In the end every two hosts
 //! that are connected to each other and to the controller, and may reach each other, must ping, and
 //! no switch that the controller can reach may hold a route that leads nowhere.
@@ -15,6 +16,7 @@
 //! writes its trace to a file. Threads share out whole seeds; within a seed there is one.
 
 mod behind;
+mod bonds;
 mod dual_stack;
 mod groups;
 mod hostile;
@@ -29,6 +31,7 @@ use axon_fabric::model::End;
 use axon_sim::links::LinkId;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::{Span, Time};
+use bonds::Datagrams;
 use groups::Streams;
 use plan::{Act, Dice, FAILURES, Plan, plan};
 use std::io::{BufWriter, Write};
@@ -58,6 +61,12 @@ const PATIENCE: Span = Span::from_secs(30);
 /// Requests of one ping: on thirteen links at 5 % loss each, three in four go unanswered.
 const TRIES: u16 = 80;
 
+/// What is sent all along and watched where it comes.
+struct Watched {
+    groups: Option<Streams>,
+    bonds: Option<Datagrams>,
+}
+
 /// A run: a seed over a data plane.
 type Job = (DataplaneKind, u64);
 
@@ -72,6 +81,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     } else {
         dual_stack::draw(seed, &mut builder);
         vlans::draw(seed, &mut builder, &mut acts);
+        bonds::draw(seed, &mut builder, &mut acts, routes_per_port.is_some());
     }
     let behind = if seed < STATIC { behind::draw(seed, &mut builder) } else { None };
     let setup = Setup { seed, dataplane, routes_per_port, silent_hosts, trace, ..Setup::default() };
@@ -87,7 +97,10 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     tenants::watch(&mut world);
     let doubled = disorder.is_some_and(|disorder| disorder.duplicate_ppm > 0);
     let span = Span::from_millis(FAILURES.1 - FAILURES.0);
-    let mut streams = groups::start(&mut world, seed, doubled, span);
+    let groups = groups::start(&mut world, seed, doubled, span);
+    let alone = groups.is_none() && world.fabric().policy.is_open();
+    let bonds = if alone { bonds::start(&mut world, seed, doubled, span) } else { None };
+    let mut streams = Watched { groups, bonds };
     let end = Time::from_nanos(FAILURES.1 * 1_000_000);
     let attacks = (0..).zip(&attacks);
     let attacks: Vec<LinkId> = attacks
@@ -100,6 +113,7 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
         match act {
             Act::Fault(fault) => world.inject(fault),
             Act::Move(host, to) => world.move_host(host, to),
+            Act::Bond(host, member, loss) => bonds::lose(&mut world, host, member, loss),
         }
         invariants::check(&world)?;
     }
@@ -108,18 +122,19 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     watch(&mut world, &mut streams, end + QUIET)?;
     assert_on(&world, dataplane);
     let verdict = check(&mut world, behind)
-        .and_then(|()| streams.as_mut().map_or(Ok(()), |streams| streams.end(&mut world)))
+        .and_then(|()| streams.groups.as_mut().map_or(Ok(()), |groups| groups.end(&mut world)))
         .and_then(|()| world.engine().check_conservation());
     world.engine_mut().trace_mut().flush();
     verdict.and_then(|()| invariants::check(&world)).map(|()| world)
 }
 
 /// Lets the world run, and looks at the invariants all along.
-fn watch(world: &mut World, streams: &mut Option<Streams>, end: Time) -> Result<(), String> {
+fn watch(world: &mut World, streams: &mut Watched, end: Time) -> Result<(), String> {
     while world.now() < end {
         world.run_until((world.now() + STEP).min(end));
         tenants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
-        streams.as_mut().map_or(Ok(()), |streams| streams.check(world))?;
+        streams.groups.as_mut().map_or(Ok(()), |groups| groups.check(world))?;
+        streams.bonds.as_mut().map_or(Ok(()), |bonds| bonds.check(world))?;
         invariants::check(world).map_err(|wrong| format!("at {}: {wrong}", world.now()))?;
     }
     Ok(())
@@ -144,7 +159,8 @@ fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) ->
 }
 
 fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
-    let hosts = world.connected_hosts();
+    let mut hosts = world.connected_hosts();
+    hosts.retain(|&host| !bonds::leads_astray(world, host));
     let limit = world.now() + PATIENCE;
     let addressed = |world: &World| hosts.iter().all(|&host| world.address(host).is_some());
     if !world.run_until_true(limit, addressed) {
@@ -165,6 +181,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
         let count = wanted.len();
         wrong.push(format!("{} of {count} pairs (by index) unanswered: {silent:?}", silent.len()));
         wrong.push(describe(world, silent[0].0, silent[0].1));
+        wrong.push(bonds::describe(world));
     }
     wrong.extend(world.engine().check_conservation().err());
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }

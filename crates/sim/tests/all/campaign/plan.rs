@@ -1,5 +1,6 @@
 //! What a seed stands for: a fabric, its conditions, and what happens when.
 
+use super::bonds::Loss;
 use crate::common::Builder;
 use axon_fabric::model::{End, FaultKind};
 use axon_sim::DataplaneKind;
@@ -29,6 +30,8 @@ pub enum Act {
     Fault(FaultKind),
     /// A host is connected to another port.
     Move(usize, End),
+    /// Something happens to a port of a host's bond.
+    Bond(usize, usize, Loss),
 }
 
 impl Act {

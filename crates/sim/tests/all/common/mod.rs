@@ -106,6 +106,7 @@ impl Builder {
                 rate_key: None,
                 traffic: Vec::new(),
                 agents: Vec::new(),
+                bonds: Vec::new(),
                 faults_after_start: Vec::new(),
                 paths: Vec::new(),
                 controller: Controller {

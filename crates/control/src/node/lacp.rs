@@ -1,0 +1,149 @@
+//! LACP in a whole node: frames in and out at the ports that belong to bonds, and what follows for
+//! the edge.
+
+use super::chassis::Chassis;
+use crate::config::PortPolicy;
+use crate::effect::Effect;
+use crate::member::Member;
+use alloc::collections::BTreeMap;
+use axon_lacp::{LacpPort, Mux, Receive};
+use axon_node::Dataplane;
+use axon_wire::lacp::{Lacpdu, Partner};
+use axon_wire::message::MemberState;
+use axon_wire::{Frame, MacAddr, PortNo, Time};
+
+/// LACP at all ports of a switch that belong to bonds.
+#[derive(Clone, Debug)]
+pub(super) struct LacpPorts {
+    mac: MacAddr,
+    ports: BTreeMap<PortNo, Port>,
+    /// Whether this switch has neighbours. Without any it serves nobody, so LACP is down at all of
+    /// its ports: a host with another port must not send to this one.
+    serves: bool,
+    /// LACPDUs that were sent, received, and that could not be read.
+    pub counts: [u64; 3],
+}
+
+#[derive(Clone, Debug)]
+struct Port {
+    key: u16,
+    lacp: LacpPort,
+    /// It is a host port with carrier.
+    is_host: bool,
+    /// What the edge was shown last.
+    shown: Member,
+}
+
+impl LacpPorts {
+    /// Ports without carrier of a switch with MAC address `mac`.
+    pub fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
+        let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
+            let config = policy.bond?;
+            let (key, lacp) = (config.key, LacpPort::new(config));
+            let shown = Member { key, ..Member::default() };
+            Some((number, Port { key, lacp, is_host: false, shown }))
+        });
+        LacpPorts { mac, ports: ports.collect(), serves: false, counts: [0; 3] }
+    }
+
+    /// When a port has something to do.
+    pub fn deadline(&self) -> Option<Time> {
+        self.ports.values().filter_map(|port| port.lacp.deadline()).min()
+    }
+}
+
+impl Port {
+    fn member(&self) -> Member {
+        let partner = self.lacp.partner();
+        let state = match (self.lacp.receive_state(), self.lacp.mux_state()) {
+            (Receive::Disabled, _) => MemberState::Down,
+            (Receive::Defaulted, _) => MemberState::Individual,
+            (Receive::Expired, _) if partner.is_none() => MemberState::Expired,
+            (_, Mux::Detached) => MemberState::Detached,
+            (_, Mux::Attached) => MemberState::Attached,
+            (_, Mux::Collecting) => MemberState::Collecting,
+            (_, Mux::Distributing) => MemberState::Distributing,
+        };
+        let (key, selected) = (self.key, self.lacp.is_selected());
+        Member { key, state, partner: partner.and_then(Partner::of), selected }
+    }
+}
+
+impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+    /// A port is a host port with carrier from now on, or none.
+    pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
+        if let Some(member) = self.lacp.ports.get_mut(&port) {
+            member.is_host = up;
+        }
+        let up = up && self.lacp.serves;
+        self.with_lacp(now, port, |lacp| lacp.link(now, up));
+    }
+
+    /// This switch may have got its first neighbour, or lost its last one.
+    pub fn lacp_serve(&mut self, now: Time) {
+        let serves = self.discovery.neighbours().next().is_some();
+        if self.lacp.ports.is_empty() || serves == self.lacp.serves {
+            return;
+        }
+        self.lacp.serves = serves;
+        let ports = self.lacp.ports.iter().map(|(&port, member)| (port, member.is_host));
+        let ports: alloc::vec::Vec<(PortNo, bool)> = ports.collect();
+        for (port, is_host) in ports {
+            self.with_lacp(now, port, |lacp| lacp.link(now, is_host && serves));
+        }
+    }
+
+    /// A frame of a slow protocol has come; says whether there is anybody to read it, and whether
+    /// it could be read.
+    pub fn receive_lacp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+        if !self.lacp.ports.contains_key(&port) {
+            return false;
+        }
+        let Ok(pdu) = Lacpdu::parse(frame) else {
+            self.lacp.counts[2] += 1;
+            return false;
+        };
+        self.lacp.counts[1] += 1;
+        self.with_lacp(now, port, |lacp| lacp.receive(now, &pdu));
+        true
+    }
+
+    /// The controller says whether a port with this partner is one of its bond.
+    pub fn lacp_select(&mut self, now: Time, port: PortNo, partner: Partner, selected: bool) {
+        self.with_lacp(now, port, |lacp| {
+            if lacp.partner().and_then(Partner::of) == Some(partner) {
+                lacp.select(now, selected);
+            }
+        });
+    }
+
+    /// Does what is due.
+    pub fn lacp_timeout(&mut self, now: Time) {
+        if self.lacp.deadline().is_none_or(|at| at > now) {
+            return;
+        }
+        let ports = self.lacp.ports.iter();
+        let due = ports.filter(|(_, port)| port.lacp.deadline().is_some_and(|at| at <= now));
+        let due: alloc::vec::Vec<PortNo> = due.map(|(&port, _)| port).collect();
+        for port in due {
+            self.with_lacp(now, port, |lacp| lacp.timeout(now));
+        }
+    }
+
+    /// Runs `work` on a port, sends what is to be sent, and shows the edge what has changed.
+    fn with_lacp(&mut self, now: Time, number: PortNo, work: impl FnOnce(&mut LacpPort)) {
+        let Some(port) = self.lacp.ports.get_mut(&number) else { return };
+        work(&mut port.lacp);
+        let pdu = port.lacp.transmit(now);
+        let member = port.member();
+        if member != port.shown {
+            port.shown = member;
+            self.effects.push(Effect::Member { port: number, member });
+        }
+        if let Some(pdu) = pdu {
+            self.lacp.counts[0] += 1;
+            let frame = B::with_headroom(0, &pdu.emit(self.lacp.mac));
+            self.plane.send(now, number, frame, &mut self.actions);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A host's bond: several NICs behind one stack, with LACP (IEEE 802.1AX), as Linux has it in mode
+//! 802.3ad.
+//!
+//! In plain English: the host is a system of its own. Its ports run LACP; those whose partner is
+//! that of the first are one aggregate. What comes in at a port that collects is taken. What goes
+//! out is distributed by a hash of both MAC addresses, and of addresses and ports of IP (Linux'
+//! `layer3+4`) over the ports that distribute: a conversation stays on one link and in order. Each
+//! port has a short queue, so that one that waits for its wire does not hold up the others. With no
+//! port that distributes, the stack has no carrier.
+
+use axon_lacp::{LacpConfig, LacpPort, Mux, Selection};
+use axon_wire::constants::ethertype;
+use axon_wire::host_frame;
+use axon_wire::lacp::{Lacpdu, Partner, SystemId};
+use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use std::collections::VecDeque;
+
+/// Frames that wait at one port before the stack has to wait.
+const QUEUE_FRAMES_MAX: usize = 4;
+/// The key of the one aggregate.
+const KEY: u16 = 9;
+/// The priority of the system and of its ports.
+const PRIORITY: u16 = 0xffff;
+
+/// The ports of a host with a bond.
+#[derive(Clone, Debug)]
+pub(crate) struct Bond {
+    mac: MacAddr,
+    ports: Vec<Port>,
+    selection: Selection,
+}
+
+#[derive(Clone, Debug)]
+struct Port {
+    lacp: LacpPort,
+    up: bool,
+    busy: bool,
+    queue: VecDeque<FrameBuf>,
+}
+
+impl Bond {
+    /// A bond of so many ports without carrier.
+    pub(crate) fn new(mac: MacAddr, ports: u16) -> Bond {
+        let port = |number: u16| {
+            let system = SystemId { priority: PRIORITY, mac };
+            let lacp = LacpPort::new(LacpConfig {
+                system,
+                key: KEY,
+                port_priority: PRIORITY,
+                port: number + 1,
+                active: true,
+                short_timeout: true,
+            });
+            Port { lacp, up: false, busy: false, queue: VecDeque::new() }
+        };
+        Bond { mac, ports: (0..ports).map(port).collect(), selection: Selection::default() }
+    }
+
+    /// The state of a port, as LACP has it.
+    pub(crate) fn state(&self, port: PortNo) -> Option<Mux> {
+        self.ports.get(port.index()).map(|port| port.lacp.mux_state())
+    }
+
+    /// Whether any port distributes.
+    pub(crate) fn is_up(&self) -> bool {
+        self.ports.iter().any(Port::distributes)
+    }
+
+    /// The carrier of a port has changed. Gives back the frames that waited there.
+    pub(crate) fn link(&mut self, now: Time, port: PortNo, up: bool) -> VecDeque<FrameBuf> {
+        let Some(port) = self.ports.get_mut(port.index()) else { return VecDeque::new() };
+        // No `TxDone` is owed for a frame that lost its carrier.
+        (port.up, port.busy) = (up, false);
+        port.lacp.link(now, up);
+        let waited = std::mem::take(&mut port.queue);
+        self.select(now);
+        waited
+    }
+
+    /// Whether a frame is LACP's, which is handled here.
+    pub(crate) fn takes(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
+        let Ok(pdu) = Lacpdu::parse(frame) else { return false };
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            port.lacp.receive(now, &pdu);
+        }
+        self.select(now);
+        true
+    }
+
+    /// Whether frames that come in by a port are taken.
+    pub(crate) fn collects(&self, port: PortNo) -> bool {
+        self.state(port).is_some_and(|mux| mux >= Mux::Collecting)
+    }
+
+    /// The wire of a port is free.
+    pub(crate) fn wire_is_free(&mut self, port: PortNo) {
+        if let Some(port) = self.ports.get_mut(port.index()) {
+            port.busy = false;
+        }
+    }
+
+    /// Does what LACP has due.
+    pub(crate) fn timeout(&mut self, now: Time) {
+        let due = |port: &&mut Port| port.lacp.deadline().is_some_and(|at| at <= now);
+        let mut any = false;
+        for port in self.ports.iter_mut().filter(due) {
+            port.lacp.timeout(now);
+            any = true;
+        }
+        if any {
+            self.select(now);
+        }
+    }
+
+    /// When LACP has something to do.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let waits = |port: &&Port| !port.busy;
+        self.ports.iter().filter(waits).filter_map(|port| port.lacp.deadline()).min()
+    }
+
+    /// Whether the stack may hand over a frame.
+    pub(crate) fn has_room(&self) -> bool {
+        self.is_up() && self.ports.iter().all(|port| port.queue.len() < QUEUE_FRAMES_MAX)
+    }
+
+    /// Frames that wait for a wire.
+    pub(crate) fn waiting(&self) -> usize {
+        self.ports.iter().map(|port| port.queue.len()).sum()
+    }
+
+    /// Queues a frame at the port of its conversation. Gives it back if none distributes.
+    pub(crate) fn put(&mut self, frame: FrameBuf) -> Option<FrameBuf> {
+        let open: Vec<usize> =
+            (0..self.ports.len()).filter(|&port| self.ports[port].distributes()).collect();
+        let Some(count) = std::num::NonZero::new(open.len()) else { return Some(frame) };
+        let port = open[conversation(frame.bytes()) as usize % count];
+        self.ports[port].queue.push_back(frame);
+        None
+    }
+
+    /// What leaves next, and by which port; a LACPDU is made now, which is said.
+    pub(crate) fn next(&mut self, now: Time) -> Option<(PortNo, FrameBuf, bool)> {
+        let mac = self.mac;
+        for (number, port) in (0..).map(PortNo).zip(&mut self.ports) {
+            if port.busy || !port.up {
+                continue;
+            }
+            let pdu = port.lacp.transmit(now).map(|pdu| {
+                let mut store = vec![0; FrameBuf::HEADROOM];
+                store.extend(pdu.emit(mac));
+                FrameBuf::from_vec(store, FrameBuf::HEADROOM)
+            });
+            let made = pdu.is_some();
+            if let Some(frame) = pdu.or_else(|| port.queue.pop_front()) {
+                port.busy = true;
+                return Some((number, frame, made));
+            }
+        }
+        None
+    }
+
+    fn select(&mut self, now: Time) {
+        let partner = |port: &Port| port.lacp.partner().and_then(Partner::of);
+        let carries = |port: &Port| port.lacp.mux_state() >= Mux::Collecting;
+        self.selection.choose(self.ports.iter().map(|port| (partner(port), carries(port))));
+        let selection = self.selection;
+        for port in &mut self.ports {
+            let wanted = selection.takes(partner(port));
+            if wanted != port.lacp.is_selected() {
+                port.lacp.select(now, wanted);
+            }
+        }
+    }
+}
+
+impl Port {
+    fn distributes(&self) -> bool {
+        self.lacp.mux_state() == Mux::Distributing
+    }
+}
+
+/// A hash of the conversation that a frame belongs to: FNV-1a.
+fn conversation(frame: &[u8]) -> u32 {
+    let mut hash: u32 = 0x811c_9dc5;
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes {
+            hash = (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
+        }
+    };
+    add(frame.get(..12).unwrap_or_default());
+    if let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) {
+        add(packet.get(12..20).unwrap_or_default());
+        let has_ports = matches!(packet.get(9), Some(6 | 17));
+        let is_whole = packet.get(6..8).is_some_and(|bytes| bytes[0] & 0x3f == 0 && bytes[1] == 0);
+        if has_ports && is_whole {
+            add(packet.get(20..24).unwrap_or_default());
+        }
+    }
+    hash ^ hash >> 16
+}
