@@ -1,9 +1,8 @@
 //! A route as switches install it: its hops and its layer.
 
-use crate::addr::{NodeId, PortNo};
+use crate::addr::PortNo;
 use crate::hops::Hops;
 use crate::priority::{NotInRange, PRIORITIES};
-use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// One of the parts that the routes of a lossless priority are divided into, so that in none of

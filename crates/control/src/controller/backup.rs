@@ -14,7 +14,7 @@
 
 use super::Controller;
 use super::backups::{Backups, Sent};
-use super::flows::RouteIndex;
+use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Place};
 use super::router::Step;
 use crate::effect::Effect;

@@ -450,8 +450,8 @@ mod tests {
         let mut flows = Flows::default();
         let (here, to) = (at(0, 9), HostIndex(1));
         let of = |host| Origin { at: here, source: Some(HostIndex(host)) };
-        let all = flows.insert(here, to, (&[], Layer::ZERO), PortNo(5), (1, OWN));
-        let own = flows.insert(of(2), to, (&[step(0, 1)], Layer::ZERO), PortNo(5), (2, OWN));
+        let all = flows.insert(here, to, (&[], Layer::ZERO), EXIT, (1, OWN));
+        let own = flows.insert(of(2), to, (&[step(0, 1)], Layer::ZERO), EXIT, (2, OWN));
         [all, own].into_iter().for_each(|route| flows.add_user(route, HostIndex(2)));
         assert_eq!((flows.find(here, to), flows.find(of(2), to)), (Some(all), Some(own)));
         assert_eq!(flows.find(of(3), to), None);

@@ -205,9 +205,9 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) -> bool {
         let Some(route) = self.flows.get(index) else { return false };
-        let (at, destination) = (route.at, route.destination);
+        let (from, destination) = (route.origin(), route.destination);
         self.unplace(index);
-        let found = self.find_path_to(at, destination, exit);
+        let found = self.find_path_to(from, destination, exit);
         match found {
             Some(exit) => {
                 self.router.placed(&self.path);
