@@ -11,8 +11,9 @@
 //! conversations of one port with one host stay on one link and in order, and the links carry
 //! equally many routes. A route keeps its port as long as that distributes and can be reached. When
 //! a port is lost, its routes move to the others at once. When one comes, as many move to it as
-//! make the numbers equal, but only when it has been there for ten heartbeats: edges remember a lost
-//! link for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and fro.
+//! make the numbers equal, but only when it has been there for ten heartbeats: edges remember a
+//! lost link for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and
+//! fro.
 //!
 //! **What the host sends** may come in by any of the ports: each has routes of its own, set up when
 //! a frame needs them. The host is not asked whether it is there when a route to it is set up: its
