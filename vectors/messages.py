@@ -95,10 +95,19 @@ GROUP_ITEMS = several(
     item(11, number(1), SOURCE_MAC, MDNS, number(0), NO, several()),
 )
 
+VLAN = number(300)
 VLAN_ITEMS = several(
-    item(12, number(300), octets(
+    item(12, VLAN, octets(
         item(2, number(1), TARGET_MAC_ADDRESS, NONE, STAMP,
              route(2, 5, layer=3, tagged=True)))),
+)
+
+PARTNER = number(0xFFFF) + SOURCE_MAC + number(9)
+DOWN, DISTRIBUTING = number(0), number(6)
+BOND_ITEMS = several(
+    item(13, number(3), DISTRIBUTING, some(PARTNER), YES),
+    item(13, number(3), DOWN, NONE, NO),
+    item(14, number(3), PARTNER, YES),
 )
 
 MESSAGES = {
@@ -132,10 +141,11 @@ MESSAGES = {
     "segment-load": message(11, number(2), U64_MAX, LOAD_ITEMS),
     "segment-backup": message(11, number(3), number(4), BACKUP_ITEMS),
     "segment-group": message(11, number(3), number(4), GROUP_ITEMS),
+    "segment-bond": message(11, number(3), number(4), BOND_ITEMS),
     "link-down": message(13, number(7), number(2), number(300), number(200), b"\x40"),
     "segment-empty": message(11, number(0), number(0), several()),
     "seek": message(12, TARGET_IP_ADDRESS, NONE),
     "seek-except": message(12, LOCALHOST, some(number(300))),
-    "vlan": message(14, number(300), octets(message(12, TARGET_IP_ADDRESS, NONE))),
+    "vlan": message(14, VLAN, octets(message(12, TARGET_IP_ADDRESS, NONE))),
     "segment-vlan": message(11, number(3), number(4), VLAN_ITEMS),
 }

@@ -2,13 +2,13 @@
 //!
 //! In plain English. **Receive**: a LACPDU makes what is known of the partner current. Nothing for
 //! three seconds (or 90, with the long time-out) makes it expired: the partner is asked to send
-//! fast. Nothing for another three makes it defaulted: there is nobody who aggregates. **Periodic**:
+//! fast. Nothing for another three makes it defaulted: nobody there aggregates. **Periodic**:
 //! a LACPDU is sent every second to a partner with the short time-out, every 30 to one with the
 //! long. **Mux**: whoever owns the port says whether it is selected, which is when its partner is
-//! that of the other ports. A selected port says that it is in sync. It collects once the partner is
-//! in sync too, and distributes once the partner collects. So no frame is sent to an end that does
-//! not take it. **Transmit**: what has changed is sent at once, but no more than three LACPDUs in a
-//! second.
+//! that of the others. A selected port says that it is in sync. It collects once its partner
+//! is in sync too, and distributes once the partner collects. So no frame is sent to an end that
+//! does not take it. **Transmit**: what has changed is sent at once, but no more than three LACPDUs
+//! in a second.
 //!
 //! Beside the standard: the time for which a port waits for others before it is attached
 //! (`Aggregate_Wait_Time`) is none, for a port that comes later is attached to a bond that carries

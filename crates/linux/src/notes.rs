@@ -112,8 +112,8 @@ impl NoteLog {
                 tracing::warn!(node, %switch, %port, %mac, "ALARM: a host at a port where the \
                     fabric file does not admit it");
             }
-            Note::BondMismatch { ports: [(switch, port), (first, first_port)], partners } => {
-                let [partner, expected] = partners;
+            Note::BondMismatch(ends) => {
+                let [(switch, port, partner), (first, first_port, expected)] = ends;
                 tracing::error!(node, %switch, %port, %partner, %first, %first_port, %expected,
                     "ALARM: a port of a bond leads to another partner than the bond; not used");
             }
@@ -195,7 +195,7 @@ fn about(note: &Note) -> About {
         Note::Scan { .. } => (Kind::Scan, PortNo::CONTROL),
         Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
         Note::Miscabled { port, .. } => (Kind::Miscabled, port),
-        Note::BondMismatch { .. } => (Kind::BondMismatch, PortNo::CONTROL),
+        Note::BondMismatch(..) => (Kind::BondMismatch, PortNo::CONTROL),
     }
 }
 

@@ -10,7 +10,6 @@ use crate::settings::{SettingError, SettingName};
 use crate::store::StoreChange;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_wire::lacp::Partner;
 use axon_wire::message::LinkEnd;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 use serde::{Deserialize, Serialize};
@@ -388,14 +387,9 @@ pub enum Note {
         /// The port.
         port: PortNo,
     },
-    /// From a controller: a port of a bond leads to another partner than the bond, and is not used
-    /// as long as it does.
-    BondMismatch {
-        /// That port, and one that leads where the bond does.
-        ports: [(NodeId, PortNo); 2],
-        /// Their partners.
-        partners: [Partner; 2],
-    },
+    /// From a controller: the first of these ports of a bond leads to another partner than the
+    /// second, and is not used as long as it does.
+    BondMismatch([(NodeId, PortNo, axon_wire::lacp::Partner); 2]),
     /// DCBX: the two ends of a link have a new disagreement or error; the status shows it.
     DcbxTrouble {
         /// The port.

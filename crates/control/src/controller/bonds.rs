@@ -2,7 +2,7 @@
 //! 802.1AX).
 //!
 //! In plain English: a host at any of the ports is at the bond. All edges advertise one system and
-//! the key of the bond, so that the host's end finds one partner at all of its links. What each port
+//! the key of the bond, so that the host's end finds one partner at all of its links. What a port
 //! receives of its partner is reported. The first partner counts; a port that leads to another one
 //! is not selected, and a note says so. Ports that are selected are *joined*.
 //!
@@ -10,156 +10,25 @@
 //! with the fewest routes to the host, the first of these in the order of the fabric file. So
 //! conversations of one port with one host stay on one link and in order, and the links carry
 //! equally many routes. A route keeps its port as long as that distributes and can be reached. When
-//! a port is lost, its routes move to the others at once. When one comes, as many move to it as make
-//! the numbers equal, but only when it has been there for ten heartbeats: edges remember a lost link
-//! for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and fro.
+//! a port is lost, its routes move to the others at once. When one comes, as many move to it as
+//! make the numbers equal, but only when it has been there for ten heartbeats: edges remember a
+//! lost link for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and
+//! fro.
 //!
 //! **What the host sends** may come in by any of the ports: each has routes of its own, set up when
 //! a frame needs them. The host is not asked whether it is there when a route to it is set up: its
 //! answer might come in elsewhere, and LACP says that it is.
 
 use super::Controller;
+use super::bond_list::{Bond, Exits, Member};
 use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
 use crate::effect::Effect;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use axon_lacp::Selection;
-use axon_node::Note;
-use axon_node::telemetry::{BondTelemetry, MemberTelemetry};
+use axon_node::telemetry::BondTelemetry;
 use axon_wire::lacp::Partner;
 use axon_wire::message::{Item, MemberState};
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
-
-/// All bonds.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Bonds {
-    list: Vec<Bond>,
-    /// The bond and the number of the member at a port.
-    by_port: BTreeMap<(NodeId, PortNo), (usize, usize)>,
-}
-
-#[derive(Clone, Debug)]
-struct Bond {
-    name: alloc::string::String,
-    selection: Selection,
-    members: Vec<Member>,
-    /// When the numbers of routes at its ports are made equal: a port has come.
-    balance_at: Option<Time>,
-}
-
-/// A port of a bond, as its switch has reported it last.
-#[derive(Clone, Copy, Debug)]
-struct Member {
-    at: (NodeId, PortNo),
-    state: MemberState,
-    partner: Option<Partner>,
-    /// A note says that its partner is another one.
-    refused: bool,
-    /// It is joined, or was until it lost its carrier.
-    was_joined: bool,
-}
-
-impl Bonds {
-    pub(super) fn new(configured: &[crate::config::BondConfig]) -> Bonds {
-        let mut bonds = Bonds::default();
-        for (number, bond) in configured.iter().enumerate() {
-            let ports = bond.members.iter().enumerate();
-            bonds.by_port.extend(ports.map(|(member, &at)| (at, (number, member))));
-            let member = |&at| Member {
-                at,
-                state: MemberState::Down,
-                partner: None,
-                refused: false,
-                was_joined: false,
-            };
-            bonds.list.push(Bond {
-                name: bond.name.clone(),
-                selection: Selection::default(),
-                members: bond.members.iter().map(member).collect(),
-                balance_at: None,
-            });
-        }
-        bonds
-    }
-
-    /// The bond that a port is joined to.
-    fn joined(&self, at: (NodeId, PortNo)) -> Option<&Bond> {
-        let &(bond, member) = self.by_port.get(&at)?;
-        let bond = self.list.get(bond)?;
-        bond.is_joined(&bond.members[member]).then_some(bond)
-    }
-
-    pub(super) fn telemetry(&self) -> Vec<BondTelemetry> {
-        let member = |bond: &Bond, member: &Member| MemberTelemetry {
-            switch: member.at.0,
-            port: member.at.1,
-            state: member.state,
-            partner: member.partner.map(Into::into),
-            mismatch: bond.is_refused(member),
-        };
-        let bond = |bond: &Bond| BondTelemetry {
-            name: bond.name.clone(),
-            partner: bond.selection.partner().map(Into::into),
-            members: bond.members.iter().map(|one| member(bond, one)).collect(),
-        };
-        self.list.iter().map(bond).collect()
-    }
-}
-
-impl Bond {
-    fn is_joined(&self, member: &Member) -> bool {
-        self.selection.takes(member.partner)
-    }
-
-    fn is_refused(&self, member: &Member) -> bool {
-        member.partner.is_some() && !self.is_joined(member)
-    }
-
-    /// Chooses the partner anew; returns the note of the first member with another one that has
-    /// none yet, for each.
-    fn choose(&mut self) -> Vec<Note> {
-        let Bond { selection, members, .. } = self;
-        selection.choose(
-            members.iter().map(|member| (member.partner, member.state >= MemberState::Collecting)),
-        );
-        let first = members.iter().find(|member| selection.takes(member.partner)).copied();
-        let mut notes = Vec::new();
-        for member in members {
-            let refused = member.partner.is_some() && !selection.takes(member.partner);
-            if refused
-                && !member.refused
-                && let (Some(first), Some(partner)) = (first, member.partner)
-                && let Some(expected) = first.partner
-            {
-                let (ports, partners) = ([member.at, first.at], [partner, expected]);
-                notes.push(Note::BondMismatch { ports, partners });
-            }
-            member.refused = refused;
-            let is_other = refused || member.state == MemberState::Individual;
-            member.was_joined = selection.takes(member.partner) || member.was_joined && !is_other;
-        }
-        notes
-    }
-}
-
-/// Where routes to a host may end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Exits {
-    /// At its port.
-    One(Place),
-    /// At one of several.
-    Of(Vec<Place>),
-}
-
-impl Exits {
-    pub(super) fn contains(&self, place: Place) -> bool {
-        match self {
-            Exits::One(one) => *one == place,
-            Exits::Of(places) => places.contains(&place),
-        }
-    }
-}
 
 impl Controller {
     /// The bonds, as their switches have reported them.

@@ -20,7 +20,7 @@
 //! new path is the slower one.
 
 use super::Controller;
-use super::bonds::Exits;
+use super::bond_list::Exits;
 use super::flows::{Account, Origin, Route, RouteIndex};
 use super::hosts::{HostIndex, Place};
 use super::round::Round;

@@ -23,7 +23,7 @@
 //! nothing any more, so they get another path at once.
 
 use super::Controller;
-use super::bonds::Exits;
+use super::bond_list::Exits;
 use super::flows::{Account, Origin};
 use super::hosts::{HostIndex, Place};
 use super::pending::Pending;

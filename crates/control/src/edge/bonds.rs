@@ -16,30 +16,25 @@ use super::context::Cx;
 use super::state::Edge;
 use crate::effect::Effect;
 use crate::member::Member;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::PortView;
 use axon_wire::message::{Item, LinkEnd, MemberState};
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// The ports of bonds at this switch.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Members(BTreeMap<PortNo, Member>);
-
 impl Edge {
     /// The ports of bonds, in their order.
     pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
-        self.members.0.iter().map(|(&port, &member)| (port, member))
+        self.members.of.iter().map(|(&port, &member)| (port, member))
     }
 
     /// Whether frames of hosts end at a port, since LACP lets none pass.
     pub(super) fn is_blocked(&self, port: PortNo) -> bool {
-        self.members.0.get(&port).is_some_and(Member::is_blocked)
+        self.members.of.get(&port).is_some_and(Member::is_blocked)
     }
 
     /// Whether a port is selected for a bond, so that its hosts are at all of its ports.
     pub(super) fn is_joined(&self, port: PortNo) -> bool {
-        self.members.0.get(&port).is_some_and(|member| member.selected)
+        self.members.of.get(&port).is_some_and(|member| member.selected)
     }
 
     /// Handles what LACP says of a port now.
@@ -51,7 +46,7 @@ impl Edge {
         out: &mut Vec<Effect>,
     ) {
         let cx = &mut Cx { now, ports, out };
-        let before = self.members.0.insert(port, member).unwrap_or_default();
+        let before = self.members.of.insert(port, member).unwrap_or_default();
         if before == member {
             return;
         }

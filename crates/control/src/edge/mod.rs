@@ -31,6 +31,7 @@ mod ageing;
 mod arrival;
 mod backup;
 mod backups;
+mod bond_ports;
 mod bonds;
 mod context;
 mod dhcpv6;

@@ -1,7 +1,7 @@
 //! The state of a switch's edge, and the calls of its node.
 
 use super::advertising::Advertising;
-use super::bonds::Members;
+use super::bond_ports::Members;
 use super::context::{Cx, Timer};
 use super::flows::{Flow, Flows, Verdict};
 use super::given::mixed;

@@ -1,6 +1,6 @@
 //! The common part of switches and controllers: a data plane, message seals and discovery.
 
-use super::lacp::LacpPorts;
+use super::lacp_ports::LacpPorts;
 use super::pause_meter::PauseMeter;
 use super::prober::{Due, Prober};
 use super::refused::RefusedSettings;

@@ -2,72 +2,12 @@
 //! the edge.
 
 use super::chassis::Chassis;
-use crate::config::PortPolicy;
 use crate::effect::Effect;
-use crate::member::Member;
-use alloc::collections::BTreeMap;
-use axon_lacp::{LacpPort, Mux, Receive};
+use alloc::vec::Vec;
+use axon_lacp::LacpPort;
 use axon_node::Dataplane;
 use axon_wire::lacp::{Lacpdu, Partner};
-use axon_wire::message::MemberState;
-use axon_wire::{Frame, MacAddr, PortNo, Time};
-
-/// LACP at all ports of a switch that belong to bonds.
-#[derive(Clone, Debug)]
-pub(super) struct LacpPorts {
-    mac: MacAddr,
-    ports: BTreeMap<PortNo, Port>,
-    /// Whether this switch has neighbours. Without any it serves nobody, so LACP is down at all of
-    /// its ports: a host with another port must not send to this one.
-    serves: bool,
-    /// LACPDUs that were sent, received, and that could not be read.
-    pub counts: [u64; 3],
-}
-
-#[derive(Clone, Debug)]
-struct Port {
-    key: u16,
-    lacp: LacpPort,
-    /// It is a host port with carrier.
-    is_host: bool,
-    /// What the edge was shown last.
-    shown: Member,
-}
-
-impl LacpPorts {
-    /// Ports without carrier of a switch with MAC address `mac`.
-    pub fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
-        let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
-            let config = policy.bond?;
-            let (key, lacp) = (config.key, LacpPort::new(config));
-            let shown = Member { key, ..Member::default() };
-            Some((number, Port { key, lacp, is_host: false, shown }))
-        });
-        LacpPorts { mac, ports: ports.collect(), serves: false, counts: [0; 3] }
-    }
-
-    /// When a port has something to do.
-    pub fn deadline(&self) -> Option<Time> {
-        self.ports.values().filter_map(|port| port.lacp.deadline()).min()
-    }
-}
-
-impl Port {
-    fn member(&self) -> Member {
-        let partner = self.lacp.partner();
-        let state = match (self.lacp.receive_state(), self.lacp.mux_state()) {
-            (Receive::Disabled, _) => MemberState::Down,
-            (Receive::Defaulted, _) => MemberState::Individual,
-            (Receive::Expired, _) if partner.is_none() => MemberState::Expired,
-            (_, Mux::Detached) => MemberState::Detached,
-            (_, Mux::Attached) => MemberState::Attached,
-            (_, Mux::Collecting) => MemberState::Collecting,
-            (_, Mux::Distributing) => MemberState::Distributing,
-        };
-        let (key, selected) = (self.key, self.lacp.is_selected());
-        Member { key, state, partner: partner.and_then(Partner::of), selected }
-    }
-}
+use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// A port is a host port with carrier from now on, or none.
@@ -87,7 +27,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
         self.lacp.serves = serves;
         let ports = self.lacp.ports.iter().map(|(&port, member)| (port, member.is_host));
-        let ports: alloc::vec::Vec<(PortNo, bool)> = ports.collect();
+        let ports: Vec<(PortNo, bool)> = ports.collect();
         for (port, is_host) in ports {
             self.with_lacp(now, port, |lacp| lacp.link(now, is_host && serves));
         }
@@ -124,7 +64,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
         let ports = self.lacp.ports.iter();
         let due = ports.filter(|(_, port)| port.lacp.deadline().is_some_and(|at| at <= now));
-        let due: alloc::vec::Vec<PortNo> = due.map(|(&port, _)| port).collect();
+        let due: Vec<PortNo> = due.map(|(&port, _)| port).collect();
         for port in due {
             self.with_lacp(now, port, |lacp| lacp.timeout(now));
         }

@@ -14,6 +14,7 @@ mod dcbx;
 mod failover;
 mod host_limits;
 mod lacp;
+mod lacp_ports;
 mod load;
 mod lost;
 mod pause_meter;

@@ -2,13 +2,14 @@
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::host_limits::HostLimits;
-use super::lacp::LacpPorts;
+use super::lacp_ports::LacpPorts;
 use super::load::LoadReports;
 use super::waiting::Waiting;
 use crate::config::{SwitchConfig, Timers};
 use crate::discovery::Discovery;
 use crate::edge::{Edge, Edges, ROUTE_LOOK};
 use crate::effect::Effect;
+use crate::member::Member;
 use crate::seal::Opened;
 use crate::static_mode::{StaticControl, is_for_nobody};
 use crate::stream::Stream;
@@ -369,6 +370,11 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         Ok(())
     }
 
+    fn member_changed(&mut self, now: Time, port: PortNo, member: Member) {
+        let Chassis { plane, effects, .. } = &mut self.chassis;
+        self.edge.member_changed(now, (port, member), plane, effects);
+    }
+
     pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
         let chassis = &mut self.chassis;
         match effect {
@@ -430,10 +436,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
             Effect::PortKind { port, kind } => self.port_kind(now, port, kind),
             Effect::LinkLost { port, far } => self.link_lost(now, port, far),
             Effect::LinkDown { ingress, news } => self.link_down(now, ingress, news),
-            Effect::Member { port, member } => {
-                let Chassis { plane, effects, .. } = chassis;
-                self.edge.member_changed(now, (port, member), plane, effects);
-            }
+            Effect::Member { port, member } => self.member_changed(now, port, member),
             Effect::Refuse { port, refusal } => chassis.refuse(port, refusal, out),
             Effect::Note(note) => out.push(Action::Note(note)),
             Effect::Command { to, item } => self.command_alone(now, to, item),

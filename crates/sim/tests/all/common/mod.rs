@@ -82,6 +82,17 @@ pub struct Builder {
     pub fabric: Fabric,
 }
 
+/// Timers of a fabric that finds itself fast.
+fn timers() -> Timers {
+    Timers {
+        hello: HEARTBEAT,
+        heartbeat: HEARTBEAT,
+        retry: Span::from_millis(10),
+        host_probe: Span::from_millis(500),
+        ..Timers::default()
+    }
+}
+
 impl Builder {
     /// `switches` switches of 16 ports, nothing connected, the controller at port 15 of the
     /// first.
@@ -117,13 +128,7 @@ impl Builder {
                     router: RouterKind::default(),
                     backups: true,
                 },
-                timers: Timers {
-                    hello: HEARTBEAT,
-                    heartbeat: HEARTBEAT,
-                    retry: Span::from_millis(10),
-                    host_probe: Span::from_millis(500),
-                    ..Timers::default()
-                },
+                timers: timers(),
                 dhcp: Dhcp {
                     server: Ipv4Addr::new(10, 0, 0, 1),
                     prefix_len: 16,

@@ -1,0 +1,71 @@
+//! LACP at the ports of a switch that belong to bonds.
+
+use crate::config::PortPolicy;
+use crate::member::Member;
+use alloc::collections::BTreeMap;
+use axon_lacp::{LacpPort, Mux, Receive};
+use axon_wire::lacp::Partner;
+use axon_wire::message::MemberState;
+use axon_wire::{MacAddr, PortNo, Time};
+
+/// LACP at all ports of a switch that belong to bonds.
+#[derive(Clone, Debug)]
+pub(super) struct LacpPorts {
+    /// The address that LACPDUs are sent from.
+    pub mac: MacAddr,
+    /// Its ports that belong to bonds.
+    pub ports: BTreeMap<PortNo, Port>,
+    /// Whether this switch has neighbours. Without any it serves nobody, so LACP is down at all of
+    /// its ports: a host with another port must not send to this one.
+    pub serves: bool,
+    /// LACPDUs that were sent, received, and that could not be read.
+    pub counts: [u64; 3],
+}
+
+/// One port.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    key: u16,
+    /// Its LACP.
+    pub lacp: LacpPort,
+    /// It is a host port with carrier.
+    pub is_host: bool,
+    /// What the edge was shown last.
+    pub shown: Member,
+}
+
+impl LacpPorts {
+    /// Ports without carrier of a switch with MAC address `mac`.
+    pub fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
+        let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
+            let config = policy.bond?;
+            let (key, lacp) = (config.key, LacpPort::new(config));
+            let shown = Member { key, ..Member::default() };
+            Some((number, Port { key, lacp, is_host: false, shown }))
+        });
+        LacpPorts { mac, ports: ports.collect(), serves: false, counts: [0; 3] }
+    }
+
+    /// When a port has something to do.
+    pub fn deadline(&self) -> Option<Time> {
+        self.ports.values().filter_map(|port| port.lacp.deadline()).min()
+    }
+}
+
+impl Port {
+    /// What the edge is to be shown.
+    pub fn member(&self) -> Member {
+        let partner = self.lacp.partner();
+        let state = match (self.lacp.receive_state(), self.lacp.mux_state()) {
+            (Receive::Disabled, _) => MemberState::Down,
+            (Receive::Defaulted, _) => MemberState::Individual,
+            (Receive::Expired, _) if partner.is_none() => MemberState::Expired,
+            (_, Mux::Detached) => MemberState::Detached,
+            (_, Mux::Attached) => MemberState::Attached,
+            (_, Mux::Collecting) => MemberState::Collecting,
+            (_, Mux::Distributing) => MemberState::Distributing,
+        };
+        let (key, selected) = (self.key, self.lacp.is_selected());
+        Member { key, state, partner: partner.and_then(Partner::of), selected }
+    }
+}
