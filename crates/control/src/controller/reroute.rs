@@ -116,12 +116,7 @@ impl Controller {
     }
 
     /// The same to one of the ports where a route to the host may end.
-    fn find_path_to(
-        &mut self,
-        from: Origin,
-        destination: HostIndex,
-        exit: Place,
-    ) -> Option<Place> {
+    fn find_path_to(&mut self, from: Origin, destination: HostIndex, exit: Place) -> Option<Place> {
         let (flow, to) = self.flow_to(from, destination, exit)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
         if found && self.path.len() >= self.hops_max {
