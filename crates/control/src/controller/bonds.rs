@@ -172,6 +172,16 @@ impl Controller {
         })
     }
 
+    /// Whether one port is none of the bond any more that the other is joined to: its switch has
+    /// gone, and a host that was known there has sent by the other one all along.
+    pub(super) fn has_left_port(&self, before: Place, at: Place) -> bool {
+        let number = |place: Place| {
+            let node = self.graph.switch(place.switch).incarnation.node;
+            self.bonds.by_port.get(&(node, place.port)).map(|&(bond, _)| bond)
+        };
+        self.bond_at(at).is_some() && self.bond_at(before).is_none() && number(before) == number(at)
+    }
+
     /// A switch reports one of its ports that belongs to a bond.
     pub(super) fn bond_member(
         &mut self,

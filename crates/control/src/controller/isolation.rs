@@ -165,6 +165,11 @@ impl Controller {
         if there.is_some_and(|there| there != at && self.is_one_place(there, at)) {
             return self.hosts.by_mac(mac).map_or(Learned::Refused, Learned::Here);
         }
+        if there.is_some_and(|there| self.has_left_port(there, at))
+            && let Learned::Here(host) | Learned::Moved(host) = self.hosts.report(at, mac)
+        {
+            return Learned::Here(host);
+        }
         if there.is_some() || self.is_free() {
             return self.hosts.request(now, at, mac);
         }

@@ -197,3 +197,8 @@ pub fn leads_astray(world: &World, host: usize) -> bool {
         link.carrier && has_neighbours && controlled.get(end.switch) == Some(&false)
     })
 }
+
+/// Whether a host has a bond.
+pub fn has(world: &World, host: usize) -> bool {
+    world.fabric().bonds.iter().any(|bond| bond.host == Some(host))
+}
