@@ -26,7 +26,7 @@ pub struct MemberTelemetry {
     pub switch: NodeId,
     /// The number of the port, from 0.
     pub port: PortNo,
-    /// Its state.
+    /// The state of LACP at the port, as its switch reported it last.
     pub state: MemberState,
     /// Whom it leads to, if LACP shows it.
     pub partner: Option<PartnerTelemetry>,
@@ -37,12 +37,12 @@ pub struct MemberTelemetry {
 /// A partner of LACP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartnerTelemetry {
-    /// The address of its system.
+    /// The MAC address of its system identifier.
     #[serde(with = "text::mac")]
     pub system: MacAddr,
-    /// The priority of its system.
+    /// The priority in its system identifier.
     pub priority: u16,
-    /// Its key.
+    /// The key that it gives the ports of this bond.
     pub key: u16,
 }
 

@@ -101,7 +101,7 @@ pub struct ControllerTelemetry {
     pub routes: u64,
     /// Which hosts may reach which.
     pub policy: PolicyTelemetry,
-    /// Bonds of ports.
+    /// The bonds of the fabric file, with what their switches reported last of each port.
     pub bonds: Vec<BondTelemetry>,
     /// What it has of its incarnation before.
     pub restored: Restored,

@@ -176,6 +176,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
         silent.into_iter().partition(|&(a, b)| bonds::has(world, a) || bonds::has(world, b));
     if !bonded.is_empty() {
         println!("missed: {} pairs with a bond: {bonded:?}", bonded.len());
+        println!("{}\n{}", bonds::describe(world), describe(world, bonded[0].0, bonded[0].1));
     }
     dual_stack::check(world, &wanted, TRIES)?;
     tenants::check(world)?;
