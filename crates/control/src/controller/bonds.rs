@@ -37,7 +37,7 @@ impl Controller {
     }
 
     /// The bond that a port is joined to.
-    fn bond_at(&self, place: Place) -> Option<&Bond> {
+    pub(super) fn bond_at(&self, place: Place) -> Option<&Bond> {
         if self.bonds.list.is_empty() {
             return None;
         }
@@ -76,7 +76,11 @@ impl Controller {
         let distributes =
             |member: &&Member| member.state == MemberState::Distributing && bond.is_joined(member);
         let members = bond.members.iter().filter(distributes);
-        let places: Vec<Place> = members.filter_map(|member| self.member_place(member)).collect();
+        // A switch without links can have failed, and says nothing of its ports then.
+        let is_linked =
+            |place: &Place| self.graph.len() == 1 || !self.graph.edges(place.switch).is_empty();
+        let places = members.filter_map(|member| self.member_place(member));
+        let places: Vec<Place> = places.filter(is_linked).collect();
         match places[..] {
             [] => Exits::One(place),
             [one] => Exits::One(one),
@@ -133,17 +137,14 @@ impl Controller {
         place.is_some_and(|place| self.bond_at(place).is_some())
     }
 
-    /// The port of a host; if its switch cannot be reached, another one of its bond.
-    pub(super) fn reachable_port(&mut self, host: HostIndex) -> Option<Place> {
+    /// The port of a host; if nothing can leave the fabric there, another one of its bond.
+    pub(super) fn reachable_port(&self, host: HostIndex) -> Option<Place> {
         let place = self.hosts.get(host)?.place();
-        if self.bond_at(place).is_none() {
-            return Some(place);
-        }
-        let mut ports = [place].into_iter().chain(self.ports_of(place));
-        let node = |graph: &super::topology::Graph, place: Place| {
-            graph.switch(place.switch).incarnation.node
-        };
-        ports.find(|&port| self.path_to(node(&self.graph, port)).is_some()).or(Some(place))
+        Some(match self.exits(place) {
+            Exits::One(one) => one,
+            Exits::Of(places) if places.contains(&place) => place,
+            Exits::Of(places) => *places.first()?,
+        })
     }
 
     /// Whether a host whose claim at a port of a bond ends is at the bond still, by another port:

@@ -187,12 +187,10 @@ impl Controller {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
-        let admitted = |place: Place| {
-            let node = self.graph.switch(place.switch).incarnation.node;
-            self.policy.admits(mac, (node, place.port))
-        };
-        // Whoever is pinned to one port of a bond is at all of them.
-        if !admitted(at) && !self.ports_of(at).into_iter().any(admitted) {
+        // Whoever is pinned to one port of a bond is at all of them, be they down or not.
+        let beside = self.bond_at(at).into_iter().flat_map(|bond| &bond.members);
+        let mut ports = beside.map(|member| member.at).chain([(node, at.port)]);
+        if !ports.any(|port| self.policy.admits(mac, port)) {
             self.counters.hosts_misplaced += 1;
             if self.bounds.is_news(now, at.switch, Scope::Admission) {
                 out.push(Effect::Note(Note::HostMisplaced { node, port: at.port, mac }));
