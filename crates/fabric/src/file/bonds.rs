@@ -18,7 +18,7 @@ pub struct Bond {
     pub lacp: LacpMode,
 }
 
-/// Who begins.
+/// Who sends LACPDUs unasked: the switches, or the host alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LacpMode {
