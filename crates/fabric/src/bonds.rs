@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn what_is_no_bond_is_refused_with_its_line_and_reason() {
         for (rest, expected) in [
-            ("bonds: [{ports: [s1-p1]}]", "1 of them, expected 2 to 16 ports"),
+            ("bonds: [{ports: [s1-p1]}]", "1 of them; expected 2 to 16 ports"),
             ("bonds: [{ports: [s1-p4, s3-p1]}]", "there is no switch `s3`"),
             ("bonds: [{ports: [s1, s2-p4]}]", "`s1` is a switch"),
             ("bonds: [{ports: [s1-p4, s1-p4]}]", "s1-p4 is in this bond already"),

@@ -17,6 +17,7 @@ pub mod echo;
 pub mod envelope;
 pub mod frame;
 pub mod header;
+mod hello;
 pub mod hops;
 pub mod host_frame;
 mod in_vlan;

@@ -5,7 +5,7 @@
 
 use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;
-use crate::header::HopWidth;
+pub use crate::hello::{Hello, HelloConfirm, HelloReply, Role};
 use crate::hops::Hops;
 pub use crate::lacp::MemberState;
 use crate::lacp::Partner;
@@ -70,50 +70,6 @@ impl Message {
         let (message, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(message)
     }
-}
-
-/// The kind of a node in discovery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Role {
-    /// Forwards.
-    Switch,
-    /// Knows the graph; never a transit hop.
-    Controller,
-}
-
-/// The first message on a link (paper 001 §4.2.1), to any node at the other end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Hello {
-    /// The sender's port on this link.
-    pub port: PortNo,
-    /// What the sender is.
-    pub role: Role,
-    /// The sender's hop width; ends that differ do not become neighbours.
-    pub hop_width: HopWidth,
-    /// A random number that only an answer of now can return.
-    pub challenge: u64,
-}
-
-/// The answer to a [`Hello`], to its sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HelloReply {
-    /// The sender's port on this link.
-    pub port: PortNo,
-    /// What the sender is.
-    pub role: Role,
-    /// The sender's hop width.
-    pub hop_width: HopWidth,
-    /// The challenge of the Hello.
-    pub echo: u64,
-    /// The sender's own challenge.
-    pub challenge: u64,
-}
-
-/// Ends the handshake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HelloConfirm {
-    /// The challenge of the reply.
-    pub echo: u64,
 }
 
 /// Sent every heartbeat interval on a link whose handshake is done.

@@ -20,7 +20,8 @@ pub struct RoutePath {
     /// The route.
     pub route: Route,
     /// The switch that each hop leaves. That of the last hop, which leads to the host, is named
-    /// only where the host can be reached by another port too: its port is a link of the route then.
+    /// only where the host can be reached by another port too: then its port is a link of the
+    /// route.
     pub switches: Vec<NodeId>,
 }
 

@@ -193,7 +193,10 @@ fn routes_of_single_hosts_age_are_reported_and_take_backups_by_their_own_key() {
     let idle = bench.edge.idle_flows(bench.now, |_, key| key.source == Some(mac(1)));
     assert_eq!(idle.len(), 1);
     let reports = bench.remove_idle(&idle);
-    let aged = |effect: &Effect| matches!(effect, Effect::Report(Item::RemoveRoute { source, .. }) if *source == Some(mac(2)));
+    let aged = |effect: &Effect| match effect {
+        Effect::Report(Item::RemoveRoute { source, .. }) => *source == Some(mac(2)),
+        _ => false,
+    };
     assert!(reports.iter().any(aged), "{reports:?}");
     assert!(bench.placed_for(0, (1, 9)).is_some() && bench.placed_for(0, (2, 9)).is_none());
 }
@@ -220,7 +223,10 @@ fn the_backup_of_one_hosts_route_replaces_that_one_alone() {
     let ends = [end(7, 1), end(9, 1)];
     assert!(bench.edge.link_down(bench.now, ends));
     let effects = bench.call(|edge, now, tables, out| edge.fail_over(now, ends, tables, out));
-    let used = |effect: &Effect| matches!(effect, Effect::Report(Item::BackupUsed { source, .. }) if *source == Some(mac(1)));
+    let used = |effect: &Effect| match effect {
+        Effect::Report(Item::BackupUsed { source, .. }) => *source == Some(mac(1)),
+        _ => false,
+    };
     assert!(effects.iter().any(used), "{effects:?}");
     assert_eq!(bench.placed_for(0, (1, 9)), Some(Route::from([2, 2, 5])));
     assert_eq!(bench.placed_for(0, (2, 9)), Some(Route::from([3, 1, 5])));

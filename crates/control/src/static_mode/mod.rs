@@ -278,7 +278,7 @@ impl StaticControl {
             }
             let greeted = self.controller.path_for_greeting(node);
             // The graph may have a path that is none any more: every other greeting takes another.
-            let path = match peer.is_in_doubt() {
+            let path = match peer.is_odd() {
                 true => greeted,
                 false => self.controller.path_to(node).or(greeted),
             };

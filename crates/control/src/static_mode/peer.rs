@@ -94,9 +94,8 @@ impl Peer {
             || self.stream.as_ref().is_some_and(|stream| stream.wants(now))
     }
 
-    /// Whether the last greeting got no answer, nor the one before it, and so on: an odd number of
-    /// them.
-    pub fn is_in_doubt(&self) -> bool {
+    /// Whether an odd number of greetings have had no answer by now.
+    pub fn is_odd(&self) -> bool {
         self.greet_at.is_some() && self.tries % 2 == 1
     }
 

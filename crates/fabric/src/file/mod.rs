@@ -10,6 +10,7 @@ mod dcbx;
 mod device;
 mod failover;
 mod faults;
+mod ipv6;
 mod isolation;
 mod multicast;
 mod pauses;
@@ -42,6 +43,7 @@ pub use dcbx::{
 pub use device::{DeviceName, ListedDevice, ListedSide, ListedStage};
 pub use failover::Failover;
 pub use faults::Fault;
+pub use ipv6::{Dhcpv6, Ipv6};
 pub use isolation::{Isolation, Others, Tenant};
 pub use multicast::Multicast;
 pub use pauses::{Choose, StormAction, Watchdog, Watermarks};
@@ -63,7 +65,7 @@ use axon_control::controller::router::RouterKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 /// A fabric: what to build and what happens to it. Only `name` and `topology` are needed.
@@ -421,45 +423,6 @@ pub struct Dhcp {
     pub mtu: Option<u16>,
     /// A host with a fixed address, by name, that is the DHCP server: requests are relayed to it.
     pub relay: Option<String>,
-}
-
-/// DHCPv6: by a server among the hosts, or for settings alone by the edges.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Dhcpv6 {
-    /// The host that is the server, by name. Without one, edges answer requests for information
-    /// with the name servers and the domain of `ipv6`.
-    pub relay: Option<String>,
-    /// The address of the server, if it is not the link-local one of its MAC.
-    pub server: Option<Ipv6Addr>,
-    /// Whether advertisements say that addresses are given by DHCPv6 (the flag M);
-    /// with `relay` only, where it is true by default.
-    pub managed: Option<bool>,
-    /// Whether hosts make addresses of the prefix by themselves; true by default.
-    pub slaac: Option<bool>,
-}
-
-/// Router advertisements of IPv6 that edges send to their hosts.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Ipv6 {
-    /// The prefix that hosts make their addresses from: 64 bits long, such as `2001:db8:0:1::/64`.
-    pub prefix: String,
-    /// The default router: a host, by name, or its link-local address. Hosts have none without it.
-    pub router: Option<String>,
-    /// Name servers of the hosts, best first, at most 8.
-    #[serde(default)]
-    #[schemars(length(max = 8))]
-    pub dns: Vec<Ipv6Addr>,
-    /// The domain in which hosts look for names, such as `lab.example`.
-    pub domain: Option<String>,
-    /// The MTU that hosts are to set for IPv6, 1280 to 9000 bytes and no more than `mtu`.
-    #[schemars(range(min = 1280, max = 9000))]
-    pub mtu: Option<u16>,
-    /// Addresses and settings by DHCPv6; without, what hosts ask for is not answered.
-    pub dhcp: Option<Dhcpv6>,
-    /// Between two advertisements at a port that nobody asks for; 4s to 1800s, 200s by default.
-    pub interval: Option<SpanText>,
 }
 
 impl Default for Dhcp {

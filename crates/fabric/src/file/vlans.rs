@@ -1,7 +1,8 @@
 //! VLANs, as they are written: `vlans:`.
 
+use super::SubnetText;
+use super::ipv6::Ipv6;
 use super::text::an_hour;
-use super::{Ipv6, SubnetText};
 use crate::units::SpanText;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -78,7 +78,7 @@ impl Host {
         }
     }
 
-    /// Makes the stack forget the MACs of all neighbours, as it cannot forget one, and tells it
+    /// Makes the stack forget the MACs of all neighbours, as it cannot forget one, and gives it
     /// those of IPv6 that are known: it asks for one a second, whosever that is.
     pub(super) fn renew_neighbours(&mut self) {
         self.stack.iface.update_ip_addrs(|_| ());

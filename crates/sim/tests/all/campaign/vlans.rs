@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 const ONE_IN: usize = 4;
 
 /// VLANs for some seeds: every host is in one of two, by access or by trunk, or in none. Both lease
-/// the addresses that the fabric leases, and advertise its prefix, too. A port that a host moves to is in no VLAN, so none
-/// moves then.
+/// the addresses that the fabric leases, and advertise its prefix, too. A port that a host moves to
+/// is in no VLAN, so none moves then.
 pub fn draw(seed: u64, builder: &mut Builder, acts: &mut Vec<(Time, Act)>) {
     // With numbers of its own: what else a seed stands for stays as it is.
     let mut dice = Dice::new(u128::from(seed) << 32 | 9);
