@@ -248,7 +248,11 @@ mod tests {
             ("bonds: [{host: h2, ports: [s1-p4, s2-p4]}]", "h2 is at s2-p1, which is none"),
             ("bonds: [{ports: [s1-p4, s2-p1]}]", "s2-p1 is in use already"),
             ("bonds: [{ports: [s1-p4, s2-p4]}]\nnetwork: ethernet", "not Axon's"),
-            ("bonds: [{ports: [s1-p4, s2-p4]}]\ndcb: {}", "no traffic classes yet"),
+            (
+                "bonds: [{ports: [s1-p4, s2-p4]}]\ndcb: {classes: [{priorities: [0, 1, 2, 3, 4, 5, \
+                 6, 7]}]}",
+                "no traffic classes yet",
+            ),
             ("bonds: [{ports: [s1-p4, s2-p4]}]\ncam: {entries: 4}", "masqueraded"),
             ("bonds: [{ports: [s1-p4, s2-p4], lacp: fast}]", "lacp"),
             ("bonds: [{ports: [s1-p4, s2-p4]}]\ncontroller: {mode: static}", "nobody selects"),

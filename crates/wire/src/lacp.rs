@@ -1,6 +1,6 @@
 //! Link Aggregation Control Protocol data units (LACPDU, IEEE 802.1AX-2014 clause 6.4.2).
 //!
-//!  bytes  6                  6        2        1     1     20      20        16        2 + 50
+//! ```text
 //!  bytes  6                  6        2        1     1     20      20        16          2 + 50
 //!       +-------------------+--------+--------+-----+-----+-------+---------+-----------+--------+
 //!       | 01-80-C2-00-00-02 | source | 0x8809 | 0x1 | 0x1 | actor | partner | collector | zeroes |

@@ -193,7 +193,7 @@ fn of_paths() -> Vec<(&'static str, Message)> {
 pub fn all() -> Vec<(&'static str, Message)> {
     let samples = [of_links(), of_paths()].concat();
     let mut messages = [false; 15];
-    let mut items = [false; 13];
+    let mut items = [false; 15];
     for (_, message) in &samples {
         messages[number(message)] = true;
         if let Message::Segment(segment) = message {
@@ -201,7 +201,7 @@ pub fn all() -> Vec<(&'static str, Message)> {
         }
     }
     assert_eq!(messages, [true; 15], "each kind of message has a sample");
-    assert_eq!(items, [true; 13], "each kind of item has a sample");
+    assert_eq!(items, [true; 15], "each kind of item has a sample");
     samples
 }
 
