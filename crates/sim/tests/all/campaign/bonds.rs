@@ -203,7 +203,7 @@ pub fn leads_astray(world: &World, host: usize) -> bool {
 ///
 /// # Errors
 /// All else that was missed.
-pub fn forgive(world: &World, missed: String) -> Result<(), String> {
+pub fn printed(world: &World, missed: String) -> Result<(), String> {
     if world.fabric().bonds.is_empty() || !missed.contains("is a member and has nothing of") {
         return Err(missed);
     }
