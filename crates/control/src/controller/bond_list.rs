@@ -37,6 +37,9 @@ pub(super) struct Member {
     refused: bool,
     /// It is joined, or was until it lost its carrier.
     pub(super) was_joined: bool,
+    /// Whether the graph leads from the controller to its switch. Of one that is cut off the state
+    /// is an old one.
+    pub(super) reached: bool,
 }
 
 impl Bonds {
@@ -51,6 +54,7 @@ impl Bonds {
                 partner: None,
                 refused: false,
                 was_joined: false,
+                reached: true,
             };
             bonds.list.push(Bond {
                 name: bond.name.clone(),

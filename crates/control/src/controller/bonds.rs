@@ -23,7 +23,9 @@ use super::Controller;
 use super::bond_list::{Bond, Exits, Member};
 use super::flows::{Origin, RouteIndex};
 use super::hosts::{Host, HostIndex, Learned, Place};
+use super::topology::SwitchIndex;
 use crate::effect::Effect;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use axon_node::telemetry::BondTelemetry;
 use axon_wire::lacp::Partner;
@@ -73,14 +75,12 @@ impl Controller {
     /// Where routes to a host at this port may end.
     pub(super) fn exits(&self, place: Place) -> Exits {
         let Some(bond) = self.bond_at(place) else { return Exits::One(place) };
-        let distributes =
-            |member: &&Member| member.state == MemberState::Distributing && bond.is_joined(member);
+        let distributes = |member: &&Member| {
+            let state = member.state == MemberState::Distributing;
+            state && member.reached && bond.is_joined(member)
+        };
         let members = bond.members.iter().filter(distributes);
-        // A switch without links can have failed, and says nothing of its ports then.
-        let is_linked =
-            |place: &Place| self.graph.len() == 1 || !self.graph.edges(place.switch).is_empty();
-        let places = members.filter_map(|member| self.member_place(member));
-        let places: Vec<Place> = places.filter(is_linked).collect();
+        let places: Vec<Place> = members.filter_map(|member| self.member_place(member)).collect();
         match places[..] {
             [] => Exits::One(place),
             [one] => Exits::One(one),
@@ -135,6 +135,36 @@ impl Controller {
     pub(super) fn is_bonded(&self, destination: HostIndex) -> bool {
         let place = self.hosts.get(destination).map(Host::place);
         place.is_some_and(|place| self.bond_at(place).is_some())
+    }
+
+    /// Looks which ports of bonds are at switches that the graph leads to, once it has changed.
+    pub(super) fn see_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
+        if self.bonds.list.is_empty() || self.attachments.is_empty() {
+            return;
+        }
+        let near = self.attachments.values();
+        let mut next: Vec<SwitchIndex> =
+            near.filter_map(|&(node, _)| self.graph.index_of(node)).collect();
+        let mut reached = BTreeSet::new();
+        while let Some(at) = next.pop() {
+            if reached.insert(at) {
+                next.extend(self.graph.edges(at).iter().map(|edge| edge.to));
+            }
+        }
+        for number in 0..self.bonds.list.len() {
+            let bond = &mut self.bonds.list[number];
+            let mut changed = false;
+            for member in &mut bond.members {
+                let at = self.graph.index_of(member.at.0);
+                let is = at.is_some_and(|at| reached.contains(&at));
+                changed |= is != member.reached;
+                member.reached = is;
+            }
+            if changed {
+                bond.balance_at = Some(now + self.settle);
+                self.bond_changed(now, number, out);
+            }
+        }
     }
 
     /// The port of a host; if nothing can leave the fabric there, another one of its bond.

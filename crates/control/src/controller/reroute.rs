@@ -344,6 +344,7 @@ impl Controller {
         for route in hit {
             self.reroute(route, out);
         }
+        self.see_bonds(now, out);
         if change.gained && !self.flows.is_empty() {
             self.improving = Some(Round::begin(now + self.settle));
         }

@@ -110,8 +110,7 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
     }
     for host in 0..hosts {
         let station = world.host_station(host);
-        let ports = if bonded.contains(&host) { PORTS } else { 1 };
-        for port in (0..ports).map(PortNo) {
+        for port in ports_of(world, host) {
             world.engine_mut().capture(WireEnd { station, port });
         }
     }
@@ -203,12 +202,17 @@ pub fn leads_astray(world: &World, host: usize) -> bool {
 ///
 /// # Errors
 /// All else that was missed.
-pub fn printed(world: &World, missed: String) -> Result<(), String> {
+pub fn printed(world: &World, seed: u64, missed: String) -> Result<(), String> {
     if world.fabric().bonds.is_empty() || !missed.contains("is a member and has nothing of") {
         return Err(missed);
     }
-    println!("missed: {missed}");
+    println!("seed {seed} misses: {missed}");
     Ok(())
+}
+
+/// The ports of a host.
+pub fn ports_of(world: &World, host: usize) -> impl Iterator<Item = PortNo> + use<> {
+    (0..if has(world, host) { PORTS } else { 1 }).map(PortNo)
 }
 
 /// Whether a host has a bond.

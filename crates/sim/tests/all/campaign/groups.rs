@@ -1,14 +1,15 @@
 //! Groups in the campaign: whatever fails, a stream comes to no host that has not joined, to none
 //! twice, and in the end to every member that is connected.
 
+use super::bonds;
 use super::plan::Dice;
 use super::vlans;
-use crate::common::mac;
+use crate::common::{describe, mac};
 use axon_sim::World;
 use axon_sim::apps::RawPlan;
 use axon_sim::links::WireEnd;
+use axon_wire::Span;
 use axon_wire::membership::{self, reports};
-use axon_wire::{PortNo, Span};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -69,7 +70,9 @@ pub fn start(world: &mut World, seed: u64, doubled: bool, span: Span) -> Option<
     }
     for host in 0..hosts {
         let station = world.host_station(host);
-        world.engine_mut().capture(WireEnd { station, port: PortNo(0) });
+        for port in bonds::ports_of(world, host) {
+            world.engine_mut().capture(WireEnd { station, port });
+        }
     }
     Some(streams)
 }
@@ -126,7 +129,8 @@ impl Streams {
             let Some((from, to)) = self.missing(&pairs) else { return Ok(()) };
             if world.now() >= limit {
                 let (from, to) = (from + 1, to + 1);
-                return Err(format!("h{to} is a member and has nothing of h{from}"));
+                let how = describe(world, from - 1, to - 1);
+                return Err(format!("h{to} is a member and has nothing of h{from}\n{how}"));
             }
         }
     }

@@ -121,9 +121,9 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     attacks.into_iter().for_each(|link| world.engine_mut().disconnect(link));
     watch(&mut world, &mut streams, end + QUIET)?;
     assert_on(&world, dataplane);
-    let verdict = check(&mut world, behind)
+    let verdict = check(&mut world, seed, behind)
         .and_then(|()| streams.groups.as_mut().map_or(Ok(()), |groups| groups.end(&mut world)))
-        .or_else(|missed| bonds::printed(&world, missed))
+        .or_else(|missed| bonds::printed(&world, seed, missed))
         .and_then(|()| world.engine().check_conservation());
     world.engine_mut().trace_mut().flush();
     verdict.and_then(|()| invariants::check(&world)).map(|()| world)
@@ -159,7 +159,7 @@ fn is_wanted(world: &World, behind: Option<[usize; 2]>, pair: (usize, usize)) ->
     tenants::allowed(world, pair) && vlans::together(world, pair) && !is_apart
 }
 
-fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
+fn check(world: &mut World, seed: u64, behind: Option<[usize; 2]>) -> Result<(), String> {
     let mut hosts = world.connected_hosts();
     hosts.retain(|&host| !bonds::leads_astray(world, host));
     let limit = world.now() + PATIENCE;
@@ -172,7 +172,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     }
     if !bonded.is_empty() {
         // As in seed 285.
-        println!("missed: hosts with a bond and without address: {bonded:?}");
+        println!("seed {seed} misses: hosts with a bond and without address: {bonded:?}");
         hosts.retain(|host| !bonded.contains(host));
     }
     let wanted = |world: &World, pair| is_wanted(world, behind, pair);
@@ -183,7 +183,7 @@ fn check(world: &mut World, behind: Option<[usize; 2]>) -> Result<(), String> {
     let (bonded, silent): (Vec<_>, Vec<_>) =
         silent.into_iter().partition(|&(a, b)| bonds::has(world, a) || bonds::has(world, b));
     if !bonded.is_empty() {
-        println!("missed: {} pairs with a bond: {bonded:?}", bonded.len());
+        println!("seed {seed} misses: {} pairs with a bond: {bonded:?}", bonded.len());
         println!("{}\n{}", bonds::describe(world), describe(world, bonded[0].0, bonded[0].1));
     }
     let others: Vec<_> = wanted.iter().filter(|pair| !bonded.contains(pair)).copied().collect();
