@@ -73,6 +73,15 @@ impl Bonds {
         bond.is_joined(&bond.members[member]).then_some(bond)
     }
 
+    /// The ports that the file makes one bond with this one; itself, if none.
+    pub(super) fn ports_with(&self, at: (NodeId, PortNo)) -> Vec<(NodeId, PortNo)> {
+        let bond = self.by_port.get(&at).and_then(|&(bond, _)| self.list.get(bond));
+        bond.map_or_else(
+            || [at].into(),
+            |bond| bond.members.iter().map(|member| member.at).collect(),
+        )
+    }
+
     pub(super) fn telemetry(&self) -> Vec<BondTelemetry> {
         let member = |bond: &Bond, member: &Member| MemberTelemetry {
             switch: member.at.0,

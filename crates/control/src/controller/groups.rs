@@ -39,7 +39,9 @@ impl Controller {
         (group, joined): (IpAddr, bool),
     ) {
         let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
-        let is_claimed = host.is_some_and(|host| host.is_claimed_at(at));
+        // It sends its reports by any port of its bond, and is claimed at one of them.
+        let is_claimed =
+            host.is_some_and(|host| self.ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
         if !membership::is_reportable(group) || joined && !is_claimed {
             self.counters.item_misplaced += 1;
             return;

@@ -187,10 +187,13 @@ impl Controller {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
-        // Whoever is pinned to one port of a bond is at all of them, be they down or not.
-        let beside = self.bond_at(at).into_iter().flat_map(|bond| &bond.members);
-        let mut ports = beside.map(|member| member.at).chain([(node, at.port)]);
-        if !ports.any(|port| self.policy.admits(mac, port)) {
+        // Whoever is pinned to one port of a bond is at all of them, be they down or not, and
+        // nobody else is at any.
+        let ports = match self.bond_at(at) {
+            Some(_) => self.bonds.ports_with((node, at.port)),
+            None => [(node, at.port)].into(),
+        };
+        if !self.policy.admits(mac, &ports) {
             self.counters.hosts_misplaced += 1;
             if self.bounds.is_news(now, at.switch, Scope::Admission) {
                 out.push(Effect::Note(Note::HostMisplaced { node, port: at.port, mac }));

@@ -176,18 +176,18 @@ impl Policy {
         }
     }
 
-    /// Whether a host may be at a port: not one that is pinned elsewhere, not beside one that is
-    /// pinned there, and not where another tenant has the port.
-    pub fn admits(&self, mac: MacAddr, at: PortOf) -> bool {
-        match self.pins.get(&mac) {
-            Some(to) => *to == at,
-            None if self.pinned.contains(&at) => false,
-            None => {
-                let of_mac = self.groups.get(&Subject::Mac(mac));
-                let of_port = self.groups.get(&Subject::Port(at.0, at.1));
-                of_mac.zip(of_port).is_none_or(|(mac, port)| mac == port)
-            }
+    /// Whether a host may be at a port, or at several that are one place: not one that is pinned
+    /// elsewhere, not beside one that is pinned there, and not where another tenant has a port.
+    pub fn admits(&self, mac: MacAddr, ports: &[PortOf]) -> bool {
+        if let Some(to) = self.pins.get(&mac) {
+            return ports.contains(to);
         }
+        let of_mac = self.groups.get(&Subject::Mac(mac));
+        ports.iter().all(|at| {
+            let of_port = self.groups.get(&Subject::Port(at.0, at.1));
+            let is_anothers = of_mac.zip(of_port).is_some_and(|(mac, port)| mac != port);
+            !self.pinned.contains(at) && !is_anothers
+        })
     }
 
     /// Whether a host may own an address as far as groups are concerned.
@@ -380,11 +380,15 @@ mod tests {
     #[test]
     fn a_pin_binds_a_host_to_its_port_and_the_port_to_it() {
         let (mut policy, [red, _]) = policy();
-        assert!(policy.admits(mac(1), at(7)) && policy.admits(mac(7), at(4)));
-        assert!(!policy.admits(mac(1), at(4)), "the port is blue");
+        assert!(policy.admits(mac(1), &[at(7)]) && policy.admits(mac(7), &[at(4)]));
+        assert!(!policy.admits(mac(1), &[at(4)]), "the port is blue");
         policy.pin(mac(1), at(1));
-        assert!(policy.admits(mac(1), at(1)) && !policy.admits(mac(1), at(7)));
-        assert!(!policy.admits(mac(7), at(1)) && policy.admits(mac(7), at(7)));
+        assert!(policy.admits(mac(1), &[at(1)]) && !policy.admits(mac(1), &[at(7)]));
+        assert!(!policy.admits(mac(7), &[at(1)]) && policy.admits(mac(7), &[at(7)]));
+        // Ports 1 and 7 are one place, as those of a bond.
+        let both = [at(7), at(1)];
+        assert!(policy.admits(mac(1), &both) && !policy.admits(mac(7), &both));
+        assert!(!policy.admits(mac(2), &[at(7), at(4)]), "one of the ports is blue");
         let ip = IpAddr::from([10, 0, 0, 1]);
         policy.reserve(ip, red);
         assert!(policy.may_own(&host(2), ip) && !policy.may_own(&host(3), ip));

@@ -31,7 +31,8 @@ impl Controller {
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
         for entry in stored {
             if let Stored::Host(host) = entry {
-                let admitted = self.policy.admits(host.mac, (host.switch, host.port));
+                let ports = self.bonds.ports_with((host.switch, host.port));
+                let admitted = self.policy.admits(host.mac, &ports);
                 let place = self.remembered_place(now, host.switch, host.port);
                 let restore = |hosts: &mut HostTable| hosts.restore(place, host.mac);
                 match admitted.then(|| restore(&mut self.hosts)).flatten() {

@@ -115,10 +115,10 @@ impl Edge {
 mod tests {
     use super::super::testing::*;
     use super::*;
-    use axon_node::Drop;
-    use axon_wire::Route;
-    use axon_wire::host_frame;
+    use axon_node::{Drop, PortKind};
     use axon_wire::lacp::{Partner, SystemId};
+    use axon_wire::{Route, host_frame, membership};
+    use core::net::Ipv4Addr;
 
     fn member(state: MemberState) -> Member {
         let system = SystemId { priority: 1, mac: mac(1) };
@@ -205,6 +205,25 @@ mod tests {
         let effects = change(&mut bench, 0, MemberState::Detached);
         assert!(reports(&effects).contains(&Item::HostGone { port: PortNo(0), mac: mac(1) }));
         assert_eq!((bench.placed(0, 9), bench.edge.hosts().count()), (None, 0));
+    }
+
+    #[test]
+    fn memberships_by_any_port_of_a_bond_are_reported_and_end_with_their_host() {
+        let mut bench = bonded();
+        let group = Ipv4Addr::new(239, 1, 2, 3);
+        let member = |joined| {
+            let (port, mac, group) = (PortNo(1), mac(1), group.into());
+            Item::GroupMember { port, mac, group, joined }
+        };
+        let joins = membership::reports::igmp_v2((mac(1), ip(1)), group, true);
+        assert_eq!(reports(&bench.frame(1, &joins)), [member(true)]);
+        // The controller asks for the host, so it may have forgotten it with its groups.
+        bench.item(Item::AskHost { port: PortNo(0), mac: mac(1), ip: ip(1).into() });
+        assert!(reports(&bench.host(0, 1)).contains(&member(true)));
+        // It is no host port any more.
+        let gone = bench.port(0, Some(PortKind::Unknown));
+        assert!(reports(&gone).contains(&member(false)), "{gone:?}");
+        assert_eq!(bench.edge.members().count(), 0);
     }
 
     #[test]

@@ -117,8 +117,15 @@ impl Edge {
         self.groups_due_later(port);
     }
 
-    /// A host has left a port: it is in no group there, and sends to none.
+    /// A host has left a port, and all that are one place with it: it is in no group there, and
+    /// sends to none.
     pub(super) fn groups_host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
+        for port in self.hosts.joined_to(port) {
+            self.groups_host_gone_from(cx, port, mac);
+        }
+    }
+
+    fn groups_host_gone_from(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let Some(groups) = self.groups.ports.get_mut(&port) else { return };
         let of_host = |pair: &&Pair| pair.0 == mac;
         let members: Vec<Pair> = groups.members.keys().filter(of_host).copied().collect();
@@ -171,12 +178,15 @@ impl Edge {
         port: PortNo,
         mac: MacAddr,
     ) {
-        let groups = self.groups.ports.get(&port);
-        let pairs = groups.into_iter().flat_map(|groups| groups.members.keys());
-        let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();
-        for pair in pairs {
-            self.groups.reported.remove(&(port, pair));
-            self.report_member(out, port, pair);
+        // It may have joined by any port of its bond.
+        for port in self.hosts.joined_to(port) {
+            let groups = self.groups.ports.get(&port);
+            let pairs = groups.into_iter().flat_map(|groups| groups.members.keys());
+            let pairs: Vec<Pair> = pairs.filter(|pair| pair.0 == mac).copied().collect();
+            for pair in pairs {
+                self.groups.reported.remove(&(port, pair));
+                self.report_member(out, port, pair);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the controller and its nodes behave, seen from outside.
 
 mod backups;
+mod bonds;
 mod by_source;
 mod client;
 mod comeback;
