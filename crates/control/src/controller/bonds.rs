@@ -235,6 +235,10 @@ impl Controller {
         }
         if joined && self.bond_at(at).is_none() {
             self.part(now, at, out);
+            // They may have sent by it and be claimed elsewhere.
+            for host in self.hosts_of(bond) {
+                self.leave_port(host, at, out);
+            }
         }
         self.bond_changed(now, bond, out);
         let chosen = &self.bonds.list[bond];

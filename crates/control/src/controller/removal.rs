@@ -29,19 +29,24 @@ impl Controller {
             self.hosts.withdraw(place, mac);
             if let Some(host) = self.hosts.by_mac(mac) {
                 self.show(now, host);
-                self.leave_port(host, place, out);
+                self.leave_place(host, place, out);
             }
             return;
         }
         match self.hosts.withdraw(place, mac) {
-            Withdrawn::Nothing => {}
+            // At a bond it sends by several ports, and is claimed last at one of them.
+            Withdrawn::Nothing => {
+                if let Some(host) = self.hosts.by_mac(mac) {
+                    self.leave_place(host, place, out);
+                }
+            }
             Withdrawn::Moved(host) => {
                 self.show(now, host);
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 // At another port of its bond it is where it was; its routes there stay.
                 match self.is_bonded(host) {
-                    true => self.leave_port(host, place, out),
+                    true => self.leave_place(host, place, out),
                     false => self.migrate(host, out),
                 }
                 if let Some(at) = self.hosts.get(host).map(Host::place) {
@@ -57,6 +62,15 @@ impl Controller {
                 self.hosts.forget(host);
                 self.groups.host_gone(now, mac);
             }
+        }
+    }
+
+    /// Removes the routes that only this host used where a claim of it has ended: its switch has
+    /// cleared them at that port, and at others of its own that are one with it. A route that stood
+    /// here would be sent again as it was decided, and be refused there as older than its removal.
+    fn leave_place(&mut self, host: HostIndex, place: Place, out: &mut Vec<Effect>) {
+        for at in self.ports_of(place).into_iter().filter(|at| at.switch == place.switch) {
+            self.leave_port(host, at, out);
         }
     }
 

@@ -68,6 +68,37 @@ fn the_store_has_a_pinned_host_back_at_any_port_of_its_bond() {
     assert!(scene.controller.hosts().by_mac(mac(1)).is_some());
 }
 
+#[test]
+fn routes_of_a_port_end_when_a_host_has_left_it_for_another_of_its_bond() {
+    let mut scene = scene(false, &[]);
+    scene.seen((2, 5), 2);
+    // Switch 2 claims it, and then switch 1, where it sends by both ports.
+    scene.seen(PORTS[2], 1);
+    scene.seen(PORTS[0], 1);
+    assert!(PORTS.iter().all(|&at| scene.reaches(at, 1, 2)));
+    scene.gone(PORTS[2], 1);
+    assert_eq!(scene.routes_to(2), [PORTS[0], PORTS[1]], "switch 2 has cleared its own");
+    assert!(scene.reaches(PORTS[2], 1, 2));
+    assert_eq!(scene.routes_to(2), PORTS);
+    // A port of the bond is lost at which switch 1 does not claim it.
+    let (port, state) = (PortNo(2), MemberState::Down);
+    scene.item(1, Item::BondMember { port, state, partner: None, selected: false });
+    assert_eq!(scene.routes_to(2), [PORTS[0], PORTS[2]]);
+    scene.gone(PORTS[0], 1);
+    assert_eq!(scene.routes_to(2), [PORTS[2]]);
+}
+
+#[test]
+fn a_switch_that_loses_a_host_clears_all_ports_of_the_bond() {
+    let mut scene = scene(false, &[]);
+    scene.seen((2, 5), 2);
+    scene.seen(PORTS[0], 1);
+    scene.seen(PORTS[2], 1);
+    assert!(PORTS.iter().all(|&at| scene.reaches(at, 1, 2)));
+    scene.gone(PORTS[0], 1);
+    assert_eq!(scene.routes_to(2), [PORTS[2]]);
+}
+
 /// The lists of the group that are made soon.
 fn lists(scene: &mut Scene) -> Vec<Vec<MacAddr>> {
     scene.now += Span::from_millis(25);

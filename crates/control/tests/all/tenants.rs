@@ -184,6 +184,11 @@ impl Scene {
         self.controller.counters().arp_answered > answered
     }
 
+    /// The ports with a route to a host, for all at the port.
+    pub fn routes_to(&self, host: u16) -> Vec<At> {
+        self.routes.iter().filter(|(_, to)| *to == mac(host)).map(|&(at, _)| at).collect()
+    }
+
     /// By MAC and by address, which have to be one.
     pub fn reaches(&mut self, at: At, host: u16, target: u16) -> bool {
         let by_mac = self.ask(at, host, Target::Mac(mac(target)));
