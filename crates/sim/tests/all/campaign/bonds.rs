@@ -197,25 +197,12 @@ pub fn leads_astray(world: &World, host: usize) -> bool {
     })
 }
 
-/// In the end of a seed with bonds a member of a group may be missed, as in seed 10011: after a
-/// part of the fabric was cut off from the controller. That is printed and no failure yet.
-///
-/// # Errors
-/// All else that was missed.
-pub fn printed(world: &World, seed: u64, missed: String) -> Result<(), String> {
-    if world.fabric().bonds.is_empty() || !missed.contains("is a member and has nothing of") {
-        return Err(missed);
-    }
-    println!("seed {seed} misses: {missed}");
-    Ok(())
-}
-
 /// The ports of a host.
 pub fn ports_of(world: &World, host: usize) -> impl Iterator<Item = PortNo> + use<> {
     (0..if has(world, host) { PORTS } else { 1 }).map(PortNo)
 }
 
 /// Whether a host has a bond.
-pub fn has(world: &World, host: usize) -> bool {
+fn has(world: &World, host: usize) -> bool {
     world.fabric().bonds.iter().any(|bond| bond.host == Some(host))
 }
