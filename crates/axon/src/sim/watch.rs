@@ -159,7 +159,7 @@ impl Watch for Watcher<'_> {
 }
 
 /// A figure of this process in bytes, as the kernel reports it (proc(5), `status`).
-fn memory(key: &str) -> Option<u64> {
+pub fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
