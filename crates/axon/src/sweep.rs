@@ -167,7 +167,7 @@ impl Sweep {
 impl jobs::Follow for Sweep {
     fn done(&mut self, run: usize, outcome: Outcome) -> Result<()> {
         match outcome {
-            Outcome::Kept(kept) => self.keep(run, kept),
+            Outcome::Kept(kept) => self.keep(run, *kept),
             Outcome::OutOfMemory => {
                 self.large.push(run);
                 Ok(())

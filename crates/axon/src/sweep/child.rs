@@ -28,7 +28,7 @@ const PANICKED: i32 = 101;
 /// How a run came out.
 pub enum Outcome {
     /// It is finished.
-    Kept(Kept),
+    Kept(Box<Kept>),
     /// It needs more memory than it had.
     OutOfMemory,
 }
@@ -135,7 +135,7 @@ fn outcome(
 ) -> Outcome {
     let kept = |status, reason, figures| {
         let parameters = parameters.into_iter().collect();
-        Outcome::Kept(Kept { parameters, status, reason, figures })
+        Outcome::Kept(Box::new(Kept { parameters, status, reason, figures }))
     };
     let ran = Ran::read(report);
     let stopped = ran.as_ref().ok().and_then(|ran| ran.stopped.clone());
