@@ -212,12 +212,15 @@ fn summary(
 ) -> String {
     let of = |status| kept.values().filter(|kept| kept.status == status).count();
     let all = [Status::Passed, Status::Failed, Status::Stopped, Status::Crashed];
-    let counts: Vec<String> = all
+    let mut counts: Vec<String> = all
         .into_iter()
         .filter(|&status| status == Status::Passed || of(status) > 0)
         .map(|status| format!("{} {}", of(status), status.name()))
         .collect();
     let (runs, rows) = (plan.len(), kept.len());
+    if rows < runs {
+        counts.push(format!("{} not run", runs - rows));
+    }
     let table = folder.join(CSV);
     format!(
         "{name}: {runs} runs, {}\n{} and {PARQUET}: {rows} rows, {columns} columns\n",

@@ -14,7 +14,7 @@ use crate::cli::output;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -108,7 +108,9 @@ impl Store {
         let cannot = || format!("cannot write {}", folder.display());
         fs::create_dir_all(folder).with_context(cannot)?;
         let lock = File::open(folder).with_context(cannot)?;
-        ensure!(lock.try_lock().is_ok(), "{}: another sweep writes to it", folder.display());
+        // Some file systems have no locks.
+        let is_locked = matches!(lock.try_lock(), Err(TryLockError::WouldBlock));
+        ensure!(!is_locked, "{}: another sweep writes to it", folder.display());
         let store = Store { folder: folder.to_owned(), _lock: lock };
         // What is to go need not be read.
         let there = if again { None } else { store.record()? };
