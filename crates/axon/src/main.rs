@@ -36,6 +36,7 @@ mod reproduce;
 mod schema;
 mod sim;
 mod status;
+mod sweep;
 mod switch;
 mod table;
 mod top;
@@ -81,6 +82,7 @@ enum Verb {
     Prove(prove::Arguments),
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
+    Sweep(sweep::Arguments),
     Trace(trace::Arguments),
     Replay(replay::Arguments),
     Probe(probe::Arguments),
@@ -151,13 +153,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return cli::usage::answer(&error, &Cli::command()),
     };
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(axon_linux::log::writer)
-        .log_internal_errors(false)
-        .init();
+    log();
     if cli.verb.ends_at_once() {
         let always = Arc::new(AtomicBool::new(true));
         // Without it the process ends by the signal, which a shell reports as the same status.
@@ -184,6 +180,7 @@ fn main() -> ExitCode {
         Verb::Prove(arguments) => prove::run(&arguments),
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Sweep(arguments) => sweep::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
@@ -208,4 +205,15 @@ fn main() -> ExitCode {
         let is_interrupted = error.is::<axon_linux::lab::Interrupted>();
         if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }
     })
+}
+
+/// Lets what is traced go to the log, as far as the environment asks for it.
+fn log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(axon_linux::log::writer)
+        .log_internal_errors(false)
+        .init();
 }

@@ -11,11 +11,14 @@ mod show;
 mod wall;
 mod watch;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, dataplane};
+pub use memory::least as least_memory;
+pub use show::size;
+pub use watch::memory as memory_used;
 
 use crate::cli::output;
 use crate::cli::say::{INTERRUPTED, UNTRIED, Unwritten, note};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use axon_external::Interpreter;
 use axon_fabric::model::{Fabric, Network, ProgramSource};
 use axon_fabric::needs::{self, Runtime};
@@ -26,6 +29,7 @@ use axon_wire::Span;
 use pcap::Pcaps;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use wall::Wall;
@@ -39,9 +43,12 @@ const SAMPLE: Span = Span::from_micros(1);
 /// # Errors
 /// The run could not begin.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    if let Some(parent) = arguments.part_of {
+        end_with(parent)?;
+    }
     let mut fabric = crate::cli::file::load(&arguments.file)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
-    check_dataplane(arguments, &fabric)?;
+    check_dataplane(&arguments.file, arguments.dataplane, &fabric)?;
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
@@ -69,10 +76,20 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(finish(&report, &wall, &unwritten))
 }
 
+/// Ends this process when the one that started it ends, however that comes about.
+fn end_with(parent: u32) -> Result<()> {
+    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+    // It may have ended before that.
+    ensure!(std::os::unix::process::parent_id() == parent, "the sweep of this run has ended");
+    Ok(())
+}
+
 /// Refuses a fabric that needs what its data plane cannot do, before anything starts.
-fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
-    let file = || arguments.file.display().to_string();
-    let chosen = arguments.dataplane;
+///
+/// # Errors
+/// The capability that is missing.
+pub fn check_dataplane(file: &Path, chosen: DataplaneKind, fabric: &Fabric) -> Result<()> {
+    let file = || file.display().to_string();
     if fabric.network != Network::Axon && chosen != DataplaneKind::default() {
         return Err(anyhow!(
             "the switches of this network have data planes of their own, not `{chosen}`; leave \
@@ -86,7 +103,10 @@ fn check_dataplane(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
 }
 
 /// The interpreter of a fabric that has control programs in Python.
-fn python(fabric: &Fabric) -> Result<Option<Interpreter>> {
+///
+/// # Errors
+/// There is none, or the program cannot be read.
+pub fn python(fabric: &Fabric) -> Result<Option<Interpreter>> {
     let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|program| &program.source)
     else {
         return Ok(None);

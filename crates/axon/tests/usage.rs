@@ -66,6 +66,7 @@ fn a_file_that_is_not_there_is_answered_alike_in_every_command() {
     for (command, more) in [
         ("check", &[][..]),
         ("sim", &[]),
+        ("sweep", &["--over", "seed=1"]),
         ("prove", &[]),
         ("up", &[]),
         ("switch", &["s1"]),

@@ -17,6 +17,7 @@ pub mod cycle;
 mod dataplane;
 pub mod dcb;
 pub mod device;
+mod document;
 mod end;
 mod error;
 mod fabric_text;
@@ -54,9 +55,12 @@ mod vlans;
 mod wire;
 
 pub use build::build;
+pub use document::Document;
 pub use error::{LoadError, Problem};
 pub use fabric_text::FabricText;
-pub use load::{FILE_BYTES_MAX, load, load_with_warnings, parse, parse_with_warnings, placed};
+pub use load::{
+    FILE_BYTES_MAX, load, load_with_warnings, parse, parse_with_warnings, placed, text as file_text,
+};
 pub use real::load_real;
 pub use schema::json_schema;
 pub use secret::{LAB_KEY, has_lab_key, key_text};

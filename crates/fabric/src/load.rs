@@ -64,7 +64,10 @@ fn check_old_keys(path: &Path, keys: &Keys) -> Result<(), LoadError> {
 }
 
 /// The text of a fabric file.
-pub(crate) fn text(path: &Path) -> Result<String, LoadError> {
+///
+/// # Errors
+/// It cannot be read, is too long, or is no text.
+pub fn text(path: &Path) -> Result<String, LoadError> {
     read(path).map_err(|problem| unplaced(path, problem))
 }
 

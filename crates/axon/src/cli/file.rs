@@ -5,7 +5,7 @@ use axon_fabric::model::Fabric;
 use axon_fabric::{FILE_BYTES_MAX, LoadError, Problem};
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What standard input is called in errors and warnings.
 const STANDARD_INPUT: &str = "standard input";
@@ -22,6 +22,17 @@ pub fn load(file: &Path) -> Result<Fabric, LoadError> {
     };
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
+}
+
+/// The text of a fabric file, and what it is called in errors. `-` is standard input.
+///
+/// # Errors
+/// It cannot be read, is too long, or is no text.
+pub fn text(file: &Path) -> Result<(String, PathBuf), LoadError> {
+    match file == Path::new("-") {
+        true => Ok((standard_input()?, STANDARD_INPUT.into())),
+        false => Ok((axon_fabric::file_text(file)?, file.to_owned())),
+    }
 }
 
 /// The error of every command for a file that it cannot open: the path, why, and what was wanted.

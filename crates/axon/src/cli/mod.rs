@@ -11,4 +11,5 @@ pub mod record;
 pub mod reserve;
 pub mod router;
 pub mod say;
+pub mod stop;
 pub mod usage;

@@ -61,10 +61,13 @@ pub struct Arguments {
     /// Stop when the process uses more memory than this, such as 8GiB; no limit by default
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub memory_max: Option<Bytes>,
+    /// The process of a sweep that this is a run of: it ends with it
+    #[arg(long, value_name = "PID", hide = true)]
+    pub part_of: Option<u32>,
 }
 
 /// Takes the name of a data plane, and lists all of them in the help.
-fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
+pub fn dataplane() -> impl TypedValueParser<Value = DataplaneKind> {
     let find = |name: &str| DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
     PossibleValuesParser::new(DataplaneKind::NAMED.map(DataplaneKind::name))
         .try_map(move |name| find(&name).ok_or("no such data plane"))

@@ -28,7 +28,8 @@ pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
     Ok(())
 }
 
-fn least(fabric: &Fabric) -> u64 {
+/// Bytes that a run needs before anything has happened in it, at the least.
+pub fn least(fabric: &Fabric) -> u64 {
     let hosts = fabric.hosts.len() as u64 * HOST_BYTES;
     if fabric.network != Network::Axon {
         return hosts;

@@ -2,15 +2,13 @@
 
 use super::pcap::Pcaps;
 use super::wall::Wall;
-use crate::cli::say::INTERRUPTED;
+use crate::cli::stop;
 use anyhow::{Context, Result};
 use axon_external::Overtime;
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};
 use axon_wire::{Bytes, Span, Time};
 use indicatif::{ProgressBar, ProgressStyle};
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,13 +50,7 @@ impl<'a> Watcher<'a> {
         overtime: Option<Overtime>,
         pcaps: &'a mut Pcaps,
     ) -> Result<Watcher<'a>> {
-        let stop = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            let code = i32::from(INTERRUPTED);
-            flag::register_conditional_shutdown(signal, code, Arc::clone(&stop))
-                .and_then(|_| flag::register(signal, Arc::clone(&stop)))
-                .context("cannot take signals")?;
-        }
+        let stop = stop::on_signals()?;
         let bar = ProgressBar::new(STEPS);
         let style = ProgressStyle::with_template("{spinner} {prefix} [{bar:24}] {msg}");
         bar.set_style(style.context("the bar's template")?.progress_chars("=> "));
@@ -167,7 +159,7 @@ impl Watch for Watcher<'_> {
 }
 
 /// A figure of this process in bytes, as the kernel reports it (proc(5), `status`).
-fn memory(key: &str) -> Option<u64> {
+pub fn memory(key: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

@@ -25,9 +25,9 @@ key is missing here, or is here and no longer written.
 - **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when
   a key goes, or changes its meaning or its unit. A new key leaves it as it is, so readers skip keys
   that they do not know. CSV has no place for a version that its readers would understand: it stands
-  beside the tables, with the names of their columns, in `format.json` (`axon sim --csv`),
-  `NAME-format.json` (`axon cam --csv`) or `outcome.json` (`axon reproduce`). A new column is the
-  last one.
+  beside the tables, with the names of their columns, in `format.json` (`axon sim --csv`,
+  `axon sweep`), `NAME-format.json` (`axon cam --csv`) or `outcome.json` (`axon reproduce`). A new
+  column is the last one, but in the table of a sweep, whose columns are known by their names.
 - **Machine.** What depends on the wall clock, the memory or the threads of the machine stands in
   one object, `machine`. Two runs of one version with the same seed differ in this object only.
   Exceptions are what is measured in real time: `axon status`, `axon top`, `axon ping`,
@@ -62,8 +62,9 @@ const fn section(
 
 const SIM: &str = "axon/src/sim.rs";
 const CSV: &str = "axon/src/sim/csv.rs";
+const SWEEP: &str = "`axon sweep`: `runs.csv`, `runs.parquet` and `runs/000001.json`";
 const FORMAT: &str = "`format` is at the top of the object too.";
-const SECTIONS: [Section; 24] = [
+const SECTIONS: [Section; 26] = [
     section("`axon sim --json`", FORMAT, ("Output", SIM)),
     section("`axon sim --csv`: `flows.csv`", "", ("FlowRow", CSV)),
     section("`axon sim --csv`: `ports.csv`", "", ("PortRow", CSV)),
@@ -71,6 +72,15 @@ const SECTIONS: [Section; 24] = [
     section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
     section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
+    section(
+        SWEEP,
+        "`format` is at the top of the object too. The tables have a row for each run: first the \
+         parameters, as `--over` names them, then `status` and `reason`, then the figures, whose \
+         columns are named by the paths of their keys: `events`, `rounds.1.answered`, \
+         `drops.queue_full`, `traffic.udp1.received_bytes`. A column is there if a run has it.",
+        ("Kept", "sweep/store.rs"),
+    ),
+    section("`axon sweep`: `sweep.json`", FORMAT, ("Record", "sweep/store.rs")),
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
     section("`axon probe --json`", FORMAT, ("Summary", "probe/summary.rs")),
     section("`axon conformance --json`", FORMAT, ("Report", "conformance/src/report/mod.rs")),
@@ -433,5 +443,35 @@ fn tables_have_the_columns_of_the_page_and_their_format_beside_them() {
         let table = folder.read(&format!("csv/{name}.csv"));
         assert_eq!(table.lines().next().unwrap(), columns.join(","), "{name}");
         assert_eq!(format["tables"][format!("{name}.csv")], Value::from(columns), "{name}");
+    }
+}
+
+#[test]
+fn a_sweep_writes_the_columns_and_the_keys_of_the_page() {
+    let folder = Folder::new("outputs-sweep");
+    let line = "topology: { line: { switches: 2 } }";
+    let traffic = "traffic: [{ from: h1, to: h2, udp: { rate: 9Mbps }, stop: 5ms }]\nfaults: \
+        [{ after_start: 1ms, down: [s1, s2] }]";
+    let flows = folder.file("flows.yaml", format!("name: a\n{line}\n{traffic}\n"));
+    let mut model = Model::read(&root().join("crates"));
+    let at = model.root("Figures", "sweep/figures.rs");
+    let known: BTreeSet<String> = model.keys(at).into_iter().map(|field| field.key).collect();
+    for file in [scenario("ring3"), flows] {
+        let out = folder.path("out");
+        axon(&["sweep", &file, "--over", "seed=1,2", "--out", &out, "--again"]);
+        let read = |name: &str| -> Value {
+            serde_json::from_str(&folder.read(&format!("out/{name}"))).unwrap()
+        };
+        checked(SWEEP, read("runs/000001.json"));
+        checked("`axon sweep`: `sweep.json`", read("sweep.json"));
+        checked("`format.json`", read("format.json"));
+        let table = folder.read("out/runs.csv");
+        let columns: Vec<&str> = table.lines().next().unwrap().split(',').collect();
+        assert_eq!(columns[..3], ["seed", "status", "reason"]);
+        for column in &columns[3..] {
+            let key = column.split('.').next().unwrap();
+            assert!(known.contains(key), "{column}");
+        }
+        assert_eq!(read("format.json")["tables"]["runs.csv"], Value::from(columns));
     }
 }

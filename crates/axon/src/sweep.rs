@@ -1,0 +1,244 @@
+//! `axon sweep FILE --over KEY=VALUES`: many runs of the simulator, one table.
+//!
+//! In plain English: make the product of all values and check every run; open the folder, and take
+//! what an interrupted sweep has left in it; run what is missing, several at a time, each in a
+//! process of its own, and keep each that is finished; run again by itself what needed more memory
+//! than its share; write the tables.
+
+mod arguments;
+mod child;
+mod figures;
+mod jobs;
+mod memory;
+mod over;
+mod parquet;
+mod plan;
+mod progress;
+mod store;
+mod table;
+
+pub use arguments::Arguments;
+
+use crate::cli::output;
+use crate::cli::say::{self, INTERRUPTED, Unwritten, note};
+use crate::cli::stop;
+use crate::sim::size;
+use anyhow::{Context, Result, ensure};
+use axon_fabric::units::span_text;
+use axon_wire::Bytes;
+use child::Outcome;
+use memory::Shares;
+use plan::{Checked, Plan};
+use progress::Progress;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store::{CSV, Kept, PARQUET, Record, Status, Store};
+use table::Table;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Runs that did not pass and are listed at most; the tables have all of them.
+const LISTED_MAX: usize = 20;
+
+/// The answer is whether all runs passed.
+///
+/// # Errors
+/// The sweep could not begin, or what is finished could not be kept.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let plan = Plan::read(arguments)?;
+    let checked = plan.check(cores)?;
+    let asked = arguments.jobs.map_or(cores, usize::from);
+    let shares = memory::shares(arguments.memory_max, asked, &checked.least)?;
+    let folder = folder(arguments, &checked)?;
+    let store = Store::open(&folder, &record(arguments, &plan, &checked)?, arguments.again)?;
+    let kept = store.kept(plan.len());
+    let todo: Vec<usize> = (0..plan.len()).filter(|run| !kept.contains_key(run)).collect();
+    if !kept.is_empty() {
+        let (there, all) = (kept.len(), plan.len());
+        note!("{there} of {all} runs are finished already in {}", folder.display());
+    }
+    if shares.jobs < asked.min(todo.len()) {
+        note!("{} at a time: --memory-max has no room for {asked}", shares.jobs);
+    }
+    let stop = stop::on_signals()?;
+    let not_passed = kept.values().filter(|kept| kept.status != Status::Passed).count();
+    let progress = Progress::new(&checked.name, plan.len(), kept.len(), not_passed)?;
+    let memory_max = arguments.memory_max;
+    let mut sweep = Sweep { store, kept, progress, large: Vec::new(), memory_max };
+    sweep.run(&plan, &todo, shares, &stop)?;
+    let Sweep { store, kept, progress, .. } = sweep;
+    progress.finish();
+    let mut unwritten = Unwritten::default();
+    let columns = write(&plan, &kept, &store, &mut unwritten);
+    let text = summary(&checked.name, &plan, &kept, (&folder, columns));
+    unwritten.take(say::print(&text));
+    let failed = list(&plan, &kept);
+    if kept.len() < plan.len() && stop.load(Ordering::Relaxed) {
+        let left = plan.len() - kept.len();
+        note!("interrupted with {left} runs to go; the same command goes on with them");
+        return Ok(INTERRUPTED.into());
+    }
+    Ok(unwritten.answer(failed == 0))
+}
+
+/// The folder of the results.
+fn folder(arguments: &Arguments, checked: &Checked) -> Result<PathBuf> {
+    let Some(out) = &arguments.out else {
+        return Ok(Path::new("results/sweep").join(&checked.name));
+    };
+    ensure!(!output::is_standard(out), "--out -: there are several files; expected a folder");
+    Ok(out.clone())
+}
+
+/// What makes runs of this sweep what they are.
+fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Record> {
+    let hash = |bytes: &[u8]| format!("{:032x}", xxh3_128(bytes));
+    let file = |name: &PathBuf| -> Result<(String, String)> {
+        let path = plan.folder().join(name);
+        let read = std::fs::read(&path).with_context(|| path.display().to_string())?;
+        Ok((name.display().to_string(), hash(&read)))
+    };
+    Ok(Record {
+        axon: concat!(env!("CARGO_PKG_VERSION"), " of ", env!("AXON_COMMIT")).to_owned(),
+        fabric: hash(plan.text.as_bytes()),
+        files: checked.files.iter().map(file).collect::<Result<_>>()?,
+        over: arguments.over.clone(),
+        duration: arguments.duration.map(span_text),
+        dataplane: arguments.dataplane.name().to_owned(),
+    })
+}
+
+/// What a sweep has so far.
+struct Sweep {
+    store: Store,
+    kept: BTreeMap<usize, Kept>,
+    progress: Progress,
+    /// Runs that need more memory than their share.
+    large: Vec<usize>,
+    memory_max: Option<Bytes>,
+}
+
+impl Sweep {
+    fn run(
+        &mut self,
+        plan: &Plan,
+        todo: &[usize],
+        shares: Shares,
+        stop: &AtomicBool,
+    ) -> Result<()> {
+        let Shares { jobs, each, alone } = shares;
+        jobs::run(plan, todo, (jobs, each), stop, self)?;
+        let mut large = std::mem::take(&mut self.large);
+        large.sort_unstable();
+        if jobs > 1 && !large.is_empty() && !stop.load(Ordering::Relaxed) {
+            let share = each.map_or_else(String::new, |Bytes(each)| size(each));
+            let runs = if large.len() == 1 { "run needs" } else { "runs need" };
+            note!("{} {runs} more memory than {share}: again, one at a time", large.len());
+            jobs::run(plan, &large, (1, alone), stop, self)?;
+            large = std::mem::take(&mut self.large);
+        } else if stop.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        for run in large {
+            let values = plan.values(run).into_iter().map(str::to_owned);
+            let keys = plan.axes.iter().map(|axis| axis.key.clone());
+            let most = self.memory_max.map_or_else(String::new, |Bytes(most)| size(most));
+            let kept = Kept {
+                parameters: keys.zip(values).collect(),
+                status: Status::Stopped,
+                reason: Some(format!("it needs more memory than --memory-max {most}")),
+                figures: None,
+            };
+            self.keep(run, kept)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, run: usize, kept: Kept) -> Result<()> {
+        self.store.keep(run, &kept)?;
+        self.progress.add(kept.status == Status::Passed);
+        self.kept.insert(run, kept);
+        Ok(())
+    }
+}
+
+impl jobs::Follow for Sweep {
+    fn done(&mut self, run: usize, outcome: Outcome) -> Result<()> {
+        match outcome {
+            Outcome::Kept(kept) => self.keep(run, *kept),
+            Outcome::OutOfMemory => {
+                self.large.push(run);
+                Ok(())
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        self.progress.look();
+    }
+}
+
+/// Writes the tables of the runs that are finished. Answers how many columns they have.
+fn write(
+    plan: &Plan,
+    kept: &BTreeMap<usize, Kept>,
+    store: &Store,
+    unwritten: &mut Unwritten,
+) -> usize {
+    let rows: Vec<_> = kept.iter().map(|(run, kept)| (plan.values(*run), kept)).collect();
+    let table = match Table::of(&plan.axes, &rows) {
+        Ok(table) => table,
+        Err(error) => {
+            unwritten.take(Err(error));
+            return 0;
+        }
+    };
+    let tables = BTreeMap::from([(CSV, table.names()), (PARQUET, table.names())]);
+    unwritten.take(table.csv().and_then(|text| store.write(CSV, &text)));
+    unwritten.take(parquet::file(&table).and_then(|bytes| store.write(PARQUET, &bytes)));
+    let format = output::json(&output::CsvFormat { tables });
+    unwritten.take(format.and_then(|text| store.write(output::CSV_FORMAT, text.as_bytes())));
+    table.columns.len()
+}
+
+/// What came of it, for standard output.
+fn summary(
+    name: &str,
+    plan: &Plan,
+    kept: &BTreeMap<usize, Kept>,
+    (folder, columns): (&Path, usize),
+) -> String {
+    let of = |status| kept.values().filter(|kept| kept.status == status).count();
+    let all = [Status::Passed, Status::Failed, Status::Stopped, Status::Crashed];
+    let mut counts: Vec<String> = all
+        .into_iter()
+        .filter(|&status| status == Status::Passed || of(status) > 0)
+        .map(|status| format!("{} {}", of(status), status.name()))
+        .collect();
+    let (runs, rows) = (plan.len(), kept.len());
+    if rows < runs {
+        counts.push(format!("{} not run", runs - rows));
+    }
+    let table = folder.join(CSV);
+    format!(
+        "{name}: {runs} runs, {}\n{} and {PARQUET}: {rows} rows, {columns} columns\n",
+        counts.join(", "),
+        table.display()
+    )
+}
+
+/// Lists the runs that did not pass on standard error. Answers how many there are.
+fn list(plan: &Plan, kept: &BTreeMap<usize, Kept>) -> usize {
+    let bad = || kept.iter().filter(|(_, kept)| kept.status != Status::Passed);
+    for (run, kept) in bad().take(LISTED_MAX) {
+        let reason = kept.reason.as_deref().unwrap_or_default();
+        note!("{}: {}: {reason}", kept.status.name(), plan.label(*run));
+    }
+    let count = bad().count();
+    if count > LISTED_MAX {
+        note!("and {} more; {CSV} has all", count - LISTED_MAX);
+    }
+    count
+}

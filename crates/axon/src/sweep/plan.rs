@@ -1,0 +1,220 @@
+//! All runs of a sweep, each checked before the first begins.
+
+use super::arguments::Arguments;
+use super::over::{self, Axis, Target};
+use crate::cli::say::note;
+use crate::sim::{check_dataplane, least_memory, python};
+use anyhow::{Result, anyhow, bail};
+use axon_fabric::model::{Fabric, RouterKind};
+use axon_fabric::{Document, LoadError};
+use axon_sim::DataplaneKind;
+use axon_wire::Span;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Combinations that are named for one problem.
+const NAMED_MAX: usize = 3;
+
+/// What is to be run.
+pub struct Plan {
+    /// The fabric file; `-` for standard input.
+    pub file: PathBuf,
+    /// The text of the fabric file, as it was when the sweep began.
+    pub text: String,
+    /// What is swept over.
+    pub axes: Vec<Axis>,
+    /// The data plane of all runs.
+    pub dataplane: DataplaneKind,
+    /// How long all runs go on after their network is ready.
+    pub duration: Option<Span>,
+    document: Document,
+    runs: usize,
+}
+
+/// One run: a fabric file, and what stands beside it.
+pub struct Run {
+    /// As `axon sim --seed`.
+    pub seed: Option<u64>,
+    /// As `axon sim --router`.
+    pub router: Option<RouterKind>,
+    /// The fabric file with the values of the run.
+    pub document: Document,
+}
+
+/// What is known of runs before they begin.
+pub struct Checked {
+    /// The name of the first run's fabric.
+    pub name: String,
+    /// The files that the fabric file names, as they stand in it.
+    pub files: BTreeSet<PathBuf>,
+    /// For each run, the least memory that it needs, in bytes.
+    pub least: Vec<u64>,
+}
+
+impl Plan {
+    /// Reads the fabric file and what is to be swept over.
+    ///
+    /// # Errors
+    /// The file cannot be read or is no YAML, or an option is wrong.
+    pub fn read(arguments: &Arguments) -> Result<Plan> {
+        let axes = over::axes(&arguments.over)?;
+        let runs = over::count(&axes)?;
+        let file = arguments.file.clone();
+        let (text, name) = crate::cli::file::text(&file)?;
+        // The file by itself may lack what is swept over.
+        let alone = axon_fabric::parse_with_warnings(&name, &text);
+        if let Ok((_, warnings)) = &alone {
+            warnings.iter().for_each(|line| note!("warning: {line}"));
+        }
+        let document = Document::of(&text).or_else(|problem| {
+            // The reader of fabric files knows where the text is no YAML.
+            alone.map(drop)?;
+            Err(LoadError { file: name, position: None, problem })
+        })?;
+        let (dataplane, duration) = (arguments.dataplane, arguments.duration);
+        Ok(Plan { file, text, axes, dataplane, duration, document, runs })
+    }
+
+    /// How many runs there are.
+    pub fn len(&self) -> usize {
+        self.runs
+    }
+
+    /// The folder that paths in the fabric file are relative to.
+    pub fn folder(&self) -> PathBuf {
+        let parent = self.file.parent().filter(|parent| !parent.as_os_str().is_empty());
+        parent.unwrap_or(Path::new(".")).to_owned()
+    }
+
+    /// The values of a run, counted from 0, in the order of the axes.
+    pub fn values(&self, run: usize) -> Vec<&str> {
+        over::values(&self.axes, run)
+    }
+
+    /// A run in words: `seed=1, router=ecmp`.
+    pub fn label(&self, run: usize) -> String {
+        let pairs = self.axes.iter().zip(self.values(run));
+        let all: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.key)).collect();
+        all.join(", ")
+    }
+
+    /// A run, counted from 0.
+    ///
+    /// # Errors
+    /// A key leads nowhere in the file.
+    pub fn run(&self, run: usize) -> Result<Run> {
+        let (mut seed, mut router, mut document) = (None, None, self.document.clone());
+        for (axis, value) in self.axes.iter().zip(self.values(run)) {
+            match axis.target() {
+                Target::Seed => seed = value.parse().ok(),
+                Target::Router => router = RouterKind::named(value),
+                Target::Key(path) => {
+                    let wrong = |problem| anyhow!("{}: {problem}", self.file.display());
+                    let value = Document::of(value).map_err(wrong)?;
+                    document.set(path, &value).map_err(wrong)?;
+                }
+            }
+        }
+        Ok(Run { seed, router, document })
+    }
+
+    /// Checks every run, on `jobs` threads.
+    ///
+    /// # Errors
+    /// What is wrong, once, and with which values.
+    pub fn check(&self, jobs: usize) -> Result<Checked> {
+        let alike: BTreeSet<usize> = (0..self.runs).map(|run| self.alike(run)).collect();
+        let alike: Vec<usize> = alike.into_iter().collect();
+        let next = AtomicUsize::new(0);
+        let all = Mutex::new(BTreeMap::new());
+        let work = || {
+            while let Some(&run) = alike.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let one = self.check_one(run).map_err(|error| format!("{error:#}"));
+                all.lock().unwrap_or_else(PoisonError::into_inner).insert(run, one);
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 0..jobs.min(alike.len()) {
+                scope.spawn(work);
+            }
+        });
+        self.together(&all.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The first of the runs that differ from this one in nothing but the seed beside the file,
+    /// which no check depends on.
+    fn alike(&self, run: usize) -> usize {
+        let (mut first, mut rest, mut stride) = (0, run, 1);
+        for axis in self.axes.iter().rev() {
+            let length = axis.values.len();
+            first += if axis.target() == Target::Seed { 0 } else { rest % length * stride };
+            (rest, stride) = (rest / length, stride * length);
+        }
+        first
+    }
+
+    /// The checks of all runs as one.
+    fn together(&self, all: &BTreeMap<usize, Result<One, String>>) -> Result<Checked> {
+        let mut checked =
+            Checked { name: String::new(), files: BTreeSet::new(), least: Vec::new() };
+        let mut problems: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for run in 0..self.runs {
+            match all.get(&self.alike(run)) {
+                Some(Ok(one)) => {
+                    if checked.name.is_empty() {
+                        checked.name.clone_from(&one.name);
+                    }
+                    checked.files.extend(one.files.iter().cloned());
+                    checked.least.push(one.least);
+                }
+                Some(Err(problem)) => problems.entry(problem).or_default().push(run),
+                None => bail!("a check of {} ended in a panic", self.label(run)),
+            }
+        }
+        if problems.is_empty() {
+            return Ok(checked);
+        }
+        let mut lines: Vec<(usize, String)> = Vec::new();
+        for (problem, runs) in &problems {
+            let which = match runs.len() {
+                all if all == self.runs => "every run".to_owned(),
+                _ => self.named(runs),
+            };
+            lines.push((runs[0], format!("{problem} ({which})")));
+        }
+        lines.sort();
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        bail!("{}\nnothing was run", lines.join("\n"))
+    }
+
+    /// Some runs in words.
+    fn named(&self, runs: &[usize]) -> String {
+        let named = runs.iter().take(NAMED_MAX).map(|&run| self.label(run));
+        let mut text = named.collect::<Vec<_>>().join("; ");
+        if runs.len() > NAMED_MAX {
+            text += &format!("; and {} runs more", runs.len() - NAMED_MAX);
+        }
+        text
+    }
+
+    fn check_one(&self, run: usize) -> Result<One> {
+        let Run { router, document, .. } = self.run(run)?;
+        let mut fabric = document.fabric(&self.file, &self.text)?;
+        fabric.set_router(router.unwrap_or(fabric.controller.router))?;
+        check_dataplane(&self.file, self.dataplane, &fabric)?;
+        python(&fabric)?;
+        let least = least_memory(&fabric);
+        let Fabric { name, .. } = fabric;
+        Ok(One { name, files: document.files(), least })
+    }
+}
+
+/// One run, checked.
+struct One {
+    name: String,
+    files: Vec<PathBuf>,
+    least: u64,
+}
