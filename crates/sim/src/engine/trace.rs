@@ -325,7 +325,7 @@ mod tests {
         for event in [
             (6, 1, What::Sent(all(&frame))),
             (5, 2, What::Sent(all(&frame))),
-            (5, 1, What::Received(&frame)),
+            (5, 1, What::Received(all(&frame))),
             (5, 1, What::Sent(all(&frame[..99]))),
             (5, 1, What::Sent(all(&other))),
             (5, 1, What::Sent(all(&tail))),

@@ -136,9 +136,9 @@ mod tests {
         let mut counted = ClassBytes::new(false);
         let mut arp = [0xff; 42];
         arp[12..14].copy_from_slice(&ARP.to_be_bytes());
-        counted.count(&arp);
+        counted.count(&FrameBuf::new(&arp));
         assert_eq!((counted.of(Class::Arp), counted.total()), (64, 64));
-        counted.count(&[0; 1514]);
+        counted.count(&FrameBuf::new(&[0; 1514]));
         assert_eq!((counted.of(Class::Data), counted.total()), (1518, 1582));
     }
 }
