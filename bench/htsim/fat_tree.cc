@@ -93,13 +93,17 @@ main(int argc, char** argv)
     for (int from = 0; from < hosts; from++) {
         const int to = (from + hosts / 2) % hosts;
         std::vector<const Route*>* paths = tree.get_bidir_paths(from, to, false);
-        const Route* path = paths->at((from * 7 + to * 13) % paths->size());
+        // By the host's place below its edge switch, and by that of the edge switch in its pod: so
+        // no two flows share a link.
+        const int place = from % (k / 2);
+        const int edge = from / (k / 2) % (k / 2);
+        const Route* path = paths->at(static_cast<size_t>(place * (k / 2) + edge) % paths->size());
         // The host's own queue is one that does not order by priority.
         auto* route = new Route();
         route->push_back(new Queue(speedFromMbps(static_cast<uint64_t>(LINK_MBPS)), QUEUE_BYTES,
                                    eventlist, nullptr));
-        for (size_t place = 1; place < path->size(); place++) {
-            route->push_back(path->at(place));
+        for (size_t hop = 1; hop < path->size(); hop++) {
+            route->push_back(path->at(hop));
         }
         auto* sink = new CbrSink();
         route->push_back(sink);
