@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
-    dual-stack reproduce lint bench bench-ns3 fuzz docs check-models prove-failures
+    dual-stack reproduce lint bench bench-sim fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -83,8 +83,8 @@ prove-failures: setup ## each link and each switch of 100 random fabrics fails: 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace
 
-bench-ns3: setup ## the same fat tree in ns-3 and here, side by side
-	tools/bench-ns3
+bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and here, in turns
+	tools/bench-sim
 
 fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
 	tools/fuzz $(or $(FUZZ_SECONDS),600)

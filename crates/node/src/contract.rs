@@ -465,6 +465,24 @@ pub trait Node<B> {
     /// Never blocks, never fails, never reads a clock. `now` never goes back.
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>);
 
+    /// Passes a sound frame on that has come in by `port` and may leave at once, and says by which
+    /// port the runtime is to transmit it: with the `complete_at` that it came with, and intact.
+    /// `None`: nothing has changed, and the frame is to be handled as [`Input::Frame`].
+    ///
+    /// It comes to what [`Node::handle`] would come to, which a runtime may always call instead.
+    /// What the node waits for, and its deadline, stay as they were.
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
+        let _ = (now, port, frame);
+        None
+    }
+
+    /// The wire of `port` is free, as [`Input::TxDone`] says. `true`: nothing more is to be done.
+    /// `false`: nothing has changed, and that input is to be handled.
+    fn freed(&mut self, now: Time, port: PortNo) -> bool {
+        let _ = (now, port);
+        false
+    }
+
     /// When to call with [`Input::Timeout`] next. Early or repeated calls are harmless.
     fn deadline(&self) -> Option<Time>;
 

@@ -60,7 +60,7 @@ pub(crate) fn stamp<B: Frame>(
     if !asked {
         return true;
     }
-    if meta.frame.bytes().len() + probe::RECORD_BYTES > bytes_max {
+    if meta.frame.length() + probe::RECORD_BYTES > bytes_max {
         return false;
     }
     let with_queued = unit == ProbeUnit::Egress && options.has(ProbeOptions::QUEUED);

@@ -16,7 +16,7 @@
 //! where each packet is copied from its model and hashed whole. In larger worlds it is memory:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
 //! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
-//! the waits. Processor time (`cpu ns`, to 10 ms) says more than wall time on a busy machine,
+//! the waits. Processor time (`cpu ns`) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!
 //! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list. `--csv`
@@ -103,7 +103,7 @@ struct Result {
     hops: u64,
     events: u64,
     wall: Duration,
-    /// Processor time of all threads, in units of 10 ms.
+    /// Processor time of all threads, in nanoseconds.
     cpu: u64,
     hash: u64,
 }
@@ -116,9 +116,9 @@ fn measure(k: usize, threads: usize, span: Span, interval: Span) -> Result {
     start(&mut world, hosts, interval);
     world.run_for(Span::from_micros(200));
     let before = (world.engine().packet_hops(), world.engine().events());
-    let (begin, cpu) = (Instant::now(), cpu_ticks());
+    let (begin, cpu) = (Instant::now(), cpu_nanos(threads));
     world.run_for(span);
-    let (wall, cpu) = (begin.elapsed(), cpu_ticks() - cpu);
+    let (wall, cpu) = (begin.elapsed(), cpu_nanos(threads) - cpu);
     world.engine().check_conservation().expect("every frame has one fate");
     let lost = world.engine().accounts().dropped;
     let delivered = world.engine().packet_hops() - before.0;
@@ -143,11 +143,17 @@ fn peak_kib() -> u64 {
     line.and_then(|line| line.trim().split(' ').next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Processor time of this process so far, in 10 ms.
-fn cpu_ticks() -> u64 {
+/// Processor time of this process so far, in nanoseconds: to the nanosecond of one thread, and to
+/// 10 ms of several, some of which may have ended.
+fn cpu_nanos(threads: usize) -> u64 {
+    if threads == 1 {
+        let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+        return spent.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
+    }
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(") ").next().unwrap_or_default();
-    after_name.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+    after_name.split(' ').skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+        * 10_000_000
 }
 
 fn one(run: &str) {
@@ -169,7 +175,7 @@ fn one(run: &str) {
         result.hops,
         ps_per_hop / 1000,
         ps_per_hop % 1000 / 100,
-        result.cpu * 10_000_000 / result.hops.max(1),
+        result.cpu / result.hops.max(1),
         1_000_000_000_000 / ps_per_hop.max(1),
         result.events * 1_000_000_000 / nanos.max(1),
         peak_kib() >> 10,

@@ -1,5 +1,6 @@
 //! What holds the bytes of a frame on its way through a switch.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -18,13 +19,25 @@ pub struct NoTailroom;
 ///
 /// The runtime chooses what stands behind it (a vector, an arena slot, a UMEM chunk); the
 /// plane moves it and never copies it.
+///
+/// A frame may be *light*: of its payload only a description is kept, behind the bytes that are
+/// stored. Whoever forwards it reads headers, which are stored, and its [length](Frame::length).
+/// Whoever reads beyond the headers makes it [whole](Frame::make_whole) first.
 pub trait Frame: Sized {
     /// A frame that holds `bytes`, with at least `headroom` bytes of room before them.
     fn with_headroom(headroom: usize, bytes: &[u8]) -> Self;
-    /// The bytes, from the first on the wire; no preamble, no FCS.
+    /// The bytes that are stored, from the first on the wire; no preamble, no FCS. All of them,
+    /// unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and whatever was
+    /// put before them.
     fn bytes(&self) -> &[u8];
     /// The same, to rewrite in place.
     fn bytes_mut(&mut self) -> &mut [u8];
+    /// How many bytes it has, stored or not.
+    fn length(&self) -> usize {
+        self.bytes().len()
+    }
+    /// Stores all of its bytes, if it is light.
+    fn make_whole(&mut self) {}
     /// Grows the frame by `count` bytes at the front, whose content is arbitrary.
     fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom>;
     /// Takes `count` bytes off the front; all of them if there are fewer.
@@ -36,11 +49,60 @@ pub trait Frame: Sized {
     }
 }
 
-/// The ordinary frame: one vector with spare room at its front.
+/// Bytes of a light frame that are stored at least, from its Ethernet header on: the headers of
+/// Ethernet, IPv4 and UDP (or IPv6 and UDP), and a stamp of 16 bytes behind those of IPv4.
+pub const LIGHT_BYTES: usize = 64;
+
+/// What a light frame has behind the bytes that are stored: one byte, again and again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Filling {
+    /// The byte.
+    pub byte: u8,
+    /// How often it follows; never in a frame that is whole.
+    pub count: u16,
+}
+
+/// What a frame holds, to look at: the bytes that are stored, and the filling behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents<'a> {
+    /// The bytes that are stored.
+    pub stored: &'a [u8],
+    /// What follows them.
+    pub filling: Filling,
+}
+
+impl<'a> Contents<'a> {
+    /// How many bytes these are.
+    #[inline]
+    pub fn length(self) -> usize {
+        self.stored.len() + usize::from(self.filling.count)
+    }
+
+    /// All of them.
+    pub fn whole(self) -> Cow<'a, [u8]> {
+        let Contents { stored, filling: Filling { byte, count } } = self;
+        if count == 0 {
+            return Cow::Borrowed(stored);
+        }
+        let mut all = Vec::with_capacity(self.length());
+        all.extend_from_slice(stored);
+        all.resize(self.length(), byte);
+        Cow::Owned(all)
+    }
+}
+
+impl<'a> From<&'a [u8]> for Contents<'a> {
+    fn from(stored: &'a [u8]) -> Contents<'a> {
+        Contents { stored, filling: Filling::default() }
+    }
+}
+
+/// The ordinary frame: one vector with spare room at its front. It can be light.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FrameBuf {
     store: Vec<u8>,
-    start: usize,
+    start: u32,
+    filling: Filling,
 }
 
 impl FrameBuf {
@@ -54,8 +116,31 @@ impl FrameBuf {
 
     /// Takes over `store`, whose frame begins at `start` (clamped to its end).
     pub fn from_vec(store: Vec<u8>, start: usize) -> FrameBuf {
-        let start = start.min(store.len());
-        FrameBuf { store, start }
+        let start = start.min(store.len()) as u32;
+        FrameBuf { store, start, filling: Filling::default() }
+    }
+
+    /// The same, followed by a filling; light, unless that is empty.
+    ///
+    /// # Panics
+    /// If fewer than [`LIGHT_BYTES`] are stored and more follow.
+    pub fn light(store: Vec<u8>, start: usize, filling: Filling) -> FrameBuf {
+        let frame = FrameBuf { filling, ..FrameBuf::from_vec(store, start) };
+        let stored = frame.bytes().len();
+        assert!(filling.count == 0 || stored >= LIGHT_BYTES, "{stored} bytes are stored");
+        frame
+    }
+
+    /// Whether some of its bytes are not stored.
+    #[inline]
+    pub fn is_light(&self) -> bool {
+        self.filling.count > 0
+    }
+
+    /// What it holds.
+    #[inline]
+    pub fn contents(&self) -> Contents<'_> {
+        Contents { stored: self.bytes(), filling: self.filling }
     }
 
     /// Gives the vector back, so that a runtime can reuse it.
@@ -69,45 +154,61 @@ impl Frame for FrameBuf {
         let mut store = Vec::with_capacity(headroom + bytes.len());
         store.resize(headroom, 0);
         store.extend_from_slice(bytes);
-        FrameBuf { store, start: headroom }
+        FrameBuf::from_vec(store, headroom)
     }
 
     #[inline]
     fn bytes(&self) -> &[u8] {
-        &self.store[self.start..]
+        &self.store[self.start as usize..]
     }
 
     #[inline]
     fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.store[self.start..]
+        &mut self.store[self.start as usize..]
+    }
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.bytes().len() + usize::from(self.filling.count)
+    }
+
+    fn make_whole(&mut self) {
+        let Filling { byte, count } = core::mem::take(&mut self.filling);
+        self.store.resize(self.store.len() + usize::from(count), byte);
     }
 
     fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
+        self.make_whole();
         self.store.extend_from_slice(bytes);
         Ok(())
     }
 
     #[inline]
     fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom> {
+        let count = u32::try_from(count).map_err(|_| NoHeadroom)?;
         self.start = self.start.checked_sub(count).ok_or(NoHeadroom)?;
         Ok(())
     }
 
     #[inline]
     fn pop_front(&mut self, count: usize) {
-        self.start = (self.start + count).min(self.store.len());
+        if count > self.bytes().len() {
+            self.make_whole();
+        }
+        self.start = (self.start as usize + count).min(self.store.len()) as u32;
     }
 }
 
 impl fmt::Debug for FrameBuf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "FrameBuf({} bytes)", self.bytes().len())
+        write!(f, "FrameBuf({} bytes)", self.length())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     #[test]
     fn the_front_grows_and_shrinks_without_moving_the_frame() {
@@ -120,5 +221,28 @@ mod tests {
         assert_eq!(frame.bytes(), [2, 3]);
         frame.pop_front(100);
         assert!(frame.bytes().is_empty());
+    }
+
+    #[test]
+    fn a_light_frame_has_the_length_and_the_bytes_of_a_whole_one() {
+        let (stored, filling) = ([7; LIGHT_BYTES], Filling { byte: 0x61, count: 1000 });
+        let light = || {
+            let mut store = vec![0; FrameBuf::HEADROOM];
+            store.extend(stored);
+            FrameBuf::light(store, FrameBuf::HEADROOM, filling)
+        };
+        let all = [&stored[..], &[0x61; 1000]].concat();
+        let (mut taken, mut longer, mut whole) = (light(), light(), light());
+        assert_eq!((taken.length(), taken.bytes().len()), (all.len(), LIGHT_BYTES));
+        assert_eq!(taken.contents().whole(), all);
+        taken.pop_front(4);
+        assert_eq!((taken.length(), &taken.contents().whole()[..]), (all.len() - 4, &all[4..]));
+        taken.pop_front(LIGHT_BYTES);
+        assert_eq!(taken.bytes(), &all[4 + LIGHT_BYTES..]);
+        longer.push_back(&[1]).unwrap();
+        assert_eq!(longer.bytes(), [&all[..], &[1]].concat());
+        whole.make_whole();
+        whole.make_whole();
+        assert_eq!((whole.bytes(), whole.is_light()), (&all[..], false));
     }
 }

@@ -15,6 +15,7 @@ use super::state::{Edge, Fate};
 use crate::config::{EdgeServices, NodeConfig, SwitchConfig};
 use crate::effect::Effect;
 use crate::member::Member;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::telemetry::{EdgeCounters, EdgeDebts};
@@ -32,8 +33,9 @@ const TICKET_BITS: u32 = 48;
 /// All edges of a switch.
 #[derive(Clone, Debug)]
 pub struct Edges {
-    /// That of frames in no VLAN, and the others.
-    of: BTreeMap<VlanId, Edge>,
+    /// That of frames in no VLAN, and the others. Each in a box: most switches have one, and a node
+    /// of the map has room for eleven.
+    of: BTreeMap<VlanId, Box<Edge>>,
     /// By port; a port that is missing takes frames as they come. All of them, if the fabric has no
     /// VLANs.
     ports: Vec<Option<PortVlans>>,
@@ -75,7 +77,7 @@ fn untagged(frame: &[u8]) -> Vec<u8> {
 impl Edges {
     /// The edges of a switch, as [`Edge::new`] makes each.
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edges {
-        let mut of = BTreeMap::from([(VlanId::NONE, Edge::new(config, has))]);
+        let mut of = BTreeMap::from([(VlanId::NONE, Box::new(Edge::new(config, has)))]);
         for vlan in &config.vlans {
             let node = NodeConfig {
                 server: vlan.server,
@@ -84,7 +86,8 @@ impl Edges {
                 ..config.node.clone()
             };
             let services = EdgeServices { dhcp_server: None, ipv6: vlan.ipv6.clone() };
-            of.insert(vlan.id, Edge::new(&SwitchConfig { node, services, ..config.clone() }, has));
+            let config = SwitchConfig { node, services, ..config.clone() };
+            of.insert(vlan.id, Box::new(Edge::new(&config, has)));
         }
         Edges {
             of,
@@ -99,12 +102,12 @@ impl Edges {
 
     /// The edge of a VLAN, if the fabric has that.
     pub fn get(&self, vlan: VlanId) -> Option<&Edge> {
-        self.of.get(&vlan)
+        self.of.get(&vlan).map(|edge| &**edge)
     }
 
     /// All edges, in the order of their VLANs, that of none first.
     pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Edge)> {
-        self.of.iter().map(|(&vlan, edge)| (vlan, edge))
+        self.of.iter().map(|(&vlan, edge)| (vlan, &**edge))
     }
 
     /// Whether there is but the edge of frames in no VLAN.
@@ -357,12 +360,12 @@ impl Edges {
 
     /// When to call [`Edges::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
-        self.of.values().filter_map(Edge::deadline).min()
+        self.of.values().filter_map(|edge| edge.deadline()).min()
     }
 
     /// As [`Edge::has_flows`].
     pub fn has_flows(&self) -> bool {
-        self.of.values().any(Edge::has_flows)
+        self.of.values().any(|edge| edge.has_flows())
     }
 
     /// Removes the routes that no frame has taken since the last call, as [`Edge::idle_flows`] and
@@ -372,7 +375,7 @@ impl Edges {
         now: Time,
         mut used: impl FnMut(PortNo, RouteKey) -> bool,
     ) -> Vec<(VlanId, Vec<(PortNo, RouteKey)>)> {
-        let idle = |(&vlan, edge): (&VlanId, &mut Edge)| {
+        let idle = |(&vlan, edge): (&VlanId, &mut Box<Edge>)| {
             let used = |port, key| used(port, RouteKey { vlan, ..key });
             (vlan, edge.idle_flows(now, used))
         };
@@ -406,7 +409,7 @@ impl Edges {
 
     /// What the data plane owes to all edges.
     pub fn debts(&self) -> EdgeDebts {
-        self.of.values().map(Edge::debts).fold(EdgeDebts::default(), |sum, debts| EdgeDebts {
+        self.of.values().map(|edge| edge.debts()).fold(EdgeDebts::default(), |sum, debts| EdgeDebts {
             unanswered: sum.unanswered + debts.unanswered,
             stale: sum.stale + debts.stale,
             lost: sum.lost || debts.lost,

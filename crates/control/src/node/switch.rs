@@ -163,6 +163,13 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.chassis.prober.reports()
     }
 
+    /// Nothing is due before what comes in now: the control plane has to do with it only if it is
+    /// punted.
+    #[inline]
+    fn is_quiet(&self, now: Time) -> bool {
+        self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none()
+    }
+
     /// Handles expired timers; returns whether uplink, edge or stream had any.
     fn timeouts(&mut self, now: Time) -> bool {
         self.chassis.probe(now);
@@ -449,8 +456,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
 impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
         let link = if let Input::Link { port, up } = input { Some((port, up)) } else { None };
-        let quiet = self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none();
-        let left = if quiet { self.chassis.pass(now, input, out) } else { Err(input) };
+        let left = if self.is_quiet(now) { self.chassis.pass(now, input, out) } else { Err(input) };
         match left {
             Ok(true) => return,
             Ok(false) => {}
@@ -482,6 +488,16 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
             self.due = parts.into_iter().flatten().min();
         }
         self.wake = [self.chassis.control_deadline(), self.due].into_iter().flatten().min();
+    }
+
+    #[inline]
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
+        if self.is_quiet(now) { self.chassis.plane.pass(now, port, frame) } else { None }
+    }
+
+    #[inline]
+    fn freed(&mut self, now: Time, port: PortNo) -> bool {
+        self.is_quiet(now) && self.chassis.plane.freed(now, port)
     }
 
     #[inline]

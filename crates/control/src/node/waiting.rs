@@ -81,7 +81,7 @@ impl<B: Frame> Waiting<B> {
 }
 
 fn cost<B: Frame>(frame: &B) -> usize {
-    frame.bytes().len() + FRAME_OVERHEAD_BYTES
+    frame.length() + FRAME_OVERHEAD_BYTES
 }
 
 #[cfg(test)]

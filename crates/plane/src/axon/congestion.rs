@@ -41,12 +41,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn answer_refusal(
         &mut self,
         now: Time,
-        meta: &FrameMeta<B>,
+        meta: &mut FrameMeta<B>,
         (egress, before): (PortNo, Option<PortNo>),
         out: &mut Vec<Action<B>>,
     ) {
         let header_bytes = before.map_or(0, |_| usize::from(meta.header_bytes));
-        let bytes = meta.frame.bytes().len() - header_bytes;
+        let bytes = meta.frame.length() - header_bytes;
         if !self.ports.is_full(egress, meta.ingress, bytes) {
             return;
         }
@@ -56,6 +56,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             switch: self.config.mac,
         };
         let width = self.config.hop_width;
+        meta.frame.make_whole();
         let Some(message) = congestion::message(meta.frame.bytes(), width, before, &full) else {
             return;
         };
@@ -79,9 +80,10 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             return None;
         }
         let (header_bytes, priority) = (usize::from(meta.header_bytes), self.priority_within(meta));
+        let length = meta.frame.length();
         let packet = meta.frame.bytes_mut();
         let taken_off = if before.is_some() { header_bytes } else { 0 };
-        let bytes = Bytes((packet.len() - taken_off) as u64);
+        let bytes = Bytes((length - taken_off) as u64);
         let shown = (&mut packet[header_bytes..], bytes);
         let outcome = self.ports.observe(now, (egress, priority), shown)?;
         if let Some(feedback) = outcome.feedback {
@@ -95,7 +97,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn send_cnm(
         &mut self,
         now: Time,
-        meta: &FrameMeta<B>,
+        meta: &mut FrameMeta<B>,
         (egress, priority, before): (PortNo, Priority, Option<PortNo>),
         feedback: Feedback,
         out: &mut Vec<Action<B>>,
@@ -111,6 +113,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             point: &config.points[egress.index()],
             cnm_priority: config.cnm_priority,
         };
+        meta.frame.make_whole();
         let (packet, width) = (meta.frame.bytes(), self.config.hop_width);
         let Some(cnm) = cnm::message(packet, width, before, &sample) else { return };
         self.ports.count_cnm(egress);

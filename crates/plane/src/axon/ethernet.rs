@@ -14,10 +14,16 @@ const TAGS: [[u8; 2]; 2] =
 /// or more than `bytes_max` bytes without FCS, tag and CN-TAG.
 #[inline]
 pub fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
-    if frame.len() < ETHERNET_BYTES {
+    fault_of((frame, frame.len()), bytes_max)
+}
+
+/// The same of a frame that begins with `frame` and has `length` bytes.
+#[inline]
+pub(crate) fn fault_of((frame, length): (&[u8], usize), bytes_max: usize) -> Option<Drop> {
+    if length < ETHERNET_BYTES {
         return Some(Drop::Malformed);
     }
-    if frame.len() <= bytes_max {
+    if length <= bytes_max {
         return None;
     }
     let mut at = 12;
@@ -27,7 +33,7 @@ pub fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     if frame.get(at..).and_then(CnTag::parse).is_some() {
         at += TAG_BYTES;
     }
-    (frame.len() > bytes_max + (at - 12)).then_some(Drop::Oversized)
+    (length > bytes_max + (at - 12)).then_some(Drop::Oversized)
 }
 
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     #[inline(always)]
     pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
-        if let Some(reason) = self.ethernet_fault(bytes) {
+        if let Some(reason) = self.ethernet_fault(&meta.frame) {
             return self.ports.discard(meta.elsewhere(), reason, out);
         }
         let kind = HeaderKind::of_ethernet(bytes);
@@ -200,7 +200,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// A link-local frame belongs to this switch alone.
     fn link_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
-        if meta.frame.bytes().len() < ETHERNET_BYTES {
+        if meta.frame.length() < ETHERNET_BYTES {
             return self.ports.discard(meta, Drop::Malformed, out);
         }
         if meta.kind == HeaderKind::MacControl {
@@ -284,6 +284,6 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 }
 
 /// Whether a frame is ARP, or a message of neighbour discovery about a neighbour.
-fn is_resolution(frame: &[u8]) -> bool {
+pub(super) fn is_resolution(frame: &[u8]) -> bool {
     matches!(classify(frame), Kind::Arp(_) | Kind::BadArp | Kind::Nd(_) | Kind::BadNd)
 }

@@ -21,6 +21,10 @@ pub trait Lookups {
     /// The name of a data plane with these lookups, in capabilities and messages.
     const NAME: &'static str;
 
+    /// Whether [`Lookups::forward`] is the step of [`forward`](super::forward::forward) and counts
+    /// nothing, so that a frame that meets no obstacle need not come to it.
+    const STATELESS_STEP: bool = true;
+
     /// Empty tables for a switch of this size, whose ports are all of unknown kind.
     fn with_config(config: &PlaneConfig) -> Self
     where

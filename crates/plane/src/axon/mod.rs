@@ -11,6 +11,7 @@ pub mod layers;
 mod lookups;
 pub mod meter;
 mod node;
+mod pass;
 pub mod pause;
 mod plane;
 mod route_memory;

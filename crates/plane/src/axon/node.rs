@@ -4,7 +4,7 @@ use super::lookups::Lookups;
 use super::plane::Plane;
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
-use axon_wire::{Frame, Time};
+use axon_wire::{Frame, PortNo, Time};
 
 impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
     #[inline]
@@ -20,6 +20,17 @@ impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
                 out.push(Action::Reply(command.unsupported_by(NodeKind::Switch)));
             }
         }
+    }
+
+    /// Not while anything is due that comes before the frame.
+    #[inline]
+    fn pass(&mut self, _now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
+        if Plane::deadline(self).is_some() { None } else { Plane::pass(self, port, frame) }
+    }
+
+    #[inline]
+    fn freed(&mut self, _now: Time, port: PortNo) -> bool {
+        self.ports.freed(port)
     }
 
     #[inline]

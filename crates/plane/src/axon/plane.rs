@@ -179,7 +179,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             Some(PortKind::Unknown) if !link_local => {
                 self.ports.discard(meta, self.unknown_egress(port), out);
             }
-            Some(_) => match self.ethernet_fault(meta.frame.bytes()) {
+            Some(_) => match self.ethernet_fault(&meta.frame) {
                 Some(reason) => self.ports.discard(meta, reason, out),
                 None => {
                     if axon_wire::probe::is_ether(meta.frame.bytes()) {
@@ -331,8 +331,14 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Why a frame is not Ethernet that a host may send or see, if it is not.
     #[inline]
-    pub(super) fn ethernet_fault(&self, bytes: &[u8]) -> Option<Drop> {
-        ethernet::fault(bytes, self.config.frame_bytes_max)
+    pub(super) fn ethernet_fault(&self, frame: &B) -> Option<Drop> {
+        self.fault_of((frame.bytes(), frame.length()))
+    }
+
+    /// The same of a frame that begins with these bytes and has this length.
+    #[inline]
+    pub(super) fn fault_of(&self, frame: (&[u8], usize)) -> Option<Drop> {
+        ethernet::fault_of(frame, self.config.frame_bytes_max)
     }
 
     /// Sends PAUSE to the hosts of `port` for as long as a maximum frame takes; nothing

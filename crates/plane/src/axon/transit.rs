@@ -121,7 +121,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if self.exceeds_cnms(&meta, port) {
             return self.ports.discard(meta, Drop::CnmLimit, out);
         }
-        match self.ethernet_fault(meta.frame.bytes()) {
+        match self.ethernet_fault(&meta.frame) {
             Some(reason) => self.ports.discard(meta, reason, out),
             None => self.ports.deliver(now, meta, port, Some(PortKind::Host), out),
         }

@@ -41,7 +41,7 @@ impl<B: Frame> Ports<B> {
         let by_memory = |dcb: &Dcb| owner.ingress.index() < dcb.ports.len();
         let admitted = self.dcb.as_deref().is_some_and(by_memory);
         let bytes_max = if admitted { u64::MAX } else { self.queue_bytes_max };
-        let bytes = meta.frame.bytes().len() as u32;
+        let bytes = meta.frame.length() as u32;
         let item = Queued { meta, bytes, kind, group: owner.priority };
         let classes = &mut self.ports[port.index()].classes;
         if let Err(item) = classes[owner.class.index()].push(item, bytes_max) {
@@ -75,7 +75,7 @@ impl<B: Frame> Ports<B> {
         if ingress >= dcb.ports.len() {
             return Ok(Signal::None);
         }
-        if !dcb.queue_has_room(owner, meta.frame.bytes().len() as u64) {
+        if !dcb.queue_has_room(owner, meta.frame.length() as u64) {
             return Err(Drop::HeadroomFull);
         }
         match dcb.memory.admit(owner, meta.came_bytes.into()) {

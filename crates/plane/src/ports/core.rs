@@ -66,7 +66,7 @@ pub(super) struct TxState {
 impl TxState {
     /// Whether a frame may start at once.
     #[inline]
-    fn is_idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.up && !self.busy && !self.held
     }
 }
@@ -112,7 +112,7 @@ impl<B: Frame> Ports<B> {
     /// If it is to be discarded at once: there is no such port, or it is known to be bad.
     #[inline]
     pub fn receive(&mut self, now: Time, meta: &FrameMeta<B>) -> Result<(), Drop> {
-        self.counters.received(meta.ingress, meta.frame.bytes().len());
+        self.counters.received(meta.ingress, meta.frame.length());
         if meta.is_known_bad(now) {
             return Err(Drop::BadFcs);
         }
@@ -124,13 +124,14 @@ impl<B: Frame> Ports<B> {
     /// configured for such frames, until a header says another one.
     #[inline]
     pub fn originate(&mut self, now: Time, frame: B) -> FrameMeta<B> {
-        self.counters.received(PortNo::CONTROL, frame.bytes().len());
+        self.counters.received(PortNo::CONTROL, frame.length());
         let priority = self.control_priority;
         FrameMeta { priority, ..FrameMeta::from_control(frame, now) }
     }
 
     /// A copy of a frame, for a program that floods; counted at its ingress.
     pub fn copy(&mut self, meta: &FrameMeta<B>) -> FrameMeta<B> {
+        debug_assert_eq!(meta.frame.length(), meta.frame.bytes().len(), "a light frame is copied");
         self.counters.port_mut(meta.ingress).copies += 1;
         FrameMeta { frame: B::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()), ..*meta }
     }
@@ -252,7 +253,8 @@ impl<B: Frame> Ports<B> {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
         }
-        let FrameMeta { frame, ingress, header_bytes, .. } = meta;
+        let FrameMeta { mut frame, ingress, header_bytes, .. } = meta;
+        frame.make_whole();
         self.counters.port_mut(ingress).punt_one(punt);
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
@@ -347,9 +349,9 @@ impl<B: Frame> Ports<B> {
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let held = self.hold.deadline();
-        match &self.dcb {
+        match self.dcb.as_ref().and_then(|dcb| dcb.next) {
             None => held,
-            Some(dcb) => [held, dcb.next].into_iter().flatten().min(),
+            Some(next) => Some(held.map_or(next, |held| held.min(next))),
         }
     }
 
@@ -373,7 +375,7 @@ impl<B: Frame> Ports<B> {
     fn start(&mut self, meta: FrameMeta<B>, port: PortNo, out: &mut Vec<Action<B>>) {
         let FrameMeta { frame, complete_at, intact, .. } = meta;
         self.tx[port.index()].busy = true;
-        self.counters.sent(port, frame.bytes().len());
+        self.counters.sent(port, frame.length());
         out.push(Action::Transmit { port, frame, complete_at, intact });
     }
 
@@ -391,7 +393,7 @@ impl<B: Frame> Ports<B> {
         unit: ProbeUnit,
         port: PortNo,
     ) {
-        let time = self.units.time(unit, now, meta.frame.bytes().len());
+        let time = self.units.time(unit, now, meta.frame.length());
         let queued = self.queued_bytes(port);
         if !probe::stamp(meta, (unit, port), (time, queued), self.probe_bytes_max) {
             self.counters.port_mut(port).unstamped += 1;
@@ -456,7 +458,7 @@ mod tests {
         for _ in 0..6 {
             for action in out.drain(..) {
                 let Action::Transmit { frame, .. } = action else { panic!("{action:?}") };
-                sent.push(frame.bytes().len());
+                sent.push(frame.length());
             }
             ports.tx_done(now, port, &mut out);
             assert!(out.len() <= 1, "{out:?}");

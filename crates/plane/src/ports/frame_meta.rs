@@ -82,7 +82,7 @@ impl<B: Frame> FrameMeta<B> {
     #[inline]
     pub fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> FrameMeta<B> {
         FrameMeta {
-            came_bytes: u16::try_from(frame.bytes().len()).unwrap_or(u16::MAX),
+            came_bytes: u16::try_from(frame.length()).unwrap_or(u16::MAX),
             frame,
             complete_at,
             ingress,

@@ -56,8 +56,8 @@ impl<B: Frame> Hold<B> {
         punt: Option<Punt>,
         bytes_max: u64,
     ) -> Result<(), FrameMeta<B>> {
-        let held: usize = self.of(meta.ingress).map(|held| held.meta.frame.bytes().len()).sum();
-        if (held + meta.frame.bytes().len()) as u64 > bytes_max {
+        let held: usize = self.of(meta.ingress).map(|held| held.meta.frame.length()).sum();
+        if (held + meta.frame.length()) as u64 > bytes_max {
             return Err(meta);
         }
         let before = self.of(meta.ingress).map(|held| held.release).max();

@@ -11,6 +11,7 @@ mod flow_control;
 mod frame_meta;
 mod hold;
 pub mod memory;
+mod pass;
 mod queue_change;
 mod queued;
 mod read;

@@ -132,6 +132,7 @@ fn pushed(action: &Action) -> Option<&Route> {
 
 impl Lookups for AxonTables {
     const NAME: &'static str = "pipeline";
+    const STATELESS_STEP: bool = false;
 
     /// Tables of the default sizes.
     fn with_config(config: &PlaneConfig) -> AxonTables {

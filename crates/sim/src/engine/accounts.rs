@@ -4,6 +4,7 @@ use axon_node::Drop;
 
 /// Frames between the world and a station, counted over one or more incarnations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Accounts {
     /// Frames handed to it, or dropped by its NIC.
     pub received: u64,

@@ -42,28 +42,30 @@ struct Owed {
     planned: bool,
 }
 
-/// The adapter between a node and its world.
+/// The adapter between a node and its world. What every frame needs comes first, in two cache lines
+/// with the node of the station before it.
+#[repr(C)]
 pub(crate) struct Adapter {
     /// The earliest of the wires that are busy.
     owed_first: Time,
     /// Wires that are busy, by time and then by port.
     owed: VecDeque<Owed>,
-    /// When its next wake-up is due, if one is in the queue.
-    armed: Option<Time>,
     /// Events that it has caused.
     sequence: u64,
+    /// When its next wake-up is due, if one is in the queue.
+    armed: Option<Time>,
     pub(crate) ports: Vec<PortState>,
-    pub(crate) trace: StationTrace,
     /// Its number in the world.
     pub(crate) number: u32,
     /// Wake-ups in a row that did not move its deadline past them.
     stuck: u32,
+    pub(crate) trace: StationTrace,
+    /// Frames in and out of the present incarnation.
+    pub(crate) accounts: Accounts,
     /// Its NIC drops a frame with a bad FCS.
     pub(crate) checks_fcs: bool,
     /// Its frames look like a host's to the pipeline of a switch.
     pub(crate) host: bool,
-    /// Frames in and out of the present incarnation.
-    pub(crate) accounts: Accounts,
     pub(crate) name: String,
     pub(crate) timing: Timing,
     /// Frames in and out of all earlier incarnations.
@@ -146,8 +148,7 @@ impl Adapter {
     {
         match kind {
             Kind::Arrive { port, intact, carrier, complete_at, frame } => {
-                let input = Input::Frame { port, frame, complete_at, intact };
-                self.arrive(node, port, carrier, input, common);
+                self.arrive(node, (port, carrier), (frame, complete_at, intact), common);
             }
             Kind::TxDone => {
                 self.free_wires(node, common);
@@ -170,27 +171,38 @@ impl Adapter {
     fn arrive<N>(
         &mut self,
         node: &mut N,
-        port: PortNo,
-        carrier: u32,
-        input: Input<FrameBuf>,
+        (port, carrier): (PortNo, u32),
+        (mut frame, complete_at, intact): (FrameBuf, Time, bool),
         common: &mut Common,
     ) where
         N: Node<FrameBuf> + ?Sized,
     {
-        let Input::Frame { frame, intact, .. } = &input else { return };
         let cable =
             self.ports[port.index()].cable.as_mut().filter(|cable| cable.carrier == carrier);
         let Some(cable) = cable else {
-            return self.lose(port, Loss::Cut, frame, common);
+            return self.lose(port, Loss::Cut, &frame, common);
         };
         cable.delivered += 1;
         common.packet_hops += 1;
         self.accounts.received += 1;
-        self.record(port, What::Received(frame.bytes()), common);
-        if !intact && self.checks_fcs {
-            return self.drop_frame(port, Drop::BadFcs, frame, common);
+        self.trace.received(common.now, port, frame.contents());
+        if common.is_shown() {
+            self.show(port, What::Received(frame.contents()), common);
         }
-        self.deliver(node, input, common);
+        if !intact {
+            if self.checks_fcs {
+                return self.drop_frame(port, Drop::BadFcs, &frame, common);
+            }
+        } else if !common.without.passing {
+            self.free_wires(node, common);
+            if let Some(out) = node.pass(common.now, port, &mut frame) {
+                self.transmit(node, (out, complete_at, intact), frame, common);
+                return if common.without.lazy_tx_done {
+                    self.plan_wires(None, common)
+                };
+            }
+        }
+        self.deliver(node, Input::Frame { port, frame, complete_at, intact }, common);
     }
 
     fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
@@ -228,7 +240,9 @@ impl Adapter {
                 return;
             };
             self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
-            self.ports[port.index()].busy = false;
+            if !common.without.passing && node.freed(due, port) {
+                continue;
+            }
             node.handle(due, Input::TxDone { port }, &mut common.out);
             if !common.out.is_empty() {
                 self.carry_out(node, common);
@@ -285,25 +299,31 @@ impl Adapter {
         N: Node<FrameBuf> + ?Sized,
     {
         let now = common.now;
-        self.record(port, What::Sent(frame.bytes()), common);
+        if common.without.light_frames {
+            frame.make_whole();
+        }
+        self.trace.sent(now, port, frame.contents());
+        if common.is_shown() {
+            self.show(port, What::Sent(frame.contents()), common);
+        }
         self.accounts.sent += 1;
         if port.index() >= self.ports.len() {
             self.port_mut(port);
         }
         let port_state = &mut self.ports[port.index()];
-        assert!(!port_state.busy, "{}-{port}: a second frame before TxDone", self.name);
-        port_state.busy = true;
+        #[cfg(debug_assertions)]
+        assert!(port_state.free_at <= now, "{}-{port}: a second frame before TxDone", self.name);
         let Some(cable) = &mut port_state.cable else {
             self.accounts.nowhere += 1;
             self.owe(port, now);
             return self.lose(port, Loss::NoCarrier, &frame, common);
         };
-        let verdict = cable.send(frame.bytes());
+        let verdict = cable.send(&frame);
         if verdict == Verdict::Lost(Loss::NoCarrier) {
             self.owe(port, now);
             return self.lose(port, Loss::NoCarrier, &frame, common);
         }
-        let bytes = frame.bytes().len();
+        let bytes = frame.length();
         let passage = cable.way.passage(
             now,
             bytes,
@@ -313,6 +333,7 @@ impl Adapter {
         );
         (port_state.wire_free, port_state.handed_last) = (passage.gap_end, passage.handed);
         let (peer, port_there, carrier) = (cable.peer, cable.peer_port, cable.carrier);
+        port_state.is_free_at(passage.free);
         let shows_queues = port_state.shows_queues && !matches!(verdict, Verdict::Lost(_));
         self.owe(port, passage.free);
         if shows_queues {
@@ -359,6 +380,7 @@ impl Adapter {
     /// Flips a bit of a frame; one behind its last byte is in its padding or FCS.
     #[cold]
     fn flip(&mut self, port: PortNo, frame: &mut FrameBuf, bit: u64, common: &mut Common) {
+        frame.make_whole();
         if let Some(byte) = frame.bytes_mut().get_mut((bit / 8) as usize) {
             *byte ^= 1 << (bit % 8);
         }
@@ -369,7 +391,7 @@ impl Adapter {
     #[cold]
     fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
         self.lost.count(frame.bytes(), self.hop_width, loss.name());
-        self.record(port, What::Lost(loss, frame.bytes()), common);
+        self.record(port, What::Lost(loss, frame.contents()), common);
     }
 
     /// Counts and records a frame that has ended in the station.
@@ -377,7 +399,7 @@ impl Adapter {
     fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
         self.accounts.dropped[reason as usize] += 1;
         self.lost.count(frame.bytes(), self.hop_width, reason.name());
-        self.record(at, What::Dropped(reason, frame.bytes()), common);
+        self.record(at, What::Dropped(reason, frame.contents()), common);
     }
 
     /// The wire of `port` is busy until then.
@@ -407,7 +429,7 @@ impl Adapter {
                 Awaited::Every => break self.plan_wires(None, common),
             }
         }
-        if common.eager {
+        if common.without.lazy_tx_done {
             self.plan_wires(None, common);
         }
     }
@@ -433,7 +455,7 @@ impl Adapter {
         self.armed = None;
         self.owed.clear();
         self.owed_first = Time::MAX;
-        self.ports.iter_mut().for_each(|port_state| port_state.busy = false);
+        self.ports.iter_mut().for_each(|port_state| port_state.is_free_at(Time::ZERO));
     }
 
     /// Puts a wake-up in the queue if the one that is there, if any, is too late.
@@ -477,7 +499,7 @@ impl Adapter {
     #[inline]
     pub(crate) fn record(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
         self.trace.add(common.now, port, what);
-        if common.written || common.watched {
+        if common.is_shown() {
             self.show(port, what, common);
         }
     }

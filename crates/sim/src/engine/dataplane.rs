@@ -139,6 +139,22 @@ impl Node<FrameBuf> for SwitchPlane {
     }
 
     #[inline]
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) -> Option<PortNo> {
+        match self {
+            SwitchPlane::Software(plane) => Node::pass(plane, now, port, frame),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn freed(&mut self, now: Time, port: PortNo) -> bool {
+        match self {
+            SwitchPlane::Software(plane) => Node::freed(plane, now, port),
+            _ => false,
+        }
+    }
+
+    #[inline]
     fn deadline(&self) -> Option<Time> {
         with_plane!(self, as_ref, |plane| Node::deadline(plane))
     }

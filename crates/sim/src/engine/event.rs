@@ -29,6 +29,17 @@ pub(crate) enum Kind {
 /// Something for another shard.
 pub(crate) type Parcel = (Key, Event);
 
+/// What makes the engine fast and must not show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Without {
+    /// Every `TxDone` is an event.
+    pub(crate) lazy_tx_done: bool,
+    /// Every frame is stored whole where it is sent.
+    pub(crate) light_frames: bool,
+    /// Every input is handled by the node: none is [passed](axon_node::Node::pass).
+    pub(crate) passing: bool,
+}
+
 /// What the stations of a shard have in common.
 pub(crate) struct Common {
     /// Of the shard.
@@ -41,8 +52,8 @@ pub(crate) struct Common {
     pub(crate) written: bool,
     /// Some stations have [`Taps`](crate::engine::taps::Taps).
     pub(crate) watched: bool,
-    /// Every `TxDone` is an event: for tests, which must not see a difference.
-    pub(crate) eager: bool,
+    /// What tests switch off, and must not see a difference.
+    pub(crate) without: Without,
     /// What the node that is being called asks for.
     pub(crate) out: Vec<Action<FrameBuf>>,
     pub(crate) queue: Queue<Event>,
@@ -55,6 +66,12 @@ pub(crate) struct Common {
 }
 
 impl Common {
+    /// Whether somebody looks at what happens.
+    #[inline]
+    pub(crate) fn is_shown(&self) -> bool {
+        self.written || self.watched
+    }
+
     /// Of shard `number`, at time zero, with nothing to come.
     pub(crate) fn new(number: u32, written: bool) -> Common {
         Common {
@@ -64,7 +81,7 @@ impl Common {
             packet_hops: 0,
             written,
             watched: false,
-            eager: false,
+            without: Without::default(),
             out: Vec::new(),
             queue: Queue::default(),
             outbox: Vec::new(),

@@ -131,7 +131,7 @@ impl Engine {
                 {
                     let (frames, bytes) = &mut sums[cable.rare.link.0][1 - cable.rare.side];
                     *frames += 1;
-                    *bytes += frame.bytes().len() as u64;
+                    *bytes += frame.length() as u64;
                 }
             }
         }

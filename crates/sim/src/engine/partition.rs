@@ -105,7 +105,7 @@ impl Engine {
             self.shards[0].common.notes.append(&mut shard.common.notes);
             for next in &mut self.shards {
                 next.common.watched |= shard.common.watched;
-                next.common.eager |= shard.common.eager;
+                next.common.without = shard.common.without;
             }
             while let Some((key, event)) = shard.common.queue.pop() {
                 events.push((shard.stations[event.station as usize].adapter.number, key, event));
@@ -117,7 +117,7 @@ impl Engine {
             let shard = &mut self.shards[plan[number] as usize];
             self.places[number] =
                 Place { shard: shard.common.number, slot: shard.stations.len() as u32 };
-            shard.stations.push(station);
+            shard.add(station);
         }
         for (number, key, mut event) in events {
             let place = self.places[number as usize];

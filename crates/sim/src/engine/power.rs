@@ -8,7 +8,7 @@ use crate::link::links::WireEnd;
 use crate::link::timing::Timing;
 use axon_fabric::model::Device;
 use axon_node::{Input, Stored};
-use axon_wire::{HopWidth, PortNo};
+use axon_wire::{HopWidth, PortNo, Time};
 
 impl Engine {
     /// Gives a switch the timing of a device, before anything is connected to it. Without, it
@@ -100,7 +100,7 @@ impl Engine {
             // What it has sent since it goes on is forgotten with a carrier that changed before.
             if let Input::Link { port, .. } = input {
                 station.adapter.cancel_tx_done(port);
-                station.adapter.port_mut(port).busy = false;
+                station.adapter.port_mut(port).is_free_at(Time::ZERO);
             }
             station.deliver(input, common);
         }

@@ -10,7 +10,7 @@
 //! added to the bucket that is being read goes to a small heap beside it. Entries are small;
 //! the events themselves lie in a slab and move twice, in and out.
 //!
-//! The width of a bucket follows the events, so that one holds some dozens whatever the size
+//! The width of a bucket follows the events, so that one holds some few or dozens whatever the size
 //! of the world: enough to sort and to fetch together, few enough to sort fast. It decides
 //! how long things take, never their order.
 
@@ -20,12 +20,18 @@ use std::collections::BinaryHeap;
 
 /// Buckets of the wheel: a power of two.
 const BUCKETS: usize = 4096;
-/// Events that a bucket should hold.
-const WANTED: usize = 32;
-/// Buckets are made narrower above so many events in each that is not empty, on average.
-const CROWDED: u64 = 64;
-/// Buckets are made wider below so many.
-const SPARSE: u64 = 8;
+/// Events that a bucket should hold where what they need is in the processor's caches, and where
+/// it has to be fetched: then it is fetched for all of them together.
+const WANTED: [usize; 2] = [6, 32];
+/// Buckets are made narrower above so many times that in each that is not empty, on average.
+const CROWDED: u64 = 2;
+/// Buckets are made wider below this share of it.
+const SPARSE: u64 = 4;
+/// Fewer entries than this are sorted as they are; of more than [`INDICES`], their places in a
+/// bucket would not fit.
+const PLAIN: usize = 4;
+/// A power of two.
+const INDICES: usize = 256;
 /// After so many buckets their width is reconsidered.
 const PERIOD: u64 = 512;
 /// Events of one bucket, or added to it while it is read, above which it is held too wide.
@@ -93,6 +99,10 @@ pub struct Queue<E> {
     current: Vec<Entry>,
     /// What was added to it, or before it, meanwhile.
     late: BinaryHeap<Early>,
+    /// To sort with: when each entry of `current` is due and where it stands, as one number; and
+    /// the entries in their new order.
+    ranks: Vec<u64>,
+    sorted: Vec<Entry>,
     wheel: Vec<Vec<Entry>>,
     /// Lists to use again, the last one first: it is still in the processor's caches.
     spare: Vec<Vec<Entry>>,
@@ -100,6 +110,8 @@ pub struct Queue<E> {
     occupied: Vec<u64>,
     /// Beyond the wheel.
     far: BinaryHeap<Early>,
+    /// The bucket of the first of those; the last there is without any.
+    far_first: u64,
     /// The number of the bucket that is being read: time divided by the width.
     base: u64,
     /// The width of a bucket, as a power of two.
@@ -107,6 +119,8 @@ pub struct Queue<E> {
     slots: Vec<Option<E>>,
     free: Vec<u32>,
     len: usize,
+    /// Events that a bucket should hold.
+    wanted: usize,
     /// Events of one bucket above which it is tried with narrower ones.
     bucket_max: usize,
     /// Periods in a row with too few events in a bucket.
@@ -124,15 +138,19 @@ impl<E> Default for Queue<E> {
         Queue {
             current: Vec::new(),
             late: BinaryHeap::new(),
+            ranks: Vec::new(),
+            sorted: Vec::new(),
             wheel: (0..BUCKETS).map(|_| Vec::new()).collect(),
             spare: Vec::new(),
             occupied: vec![0; BUCKETS / 64],
             far: BinaryHeap::new(),
+            far_first: u64::MAX,
             base: 0,
             shift: SHIFT_START,
             slots: Vec::new(),
             free: Vec::new(),
             len: 0,
+            wanted: WANTED[0],
             bucket_max: BUCKET_MAX,
             sparse: 0,
             patience: 1,
@@ -143,6 +161,11 @@ impl<E> Default for Queue<E> {
 }
 
 impl<E> Queue<E> {
+    /// Says whether what events need has to be fetched from memory: buckets hold more of them then.
+    pub fn fetch_together(&mut self, together: bool) {
+        self.wanted = WANTED[usize::from(together)];
+    }
+
     /// Adds an event. Keys must differ; the caller counts sequences.
     ///
     /// # Panics
@@ -176,12 +199,13 @@ impl<E> Queue<E> {
             let index = bucket as usize % BUCKETS;
             let list = &mut self.wheel[index];
             if list.capacity() == 0 {
-                *list = self.spare.pop().unwrap_or_default();
+                *list = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(WANTED[0]));
                 self.occupied[index / 64] |= 1 << (index % 64);
             }
             list.push(entry);
         } else {
             self.far.push(Early(entry));
+            self.far_first = self.far_first.min(bucket);
         }
     }
 
@@ -207,22 +231,28 @@ impl<E> Queue<E> {
     #[inline]
     pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
         self.begin(limit);
-        let late = match (self.current.last(), self.late.peek()) {
-            (Some(read), Some(Early(late))) => late.order() < read.order(),
-            (read, _) => read.is_none(),
-        };
-        let next =
-            if late { self.late.peek().map(|early| early.0) } else { self.current.last().copied() };
-        let entry = next.filter(|entry| entry.time <= limit.ticks())?;
-        if late {
-            self.late.pop();
+        let entry = if self.late.is_empty() {
+            self.current.pop_if(|entry| entry.time <= limit.ticks())?
         } else {
-            self.current.pop();
-        }
+            self.pop_late(limit.ticks())?
+        };
         let event = self.slots[entry.slot as usize].take()?;
         self.free.push(entry.slot);
         self.len -= 1;
         Some((entry.key(), event))
+    }
+
+    /// Takes the earliest entry where some were added while the bucket was read.
+    #[inline(never)]
+    fn pop_late(&mut self, limit: u64) -> Option<Entry> {
+        let late = self.late.peek()?.0;
+        match self.current.last() {
+            Some(read) if read.order() < late.order() => {
+                self.current.pop_if(|entry| entry.time <= limit)
+            }
+            _ if late.time > limit => None,
+            _ => self.late.pop().map(|early| early.0),
+        }
     }
 
     /// Begins the next bucket that is not empty, unless it lies beyond `limit`.
@@ -232,22 +262,13 @@ impl<E> Queue<E> {
         };
         self.base = bucket;
         let index = bucket as usize % BUCKETS;
-        let mut list = std::mem::take(&mut self.wheel[index]);
+        let list = std::mem::take(&mut self.wheel[index]);
         if !list.is_empty() {
-            std::mem::swap(&mut self.current, &mut list);
-            self.spare.push(list);
+            self.spare.push(std::mem::replace(&mut self.current, list));
         }
         self.occupied[index / 64] &= !(1 << (index % 64));
-        let horizon = bucket.saturating_add(BUCKETS as u64);
-        while let Some(&Early(entry)) = self.far.peek()
-            && entry.time >> self.shift < horizon
-        {
-            self.far.pop();
-            if entry.time >> self.shift == bucket {
-                self.current.push(entry);
-            } else {
-                self.place(entry);
-            }
+        if self.far_first < bucket.saturating_add(BUCKETS as u64) {
+            self.draw_near(bucket);
         }
         if self.current.len() > self.bucket_max {
             self.refine();
@@ -261,9 +282,44 @@ impl<E> Queue<E> {
         true
     }
 
+    /// Moves what lay beyond the wheel and no longer does into it, now that `bucket` is read.
+    #[cold]
+    #[inline(never)]
+    fn draw_near(&mut self, bucket: u64) {
+        let horizon = bucket.saturating_add(BUCKETS as u64);
+        while let Some(&Early(entry)) = self.far.peek()
+            && entry.time >> self.shift < horizon
+        {
+            self.far.pop();
+            if entry.time >> self.shift == bucket {
+                self.current.push(entry);
+            } else {
+                self.place(entry);
+            }
+        }
+        self.find_far_first();
+    }
+
+    fn find_far_first(&mut self) {
+        let first = self.far.peek().map(|early| early.0.time >> self.shift);
+        self.far_first = first.unwrap_or(u64::MAX);
+    }
+
     /// The number of the next bucket that holds something.
+    #[inline]
     fn next_bucket(&self) -> Option<u64> {
-        let far = self.far.peek().map(|early| early.0.time >> self.shift);
+        let first = (self.base + 1) as usize % BUCKETS;
+        let word = self.occupied[first / 64] >> (first % 64);
+        if word != 0 {
+            // All that is near comes before all that is far.
+            return Some(self.base + 1 + u64::from(word.trailing_zeros()));
+        }
+        self.next_bucket_beyond()
+    }
+
+    /// The same where the next some buckets are empty.
+    fn next_bucket_beyond(&self) -> Option<u64> {
+        let far = (self.far_first < u64::MAX).then_some(self.far_first);
         let first = (self.base + 1) as usize % BUCKETS;
         // The word with the first bucket is looked at twice: its upper part, at last its lower.
         let words = (0..=BUCKETS / 64).map(|step| {
@@ -288,8 +344,9 @@ impl<E> Queue<E> {
         let held = self.turned / self.turns;
         (self.turns, self.turned) = (0, 0);
         self.bucket_max = BUCKET_MAX;
-        self.sparse = if held < SPARSE { self.sparse + 1 } else { 0 };
-        if held > CROWDED && self.shift > 0 {
+        let wanted = self.wanted as u64;
+        self.sparse = if held < wanted / SPARSE { self.sparse + 1 } else { 0 };
+        if held > wanted * CROWDED && self.shift > 0 {
             self.set_width(self.shift - 1);
         } else if self.sparse >= self.patience && self.shift < SHIFT_MAX {
             self.sparse = 0;
@@ -305,7 +362,7 @@ impl<E> Queue<E> {
         let late = self.late.iter().map(|early| early.0.time);
         let mut times: Vec<u64> = self.current.iter().map(|entry| entry.time).chain(late).collect();
         let held = times.len();
-        let (before, &mut some, _) = times.select_nth_unstable(WANTED);
+        let (before, &mut some, _) = times.select_nth_unstable(self.wanted);
         let span = some - before.iter().min().copied().unwrap_or(some);
         if span > 0 {
             self.patience = (self.patience * 2).min(PATIENCE_MAX);
@@ -324,6 +381,7 @@ impl<E> Queue<E> {
         entries.extend(std::mem::take(&mut self.late).into_iter().map(|early| early.0));
         entries.extend(std::mem::take(&mut self.far).into_iter().map(|early| early.0));
         self.occupied.fill(0);
+        self.far_first = u64::MAX;
         self.shift = shift;
         let first = entries.iter().map(|entry| entry.time).min().unwrap_or(0);
         self.base = first >> shift;
@@ -336,9 +394,29 @@ impl<E> Queue<E> {
         self.sort();
     }
 
-    /// Puts what is being read in order, the latest first.
+    /// Puts what is being read in order, the latest first. All of it lies in one bucket, so a few
+    /// bits say when; most times differ, and numbers are sorted faster than entries.
     fn sort(&mut self) {
-        self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
+        if !(PLAIN..=INDICES).contains(&self.current.len()) {
+            self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
+            return;
+        }
+        let within = (1 << self.shift) - 1;
+        let rank = |(index, entry): (usize, &Entry)| {
+            (within - (entry.time & within)) * INDICES as u64 + index as u64
+        };
+        self.ranks.clear();
+        self.ranks.extend(self.current.iter().enumerate().map(rank));
+        self.ranks.sort_unstable();
+        self.sorted.clear();
+        let sorted = self.ranks.iter().map(|rank| self.current[*rank as usize % INDICES]);
+        self.sorted.extend(sorted);
+        std::mem::swap(&mut self.current, &mut self.sorted);
+        for ties in self.current.chunk_by_mut(|a, b| a.time == b.time) {
+            if ties.len() > 1 {
+                ties.sort_unstable_by_key(|entry| Reverse(entry.order()));
+            }
+        }
     }
 
     /// The key of the earliest event.

@@ -24,10 +24,21 @@ impl Shard {
         Shard { stations: Vec::new(), events: 0, common }
     }
 
+    /// Takes a station in, in the next slot.
+    pub(crate) fn add(&mut self, station: Station) {
+        self.stations.push(station);
+        self.common.queue.fetch_together(self.is_large());
+    }
+
+    #[inline]
+    fn is_large(&self) -> bool {
+        self.stations.len() >= LARGE
+    }
+
     /// Handles the earliest event, if it is due at or before `limit`.
     #[inline]
     pub(crate) fn step(&mut self, limit: Time) -> bool {
-        if self.stations.len() >= LARGE && self.common.queue.begin(limit) {
+        if self.is_large() && self.common.queue.begin(limit) {
             prefetch::read(self.common.queue.begun(), &self.stations);
         }
         let Some((key, event)) = self.common.queue.pop_until(limit) else {

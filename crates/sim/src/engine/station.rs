@@ -11,7 +11,7 @@ use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
-use axon_wire::{FrameBuf, Time};
+use axon_wire::{Frame, FrameBuf, Time};
 
 /// The node of a station in its present incarnation, or none without power.
 pub enum StationNode {
@@ -88,6 +88,16 @@ impl StationNode {
         }
     }
 
+    /// Whether it makes a light frame whole where it reads its payload.
+    #[inline]
+    fn takes_light(&self) -> bool {
+        match self {
+            StationNode::Switch(node) => !matches!(node.plane(), SwitchPlane::Reference(_)),
+            StationNode::Host(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether it is a host, whose NIC drops a frame with a bad FCS.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, StationNode::Host(_) | StationNode::ArpHost(_))
@@ -127,6 +137,7 @@ impl Node<FrameBuf> for Stopped {
 }
 
 /// A place in the world with ports, whatever node runs there.
+#[repr(C, align(64))]
 pub struct Station {
     /// The node that runs there now.
     pub node: StationNode,
@@ -188,6 +199,13 @@ impl Station {
     pub(crate) fn handle(&mut self, kind: Kind, common: &mut Common) {
         if let Kind::Queues { carrier, bytes } = kind {
             return self.take_queues(carrier, &bytes);
+        }
+        let mut kind = kind;
+        if let Kind::Arrive { frame, .. } = &mut kind
+            && frame.is_light()
+            && !self.node.takes_light()
+        {
+            frame.make_whole();
         }
         let adapter = &mut self.adapter;
         with_node!(&mut self.node, |node| adapter.handle(node, kind, common));

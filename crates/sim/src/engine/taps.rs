@@ -46,7 +46,7 @@ impl Taps {
             _ => return,
         };
         if self.ports.contains(&port) {
-            let (station, frame) = (station as usize, frame.to_vec());
+            let (station, frame) = (station as usize, frame.whole().into_owned());
             self.frames.push(Captured { at, station, port, outbound, frame });
         }
     }

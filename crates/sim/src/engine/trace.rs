@@ -6,8 +6,8 @@
 //! came to it, and when), and yet does not depend on how many threads ran the stations.
 //!
 //! An event enters by time, port, kind and detail. A frame enters by its length and by XXH3
-//! (64 bits) of its bytes: of all of them where a host or another end sends, loses or drops
-//! it; of the first 64 where it comes in there, and where a switch or a controller sends, loses
+//! (64 bits) of its bytes: of the first 64 and of the rest where a host or another end sends, loses
+//! or drops it, so that a rest that is only described is hashed once; of the first 64 where it comes in there, and where a switch or a controller sends, loses
 //! or drops it, since on its way nothing but its head changes. What comes in at a switch enters
 //! by its length alone: it is what was sent. A bit that a link flips enters by its place. The
 //! same fabric and seed give the same hash on every machine.
@@ -18,7 +18,7 @@
 use crate::link::links::Loss;
 use axon_fabric::model::FaultKind;
 use axon_node::{Drop, Note};
-use axon_wire::{PortNo, Time};
+use axon_wire::{Contents, Filling, PortNo, Time};
 use std::fmt::Write as _;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
@@ -34,15 +34,15 @@ const MIX: [u64; 3] = [0xa0c4_3e6d_9b17_f25d, 0xd6e8_feb8_6659_fd93, 0x8f3b_51c2
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
     /// It put a frame on the wire.
-    Sent(&'a [u8]),
+    Sent(Contents<'a>),
     /// A frame came in.
-    Received(&'a [u8]),
+    Received(Contents<'a>),
     /// A frame that it had sent, or that was on its way here, never came out of the link.
-    Lost(Loss, &'a [u8]),
+    Lost(Loss, Contents<'a>),
     /// The link flips this bit of the frame that was sent last, counted from its first.
     Flipped(u64),
     /// A frame ended inside it.
-    Dropped(Drop, &'a [u8]),
+    Dropped(Drop, Contents<'a>),
     /// Carrier came or went.
     Carrier(bool),
     /// It started (in this incarnation) or lost power.
@@ -55,11 +55,14 @@ pub enum What<'a> {
 
 /// The hash of what happened at one station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct StationTrace {
     hash: u64,
     events: u64,
     /// Frames that are sent, lost or dropped enter with all their bytes.
     pub(crate) whole: bool,
+    /// What the last light frame had behind its head, and its hash.
+    filled: (Filling, u64),
 }
 
 impl StationTrace {
@@ -67,12 +70,13 @@ impl StationTrace {
     #[inline]
     pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
         let (kind, detail, length) = match what {
-            What::Sent(frame) => (1, self.frame_hash(frame), frame.len()),
-            What::Received(frame) if self.whole => (2, head_hash(frame), frame.len()),
-            What::Received(frame) => (2, 0, frame.len()),
-            What::Lost(loss, frame) => (3 + 256 * loss as u64, self.frame_hash(frame), frame.len()),
+            What::Sent(frame) => return self.sent(time, port, frame),
+            What::Received(frame) => return self.received(time, port, frame),
+            What::Lost(loss, frame) => {
+                (3 + 256 * loss as u64, self.frame_hash(frame), frame.length())
+            }
             What::Dropped(reason, frame) => {
-                (4 + 256 * reason as u64, self.frame_hash(frame), frame.len())
+                (4 + 256 * reason as u64, self.frame_hash(frame), frame.length())
             }
             What::Carrier(up) => (5, u64::from(up), 0),
             What::Power(incarnation) => {
@@ -82,15 +86,55 @@ impl StationTrace {
             What::Fault(fault) => (8, xxh3_64(format!("{fault:?}").as_bytes()), 0),
             What::Flipped(bit) => (9, bit, 0),
         };
+        self.fold_in(time, port, (kind, detail, length));
+    }
+
+    /// Adds a frame that was put on the wire.
+    #[inline]
+    pub(crate) fn sent(&mut self, time: Time, port: PortNo, frame: Contents<'_>) {
+        let detail = self.frame_hash(frame);
+        self.fold_in(time, port, (1, detail, frame.length()));
+    }
+
+    /// Adds a frame that came in.
+    #[inline]
+    pub(crate) fn received(&mut self, time: Time, port: PortNo, frame: Contents<'_>) {
+        let detail = if self.whole { head_hash(frame.stored) } else { 0 };
+        self.fold_in(time, port, (2, detail, frame.length()));
+    }
+
+    #[inline]
+    fn fold_in(&mut self, time: Time, port: PortNo, what: (u64, u64, usize)) {
+        let (kind, detail, length) = what;
         let place = kind << 48 | u64::from(port.0) << 32 | length as u64;
-        let moment = fold(self.hash ^ time.ticks() ^ MIX[0], place ^ MIX[1]);
-        self.hash = fold(moment ^ MIX[2], detail ^ MIX[0]).wrapping_add(self.events);
+        let what = place.wrapping_mul(MIX[2]) ^ detail;
+        self.hash =
+            fold(self.hash ^ time.ticks() ^ MIX[0], what ^ MIX[1]).wrapping_add(self.events);
         self.events += 1;
     }
 
     #[inline]
-    fn frame_hash(&self, frame: &[u8]) -> u64 {
-        if self.whole { xxh3_64(frame) } else { head_hash(frame) }
+    fn frame_hash(&mut self, frame: Contents<'_>) -> u64 {
+        let head = head_hash(frame.stored);
+        if self.whole { fold(head ^ MIX[1], self.rest_hash(frame) ^ MIX[2]) } else { head }
+    }
+
+    /// The hash of what follows the head: 0 if nothing does.
+    #[inline(never)]
+    fn rest_hash(&mut self, frame: Contents<'_>) -> u64 {
+        let rest = frame.stored.get(HEAD_BYTES..).unwrap_or_default();
+        let Filling { byte, count } = frame.filling;
+        if count == 0 {
+            return if rest.is_empty() { 0 } else { xxh3_64(rest) };
+        }
+        if rest.iter().any(|&stored| stored != byte) {
+            return xxh3_64(&frame.whole()[HEAD_BYTES..]);
+        }
+        let all = Filling { byte, count: count + rest.len() as u16 };
+        if self.filled.0 != all {
+            self.filled = (all, xxh3_64(&vec![byte; all.count.into()]));
+        }
+        self.filled.1
     }
 
     /// How many events it holds.
@@ -136,17 +180,19 @@ impl Line {
         };
         let _ = match what {
             What::Sent(frame) => {
-                write!(text, " sent {} B {:016x} {}", frame.len(), xxh3_64(frame), head(frame))
+                let (length, hash) = (frame.length(), xxh3_64(&frame.whole()));
+                write!(text, " sent {length} B {hash:016x} {}", head(frame.stored))
             }
             What::Received(frame) => {
-                write!(text, " received {} B {:016x}", frame.len(), xxh3_64(frame))
+                write!(text, " received {} B {:016x}", frame.length(), xxh3_64(&frame.whole()))
             }
             What::Lost(loss, frame) => {
-                write!(text, " lost {} {} B {:016x}", loss.name(), frame.len(), xxh3_64(frame))
+                let hash = xxh3_64(&frame.whole());
+                write!(text, " lost {} {} B {hash:016x}", loss.name(), frame.length())
             }
             What::Dropped(reason, frame) => {
-                let hash = xxh3_64(frame);
-                write!(text, " dropped {} {} B {hash:016x}", reason.name(), frame.len())
+                let hash = xxh3_64(&frame.whole());
+                write!(text, " dropped {} {} B {hash:016x}", reason.name(), frame.length())
             }
             What::Flipped(bit) => write!(text, " flipped bit {bit}"),
             What::Carrier(up) => write!(text, " carrier {}", if up { "up" } else { "down" }),
@@ -249,28 +295,48 @@ mod tests {
         trace
     }
 
+    fn all(bytes: &[u8]) -> Contents<'_> {
+        bytes.into()
+    }
+
+    #[test]
+    fn a_light_frame_enters_as_a_whole_one_does() {
+        for (stored, count) in [(64, 1), (64, 1000), (68, 1000), (100, 500)] {
+            for byte in [0x61, 0x62] {
+                let stored = vec![0x61; stored];
+                let light = Contents { stored: &stored, filling: Filling { byte, count } };
+                let whole = light.whole();
+                for what in [What::Sent, What::Received, |frame| What::Lost(Loss::Cut, frame)] {
+                    let [light, whole] = [light, all(&whole)].map(what);
+                    let light = trace(&[(5, 1, light), (6, 1, light)], true);
+                    assert_eq!(light.hash, trace(&[(5, 1, whole), (6, 1, whole)], true).hash);
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_part_of_an_event_enters_the_hash() {
         let (frame, mut other, mut tail) = ([7; 100], [7; 100], [7; 100]);
         (other[3], tail[99]) = (8, 8);
         let hash = |event| combine([trace(&[event], true)].iter());
-        let base = hash((5, 1, What::Sent(&frame)));
-        assert_eq!(base, hash((5, 1, What::Sent(&frame))));
+        let base = hash((5, 1, What::Sent(all(&frame))));
+        assert_eq!(base, hash((5, 1, What::Sent(all(&frame)))));
         for event in [
-            (6, 1, What::Sent(&frame)),
-            (5, 2, What::Sent(&frame)),
-            (5, 1, What::Received(&frame)),
-            (5, 1, What::Sent(&frame[..99])),
-            (5, 1, What::Sent(&other)),
-            (5, 1, What::Sent(&tail)),
-            (5, 1, What::Dropped(Drop::QueueFull, &frame)),
-            (5, 1, What::Dropped(Drop::PortDown, &frame)),
-            (5, 1, What::Lost(Loss::Cut, &frame)),
+            (6, 1, What::Sent(all(&frame))),
+            (5, 2, What::Sent(all(&frame))),
+            (5, 1, What::Received(all(&frame))),
+            (5, 1, What::Sent(all(&frame[..99]))),
+            (5, 1, What::Sent(all(&other))),
+            (5, 1, What::Sent(all(&tail))),
+            (5, 1, What::Dropped(Drop::QueueFull, all(&frame))),
+            (5, 1, What::Dropped(Drop::PortDown, all(&frame))),
+            (5, 1, What::Lost(Loss::Cut, all(&frame))),
             (5, 1, What::Flipped(9)),
         ] {
             assert_ne!(base, hash(event), "{event:?}");
         }
-        let transit = |frame| trace(&[(5, 1, What::Sent(frame))], false);
+        let transit = |frame| trace(&[(5, 1, What::Sent(all(frame)))], false);
         assert_eq!(transit(&frame), transit(&tail), "in transit the head stands for the frame");
         assert_ne!(transit(&frame), transit(&other));
     }
@@ -294,7 +360,7 @@ mod tests {
         let mut lines = vec![
             line(9, 1, What::Power(None)),
             Line::of_world(Time::from_nanos(5), What::Fault(FaultKind::ControllerUp)),
-            line(5, 2, What::Sent(&[1, 2, 3])),
+            line(5, 2, What::Sent(all(&[1, 2, 3]))),
             line(5, 1, What::Carrier(true)),
             line(5, 1, What::Carrier(false)),
         ];

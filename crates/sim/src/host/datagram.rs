@@ -4,7 +4,7 @@
 //! time counts whole microseconds and whose sockets cost a search per frame. The frames are
 //! the same to the bit: what no application here listens for goes to the stack.
 
-use axon_wire::MacAddr;
+use axon_wire::{Contents, MacAddr};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::{
     ETHERNET_HEADER_LEN, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
@@ -38,7 +38,10 @@ pub(crate) struct Datagram<'a> {
     pub(crate) from: (Ipv4Addr, u16),
     pub(crate) target: Ipv4Addr,
     pub(crate) port: u16,
+    /// The payload, as much of it as is stored.
     pub(crate) payload: &'a [u8],
+    /// The bytes of the payload, stored or not.
+    pub(crate) bytes: usize,
 }
 
 /// Fills `frame`, which is as long as headers and payload together; `write` fills the payload.
@@ -69,16 +72,20 @@ pub(crate) fn emit(frame: &mut [u8], ends: Addresses, write: impl FnOnce(&mut [u
 
 /// Reads a whole datagram in a unicast IPv4 packet, without its checksum: the FCS was good.
 /// Fragments and packets with options are the stack's business.
-pub(crate) fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
-    let ethernet = EthernetFrame::new_checked(frame).ok()?;
+pub(crate) fn parse(frame: Contents<'_>) -> Option<Datagram<'_>> {
+    let ethernet = EthernetFrame::new_checked(frame.stored).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
         return None;
     }
     let (ip, udp) = headers(ethernet.payload())?;
     let bytes = usize::from(udp.len()).checked_sub(UDP_HEADER_LEN)?;
-    let payload = frame[HEADER_BYTES..].get(..bytes)?;
+    if HEADER_BYTES + bytes > frame.length() {
+        return None;
+    }
+    let payload = &frame.stored[HEADER_BYTES..];
+    let payload = &payload[..bytes.min(payload.len())];
     let from = (ip.src_addr(), udp.src_port());
-    Some(Datagram { from, target: ip.dst_addr(), port: udp.dst_port(), payload })
+    Some(Datagram { from, target: ip.dst_addr(), port: udp.dst_port(), payload, bytes })
 }
 
 /// The headers at the start of an IPv4 packet, if it has no options and carries a whole UDP
@@ -162,7 +169,7 @@ mod tests {
             let mut frame = frame(bytes);
             // Padding is not payload.
             frame.resize(frame.len().max(60), 0);
-            let datagram = parse(&frame).unwrap();
+            let datagram = parse(frame[..].into()).unwrap();
             assert_eq!(datagram.from, (ENDS.source.1, 4000));
             assert_eq!((datagram.target, datagram.port), (ENDS.target.1, 7));
             assert_eq!(datagram.payload, vec![0x61; bytes]);
@@ -179,7 +186,7 @@ mod tests {
         let mut frame = frame(100);
         for (number, ticks) in [(0, 0), (1, 77), (u64::MAX, u64::MAX), (0x6161, 1 << 40)] {
             stamp(&mut frame, number, ticks);
-            assert_eq!(read_stamp(parse(&frame).unwrap().payload), Some((number, ticks)));
+            assert_eq!(read_stamp(parse(frame[..].into()).unwrap().payload), Some((number, ticks)));
             let datagram = UdpPacket::new_checked(&frame[34..]).unwrap();
             assert!(datagram.verify_checksum(&ENDS.source.1.into(), &ENDS.target.1.into()));
         }
@@ -189,17 +196,17 @@ mod tests {
     #[test]
     fn what_is_cut_short_or_in_fragments_is_left_alone() {
         let whole = frame(100);
-        assert!((0..whole.len()).all(|bytes| parse(&whole[..bytes]).is_none()));
+        assert!((0..whole.len()).all(|bytes| parse(whole[..bytes].into()).is_none()));
         for (at, byte) in [(0, 1), (12, 0x86), (14, 0x46), (14, 0x65), (20, 0x20), (21, 1), (23, 6)]
         {
             let mut other = whole.clone();
             other[at] = byte;
-            assert_eq!(parse(&other), None, "byte {at}");
+            assert_eq!(parse(other[..].into()), None, "byte {at}");
             assert_eq!(ends(&other[12..]).is_some(), at == 0, "byte {at}");
         }
         let mut short = whole;
         short[38..40].copy_from_slice(&7u16.to_be_bytes());
-        assert_eq!(parse(&short), None);
+        assert_eq!(parse(short[..].into()), None);
     }
 
     #[test]

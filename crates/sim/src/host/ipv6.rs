@@ -92,7 +92,7 @@ impl Ipv6 {
             match *state {
                 State::New if nic.carrier && self.silent => *state = State::Valid,
                 State::New if nic.carrier => {
-                    nic.copy(&nd::detection(self.mac, *ip), |_| ());
+                    nic.put(&nd::detection(self.mac, *ip));
                     *state = State::Tentative(now + self.interval);
                     continue;
                 }
@@ -105,7 +105,7 @@ impl Ipv6 {
             && at <= now
         {
             let source = self.valid().find(|ip| ip.is_unicast_link_local());
-            nic.copy(&router::solicitation_frame((self.mac, source)), |_| ());
+            nic.put(&router::solicitation_frame((self.mac, source)));
             let next = now + self.interval * SOLICITATION_INTERVALS;
             self.solicit = (left > 1).then_some((next, left - 1));
         }

@@ -4,27 +4,30 @@ use crate::host::dcb_nic::DcbNic;
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
-use axon_wire::{Frame, FrameBuf, HopWidth, Time};
+use axon_wire::{Filling, Frame, FrameBuf, HopWidth, Time};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;
 
+/// Vectors that are kept, at most.
+const SPARE_MAX: usize = 4;
 /// Frames that wait for the wire, at most; more wait inside the stack.
 const TX_FRAMES_MAX: usize = 256;
 
 /// The two queues, and what became of the frames in them.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Nic {
-    mtu: usize,
     pub(crate) carrier: bool,
-    pub(crate) rx: VecDeque<FrameBuf>,
-    tx: VecDeque<FrameBuf>,
     /// What holds frames instead of `tx` in a host with Data Center Bridging.
     pub(crate) dcb: Option<Box<DcbNic>>,
+    tx: VecDeque<FrameBuf>,
     /// Vectors to use again.
     spare: Vec<Vec<u8>>,
     /// Frames that the stack or an application made.
     pub(crate) made: u64,
+    pub(crate) rx: VecDeque<FrameBuf>,
+    mtu: usize,
     /// Frames that ended here because there was no carrier.
     pub(crate) unsent: u64,
     /// The datagrams among them.
@@ -105,7 +108,7 @@ impl Nic {
 
     /// Keeps the memory of a frame for later.
     pub(crate) fn recycle(&mut self, frame: FrameBuf) {
-        if self.spare.len() < 16 {
+        if self.spare.len() < SPARE_MAX {
             self.spare.push(frame.into_vec());
         }
     }
@@ -123,17 +126,21 @@ impl Nic {
 }
 
 impl Nic {
-    /// Queues a copy of `model`, padded like a frame that is built, after `change` has changed
-    /// it. Nothing is filled in that is written over at once.
-    pub(crate) fn copy(&mut self, model: &[u8], change: impl FnOnce(&mut [u8])) {
+    /// Builds a frame of these bytes.
+    pub(crate) fn put(&mut self, frame: &[u8]) {
+        self.build(frame.len(), |bytes| bytes.copy_from_slice(frame));
+    }
+
+    /// Queues a copy of `model`, which has its padding, and what follows it, after `change` has
+    /// changed it.
+    pub(crate) fn copy(&mut self, model: &[u8], filling: Filling, change: impl FnOnce(&mut [u8])) {
         let mut store = self.spare.pop().unwrap_or_default();
-        store.clear();
-        store.reserve(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN));
+        // What was in the room for the route does not matter, and is not cleared.
+        store.truncate(FrameBuf::HEADROOM);
         store.resize(FrameBuf::HEADROOM, 0);
         store.extend_from_slice(model);
-        store.resize(FrameBuf::HEADROOM + model.len().max(FRAME_BYTES_MIN), 0);
-        change(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + model.len()]);
-        self.queue(FrameBuf::from_vec(store, FrameBuf::HEADROOM));
+        change(&mut store[FrameBuf::HEADROOM..]);
+        self.queue(FrameBuf::light(store, FrameBuf::HEADROOM, filling));
     }
 }
 
@@ -166,7 +173,7 @@ pub(crate) struct Received(FrameBuf);
 
 impl RxToken for Received {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
-        read(self.0.bytes())
+        read(&self.0.contents().whole())
     }
 }
 

@@ -33,7 +33,7 @@ use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Contents, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
@@ -48,30 +48,31 @@ pub const PORT: PortNo = PortNo(0);
 /// Announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u32 = 2;
 
-/// A host.
+/// A host. What every frame needs comes first.
+#[repr(C)]
 pub struct Host {
-    pub(super) config: HostConfig,
+    /// When something beside the applications and the ring of received frames is due.
+    pub(super) due: Option<Time>,
+    busy: bool,
+    /// The stack was left with more to send than the NIC takes.
+    nic_was_full: bool,
+    bond: Option<Box<Bond>>,
+    /// Frames that came in.
+    received: u64,
+    /// Of those, frames for other hosts.
+    misdelivered: u64,
+    apps: Apps,
+    pub(crate) rx: RxRing,
     pub(crate) stack: Stack,
+    tcp: TcpWatch,
+    pub(super) config: HostConfig,
     /// Its addresses of IPv6, if it has any.
     pub(super) ipv6: Option<Ipv6>,
     /// Its IPv4 address as the stack has it.
     pub(super) cidr: Option<Ipv4Cidr>,
     dhcp: Option<SocketHandle>,
-    busy: bool,
-    bond: Option<Box<Bond>>,
-    pub(crate) rx: RxRing,
     pub(super) pings: Vec<Ping>,
-    apps: Apps,
-    tcp: TcpWatch,
     announce: Option<(Time, u32)>,
-    /// When something beside the applications and the ring of received frames is due.
-    pub(super) due: Option<Time>,
-    /// The stack was left with more to send than the NIC takes.
-    nic_was_full: bool,
-    /// Frames that came in.
-    received: u64,
-    /// Of those, frames for other hosts.
-    misdelivered: u64,
     /// DHCP acknowledgements that came in.
     dhcp_acks: u64,
     /// Whose frames came in, if the host remembers that.
@@ -257,16 +258,21 @@ impl Host {
 
     /// Hands a frame to the application that listens for it, or puts it before the stack.
     /// Says whether the stack has to be called.
-    fn take(&mut self, now: Time, frame: FrameBuf) -> bool {
-        self.apps.watch(now, frame.bytes());
-        if let Some(datagram) = datagram::parse(frame.bytes())
-            && self.apps.listens_on(datagram.port)
-            && Some(datagram.target) == self.stack.address
-        {
-            let more = self.apps.receive(now, &datagram, &mut self.stack);
+    fn take(&mut self, now: Time, mut frame: FrameBuf) -> bool {
+        if self.apps.watches() {
+            frame.make_whole();
+            self.apps.watch(now, frame.bytes());
+        }
+        if let Some(reads_payload) = self.listener(frame.contents()) {
+            if reads_payload {
+                frame.make_whole();
+            }
+            let more = datagram::parse(frame.contents())
+                .is_some_and(|datagram| self.apps.receive(now, &datagram, &mut self.stack));
             self.stack.nic.recycle(frame);
             return more;
         }
+        frame.make_whole();
         if resolve::is_dhcp_ack(frame.bytes()) {
             self.dhcp_acks += 1;
         }
@@ -275,7 +281,7 @@ impl Host {
             self.renew_neighbours();
         }
         if let Some(answer) = gateway::answer(frame.bytes(), &self.config) {
-            self.stack.nic.build(answer.len(), |bytes| bytes.copy_from_slice(&answer));
+            self.stack.nic.put(&answer);
             self.stack.nic.recycle(frame);
             return false;
         }
@@ -285,6 +291,14 @@ impl Host {
         }
         self.stack.nic.rx.push_back(frame);
         true
+    }
+
+    /// Whether the application reads the payload that a frame is for; `None` if it is for none.
+    #[inline]
+    fn listener(&self, frame: Contents<'_>) -> Option<bool> {
+        let datagram = datagram::parse(frame)?;
+        let is_own = Some(datagram.target) == self.stack.address;
+        is_own.then(|| self.apps.listens_on(datagram.port)).flatten()
     }
 
     /// Calls the stack and the applications until none has more to do.
@@ -461,8 +475,22 @@ impl Node<FrameBuf> for Host {
     fn deadline(&self) -> Option<Time> {
         let dcb = self.stack.nic.dcb.as_ref().and_then(|dcb| dcb.deadline());
         let bond = self.bond.as_ref().and_then(|bond| bond.deadline());
-        let due = [self.due, self.apps.deadline(), self.rx.deadline(), dcb, bond];
-        due.into_iter().flatten().min()
+        let earlier = |first: Time, at: Option<Time>| at.map_or(first, |at| at.min(first));
+        let own = earlier(earlier(Time::MAX, self.due), self.apps.deadline());
+        let first = earlier(earlier(earlier(own, self.rx.deadline()), dcb), bond);
+        (first < Time::MAX).then_some(first)
+    }
+
+    #[inline]
+    fn freed(&mut self, now: Time, _port: PortNo) -> bool {
+        let nic = &self.stack.nic;
+        let is_plain = nic.dcb.is_none() && self.bond.is_none();
+        let idle = is_plain && !self.nic_was_full && !nic.has_frames();
+        if !idle || self.deadline().is_some_and(|at| at <= now) {
+            return false;
+        }
+        self.busy = false;
+        true
     }
 
     #[inline]

@@ -93,7 +93,7 @@ impl Neighbours {
                 (IpAddr::V4(_), None) => continue,
                 (IpAddr::V6(target), _) => {
                     let Some(ip) = own.v6.and_then(|v6| v6.source_for(target)) else { continue };
-                    nic.copy(&nd::solicitation((mac, ip), None, target), |_| ());
+                    nic.put(&nd::solicitation((mac, ip), None, target));
                 }
             }
             *next = now + self.interval;

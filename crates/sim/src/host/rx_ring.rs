@@ -30,13 +30,14 @@ struct Waiting {
 
 /// The ring.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct RxRing {
     /// In the order in which they came.
     waiting: VecDeque<Waiting>,
     rate: Option<Rate>,
+    processing: Span,
     /// Frames without flow control that it holds.
     frames_max: usize,
-    processing: Span,
     /// When the slow reader has read all that is in the ring.
     read_until: Time,
     /// For groups with flow control.
@@ -105,7 +106,7 @@ impl RxRing {
         group: Option<Priority>,
     ) -> Result<Option<FrameBuf>, (Drop, FrameBuf)> {
         let mut ready = complete_at.max(now);
-        let bytes = frame.bytes().len() as u64;
+        let bytes = frame.length() as u64;
         if let Some(rate) = self.rate {
             if let Some(reason) = self.refuses(bytes, group) {
                 return Err((reason, frame));
@@ -144,7 +145,7 @@ impl RxRing {
         self.waiting.front().filter(|next| next.ready <= now)?;
         let Waiting { group, frame, .. } = self.waiting.pop_front()?;
         match group {
-            Some(group) => self.bytes[group.index()] -= frame.bytes().len() as u64,
+            Some(group) => self.bytes[group.index()] -= frame.length() as u64,
             None => self.lossy -= 1,
         }
         Some((frame, group))

@@ -14,20 +14,21 @@ use std::net::{IpAddr, Ipv4Addr};
 /// The first port that connections and streams send from (RFC 6335 clause 6).
 const EPHEMERAL_FIRST: u16 = 49152;
 
-/// The stack.
+/// The stack. What datagrams need comes first, for they pass by the rest.
+#[repr(C)]
 pub(crate) struct Stack {
-    pub(crate) iface: Interface,
-    pub(crate) nic: Nic,
-    pub(crate) sockets: SocketSet<'static>,
-    pub(crate) neighbours: Neighbours,
-    pub(crate) mac: MacAddr,
     pub(crate) address: Option<Ipv4Addr>,
-    /// The host's subnet and the router for all that is outside, if it was given one.
-    router: Option<(Ipv4Cidr, Ipv4Addr)>,
+    pub(crate) mac: MacAddr,
     /// The longest IP packet, in bytes.
     pub(crate) mtu: u16,
+    /// The host's subnet and the router for all that is outside, if it was given one.
+    router: Option<(Ipv4Cidr, Ipv4Addr)>,
     /// Ports given out so far.
     ports: u16,
+    pub(crate) nic: Nic,
+    pub(crate) neighbours: Neighbours,
+    pub(crate) iface: Box<Interface>,
+    pub(crate) sockets: SocketSet<'static>,
 }
 
 impl Stack {
@@ -38,6 +39,7 @@ impl Stack {
         mac: MacAddr,
         mtu: u16,
     ) -> Stack {
+        let iface = Box::new(iface);
         Stack { iface, nic, sockets, neighbours, mac, address: None, router: None, mtu, ports: 0 }
     }
 

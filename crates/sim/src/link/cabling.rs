@@ -9,6 +9,7 @@ use crate::link::port::{CableEnd, Rare};
 use crate::link::timing::{Speed, Way};
 use axon_fabric::model::Wire;
 use axon_node::Input;
+use axon_wire::Time;
 
 impl Engine {
     /// Connects two free ports by a new link.
@@ -208,7 +209,7 @@ impl Engine {
         station.free_wires(common);
         station.adapter.cancel_tx_done(end.port);
         let port_state = station.adapter.port_mut(end.port);
-        port_state.busy = false;
+        port_state.is_free_at(Time::ZERO);
         (port_state.wire_free, port_state.handed_last) = (self.now, self.now);
         if station.node.is_on() {
             station.adapter.record(end.port, What::Carrier(carrier), common);

@@ -6,9 +6,9 @@
 //! so what is inside a routed one is not looked at: an experiment separates discovery from
 //! address resolution by the time at which they are sent.
 
-use axon_wire::MacAddr;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
+use axon_wire::{Frame, FrameBuf, MacAddr};
 
 /// Frame check sequence, in bytes.
 const FCS_BYTES: u64 = 4;
@@ -79,9 +79,9 @@ impl ClassBytes {
     }
 
     /// Counts a frame, given without its FCS.
-    pub fn count(&mut self, frame: &[u8]) {
-        let bytes = frame.len().max(FRAME_BYTES_MIN) as u64 + FCS_BYTES;
-        self.bytes[Class::of(frame, self.axon) as usize] += bytes;
+    pub fn count(&mut self, frame: &FrameBuf) {
+        let bytes = frame.length().max(FRAME_BYTES_MIN) as u64 + FCS_BYTES;
+        self.bytes[Class::of(frame.bytes(), self.axon) as usize] += bytes;
     }
 
     /// Bytes of a class.
@@ -136,9 +136,9 @@ mod tests {
         let mut counted = ClassBytes::new(false);
         let mut arp = [0xff; 42];
         arp[12..14].copy_from_slice(&ARP.to_be_bytes());
-        counted.count(&arp);
+        counted.count(&FrameBuf::new(&arp));
         assert_eq!((counted.of(Class::Arp), counted.total()), (64, 64));
-        counted.count(&[0; 1514]);
+        counted.count(&FrameBuf::new(&[0; 1514]));
         assert_eq!((counted.of(Class::Data), counted.total()), (1518, 1582));
     }
 }

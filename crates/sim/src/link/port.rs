@@ -6,7 +6,7 @@ use crate::link::disorder::Odd;
 use crate::link::links::{Fates, LinkId, Loss};
 use crate::link::noise::Noise;
 use crate::link::timing::Way;
-use axon_wire::{PortNo, Time};
+use axon_wire::{Frame, FrameBuf, PortNo, Time};
 
 /// The state of a port of a station: all that a frame needs to pass, in two cache lines.
 #[derive(Debug, Default)]
@@ -14,8 +14,9 @@ use axon_wire::{PortNo, Time};
 pub(crate) struct PortState {
     /// The cable that is connected, if any.
     pub(crate) cable: Option<CableEnd>,
-    /// A frame is on the wire, or a `TxDone` for it is owed.
-    pub(crate) busy: bool,
+    /// When the node may hand over the next frame: only to see that it does not sooner.
+    #[cfg(debug_assertions)]
+    pub(crate) free_at: Time,
     /// Another cable was connected before.
     pub(crate) reconnected: bool,
     /// At the far end is an agent that reads the lengths of queues here.
@@ -25,6 +26,20 @@ pub(crate) struct PortState {
     /// When the far end was last handed a frame from here.
     pub(crate) handed_last: Time,
 }
+
+impl PortState {
+    /// The node may hand over the next frame then.
+    #[inline]
+    pub(crate) fn is_free_at(&mut self, _at: Time) {
+        #[cfg(debug_assertions)]
+        {
+            self.free_at = _at;
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+const _: () = assert!(size_of::<PortState>() == 128, "a port is two cache lines");
 
 /// One end of a cable. It counts what this end sends, and what comes out here.
 #[derive(Debug)]
@@ -76,7 +91,7 @@ pub(crate) enum Verdict {
 impl CableEnd {
     /// Counts a frame of `bytes` bytes that is sent, and says what becomes of it.
     #[inline]
-    pub(crate) fn send(&mut self, frame: &[u8]) -> Verdict {
+    pub(crate) fn send(&mut self, frame: &FrameBuf) -> Verdict {
         self.sent += 1;
         let noise = if self.noisy { self.draw(frame) } else { Verdict::Passes };
         let verdict = if self.carrier == 0 {
@@ -102,10 +117,10 @@ impl CableEnd {
 
     /// Drawn whatever the state of the link, so that a fault does not shift the stream.
     #[cold]
-    fn draw(&mut self, frame: &[u8]) -> Verdict {
+    fn draw(&mut self, frame: &FrameBuf) -> Verdict {
         let noise = &mut self.rare.noise;
-        let (taken, flipped) = (noise.takes(), noise.flips(frame.len()));
-        let odd = noise.disturbs(frame);
+        let (taken, flipped) = (noise.takes(), noise.flips(frame.length()));
+        let odd = noise.disturbs(&frame.contents().whole());
         match (flipped, odd) {
             _ if taken => Verdict::Lost(Loss::Noise),
             (Some(bit), _) => Verdict::Flips(bit),

@@ -44,6 +44,11 @@ pub(crate) trait App: Send {
         None
     }
 
+    /// Whether it reads more of a datagram's payload than the stamp.
+    fn reads_payload(&self) -> bool {
+        true
+    }
+
     /// The port that a stream or a connection is sent from.
     fn source_port(&self) -> Option<u16> {
         None
@@ -60,14 +65,16 @@ pub(crate) trait App: Send {
 
 /// The applications of a host.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Apps {
+    deadline: Option<Time>,
     all: Vec<Box<dyn App>>,
-    udp_ports: BTreeMap<u16, usize>,
     /// Who sees every frame.
     watchers: Vec<usize>,
+    /// Who listens on which port, and whether that one reads the payload.
+    udp_ports: BTreeMap<u16, (usize, bool)>,
     /// The applications to stop, by time.
     stops: BTreeMap<Time, Vec<AppId>>,
-    deadline: Option<Time>,
 }
 
 impl Apps {
@@ -75,7 +82,7 @@ impl Apps {
     pub(crate) fn add(&mut self, app: Box<dyn App>) -> AppId {
         let id = self.all.len();
         if let Some(port) = app.udp_port() {
-            self.udp_ports.insert(port, id);
+            self.udp_ports.insert(port, (id, app.reads_payload()));
         }
         if app.watches() {
             self.watchers.push(id);
@@ -128,9 +135,14 @@ impl Apps {
         }
     }
 
-    /// Whether an application listens on this UDP port.
-    pub(crate) fn listens_on(&self, port: u16) -> bool {
-        self.udp_ports.contains_key(&port)
+    /// Whether an application wants to see every frame.
+    pub(crate) fn watches(&self) -> bool {
+        !self.watchers.is_empty()
+    }
+
+    /// Whether an application listens on this UDP port; if so, whether it reads the payload.
+    pub(crate) fn listens_on(&self, port: u16) -> Option<bool> {
+        self.udp_ports.get(&port).map(|&(_, reads)| reads)
     }
 
     /// Hands a datagram to the application of its port. Says whether the stack has work.
@@ -140,7 +152,7 @@ impl Apps {
         datagram: &Datagram<'_>,
         stack: &mut Stack,
     ) -> bool {
-        let Some(&app) = self.udp_ports.get(&datagram.port) else {
+        let Some(&(app, _)) = self.udp_ports.get(&datagram.port) else {
             return false;
         };
         let before = self.all[app].deadline();

@@ -38,7 +38,7 @@ impl Raw {
     fn send(&mut self, now: Time, stack: &mut Stack) {
         let frame = &self.plan.frames[(self.tried % self.plan.frames.len() as u64) as usize];
         if stack.nic.has_room() {
-            stack.nic.build(frame.len(), |room| room.copy_from_slice(frame));
+            stack.nic.put(frame);
             self.stats.count_sent(now, frame.len());
         } else {
             self.stats.failed += 1;

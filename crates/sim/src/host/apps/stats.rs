@@ -13,7 +13,10 @@ const STEPS: usize = 1 << STEP_BITS;
 /// largest and the mean are exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
+    /// Of the steps from `first` on to the last that was counted.
     counts: Vec<u32>,
+    /// The first step of the power of two of the smallest.
+    first: usize,
     count: u64,
     sum: u128,
     min: u64,
@@ -25,14 +28,31 @@ impl Histogram {
     pub fn add(&mut self, span: Span) {
         let ticks = span.ticks();
         let step = step_of(ticks);
-        if step >= self.counts.len() {
-            self.counts.resize(step + 1, 0);
+        if !(self.first..self.first + self.counts.len()).contains(&step) {
+            self.make_room(step, step);
         }
-        self.counts[step] = self.counts[step].saturating_add(1);
+        let count = &mut self.counts[step - self.first];
+        *count = count.saturating_add(1);
         self.min = if self.count == 0 { ticks } else { self.min.min(ticks) };
         self.max = self.max.max(ticks);
         self.count += 1;
         self.sum += u128::from(ticks);
+    }
+
+    /// Makes room for these steps and all between.
+    #[cold]
+    fn make_room(&mut self, first: usize, last: usize) {
+        let first = first / STEPS * STEPS;
+        if self.counts.is_empty() {
+            self.first = first;
+        }
+        if first < self.first {
+            let missing = self.first - first;
+            self.counts.splice(..0, std::iter::repeat_n(0, missing));
+            self.first = first;
+        }
+        let length = self.counts.len().max(last + 1 - self.first);
+        self.counts.resize(length, 0);
     }
 
     /// Adds all that another has counted.
@@ -40,10 +60,9 @@ impl Histogram {
         if other.count == 0 {
             return;
         }
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
+        self.make_room(other.first, other.first + other.counts.len() - 1);
+        let mine = &mut self.counts[other.first - self.first..];
+        for (mine, theirs) in mine.iter_mut().zip(&other.counts) {
             *mine = mine.saturating_add(*theirs);
         }
         self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
@@ -85,7 +104,7 @@ impl Histogram {
         }
         let wanted = (u128::from(self.count) * u128::from(per_mille)).div_ceil(1000).max(1);
         let mut seen = 0;
-        for (step, &count) in self.counts.iter().enumerate() {
+        for (step, &count) in (self.first..).zip(&self.counts) {
             seen += u128::from(count);
             if seen >= wanted {
                 return Some(Span::from_ticks(top_of(step).clamp(self.min, self.max)));

@@ -4,22 +4,49 @@ use super::beginning::Beginning;
 use super::{App, FlowStats};
 use crate::host::datagram::{self, Addresses};
 use crate::host::stack::Stack;
-use axon_wire::{MacAddr, Span, Time};
+use axon_wire::link::FRAME_BYTES_MIN;
+use axon_wire::{Filling, LIGHT_BYTES, MacAddr, Span, Time};
 use std::net::Ipv4Addr;
 
 /// What fills the payload behind the stamp.
 const FILL: u8 = 0x61;
 
-/// Datagrams to one target, made from a frame that is written once.
+/// Datagrams to one target, made from a frame that is written once. What follows the stamp is the
+/// same in all of them and is not stored: the frames are light.
 #[derive(Debug)]
 pub(crate) struct Stream {
     target: Ipv4Addr,
     ports: (u16, u16),
     /// Bytes of payload of a datagram, at most.
     payload: usize,
-    /// The frame, for this host's address and this MAC of the target.
-    model: Option<(Ipv4Addr, MacAddr, Vec<u8>)>,
+    model: Option<Model>,
     number: u64,
+}
+
+/// A frame of a stream that lacks only its stamp.
+#[derive(Debug)]
+struct Model {
+    /// This host's address and the MAC of the target in it.
+    from: Ipv4Addr,
+    to: MacAddr,
+    /// What is stored of it, padding included, and what follows that.
+    stored: Vec<u8>,
+    filling: Filling,
+    /// Its length without padding.
+    bytes: usize,
+}
+
+impl Model {
+    fn new(addresses: Addresses, bytes: usize) -> Model {
+        let mut stored = vec![0; bytes.max(FRAME_BYTES_MIN)];
+        datagram::emit(&mut stored[..bytes], addresses, |payload| payload.fill(FILL));
+        let count = stored.len().saturating_sub(LIGHT_BYTES);
+        let count = u16::try_from(count).unwrap_or(0);
+        stored.truncate(stored.len() - usize::from(count));
+        stored.shrink_to_fit();
+        let filling = Filling { byte: FILL, count };
+        Model { from: addresses.source.1, to: addresses.target.0, stored, filling, bytes }
+    }
 }
 
 impl Stream {
@@ -38,24 +65,24 @@ impl Stream {
             return false;
         }
         let bytes = datagram::HEADER_BYTES + payload;
-        let fits = |model: &&(Ipv4Addr, MacAddr, Vec<u8>)| {
-            (model.0, model.1) == (from, mac) && model.2.len() == bytes
-        };
+        let fits = |model: &&Model| (model.from, model.to, model.bytes) == (from, mac, bytes);
         if self.model.as_ref().filter(fits).is_none() {
             let addresses = Addresses {
                 source: (stack.mac, from, self.ports.0),
                 target: (mac, self.target, self.ports.1),
             };
-            let mut frame = vec![0; bytes];
-            datagram::emit(&mut frame, addresses, |payload| payload.fill(FILL));
-            self.model = Some((from, mac, frame));
+            self.model = Some(Model::new(addresses, bytes));
         }
-        let Some((_, _, model)) = &self.model else {
+        let Some(model) = &self.model else {
             return false;
         };
         let number = self.number;
         self.number += 1;
-        stack.nic.copy(model, |frame| datagram::stamp(frame, number, now.ticks()));
+        let stamp = |frame: &mut [u8]| {
+            let end = frame.len().min(model.bytes);
+            datagram::stamp(&mut frame[..end], number, now.ticks());
+        };
+        stack.nic.copy(&model.stored, model.filling, stamp);
         true
     }
 

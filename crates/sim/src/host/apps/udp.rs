@@ -52,7 +52,8 @@ pub(crate) struct UdpSink {
     port: u16,
     interval: Option<Span>,
     stats: FlowStats,
-    senders: BTreeMap<(Ipv4Addr, u16), Received>,
+    /// Each in a box: a node of the map has room for eleven.
+    senders: BTreeMap<(Ipv4Addr, u16), Box<Received>>,
 }
 
 impl UdpSink {
@@ -82,7 +83,7 @@ impl App for UdpSink {
         if self.stats.done.is_some() {
             return false;
         }
-        let bytes = datagram.payload.len();
+        let bytes = datagram.bytes;
         let sender = self.senders.entry(datagram.from).or_default();
         sender.count(now, bytes, self.interval);
         let all = &mut self.stats.received;
@@ -105,7 +106,11 @@ impl App for UdpSink {
         Some(self.port)
     }
 
+    fn reads_payload(&self) -> bool {
+        false
+    }
+
     fn received_from(&self, from: (Ipv4Addr, u16)) -> Option<&Received> {
-        self.senders.get(&from)
+        self.senders.get(&from).map(|received| &**received)
     }
 }

@@ -180,7 +180,7 @@ impl DcbNic {
         self.count += 1;
         self.waiting += 1;
         let tags = self.tags(frame.bytes(), priority);
-        let bytes = (frame.bytes().len() + tags * TAG_BYTES) as u32;
+        let bytes = (frame.length() + tags * TAG_BYTES) as u32;
         let waiting = Waiting { number, socket, frame, bytes };
         if self.is_limited(priority) {
             let new = self.new_flow(priority, &key);
@@ -456,7 +456,7 @@ fn first_fragment(frame: &[u8]) -> Option<Headers<'_>> {
 /// Puts a tag behind the addresses of a frame.
 fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
     if frame.push_front(TAG_BYTES).is_err() {
-        *frame = FrameBuf::new(frame.bytes());
+        *frame = FrameBuf::new(&frame.contents().whole());
         frame.push_front(TAG_BYTES).expect("a new frame has headroom");
     }
     let bytes = frame.bytes_mut();

@@ -68,7 +68,7 @@ impl Host {
         let HostVlan { tag, .. } = self.config.vlan;
         if has_none && !tag.is_none() && !is_link_local(frame.bytes()) {
             // Not every frame of the NIC's has headroom.
-            let mut tagged = FrameBuf::new(frame.bytes());
+            let mut tagged = FrameBuf::new(&frame.contents().whole());
             if vlan::leave(&mut tagged, tag, true).is_ok() {
                 *frame = tagged;
             }
