@@ -409,10 +409,12 @@ impl Edges {
 
     /// What the data plane owes to all edges.
     pub fn debts(&self) -> EdgeDebts {
-        self.of.values().map(|edge| edge.debts()).fold(EdgeDebts::default(), |sum, debts| EdgeDebts {
-            unanswered: sum.unanswered + debts.unanswered,
-            stale: sum.stale + debts.stale,
-            lost: sum.lost || debts.lost,
+        self.of.values().map(|edge| edge.debts()).fold(EdgeDebts::default(), |sum, debts| {
+            EdgeDebts {
+                unanswered: sum.unanswered + debts.unanswered,
+                stale: sum.stale + debts.stale,
+                lost: sum.lost || debts.lost,
+            }
         })
     }
 }
