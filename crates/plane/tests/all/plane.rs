@@ -58,6 +58,34 @@ fn packet(packet_type: PacketType, forward: &Hops, reverse: &Hops, inner: &[u8])
     bytes
 }
 
+#[test]
+fn a_frame_that_meets_no_obstacle_passes_and_no_other() {
+    let change = |config: &mut PlaneConfig| config.self_congestion_pause = false;
+    let mut plane = plane(change);
+    plane.install(HOST, host(2), &Hops::from([AXON.0, 3]).into()).unwrap();
+    let from_host = || FrameBuf::new(&ethernet(host(2), 100));
+    let in_transit = |next: PortNo| {
+        let hops = Hops::from([next.0, 9]);
+        FrameBuf::new(&packet(PacketType::Ethernet, &hops, &Hops::default(), &[0x44; 60]))
+    };
+    let (mut first, mut second) = (from_host(), from_host());
+    assert_eq!(plane.pass(HOST, &mut first), Some(AXON));
+    let view = HeaderView::parse(first.bytes(), HopWidth::Eight).unwrap();
+    assert_eq!((view.forward_count(), view.reverse_count()), (1, 1));
+    assert_eq!(view.payload(), second.bytes());
+    assert_eq!(plane.pass(HOST, &mut second), None, "the wire is busy");
+    assert_eq!(second.bytes(), ethernet(host(2), 100));
+    assert_eq!(plane.pass(AXON, &mut in_transit(PortNo(2))), Some(PortNo(2)));
+    let mut stripped = in_transit(HOST);
+    assert_eq!(plane.pass(PortNo(3), &mut stripped), Some(HOST));
+    assert_eq!(stripped.bytes(), [0x44; 60]);
+    for refused in [UNKNOWN, DOWN, PortNo::CONTROL, PortNo(77)] {
+        assert_eq!(plane.pass(AXON, &mut in_transit(refused)), None, "{refused}");
+    }
+    let counted = plane.counters().total();
+    assert_eq!((counted.rx_frames, counted.tx_frames), (3, 3));
+}
+
 fn receive(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> Action<FrameBuf> {
     let mut out = Vec::new();
     plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);

@@ -3,8 +3,7 @@
 
 pub mod classes;
 
-use axon_node::PortKind;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Drop, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::{PrioritySet, TrafficClass};
@@ -61,7 +60,8 @@ impl World {
             queue_bytes_max: Bytes(QUEUE_BYTES_MAX),
             routes_per_port_max: 8,
             punt: PuntLimit { frames_per_second: 1000, burst: 20 },
-            self_congestion_pause: dcb.is_none(),
+            // Where hosts are paused for their headers, none of their frames passes.
+            self_congestion_pause: dcb.is_none() && hop_width == HopWidth::Eight,
             on_full,
             nack_bytes_max: Bytes(NACK_BYTES_MAX),
             congestion: PuntLimit { frames_per_second: 1000, burst: 5 },
@@ -87,6 +87,9 @@ impl World {
         match event {
             Event::Receive { port, headroom, tail, intact, frame } => {
                 let frame = FrameBuf::with_headroom(headroom, &frame);
+                if intact {
+                    self.check_passing(port, &frame, self.now + tail);
+                }
                 self.plane.receive(self.now, port, frame, self.now + tail, intact, &mut out);
             }
             Event::TxDone(port) => {
@@ -126,6 +129,27 @@ impl World {
         self.frames_in += counted(&self.plane) - before;
         self.check(&out);
         out
+    }
+
+    /// A frame that the plane passes comes to what receiving it comes to, state and all; one that it
+    /// does not pass is as it came, and counted nowhere.
+    fn check_passing(&self, port: PortNo, came: &FrameBuf, complete_at: Time) {
+        let (mut passing, mut frame) = (self.plane.clone(), came.clone());
+        let Some(egress) = Node::pass(&mut passing, self.now, port, &mut frame) else {
+            assert_eq!(frame.bytes(), came.bytes());
+            assert_eq!(passing.counters(), self.plane.counters());
+            return;
+        };
+        let (mut receiving, mut out) = (self.plane.clone(), Vec::new());
+        receiving.receive(self.now, port, came.clone(), complete_at, true, &mut out);
+        let [Action::Transmit { port: other, frame: received, complete_at: at, intact: true }] =
+            &out[..]
+        else {
+            panic!("passed by {egress}, but received to {out:?}");
+        };
+        assert_eq!((egress, frame.bytes(), complete_at), (*other, received.bytes(), *at));
+        assert_eq!(format!("{passing:?}"), format!("{receiving:?}"));
+        assert!(passing.freed(self.now, egress) || self.plane.queued_frames(egress) > 0);
     }
 
     fn check(&mut self, out: &[Action<FrameBuf>]) {
