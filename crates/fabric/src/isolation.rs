@@ -332,7 +332,7 @@ mod tests {
         assert!(reaches(0, 1) && reaches(2, 3) && !reaches(0, 2) && !reaches(1, 3));
         assert_eq!(policy.tenants().collect::<Vec<_>>(), ["red", "blue", "green"]);
         let [h1, h3] = [0, 2].map(|host| identity(&fabric, host));
-        let admits = |host: &Identity, at: &Identity| policy.admits(host.mac, at.at.unwrap());
+        let admits = |host: &Identity, at: &Identity| policy.admits(host.mac, &[at.at.unwrap()]);
         assert!(admits(&h1, &h1) && !admits(&h1, &h3) && !admits(&h3, &h1));
         for (ip, owner) in [("10.0.0.11", &h1), ("10.0.0.12", &h1), ("fd00::7", &h3)] {
             let ip: IpAddr = ip.parse().unwrap();
