@@ -83,7 +83,7 @@ prove-failures: setup ## each link and each switch of 100 random fabrics fails: 
 bench: setup ## benchmarks, on one core
 	cargo bench --locked --workspace
 
-bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and here, in turns
+bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and here, alternately
 	tools/bench-sim
 
 fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise

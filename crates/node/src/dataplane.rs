@@ -1,8 +1,9 @@
 //! The seam: all that a control plane needs of any data plane.
 
 use crate::capabilities::Capabilities;
-use crate::contract::{Action, Drop, Node};
+use crate::contract::{Action, Drop};
 use crate::counters::Counters;
+use crate::node::Node;
 use crate::port::PortKind;
 use crate::routes::{RouteChange, RouteKey, RouteTicket};
 use crate::settings::{PortSetting, SettingError};

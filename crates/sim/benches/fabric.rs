@@ -10,17 +10,14 @@
 //! A packet-hop is a frame that comes out of a link. Every size runs in a process of its own,
 //! so that its peak of memory is its own.
 //!
-//! What bounds it, by sampling at k = 8 on one core: nothing in particular. Of the time of a
-//! hop, a quarter is the switch's own code (plane, ports, counters, the node around them), a
-//! quarter the calendar queue, a quarter links, accounts and trace, and the rest the ends,
-//! where each packet is copied from its model and hashed whole. In larger worlds it is memory:
+//! What bounds it, by sampling at k = 8 on one core: nothing in particular. A quarter of the time
+//! is the calendar queue, and no other part as much. In larger worlds it is memory:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
 //! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
 //! the waits. Processor time (`cpu ns`) says more than wall time on a busy machine,
 //! though others that share the caches slow that, too.
 //!
-//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list. `--csv`
-//! prints lines for programs.
+//! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
 
 use axon_fabric::model::{Fabric, Wire};
@@ -146,9 +143,10 @@ fn peak_kib() -> u64 {
 /// Processor time of this process so far, in nanoseconds: to the nanosecond of one thread, and to
 /// 10 ms of several, some of which may have ended.
 fn cpu_nanos(threads: usize) -> u64 {
-    if threads == 1 {
-        let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
-        return spent.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
+    let spent = std::fs::read_to_string("/proc/self/schedstat").unwrap_or_default();
+    let spent: u64 = spent.split(' ').next().and_then(|nanos| nanos.parse().ok()).unwrap_or(0);
+    if threads == 1 && spent > 0 {
+        return spent;
     }
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(") ").next().unwrap_or_default();

@@ -98,12 +98,21 @@ impl<'a> From<&'a [u8]> for Contents<'a> {
 }
 
 /// The ordinary frame: one vector with spare room at its front. It can be light.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct FrameBuf {
     store: Vec<u8>,
     start: u32,
     filling: Filling,
 }
+
+/// The same bytes, stored or not, whatever room there is before them.
+impl PartialEq for FrameBuf {
+    fn eq(&self, other: &FrameBuf) -> bool {
+        self.length() == other.length() && self.contents().whole() == other.contents().whole()
+    }
+}
+
+impl Eq for FrameBuf {}
 
 impl FrameBuf {
     /// Headroom that holds the header of any route up to 122 hops of one byte.
@@ -244,5 +253,8 @@ mod tests {
         whole.make_whole();
         whole.make_whole();
         assert_eq!((whole.bytes(), whole.is_light()), (&all[..], false));
+        assert_eq!(whole, light());
+        assert_eq!(whole, FrameBuf::with_headroom(3, &all));
+        assert_ne!(whole, longer);
     }
 }

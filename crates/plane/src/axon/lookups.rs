@@ -22,7 +22,8 @@ pub trait Lookups {
     const NAME: &'static str;
 
     /// Whether [`Lookups::forward`] is the step of [`forward`](super::forward::forward) and counts
-    /// nothing, so that a frame that meets no obstacle need not come to it.
+    /// nothing, and [`Lookups::lookup`] twice is as once, so that a frame that meets no obstacle
+    /// need not come to the one, and one that meets an obstacle may come to the other again.
     const STATELESS_STEP: bool = true;
 
     /// Empty tables for a switch of this size, whose ports are all of unknown kind.

@@ -3,8 +3,8 @@
 //!
 //! Most frames of a fabric that is not overloaded take it. Everything that could hold a frame up,
 //! end it, show it to somebody or have it copied is asked first, and changes nothing if the answer
-//! is yes: then the frame takes the way through [`Plane::receive`], which comes to the same where
-//! nothing was in its way.
+//! is yes (but that its route is in use): then the frame takes the way through [`Plane::receive`],
+//! which comes to the same where nothing was in its way.
 
 use super::lookups::Lookups;
 use super::plane::Plane;

@@ -12,8 +12,8 @@ impl<B: Frame> Ports<B> {
         (tx.is_idle() && !tx.watched).then_some(tx.kind)
     }
 
-    /// A frame came in by one port with so many bytes, and leaves by another, which is open, with so
-    /// many.
+    /// A frame came in by one port with so many bytes, and leaves by another, which is open, with
+    /// so many.
     #[inline]
     pub(crate) fn passed(&mut self, came: (PortNo, usize), leaves: (PortNo, usize)) {
         self.counters.received(came.0, came.1);
@@ -21,8 +21,8 @@ impl<B: Frame> Ports<B> {
         self.tx[leaves.0.index()].busy = true;
     }
 
-    /// The wire of `port` is free. `true`: that is all, since nothing waits for it. `false`: nothing
-    /// has changed, and it is [`Ports::tx_done`] that is to be called.
+    /// The wire of `port` is free. `true`: that is all, since nothing waits for it. `false`:
+    /// nothing has changed, and it is [`Ports::tx_done`] that is to be called.
     #[inline]
     pub(crate) fn freed(&mut self, port: PortNo) -> bool {
         let Some(tx) = self.tx.get_mut(port.index()) else { return true };

@@ -15,6 +15,8 @@
 //! All of this is written for any type of node, and made anew for switches and for hosts: what
 //! happens for every frame of every link is one straight piece of code.
 
+mod wires;
+
 use crate::engine::accounts::Accounts;
 use crate::engine::event::{Common, Event, Kind};
 use crate::engine::place::Place;
@@ -25,8 +27,8 @@ use crate::host::lost::LostDatagrams;
 use crate::link::disorder::Odd;
 use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
-use crate::link::timing::Timing;
-use axon_node::{Action, Awaited, Drop, Input, Node};
+use crate::link::timing::{Passage, Timing};
+use axon_node::{Action, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
 use std::collections::VecDeque;
 
@@ -41,6 +43,9 @@ struct Owed {
     /// An event will see to it; otherwise it is seen to before the next input.
     planned: bool,
 }
+
+/// The port that a frame leaves by; the station, the port and the carrier at the far end.
+type Onward = (PortNo, (Place, PortNo, u32));
 
 /// The adapter between a node and its world. What every frame needs comes first, in two cache lines
 /// with the node of the station before it.
@@ -197,6 +202,8 @@ impl Adapter {
             self.free_wires(node, common);
             if let Some(out) = node.pass(common.now, port, &mut frame) {
                 self.transmit(node, (out, complete_at, intact), frame, common);
+                // What the node waits for is planned already: had the wire of an awaited port
+                // become free just now, its event would still be in the queue.
                 return if common.without.lazy_tx_done {
                     self.plan_wires(None, common)
                 };
@@ -227,27 +234,6 @@ impl Adapter {
         self.carry_out(node, common);
         self.await_wires(node, common);
         self.arm(node.deadline(), common);
-    }
-
-    /// Delivers the `TxDone`s that are due.
-    #[inline]
-    pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
-    where
-        N: Node<FrameBuf> + ?Sized,
-    {
-        while self.owed_first <= common.now {
-            let Some(Owed { due, port, .. }) = self.owed.pop_front() else {
-                return;
-            };
-            self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
-            if !common.without.passing && node.freed(due, port) {
-                continue;
-            }
-            node.handle(due, Input::TxDone { port }, &mut common.out);
-            if !common.out.is_empty() {
-                self.carry_out(node, common);
-            }
-        }
     }
 
     /// Carries out the actions of the node.
@@ -292,7 +278,7 @@ impl Adapter {
     fn transmit<N>(
         &mut self,
         node: &N,
-        (port, complete_at, mut intact): (PortNo, Time, bool),
+        (port, complete_at, intact): (PortNo, Time, bool),
         mut frame: FrameBuf,
         common: &mut Common,
     ) where
@@ -339,6 +325,19 @@ impl Adapter {
         if shows_queues {
             self.show_queues(node, carrier, (passage.handed, peer), common);
         }
+        let way = (port, (peer, port_there, carrier));
+        self.carry((way, verdict), passage, (frame, intact), common);
+    }
+
+    /// What has been put on the wire comes out at the far end, as the link lets it.
+    #[inline(always)]
+    fn carry(
+        &mut self,
+        ((port, (peer, port_there, carrier)), verdict): (Onward, Verdict),
+        passage: Passage,
+        (mut frame, mut intact): (FrameBuf, bool),
+        common: &mut Common,
+    ) {
         let mut handed = passage.handed;
         match verdict {
             Verdict::Passes => {}
@@ -400,54 +399,6 @@ impl Adapter {
         self.accounts.dropped[reason as usize] += 1;
         self.lost.count(frame.bytes(), self.hop_width, reason.name());
         self.record(at, What::Dropped(reason, frame.contents()), common);
-    }
-
-    /// The wire of `port` is busy until then.
-    #[inline]
-    fn owe(&mut self, port: PortNo, due: Time) {
-        let owed = Owed { due, port, planned: false };
-        let before = |other: &Owed| (other.due, other.port) < (due, port);
-        if self.owed.back().is_none_or(before) {
-            self.owed.push_back(owed);
-        } else {
-            let place = self.owed.partition_point(before);
-            self.owed.insert(place, owed);
-        }
-        self.owed_first = self.owed_first.min(due);
-    }
-
-    /// Plans an event for each busy wire that the node now waits for.
-    #[inline]
-    pub(crate) fn await_wires<N>(&mut self, node: &mut N, common: &mut Common)
-    where
-        N: Node<FrameBuf> + ?Sized,
-    {
-        loop {
-            match node.awaited() {
-                Awaited::None => break,
-                Awaited::Port(port) => self.plan_wires(Some(port), common),
-                Awaited::Every => break self.plan_wires(None, common),
-            }
-        }
-        if common.without.lazy_tx_done {
-            self.plan_wires(None, common);
-        }
-    }
-
-    fn plan_wires(&mut self, only: Option<PortNo>, common: &mut Common) {
-        for index in 0..self.owed.len() {
-            let Owed { due, port, planned } = self.owed[index];
-            if !planned && only.is_none_or(|only| only == port) {
-                self.owed[index].planned = true;
-                self.push_own(due, Kind::TxDone, common);
-            }
-        }
-    }
-
-    /// Cancels the `TxDone` that is owed for a port.
-    pub(crate) fn cancel_tx_done(&mut self, port: PortNo) {
-        self.owed.retain(|owed| owed.port != port);
-        self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
     }
 
     /// Ends the incarnation: no wake-up and no `TxDone` is owed any more.

@@ -25,8 +25,8 @@ const BUCKETS: usize = 4096;
 const WANTED: [usize; 2] = [6, 32];
 /// Buckets are made narrower above so many times that in each that is not empty, on average.
 const CROWDED: u64 = 2;
-/// Buckets are made wider below this share of it.
-const SPARSE: u64 = 4;
+/// Buckets are made wider below one in so many of that. Each that is read holds one at least.
+const SPARSE: u64 = 3;
 /// Fewer entries than this are sorted as they are; of more than [`INDICES`], their places in a
 /// bucket would not fit.
 const PLAIN: usize = 4;
@@ -341,11 +341,10 @@ impl<E> Queue<E> {
     /// Fits the width of buckets to what those of late have held.
     #[cold]
     fn reconsider(&mut self) {
-        let held = self.turned / self.turns;
+        let (held, wanted) = (self.turned, self.turns * self.wanted as u64);
         (self.turns, self.turned) = (0, 0);
         self.bucket_max = BUCKET_MAX;
-        let wanted = self.wanted as u64;
-        self.sparse = if held < wanted / SPARSE { self.sparse + 1 } else { 0 };
+        self.sparse = if held * SPARSE < wanted { self.sparse + 1 } else { 0 };
         if held > wanted * CROWDED && self.shift > 0 {
             self.set_width(self.shift - 1);
         } else if self.sparse >= self.patience && self.shift < SHIFT_MAX {
@@ -472,6 +471,22 @@ mod tests {
             assert_eq!(queue.pop(), Some((expected, index)));
         }
         assert!(queue.is_empty() && queue.pop().is_none());
+    }
+
+    #[test]
+    fn buckets_that_a_burst_has_made_narrow_get_wide_again() {
+        let mut queue = Queue::default();
+        for tick in 0..300 {
+            queue.push(Key { time: Time::from_ticks(tick), source: 0, sequence: tick }, tick);
+        }
+        while queue.pop().is_some() {}
+        let narrow = queue.shift;
+        assert!(narrow < SHIFT_START, "{narrow}");
+        for number in 1..100_000 {
+            queue.push(key(number * 1000, 0, number), number);
+            assert_eq!(queue.pop().map(|(_, number)| number), Some(number));
+        }
+        assert!(queue.shift > narrow, "{} after {narrow}", queue.shift);
     }
 
     #[test]

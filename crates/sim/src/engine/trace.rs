@@ -7,10 +7,11 @@
 //!
 //! An event enters by time, port, kind and detail. A frame enters by its length and by XXH3
 //! (64 bits) of its bytes: of the first 64 and of the rest where a host or another end sends, loses
-//! or drops it, so that a rest that is only described is hashed once; of the first 64 where it comes in there, and where a switch or a controller sends, loses
-//! or drops it, since on its way nothing but its head changes. What comes in at a switch enters
-//! by its length alone: it is what was sent. A bit that a link flips enters by its place. The
-//! same fabric and seed give the same hash on every machine.
+//! or drops it, so that a rest that is only described is hashed once; of the first 64 where it
+//! comes in there, and where a switch or a controller sends, loses or drops it, since on its way
+//! nothing but its head changes. What comes in at a switch enters by its length alone: it is what
+//! was sent. A bit that a link flips enters by its place. The same fabric and seed give the same
+//! hash on every machine.
 //!
 //! On request the same events are also written as lines of text: by time, then station, then
 //! in the order of what happened there. There a frame shows XXH3 of all of its bytes.

@@ -385,56 +385,6 @@ impl Host {
     }
 }
 
-impl Host {
-    /// A whole frame comes in. Says whether the stack has to be called.
-    fn receive(
-        &mut self,
-        now: Time,
-        mut frame: FrameBuf,
-        complete_at: Time,
-        out: &mut Vec<Action<FrameBuf>>,
-    ) -> bool {
-        let mut group = None;
-        if let Some(dcb) = &mut self.stack.nic.dcb {
-            let priority = match dcb.receive(now, &mut frame) {
-                Ok(priority) => priority,
-                Err(None) => {
-                    self.stack.nic.recycle(frame);
-                    return false;
-                }
-                Err(Some(reason)) => {
-                    out.push(Action::Dropped { ingress: PORT, reason, frame });
-                    return false;
-                }
-            };
-            group = dcb.group(priority);
-        }
-        match self.rx.put(now, complete_at, frame, group) {
-            Ok(Some(frame)) => return self.take(now, frame),
-            Ok(None) => self.tell_peer(group),
-            Err((reason, frame)) => out.push(Action::Dropped { ingress: PORT, reason, frame }),
-        }
-        false
-    }
-
-    /// Has XOFF sent for what the ring has enough of, or XON.
-    fn tell_peer(&mut self, group: Option<Priority>) {
-        if let (Some(group), Some(dcb)) = (group, &mut self.stack.nic.dcb)
-            && let Some(stop) = self.rx.signal(group)
-        {
-            dcb.ask(group, stop);
-        }
-    }
-
-    /// The wire is free: sockets that the NIC has refused try again. Says whether the stack
-    /// has to be called.
-    fn wire_is_free(&mut self, now: Time) -> bool {
-        self.busy = false;
-        let refused = self.stack.nic.dcb.as_mut().is_some_and(|dcb| dcb.has_news());
-        self.nic_was_full || refused && self.apps.poll(now, &mut self.stack)
-    }
-}
-
 impl Node<FrameBuf> for Host {
     fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
         let mut run = false;
