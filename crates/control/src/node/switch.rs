@@ -22,9 +22,9 @@ use axon_dcbx::DcbPort;
 use axon_node::probe::ProbeReport;
 use axon_node::telemetry::RefusedSetting;
 use axon_node::{
-    Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Refusal, Request, RouteAnswer,
+    Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Request, RouteAnswer,
 };
-use axon_wire::message::{Item, Message, Role};
+use axon_wire::message::{Message, Role};
 use axon_wire::{Frame, Incarnation, PortNo, Time};
 
 /// A whole switch, on any data plane.
