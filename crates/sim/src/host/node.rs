@@ -32,7 +32,6 @@ use crate::host::resolve::{self, Neighbours, Own};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
-use axon_wire::priority::Priority;
 use axon_wire::{Contents, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
