@@ -48,8 +48,10 @@ const LISTED_MAX: usize = 20;
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let plan = Plan::read(arguments)?;
-    let checked = plan.check(cores)?;
     let asked = arguments.jobs.map_or(cores, usize::from);
+    // Each builds a fabric at a time, and memory is counted from then on.
+    let checks = if arguments.memory_max.is_some() { 1 } else { asked.min(cores) };
+    let checked = plan.check(checks)?;
     let shares = memory::shares(arguments.memory_max, asked, &checked.least)?;
     let folder = folder(arguments, &checked)?;
     let store = Store::open(&folder, &record(arguments, &plan, &checked)?, arguments.again)?;
@@ -67,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let progress = Progress::new(&checked.name, plan.len(), kept.len(), not_passed)?;
     let memory_max = arguments.memory_max;
     let mut sweep = Sweep { store, kept, progress, large: Vec::new(), memory_max };
-    sweep.run(&plan, &todo, shares, &stop)?;
+    let ran = sweep.run(&plan, &todo, shares, &stop);
     let Sweep { store, kept, progress, .. } = sweep;
     progress.finish();
     let mut unwritten = Unwritten::default();
@@ -75,6 +77,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let text = summary(&checked.name, &plan, &kept, (&folder, columns));
     unwritten.take(say::print(&text));
     let failed = list(&plan, &kept);
+    // What is finished is in the tables, whatever went wrong.
+    ran?;
     if kept.len() < plan.len() && stop.load(Ordering::Relaxed) {
         let left = plan.len() - kept.len();
         note!("interrupted with {left} runs to go; the same command goes on with them");

@@ -280,13 +280,7 @@ impl Ran {
         for entry in &self.entries {
             let (own, rest) = flows.split_at(entry.flows.min(flows.len()));
             flows = rest;
-            // Two entries may have one name.
-            let same = traffic.iter().filter(|other| is_name(&other.name, &entry.name)).count();
-            let name = match same {
-                0 => entry.name.clone(),
-                _ => format!("{}#{}", entry.name, same + 1),
-            };
-            traffic.push(together(name, entry, own));
+            traffic.push(together(entry.name.clone(), entry, own));
         }
         let count = |list: &[String]| list.len() as u64;
         let rounds = (1..).zip(self.rounds).map(|(at, round): (u32, _)| (at.to_string(), round));
@@ -327,12 +321,6 @@ impl Agent {
         counts.insert("refused".to_owned(), self.refused);
         (self.agent, counts)
     }
-}
-
-/// Whether this is the name of an entry, or that with a number behind it.
-fn is_name(column: &str, name: &str) -> bool {
-    let rest = column.strip_prefix(name);
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('#'))
 }
 
 /// The flows of an entry as one.

@@ -65,6 +65,18 @@ impl Axis {
         }
     }
 
+    /// The keys that lead to what it sets, an index as a number.
+    fn path(&self) -> Vec<String> {
+        let keys = match self.target() {
+            // No key of a file.
+            Target::Seed => return vec!["--seed".to_owned()],
+            Target::Router => "controller.router",
+            Target::Key(key) => key,
+        };
+        let index = |name: &str| name.parse::<usize>().map_or(name.into(), |at| at.to_string());
+        keys.replace('[', ".").replace(']', "").split('.').map(index).collect()
+    }
+
     /// Refuses a value that is wrong in every fabric.
     fn check(&self, value: &str) -> Result<()> {
         let is_good = match self.target() {
@@ -91,14 +103,16 @@ pub fn axes(texts: &[String]) -> Result<Vec<Axis>> {
     let mut axes: Vec<Axis> = Vec::new();
     for text in texts {
         let axis = Axis::read(text).with_context(|| format!("--over {text}"))?;
-        let target = |axis: &Axis| match axis.target() {
-            Target::Router => "controller.router".to_owned(),
-            // No path of a file.
-            Target::Seed => String::new(),
-            Target::Key(key) => key.replace('[', ".").replace(']', ""),
-        };
-        if axes.iter().any(|other| target(other) == target(&axis)) {
-            bail!("--over {text}: there is one for this key already; expected every key once");
+        let path = axis.path();
+        for other in &axes {
+            let there = other.path();
+            if there == path {
+                bail!("--over {text}: there is one for this key already; expected every key once");
+            }
+            if there.starts_with(&path) || path.starts_with(&there) {
+                let key = &other.key;
+                bail!("--over {text}: it and {key} set the same; expected keys that lie apart");
+            }
         }
         axes.push(axis);
     }
@@ -222,6 +236,9 @@ mod tests {
             ("seed=1 seed=2", "--over seed=2: there is one for this key already"),
             ("router=ecmp controller.router=spain", "--over controller.router=spain: there is"),
             ("a.0.b=1 a[0].b=2", "--over a[0].b=2: there is one for this key already"),
+            ("a.0.b=1 a[00].b=2", "--over a[00].b=2: there is one for this key already"),
+            ("links.rate=1 links={}", "--over links={}: it and links.rate set the same"),
+            ("links={} links.rate=1", "--over links.rate=1: it and links set the same"),
             ("seed=1..1000 mtu=1..1000", "the product of all --over has more than 100000 runs"),
         ] {
             let said = refused(text);

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 const RECORD: &str = "sweep.json";
@@ -118,9 +118,9 @@ impl Store {
             store.compare(there, record)?;
         } else {
             store.clear(again)?;
-            fs::create_dir_all(folder.join(RUNS)).with_context(cannot)?;
             store.write(RECORD, output::json(record)?.as_bytes())?;
         }
+        fs::create_dir_all(folder.join(RUNS)).with_context(cannot)?;
         Ok(store)
     }
 
@@ -132,7 +132,12 @@ impl Store {
             read => {
                 let read = read.with_context(|| path.display().to_string())?;
                 let record = serde_json::from_slice(&read);
-                let wrong = || format!("{}: it is no record of a sweep", path.display());
+                let wrong = || {
+                    let path = path.display();
+                    format!(
+                        "{path}: it is no record of a sweep; expected another --out, or --again"
+                    )
+                };
                 Ok(Some(record.with_context(wrong)?))
             }
         }
@@ -215,8 +220,18 @@ impl Store {
     pub fn write(&self, name: &str, contents: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
         let part = path.with_added_extension(UNFINISHED);
-        let written = fs::write(&part, contents).and_then(|()| fs::rename(&part, &path));
-        written.with_context(|| format!("cannot write {}", path.display()))
+        let write = || {
+            // Not through a link that somebody has put there.
+            match fs::remove_file(&part) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let mut file = File::create_new(&part)?;
+            file.write_all(contents)?;
+            file.sync_all()?;
+            fs::rename(&part, &path)
+        };
+        write().with_context(|| format!("cannot write {}", path.display()))
     }
 }
 

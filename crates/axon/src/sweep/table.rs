@@ -132,7 +132,9 @@ fn kind(values: &[String]) -> Kind {
         |value: &String| value.parse::<i64>().is_ok_and(|number| number.to_string() == *value);
     let is_decimal = |value: &String| {
         let is_number = value.bytes().all(|byte| b"0123456789.eE+-".contains(&byte));
-        is_number && value.parse::<f64>().is_ok_and(f64::is_finite)
+        // A whole number that no column of whole numbers holds would be rounded.
+        let is_large = value.parse::<i64>().is_err() && value.parse::<u64>().is_ok();
+        is_number && !is_large && value.parse::<f64>().is_ok_and(f64::is_finite)
     };
     match values {
         all if all.iter().all(is_whole) => Kind::Whole,
@@ -293,7 +295,16 @@ mod tests {
         let of = |values: &str| kind(&values.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(of("1 -2 300"), Kind::Whole);
         assert_eq!(of("1 0.5 1e-12"), Kind::Decimal);
-        for text in ["1 2Gbps", "007 1", "inf", "nan", "ecmp", "1 ~", "9223372036854775808 x"] {
+        for text in [
+            "1 2Gbps",
+            "007 1",
+            "9223372036854775809 1",
+            "inf",
+            "nan",
+            "ecmp",
+            "1 ~",
+            "9223372036854775808 x",
+        ] {
             let kind = of(text);
             assert!(kind == Kind::Text || text.starts_with("007"), "{text}: {kind:?}");
         }
