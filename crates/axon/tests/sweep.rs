@@ -333,23 +333,23 @@ fn a_run_that_needs_more_than_its_share_has_all_of_the_memory_by_itself() {
     let limited = |jobs, most| {
         let out = folder.path(jobs);
         let limits = ["--jobs", jobs, "--memory-max", most, "--duration", "1ms", "--again"];
-        let over = ["--over", "topology.fat_tree.k=2,8"];
+        let over = ["--over", "topology.fat_tree.k=2,12"];
         axon(&[&["sweep", &file, "--out", &out][..], &over, &limits].concat())
     };
-    // The larger needs some 110 MiB: less than all, more than a third.
-    let output = limited("3", "220MiB");
+    // The larger needs some 77 MiB: less than all, more than a third.
+    let output = limited("3", "200MiB");
     assert!(good(&output).starts_with("a: 2 runs, 2 passed\n"), "{output:?}");
     let said = text(&output.stderr);
     assert!(
         said.contains("1 run needs more memory than ") && said.contains("one at a time"),
         "{said}"
     );
-    assert!(!text(&limited("1", "220MiB").stderr).contains("memory"));
+    assert!(!text(&limited("1", "200MiB").stderr).contains("memory"));
     assert!(files(&folder, "1") == files(&folder, "3"));
     for jobs in ["1", "3"] {
         let output = limited(jobs, "80MiB");
         let said = failed(&output);
-        let line = "stopped: topology.fat_tree.k=8: it needs more memory than --memory-max 80.00 \
+        let line = "stopped: topology.fat_tree.k=12: it needs more memory than --memory-max 80.00 \
                     MiB\n";
         assert!(said.ends_with(line), "{said}");
         let rows = table(&folder, jobs);
