@@ -146,11 +146,9 @@ impl Sweep {
             return Ok(());
         }
         for run in large {
-            let values = plan.values(run).into_iter().map(str::to_owned);
-            let keys = plan.axes.iter().map(|axis| axis.key.clone());
             let most = self.memory_max.map_or_else(String::new, |Bytes(most)| size(most));
             let kept = Kept {
-                parameters: keys.zip(values).collect(),
+                parameters: plan.parameters(run).into_iter().collect(),
                 status: Status::Stopped,
                 reason: Some(format!("it needs more memory than --memory-max {most}")),
                 figures: None,

@@ -85,7 +85,7 @@ impl Slot {
         });
         let ended = self.lock().take().map(|mut child| child.wait());
         let status = ended.transpose()?.unwrap_or_default();
-        Ok(Some(outcome(status, &report, &String::from_utf8_lossy(&said), parameters(plan, run))))
+        Ok(Some(outcome(status, &report, &String::from_utf8_lossy(&said), plan.parameters(run))))
     }
 }
 
@@ -119,11 +119,6 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
     command.process_group(0).current_dir(plan.folder());
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
-}
-
-fn parameters(plan: &Plan, run: usize) -> Vec<(String, String)> {
-    let values = plan.values(run).into_iter().map(str::to_owned);
-    plan.axes.iter().map(|axis| axis.key.clone()).zip(values).collect()
 }
 
 /// What an ended process comes to.

@@ -101,6 +101,12 @@ impl Plan {
         all.join(", ")
     }
 
+    /// The keys and the values of one run, counted from 0.
+    pub fn parameters(&self, run: usize) -> Vec<(String, String)> {
+        let values = self.values(run).into_iter().map(str::to_owned);
+        self.axes.iter().map(|axis| axis.key.clone()).zip(values).collect()
+    }
+
     /// A run, counted from 0.
     ///
     /// # Errors
