@@ -25,9 +25,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-/// EtherTypes that a host's port may carry: IPv4, ARP, our link frames, MAC control.
-const ETHERTYPES: [u16; 4] =
-    [ethertype::IPV4, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
+/// EtherTypes that a host's port may carry: IPv4, IPv6 (the fabric asks for members of groups by MLD
+/// as by IGMP), ARP, our link frames, MAC control.
+const ETHERTYPES: [u16; 5] =
+    [ethertype::IPV4, ethertype::IPV6, ethertype::ARP, ethertype::LINK, ethertype::MAC_CONTROL];
 /// The longest frame that is none of several in one: 14 bytes, one tag of 4 and the MTU.
 const FRAME_BYTES_MAX: usize = 14 + 4 + iperf::MTU as usize;
 /// tshark dissects some 50,000 frames a second; a demo has a few million at most.
@@ -215,10 +216,11 @@ mod tests {
             ethernet(HOST, other, 0x0800),
             ethernet(other, HOST, 0x0806),
             ethernet(MacAddr::BROADCAST, HOST, 0x0806),
+            ethernet(MacAddr([0x33, 0x33, 0, 0, 0, 1]), other, 0x86dd),
             axon_wire::link::emit(other, b"hello"),
         ]);
         let findings = plain_ethernet(&file[..], "h1", HOST, false).unwrap();
-        assert_eq!((findings.frames, findings.foreign), (4, 0));
+        assert_eq!((findings.frames, findings.foreign), (5, 0));
         assert_eq!(findings.ethertypes["0x0806"], 2);
     }
 
