@@ -38,6 +38,8 @@ pub struct Uplink {
     send_at: Option<Time>,
     /// The number of failed candidates since the last answer.
     turn: usize,
+    /// The versions of discovery that [`Uplink::update`] saw last, until something else changes.
+    seen: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -60,6 +62,7 @@ impl Uplink {
             acknowledged: None,
             send_at: None,
             turn: 0,
+            seen: None,
         }
     }
 
@@ -76,6 +79,11 @@ impl Uplink {
     /// Reads what neighbours advertise, drops paths that are no longer valid, and tries shorter or
     /// new ones. Call it after every input that may have changed discovery.
     pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
+        let versions = Some((discovery.version(), discovery.paths_version()));
+        if self.seen == versions {
+            return;
+        }
+        self.seen = versions;
         let candidates = candidates(discovery);
         if self.current.as_ref().is_some_and(|path| !candidates.contains(path)) {
             self.current = None;
@@ -127,6 +135,7 @@ impl Uplink {
         let Some(trial) = self.trial.take() else {
             return false;
         };
+        self.seen = None;
         let changed = self.current.as_ref() != Some(&trial.path) || self.controller != Some(from);
         self.acknowledged = Some(trial.version);
         self.controller = Some(from);
@@ -144,6 +153,7 @@ impl Uplink {
         if self.send_at.is_none_or(|at| at > now) {
             return;
         }
+        self.seen = None;
         let Some(mut trial) = self.trial.take() else {
             self.send_at = None;
             if let Some(path) = self.current.clone() {

@@ -104,6 +104,7 @@ impl Discovery {
                 out.push(Effect::Note(note));
             }
             self.ports[index].neighbour = Some(newcomer);
+            self.paths_version += 1;
             self.set_kind(index, PortKind::Axon, out);
             self.heartbeat(now, index, out);
         }
@@ -122,9 +123,13 @@ impl Discovery {
         let neighbour = self.on_echo(now, index, from, beat.echo, out)?;
         neighbour.received_at = now;
         neighbour.excused = Span::ZERO;
-        neighbour.path.clone_from(&beat.path);
         let was_restarting = neighbour.is_restarting();
         neighbour.echoes = None;
+        let is_new = neighbour.path != beat.path;
+        if is_new {
+            neighbour.path.clone_from(&beat.path);
+        }
+        self.paths_version += u64::from(is_new);
         if was_restarting {
             let note = Note::NeighbourUp { port: PortNo(index as u16), node: from.node };
             out.push(Effect::Note(note));

@@ -70,6 +70,8 @@ pub struct Discovery {
     path: Option<ControllerPath>,
     /// Grows with every change of kind or neighbour.
     version: u64,
+    /// Grows when a neighbour comes, goes, or advertises another path.
+    paths_version: u64,
     deadline: Option<Time>,
 }
 
@@ -126,6 +128,7 @@ impl Discovery {
             begun: None,
             path: None,
             version: 0,
+            paths_version: 0,
             deadline: None,
         }
     }
@@ -149,6 +152,11 @@ impl Discovery {
     /// Grows whenever [`Discovery::port_states`] changes.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Grows whenever there may be another path among those of [`Discovery::neighbours`].
+    pub fn paths_version(&self) -> u64 {
+        self.paths_version
     }
 
     /// The neighbour on `port`, if the handshake is done.
@@ -327,6 +335,7 @@ impl Discovery {
     fn lose_neighbour(&mut self, index: usize, out: &mut Vec<Effect>) {
         if let Some(lost) = self.ports[index].neighbour.take() {
             self.version += 1;
+            self.paths_version += 1;
             let port = PortNo(index as u16);
             out.push(Effect::Note(Note::NeighbourDown { port, node: lost.incarnation.node }));
         }

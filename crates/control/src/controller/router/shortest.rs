@@ -104,6 +104,14 @@ fn search(graph: &Graph, to: SwitchIndex, distance: &mut [u16], queue: &mut Vec<
 }
 
 impl ShortestPaths {
+    /// Replaces `distance` with the number of links from each switch to `to`; more than any path
+    /// has where there is none.
+    pub fn distances(&mut self, graph: &Graph, to: SwitchIndex, distance: &mut Vec<u16>) {
+        self.refresh(graph, to);
+        distance.clear();
+        distance.extend_from_slice(&self.rows[to.index()].distance);
+    }
+
     /// Replaces `path` with the links of a shortest path that `hash` picks; no link at all
     /// where the two ends are the same. Says whether there is a path, and leaves `path` empty
     /// otherwise.
