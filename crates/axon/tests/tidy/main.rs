@@ -14,7 +14,7 @@ const FILE_LINES_MAX: usize = 500;
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Where `unsafe` may stand.
-const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/linux/"];
+const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/linux/", "crates/snapshot/"];
 /// What each crate may depend on of ours: arrows go down only.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
@@ -28,6 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-py", &PY),
     ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
+    ("axon-snapshot", &[]),
     ("axon-prove", &["axon-node", "axon-wire"]),
     ("axon-model", &["axon-cache", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),

@@ -1,0 +1,78 @@
+//! What has to be the same where a snapshot is made and where it is restored: the program, where
+//! its code lies, and what the processor can do.
+
+use nix::sys::personality::{self, Persona};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+/// Bytes read at once.
+const CHUNK: usize = 1 << 20;
+
+/// Starts this program again, in its place and with its arguments, if its code lies at an address
+/// by chance: values of a snapshot point to it. Call it before anything else has happened.
+///
+/// # Errors
+/// The kernel does not allow it (personality(2)), as in some containers.
+pub fn fix_addresses() -> io::Result<()> {
+    let persona = personality::get()?;
+    if persona.contains(Persona::ADDR_NO_RANDOMIZE) {
+        return Ok(());
+    }
+    personality::set(persona | Persona::ADDR_NO_RANDOMIZE)?;
+    let mut arguments = std::env::args_os();
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(arguments.next().unwrap_or_default());
+    Err(command.args(arguments).exec())
+}
+
+/// What has to be the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// XXH3 (64 bits) of the program's file.
+    pub program: u64,
+    /// Where its code lies.
+    pub code: u64,
+    /// XXH3 of what the processor says that it can do.
+    pub processor: u64,
+}
+
+impl Machine {
+    /// That of this process.
+    ///
+    /// # Errors
+    /// /proc cannot be read.
+    pub fn this() -> io::Result<Machine> {
+        let code = (fix_addresses as fn() -> io::Result<()>) as usize as u64;
+        Ok(Machine {
+            program: hash_of(File::open("/proc/self/exe")?)?,
+            code,
+            processor: processor()?,
+        })
+    }
+}
+
+/// XXH3 of all that is left to read.
+pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
+    let (mut hash, mut chunk) = (Xxh3::new(), vec![0; CHUNK]);
+    loop {
+        match from.read(&mut chunk)? {
+            0 => return Ok(hash.digest()),
+            bytes => hash.update(&chunk[..bytes]),
+        }
+    }
+}
+
+/// The instructions of the first processor, as the kernel lists them; libraries choose their code
+/// by them once.
+fn processor() -> io::Result<u64> {
+    for line in BufReader::new(File::open("/proc/cpuinfo")?).lines() {
+        let line = line?;
+        if line.starts_with("flags") || line.starts_with("Features") {
+            return Ok(xxh3_64(line.as_bytes()));
+        }
+    }
+    Ok(0)
+}

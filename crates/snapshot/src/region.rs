@@ -1,0 +1,114 @@
+//! The memory at a fixed address, and the blocks in it.
+//!
+//! Blocks are cut off the unused end, and go to a list of their size when they are given back. The
+//! first word of such a block is the address of the next.
+
+use crate::classes::{CLASSES, Class};
+use nix::errno::Errno;
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous};
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+
+/// Where it begins: 16 TiB, far from where programs, stacks and libraries lie.
+pub const BASE: usize = 1 << 44;
+/// Addresses that are kept for it: memory is taken only as it is used.
+pub const BYTES_MAX: usize = 1 << 40;
+/// The unit in which memory is mapped and saved.
+pub const PAGE: usize = 4096;
+/// Of larger blocks that are given back the system has the memory until they are used again.
+const LARGE: usize = 1 << 17;
+
+/// What is known of the region.
+#[derive(Debug)]
+pub struct Region {
+    /// The first address that no block has had.
+    end: usize,
+    /// The end of the addresses that it may use.
+    limit: usize,
+    /// The first free block of each class; 0 without.
+    free: [usize; CLASSES],
+}
+
+impl Region {
+    /// Without memory.
+    pub const fn new() -> Region {
+        Region { end: 0, limit: 0, free: [0; CLASSES] }
+    }
+
+    /// Takes the addresses. Nothing may be there.
+    pub fn reserve(&mut self) -> Result<(), Errno> {
+        let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
+        // SAFETY: a new mapping that replaces none; its memory belongs to nobody yet.
+        let at = unsafe {
+            mmap_anonymous(wanted(), NonZeroUsize::new(BYTES_MAX).unwrap(), READ_WRITE, flags)
+        }?;
+        if at.as_ptr() as usize != BASE {
+            return Err(Errno::EEXIST);
+        }
+        (self.end, self.limit) = (BASE, BASE + BYTES_MAX);
+        Ok(())
+    }
+
+    /// Whether an address is of the region.
+    #[inline]
+    pub fn contains(address: usize) -> bool {
+        (BASE..BASE + BYTES_MAX).contains(&address)
+    }
+
+    /// The bytes in use from [`BASE`] on, whole pages.
+    pub fn used(&self) -> usize {
+        (self.end - BASE).next_multiple_of(PAGE)
+    }
+
+    /// A block of this class; `None` if there is no more memory.
+    pub fn take(&mut self, class: Class) -> Option<NonNull<u8>> {
+        let first = self.free[class.number];
+        if let Some(block) = NonNull::new(std::ptr::with_exposed_provenance_mut::<u8>(first)) {
+            // SAFETY: it is in the list, so the word that `put` wrote is still in it.
+            self.free[class.number] = unsafe { block.cast::<usize>().read() };
+            return Some(block);
+        }
+        let begin = self.end.next_multiple_of(class.align);
+        let end = begin.checked_add(class.bytes).filter(|&end| end <= self.limit)?;
+        self.end = end;
+        NonNull::new(std::ptr::with_exposed_provenance_mut(begin))
+    }
+
+    /// Takes a block back.
+    ///
+    /// # Safety
+    /// It is one of [`Region::take`] of this class that nobody uses any more.
+    pub unsafe fn put(&mut self, block: NonNull<u8>, class: Class) {
+        if class.bytes >= LARGE {
+            let begin = block.addr().get().next_multiple_of(PAGE);
+            let whole = (block.addr().get() + class.bytes - begin) & !(PAGE - 1);
+            let pages = std::ptr::with_exposed_provenance_mut::<std::ffi::c_void>(begin);
+            if let Some(pages) = NonNull::new(pages) {
+                // SAFETY: these pages are of the block alone, whose content nobody needs. That it
+                // may fail does no harm: then they stay.
+                let _ = unsafe { madvise(pages, whole, MmapAdvise::MADV_DONTNEED) };
+            }
+        }
+        // SAFETY: the block is ours and holds at least a word, at whose alignment it begins.
+        unsafe { block.cast::<usize>().write(self.free[class.number]) };
+        self.free[class.number] = block.expose_provenance().get();
+    }
+}
+
+const READ_WRITE: ProtFlags = ProtFlags::PROT_READ.union(ProtFlags::PROT_WRITE);
+
+fn wanted() -> Option<NonZeroUsize> {
+    NonZeroUsize::new(BASE)
+}
+
+/// Maps the part of a file from `offset` on as what a region had; writing to it leaves the file as
+/// it is.
+pub fn map(file: impl AsFd, offset: usize, used: usize) -> Result<(), Errno> {
+    let Some(bytes) = NonZeroUsize::new(used) else { return Err(Errno::EINVAL) };
+    let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
+    // SAFETY: a new mapping that replaces none.
+    let at = unsafe { mmap(wanted(), bytes, READ_WRITE, flags, file, offset as i64) }?;
+    // A kernel before 4.17 does not know the last flag, and maps where it likes.
+    if at.as_ptr() as usize == BASE { Ok(()) } else { Err(Errno::EEXIST) }
+}
