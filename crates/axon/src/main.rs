@@ -35,6 +35,7 @@ mod replay;
 mod reproduce;
 mod schema;
 mod sim;
+mod snapshot;
 mod status;
 mod sweep;
 mod switch;
@@ -82,6 +83,7 @@ enum Verb {
     Prove(prove::Arguments),
     Conformance(Box<conformance::Arguments>),
     Sim(sim::Arguments),
+    Snapshot(snapshot::Arguments),
     Sweep(sweep::Arguments),
     Trace(trace::Arguments),
     Replay(replay::Arguments),
@@ -139,6 +141,10 @@ impl Verb {
     }
 }
 
+/// All memory, so that a simulation can be saved: the system's otherwise.
+#[global_allocator]
+static HEAP: axon_snapshot::Heap = axon_snapshot::Heap;
+
 /// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
 /// something that could not be tried.
 fn main() -> ExitCode {
@@ -180,6 +186,7 @@ fn main() -> ExitCode {
         Verb::Prove(arguments) => prove::run(&arguments),
         Verb::Conformance(arguments) => conformance::run(&arguments),
         Verb::Sim(arguments) => sim::run(&arguments),
+        Verb::Snapshot(arguments) => snapshot::run(&arguments),
         Verb::Sweep(arguments) => sweep::run(&arguments),
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Replay(arguments) => replay::run(&arguments),

@@ -7,14 +7,16 @@ mod memory;
 mod outputs;
 mod pcap;
 mod plot;
+mod saved;
 mod show;
 mod wall;
 mod watch;
 
 pub use arguments::{Arguments, dataplane};
-pub use memory::least as least_memory;
+pub use memory::{check as check_memory, least as least_memory};
+pub use pcap::Pcaps;
 pub use show::size;
-pub use watch::memory as memory_used;
+pub use watch::{Watcher, memory as memory_used};
 
 use crate::cli::output;
 use crate::cli::say::{INTERRUPTED, UNTRIED, Unwritten, note};
@@ -26,14 +28,13 @@ use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_sim::world::PythonLoader;
 use axon_wire::Span;
-use pcap::Pcaps;
+use saved::Saved;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use wall::Wall;
-use watch::Watcher;
 
 /// How often samples are taken at first; whenever there are too many, half of them go.
 const SAMPLE: Span = Span::from_micros(1);
@@ -46,9 +47,14 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(parent) = arguments.part_of {
         end_with(parent)?;
     }
-    let mut fabric = crate::cli::file::load(&arguments.file)?;
-    fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
-    check_dataplane(&arguments.file, arguments.dataplane, &fabric)?;
+    let saved = arguments.from.as_deref().map(Saved::open).transpose()?;
+    let (text, path) = crate::cli::file::text(&arguments.file)?;
+    let mut fabric = crate::cli::file::parse(&path, &text)?;
+    let router = saved.as_ref().map(Saved::router).transpose()?.or(arguments.router);
+    fabric.set_router(router.unwrap_or(fabric.controller.router))?;
+    let dataplane = saved.as_ref().map(Saved::dataplane).transpose()?;
+    let dataplane = dataplane.unwrap_or(arguments.dataplane);
+    check_dataplane(&arguments.file, dataplane, &fabric)?;
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
@@ -56,14 +62,19 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let is_quiet = outputs::reserve(arguments, &fabric, &asked)?;
     let threads = crate::cli::say::threads(arguments.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
-    let seed = arguments.seed.unwrap_or(fabric.seed);
+    let seed = saved.as_ref().map(Saved::seed).or(arguments.seed).unwrap_or(fabric.seed);
     let python = python(&fabric)?;
     let overtime = python.as_ref().map(|python| python.overtime().clone());
     let python = python.map(loader);
-    let options = Options { threads, python, ..options(arguments, &fabric, seed, &pcaps)? };
+    let options = options(arguments, &fabric, seed, &pcaps)?;
+    let options = Options { threads, python, dataplane, ..options };
     let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, overtime, &mut pcaps)?;
-    let report = run_watched(&fabric, options, &mut watcher);
-    let wall = watcher.finish();
+    let before = saved.as_ref().map_or(0, Saved::packet_hops);
+    let report = match saved {
+        None => run_watched(&fabric, options, &mut watcher),
+        Some(saved) => saved.go_on(&fabric, (&path, &text), options, &mut watcher)?,
+    };
+    let wall = watcher.finish(report.packet_hops - before);
     if report.threads < threads {
         note!("on one thread: some links take no time, so their ends cannot run apart");
     }
@@ -125,7 +136,6 @@ fn options(arguments: &Arguments, fabric: &Fabric, seed: u64, pcaps: &Pcaps) -> 
     let wanted = arguments.plot.is_some() || arguments.csv.is_some();
     let mut options = Options {
         seed: Some(seed),
-        dataplane: arguments.dataplane,
         duration: arguments.duration,
         capture: pcaps.ports(),
         samples: wanted.then_some(arguments.sample.unwrap_or(SAMPLE)),
@@ -189,7 +199,7 @@ fn json(report: &Report, wall: &Wall) -> Result<String> {
     let machine = Machine {
         threads: report.threads,
         wall_seconds: wall.seconds,
-        packet_hops_per_wall_second: report.packet_hops as f64 / wall.seconds.max(1e-9),
+        packet_hops_per_wall_second: wall.pace(),
         peak_memory_bytes: wall.memory_bytes,
     };
     output::json(&Output { report, machine })

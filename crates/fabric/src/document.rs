@@ -6,6 +6,8 @@
 //! could be anything but a string, and everything else is quoted. Comments are gone; aliases are
 //! what they stand for.
 
+mod difference;
+
 use crate::error::{LoadError, Problem};
 use crate::keys::Keys;
 use crate::load;

@@ -16,10 +16,16 @@ const STANDARD_INPUT: &str = "standard input";
 /// # Errors
 /// As [`axon_fabric::load`].
 pub fn load(file: &Path) -> Result<Fabric, LoadError> {
-    let (fabric, warnings) = match file == Path::new("-") {
-        true => axon_fabric::parse_with_warnings(STANDARD_INPUT.as_ref(), &standard_input()?)?,
-        false => axon_fabric::load_with_warnings(file)?,
-    };
+    let (text, path) = text(file)?;
+    parse(&path, &text)
+}
+
+/// Reads the text of a fabric file that `path` names, and warns of keys with an old name.
+///
+/// # Errors
+/// As [`axon_fabric::load`].
+pub fn parse(path: &Path, text: &str) -> Result<Fabric, LoadError> {
+    let (fabric, warnings) = axon_fabric::parse_with_warnings(path, text)?;
     warnings.iter().for_each(|line| crate::cli::say::note!("warning: {line}"));
     Ok(fabric)
 }

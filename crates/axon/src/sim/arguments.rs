@@ -28,6 +28,10 @@ pub struct Arguments {
     /// classes; `pipeline` holds routes and steps in the tables of a programmable pipeline
     #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
     pub dataplane: DataplaneKind,
+    /// Go on from a snapshot of `axon snapshot`, with its seed, router and data plane. FILE may
+    /// differ from the file that it was made of in `faults` that are still to come
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with_all = ["seed", "router", "dataplane"])]
+    pub from: Option<PathBuf>,
     /// Threads to run on, 1 to 64; results are the same with any number
     #[arg(long, value_name = "K", default_value_t = 1)]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]

@@ -76,6 +76,11 @@ impl Pcaps {
         Ok(Pcaps { all })
     }
 
+    /// No files.
+    pub const fn none() -> Pcaps {
+        Pcaps { all: Vec::new() }
+    }
+
     /// The ports.
     pub fn ports(&self) -> Vec<WireEnd> {
         self.all.iter().map(|pcap| pcap.port).collect()

@@ -61,7 +61,7 @@ pub fn text(report: &Report, wall: &Wall) -> String {
         wall.seconds,
         report.events,
         report.packet_hops,
-        short(report.packet_hops as f64 / wall.seconds.max(1e-9)),
+        short(wall.pace()),
         size(wall.memory_bytes),
         report.trace_hash
     );

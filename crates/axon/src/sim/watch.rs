@@ -59,11 +59,12 @@ impl<'a> Watcher<'a> {
         Ok(Watcher { name, bar, began, seen, memory_max, memory_first, stop, overtime, pcaps })
     }
 
-    /// Takes the bar away; says what the run took.
-    pub fn finish(self) -> Wall {
+    /// Takes the bar away; says what the run took, in which so many frames came out of a link.
+    pub fn finish(self, packet_hops: u64) -> Wall {
         self.bar.finish_and_clear();
         Wall {
             seconds: self.began.elapsed().as_secs_f64(),
+            packet_hops,
             memory_bytes: memory("VmHWM:").unwrap_or(0),
             interrupted: self.stop.load(Ordering::Relaxed),
         }

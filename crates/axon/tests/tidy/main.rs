@@ -70,7 +70,7 @@ const DEMO: [&str; 16] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 16] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 19] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
 const BENCH: [&str; 20] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 22] = with(BENCH, ["axon-bench", "axon-external"]);
+const AXON: [&str; 23] = with(BENCH, ["axon-bench", "axon-external", "axon-snapshot"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] =
     &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];

@@ -43,11 +43,6 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// When the last fault that is still to come happens.
-    pub fn last_fault(&self) -> Option<Time> {
-        self.faults.last_key_value().map(|(&(at, _), _)| at)
-    }
-
     /// An empty world; `text` takes the trace as lines, if given.
     pub fn new(seed: u64, text: Option<Box<dyn Write>>) -> Engine {
         Engine {
@@ -80,6 +75,16 @@ impl Engine {
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
         self.faults.insert((at.max(self.now), self.faults_caused), fault);
         self.faults_caused += 1;
+    }
+
+    /// Plans none of the faults any more that are still to come.
+    pub(crate) fn forget_faults(&mut self) {
+        self.faults.clear();
+    }
+
+    /// Writes the trace of what comes as lines to `text`; call [`Engine::set_threads`] next.
+    pub(crate) fn write_to(&mut self, text: Box<dyn Write>) {
+        self.trace = Trace::new(Some(text));
     }
 
     /// Handles all events up to and at `limit`, or up to and at the time of a fault: then the

@@ -2,7 +2,7 @@
 
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::World;
-use axon_fabric::model::{Cable, End, FaultKind};
+use axon_fabric::model::{Cable, End, Fabric, FaultKind};
 use axon_wire::Time;
 
 impl World {
@@ -58,6 +58,12 @@ impl World {
     /// Plans a fault for later (for now, if `at` has passed).
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
         self.engine.plan(at, fault);
+    }
+
+    /// Takes the faults of another fabric as those of its own; plans nothing.
+    pub(crate) fn set_faults(&mut self, fabric: &Fabric) {
+        self.fabric.faults.clone_from(&fabric.faults);
+        self.fabric.faults_after_start.clone_from(&fabric.faults_after_start);
     }
 
     /// The link of the world that is a cable of the fabric.

@@ -22,6 +22,7 @@ pub mod run;
 mod running;
 mod traffic;
 pub mod truth;
+pub mod warm;
 
 pub use fabric::{Setup, World};
 pub use python::PythonLoader;

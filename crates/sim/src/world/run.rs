@@ -12,16 +12,17 @@
 use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;
 use crate::world::PythonLoader;
+use crate::world::World;
 use crate::world::capture::Captured;
-use crate::world::deadlock::Deadlock;
 use crate::world::results::{Pings, Samples, all_pairs};
-use crate::world::{Setup, World};
+use crate::world::warm::Warm;
 use axon_fabric::model::Fabric;
 use axon_wire::{Span, Time};
 use std::io::Write;
 use std::ops::ControlFlow;
 
 pub use crate::world::results::{Report, Round};
+pub use crate::world::warm::Unlike;
 
 /// How long frames may still be in flight after all have stopped sending.
 const DRAIN: Span = Span::from_millis(20);
@@ -143,65 +144,11 @@ pub fn run(fabric: &Fabric, options: Options) -> Report {
 
 /// Runs a scenario and shows its progress to an observer.
 pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
-    let seed = options.seed.unwrap_or(fabric.seed);
-    let trace = options.trace.take();
-    let capture = options.capture.clone();
-    let python = options.python.clone();
-    let dataplane = options.dataplane;
-    let setup = Setup { seed, dataplane, python, trace, capture, ..Setup::default() };
-    let mut world = World::begin(fabric, setup);
-    let threads = world.set_threads(options.threads);
-    // The ports may be in other hands now.
-    options.capture.iter().for_each(|&port| world.engine_mut().capture(port));
-    let captures = !options.capture.is_empty();
-    let mut run = Run { world, watch, captures, stopped: None, samples: None, deadlock: None };
-    run.go(Stage::Boot, Time::ZERO + options.boot, World::is_ready);
-    let mut warnings = Vec::new();
-    if let (Some(lacks), None) = (run.world.unready(), &run.stopped) {
-        warnings.push(format!("the network was not ready after {}: {lacks}", options.boot));
-    }
-    let boot = run.world.now();
-    for fault in &fabric.faults_after_start {
-        run.world.engine_mut().plan(boot + fault.at, fault.what);
-    }
-    let hosts = 0..fabric.hosts.len();
-    let addressed = hosts.filter(|&host| run.world.address(host).is_some()).count();
-    run.samples = options.samples.map(|interval| Samples::begin(&run.world, interval));
-    let rounds = if fabric.traffic.is_empty() {
-        run.pings(!fault_times(fabric, boot).is_empty(), &options)
-    } else {
-        run.traffic(fabric, &options);
-        Vec::new()
-    };
-    if let Some(duration) = options.duration {
-        run.go(Stage::Traffic, boot + duration, |_| false);
-    }
-    run.world.engine_mut().trace_mut().flush();
-    let mut report = Report::of(&run.world, seed, boot, addressed);
-    report.rounds = rounds;
-    let reached = |at: &Time| *at <= run.world.now();
-    let planned = fault_times(fabric, boot);
-    let missed = planned.iter().filter(|at| !reached(at)).count();
-    if let (Some(first), None) = (planned.iter().find(|at| !reached(at)), &run.stopped) {
-        warnings.push(format!(
-            "{missed} of {} faults were not reached: the first of them at {first}, the run ended \
-             at {}",
-            planned.len(),
-            run.world.now()
-        ));
-    }
-    warnings.append(&mut report.warnings);
-    report.warnings = warnings;
-    report.silent = silent_entries(fabric, &run.world, boot);
-    report.threads = threads;
-    report.deadlock = run.deadlock;
-    report.stopped = run.stopped;
-    report.samples = run.samples;
-    report
+    Warm::up(fabric, &mut options, watch).go_on(fabric, &options, watch)
 }
 
 /// When the fabric's faults happen, in order, if traffic or pings began at `boot`.
-fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
+pub(super) fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
     let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
     let mut all: Vec<Time> = fabric.faults.iter().map(|fault| Time::ZERO + fault.at).collect();
     all.extend(after_start);
@@ -209,9 +156,16 @@ fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
     all
 }
 
+/// When the last of the fabric's faults happens that were still to come at `boot`.
+fn last_fault(fabric: &Fabric, boot: Time) -> Option<Time> {
+    let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
+    let all = fabric.faults.iter().map(|fault| Time::ZERO + fault.at);
+    all.filter(|&at| at > boot).chain(after_start).max()
+}
+
 /// What a fabric's traffic should have begun to send and did not: an entry whose time came,
 /// with hosts that are connected, of which not one sent anything.
-fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
+pub(super) fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     let ran = world.now().since(boot);
     let connected = world.connected_hosts();
     let reached = |host: &usize| connected.binary_search(host).is_ok();
@@ -231,69 +185,74 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     silent
 }
 
-/// A run of a scenario.
-struct Run<'a> {
-    world: World,
-    watch: &'a mut dyn Watch,
+/// A run of a scenario, while it is watched.
+pub(super) struct Run<'a> {
+    pub(super) warm: Warm,
+    pub(super) watch: &'a mut dyn Watch,
     /// Ports are captured.
-    captures: bool,
-    stopped: Option<String>,
-    samples: Option<Samples>,
-    /// The first that was seen.
-    deadlock: Option<Deadlock>,
+    pub(super) captures: bool,
+    pub(super) samples: Option<Samples>,
 }
 
 impl Run<'_> {
     /// Runs until `done` says so, or to `end`, or until the watcher has seen enough.
-    fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
-        let began = self.world.now();
+    pub(super) fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
+        let began = self.warm.world.now();
         loop {
             self.report(stage, began, end);
-            if self.stopped.is_some() || done(&self.world) || self.world.now() >= end {
+            if self.warm.stopped.is_some() || done(&self.warm.world) || self.warm.world.now() >= end
+            {
                 return;
             }
-            let mut next = (self.world.now() + Span::from_millis(1)).min(end);
+            let mut next = (self.warm.world.now() + Span::from_millis(1)).min(end);
             if let Some(samples) = &self.samples {
-                next = next.min(samples.due().max(self.world.now() + Span::from_nanos(1)));
+                next = next.min(samples.due().max(self.warm.world.now() + Span::from_nanos(1)));
             }
-            self.world.run_until(next);
+            self.warm.world.run_until(next);
             if let Some(samples) = &mut self.samples {
-                samples.take(&self.world);
+                samples.take(&self.warm.world);
             }
         }
     }
 
     fn report(&mut self, stage: Stage, began: Time, end: Time) {
         if self.captures {
-            self.watch.captured(self.world.engine_mut().take_captured());
+            self.watch.captured(self.warm.world.engine_mut().take_captured());
         }
-        if self.deadlock.is_none() && self.world.has_lossless() {
-            self.deadlock = self.world.named_deadlock();
+        if self.warm.deadlock.is_none() && self.warm.world.has_lossless() {
+            self.warm.deadlock = self.warm.world.named_deadlock();
         }
-        let engine = self.world.engine();
+        let engine = self.warm.world.engine();
         let (now, events) = (engine.now(), engine.events());
         let progress =
             Progress { stage, now, began, end, events, packet_hops: engine.packet_hops() };
         if let ControlFlow::Break(reason) = self.watch.progress(&progress) {
-            self.stopped.get_or_insert(reason);
+            self.warm.stopped.get_or_insert(reason);
+        }
+    }
+
+    /// Starts the fabric's traffic, if it does not run yet.
+    pub(super) fn start_traffic(&mut self) {
+        if !std::mem::replace(&mut self.warm.runs, true) {
+            self.warm.world.start_traffic();
         }
     }
 
     /// Lets hosts do what the fabric file says: for the time that was asked for, or until all
     /// is done and what is in flight has come.
-    fn traffic(&mut self, fabric: &Fabric, options: &Options) {
-        if self.stopped.is_some() {
+    pub(super) fn traffic(&mut self, fabric: &Fabric, options: &Options) {
+        if self.warm.stopped.is_some() {
             return;
         }
-        let began = self.world.now();
-        self.world.start_traffic();
+        self.start_traffic();
+        let began = self.warm.boot;
         if options.duration.is_none() {
             let last = fabric.traffic.iter().map(|entry| entry.stop.unwrap_or(entry.start)).max();
-            let settled = self.settled(options);
+            let settled = self.settled(fabric, options);
             let limit = began + options.traffic.max(last.unwrap_or_default() + DRAIN);
             self.go(Stage::Traffic, limit.max(settled), World::traffic_is_done);
-            self.go(Stage::Traffic, self.world.now() + DRAIN, |_| false);
-            self.go(Stage::Faults, settled.max(self.world.now()), |_| false);
+            self.go(Stage::Traffic, self.warm.world.now() + DRAIN, |_| false);
+            self.go(Stage::Faults, settled.max(self.warm.world.now()), |_| false);
             self.resolve(began);
         }
     }
@@ -301,18 +260,18 @@ impl Run<'_> {
     /// Goes on as long as flows that have an end are on their way to it, and datagrams of those
     /// that have ended are neither received nor lost; not in a deadlock, which has no end.
     fn resolve(&mut self, began: Time) {
-        let quiet = if self.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
-        let mut left = self.world.unresolved(began);
-        while left.is_some() && self.stopped.is_none() && self.deadlock.is_none() {
-            let mut look = self.world.now() + LOOK;
-            self.go(Stage::Traffic, self.world.now() + quiet, |world| {
+        let quiet = if self.warm.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
+        let mut left = self.warm.world.unresolved(began);
+        while left.is_some() && self.warm.stopped.is_none() && self.warm.deadlock.is_none() {
+            let mut look = self.warm.world.now() + LOOK;
+            self.go(Stage::Traffic, self.warm.world.now() + quiet, |world| {
                 let due = world.now() >= look;
                 if due {
                     look = world.now() + LOOK;
                 }
                 due && world.unresolved(began) != left
             });
-            let after = self.world.unresolved(began);
+            let after = self.warm.world.unresolved(began);
             if after == left {
                 return;
             }
@@ -320,23 +279,25 @@ impl Run<'_> {
         }
     }
 
-    /// When the fabric has settled after the last fault that is still to come; now, if there
-    /// is none.
-    fn settled(&self, options: &Options) -> Time {
-        let last = self.world.engine().last_fault();
-        last.map_or(self.world.now(), |last| last.max(self.world.now()) + options.settle)
+    /// When the fabric has settled after the last fault that was still to come when its network
+    /// was ready; then, if there is none.
+    fn settled(&self, fabric: &Fabric, options: &Options) -> Time {
+        let boot = self.warm.boot;
+        last_fault(fabric, boot).map_or(boot, |last| last + options.settle)
     }
 
     /// One round of pings and, if the fabric has faults, another after the last of them.
-    fn pings(&mut self, faults: bool, options: &Options) -> Vec<Round> {
+    pub(super) fn pings(&mut self, fabric: &Fabric, options: &Options) -> Vec<Round> {
+        let faults = !fault_times(fabric, self.warm.boot).is_empty();
         let mut rounds = Vec::new();
-        if self.stopped.is_none() {
+        if self.warm.stopped.is_none() {
             rounds.push(self.round(options));
         }
-        if self.stopped.is_none() && faults {
-            let end = self.settled(options).max(self.world.now() + options.settle);
+        if self.warm.stopped.is_none() && faults {
+            let settled = self.settled(fabric, options);
+            let end = settled.max(self.warm.world.now() + options.settle);
             self.go(Stage::Faults, end, |_| false);
-            if self.stopped.is_none() {
+            if self.warm.stopped.is_none() {
                 rounds.push(self.round(options));
             }
         }
@@ -346,9 +307,9 @@ impl Run<'_> {
     /// Lets every connected pair ping until it has an answer.
     fn round(&mut self, options: &Options) -> Round {
         let plan = (options.interval, options.requests);
-        let pings: Pings = all_pairs(&mut self.world, plan, options.pairs_max);
-        let end = self.world.now() + options.interval * (u64::from(options.requests) + 2);
+        let pings: Pings = all_pairs(&mut self.warm.world, plan, options.pairs_max);
+        let end = self.warm.world.now() + options.interval * (u64::from(options.requests) + 2);
         self.go(Stage::Pings, end, |world| pings.done(world));
-        pings.summary(&self.world)
+        pings.summary(&self.warm.world)
     }
 }

@@ -51,3 +51,4 @@ mod threads;
 mod traffic;
 mod uplinks;
 mod vlans;
+mod warm;

@@ -1,0 +1,85 @@
+//! `axon sim --from`: a run that goes on from a snapshot.
+
+use crate::snapshot::{Label, fix_addresses};
+use anyhow::{Context, Result, ensure};
+use axon_fabric::model::{Fabric, RouterKind};
+use axon_sim::DataplaneKind;
+use axon_sim::run::{Options, Report, Watch};
+use axon_sim::warm::Warm;
+use axon_snapshot::Snapshot;
+use std::path::{Path, PathBuf};
+
+/// A snapshot that a run goes on from.
+pub struct Saved {
+    path: PathBuf,
+    label: Label,
+    snapshot: Snapshot,
+}
+
+impl Saved {
+    /// Opens a snapshot. The program starts again first, if its code does not lie where that of
+    /// snapshots does.
+    ///
+    /// # Errors
+    /// It is none, or of another build of axon, ...
+    pub fn open(path: &Path) -> Result<Saved> {
+        fix_addresses()?;
+        let context = || path.display().to_string();
+        let snapshot = Snapshot::open(path).with_context(context)?;
+        let label = Label::read(snapshot.label()).with_context(context)?;
+        Ok(Saved { path: path.to_owned(), label, snapshot })
+    }
+
+    /// The router of its controller.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn router(&self) -> Result<RouterKind> {
+        let name = &self.label.router;
+        RouterKind::named(name).with_context(|| format!("there is no router `{name}`"))
+    }
+
+    /// The data plane of its switches.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub fn dataplane(&self) -> Result<DataplaneKind> {
+        let name = &self.label.dataplane;
+        let found = DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
+        found.with_context(|| format!("there is no data plane `{name}`"))
+    }
+
+    /// The seed of all random choices.
+    pub fn seed(&self) -> u64 {
+        self.label.seed
+    }
+
+    /// Frames that had come out of a link.
+    pub fn packet_hops(&self) -> u64 {
+        self.label.packet_hops
+    }
+
+    /// Runs to the end as `fabric`, whose file has this path and this text.
+    ///
+    /// # Errors
+    /// It is another fabric, or other faults have happened; the duration is over.
+    pub fn go_on(
+        self,
+        fabric: &Fabric,
+        (file, text): (&Path, &str),
+        mut options: Options,
+        watch: &mut dyn Watch,
+    ) -> Result<Report> {
+        let Saved { path, label, snapshot } = self;
+        let context = || path.display().to_string();
+        let mut warm = snapshot.restore::<Warm>().with_context(context)?;
+        warm.continue_as(fabric, &mut options)
+            .or_else(|unlike| label.refuse(file, text, unlike))
+            .with_context(context)?;
+        let ran = warm.now().since(warm.ready_at());
+        if let Some(duration) = options.duration {
+            ensure!(duration >= ran, "--duration {duration}: {} has run for {ran}", path.display());
+        }
+        Ok(warm.go_on(fabric, &options, watch))
+    }
+}

@@ -1,0 +1,182 @@
+//! `axon snapshot FILE`: a simulation up to a moment from which many may go on.
+
+mod label;
+
+pub use label::Label;
+
+use crate::cli::say::{INTERRUPTED, UNTRIED, note, print};
+use crate::sim::{Pcaps, Watcher, check_dataplane, check_memory, dataplane, size};
+use anyhow::{Context, Result, bail, ensure};
+use axon_fabric::model::{Fabric, ProgramSource, RouterKind};
+use axon_fabric::units;
+use axon_sim::DataplaneKind;
+use axon_sim::run::Options;
+use axon_sim::warm::Warm;
+use axon_snapshot::Heap;
+use axon_wire::{Bytes, Span};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Simulate a fabric until its network is ready, or some time longer, and save the simulation: many
+/// runs that differ in what breaks later go on from there with `axon sim FILE --from SNAPSHOT`
+#[derive(clap::Args)]
+#[command(
+    after_help = "A snapshot is for this build of axon, and as a program: go on only from one that \
+    you trust. Exit status: 0 it is saved; 2 it could not be tried, or wrong usage; 130 \
+    interrupted"
+)]
+pub struct Arguments {
+    /// The fabric file; `-` is standard input
+    pub file: PathBuf,
+    /// Where the snapshot goes; a file that is there is replaced
+    #[arg(long, value_name = "SNAPSHOT")]
+    pub out: PathBuf,
+    /// How long traffic runs before, such as 5ms, in whole milliseconds; by default it has not
+    /// begun
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::span)]
+    pub at: Span,
+    /// Seed of all random choices; the file's by default
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Router of the controller, instead of the file's controller.router
+    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
+    pub router: Option<RouterKind>,
+    /// The data plane of the switches, as of `axon sim`
+    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
+    pub dataplane: DataplaneKind,
+    /// Threads to run on, 1 to 64; the snapshot is for any number
+    #[arg(long, value_name = "K", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
+    pub threads: u16,
+    /// Stop when the process uses more memory than this, such as 8GiB; no limit by default
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub memory_max: Option<Bytes>,
+}
+
+/// Saves a snapshot.
+///
+/// # Errors
+/// The file is wrong, the network never gets ready, all traffic was over before, or nothing can be
+/// written there.
+pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+    fix_addresses()?;
+    let whole = Span::from_millis(1);
+    ensure!(
+        arguments.at.ticks().is_multiple_of(whole.ticks()),
+        "--at {}: expected whole milliseconds, such as 5ms",
+        arguments.at
+    );
+    let mut draft = Draft::beside(&arguments.out)?;
+    Heap::collect().context("no memory for a snapshot at its addresses")?;
+    let (text, path) = crate::cli::file::text(&arguments.file)?;
+    let mut fabric = crate::cli::file::parse(&path, &text)?;
+    fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
+    check(arguments, &fabric)?;
+    let mut options = Options {
+        seed: arguments.seed,
+        dataplane: arguments.dataplane,
+        threads: crate::cli::say::threads(arguments.threads.into()),
+        ..Options::default()
+    };
+    let mut pcaps = Pcaps::none();
+    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, None, &mut pcaps)?;
+    let warm = Warm::up(&fabric, &mut options, &mut watcher);
+    let warm = warm.ahead(&fabric, arguments.at, &options, &mut watcher);
+    let wall = watcher.finish(warm.packet_hops());
+    if let Some(reason) = warm.stopped() {
+        note!("{} stopped: {reason}; nothing was saved", fabric.name);
+        return Ok(if wall.interrupted { INTERRUPTED } else { UNTRIED }.into());
+    }
+    warm.warnings().iter().for_each(|warning| note!("warning: {warning}"));
+    let run = warm.now().since(warm.ready_at());
+    ensure!(
+        run == arguments.at,
+        "all traffic is done {run} after it began; expected --at before that"
+    );
+    let label = Label::of(&fabric, text, &options, &warm);
+    axon_snapshot::save(Box::new(warm), &label.bytes()?, &mut draft.file)
+        .with_context(|| format!("cannot write {}", arguments.out.display()))?;
+    let bytes = draft.keep(&arguments.out)?;
+    print(&format!(
+        "{}: ready at {}, {} of traffic, trace hash {:016x}; {} in {:.2} s: {}\n",
+        label.fabric,
+        label.ready_at(),
+        arguments.at,
+        label.trace_hash,
+        size(bytes),
+        wall.seconds,
+        arguments.out.display()
+    ))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets the code of this program lie where that of every snapshot lies.
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn fix_addresses() -> Result<()> {
+    axon_snapshot::fix_addresses().context(
+        "snapshots need a program at fixed addresses, which is not allowed here (personality(2)); \
+         a container may need --security-opt seccomp=unconfined",
+    )
+}
+
+fn check(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
+    check_dataplane(&arguments.file, arguments.dataplane, fabric)?;
+    if let Some(most) = arguments.memory_max {
+        check_memory(fabric, most)?;
+    }
+    if let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|one| &one.source) {
+        bail!(
+            "{}: the control program {} runs in a process of its own, which no snapshot has",
+            arguments.file.display(),
+            file.display()
+        );
+    }
+    ensure!(
+        arguments.at == Span::ZERO || !fabric.traffic.is_empty(),
+        "{}: there is no traffic to run for {}; expected --at 0ms",
+        arguments.file.display(),
+        arguments.at
+    );
+    Ok(())
+}
+
+/// A file that takes another's place when it is whole: who reads the old one still has it.
+struct Draft {
+    file: File,
+    path: Option<PathBuf>,
+}
+
+impl Draft {
+    fn beside(out: &Path) -> Result<Draft> {
+        let cannot = || format!("cannot write {}", out.display());
+        ensure!(!out.is_dir(), "{}: it is a directory; expected a file", out.display());
+        let name = out.file_name().with_context(cannot)?;
+        let mut draft = name.to_owned();
+        draft.push(format!(".{}", std::process::id()));
+        let path = out.with_file_name(draft);
+        Ok(Draft { file: File::create_new(&path).with_context(cannot)?, path: Some(path) })
+    }
+
+    /// Says how many bytes of the disk it takes.
+    fn keep(&mut self, out: &Path) -> io::Result<u64> {
+        use std::os::unix::fs::MetadataExt;
+        let bytes = self.file.metadata()?.blocks() * 512;
+        if let Some(path) = &self.path {
+            fs::rename(path, out)?;
+        }
+        self.path = None;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            fs::remove_file(path).ok();
+        }
+    }
+}

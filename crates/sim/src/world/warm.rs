@@ -1,0 +1,254 @@
+//! A run up to a moment from which it may go on in more than one way: the network is ready, and
+//! its traffic has run for some time. Saved, it is where many runs begin that differ in what
+//! breaks afterwards.
+//!
+//! Whether it goes on at once, later, or in another process, what happens is the same: every run
+//! is [`Warm::up`] and then [`Warm::go_on`].
+
+use super::results::{Report, Samples};
+use super::run::{Options, Run, Stage, Watch, fault_times, silent_entries};
+use super::{Setup, World};
+use crate::world::deadlock::Deadlock;
+use axon_fabric::model::{Cable, Fabric, Fault};
+use axon_wire::{Span, Time};
+
+/// A run whose network is ready.
+pub struct Warm {
+    pub(super) world: World,
+    seed: u64,
+    threads: usize,
+    /// When the network was ready, or was waited for no longer.
+    pub(super) boot: Time,
+    /// Hosts that had an address then.
+    addressed: usize,
+    /// Traffic runs, since `boot`.
+    pub(super) runs: bool,
+    warnings: Vec<String>,
+    pub(super) stopped: Option<String>,
+    /// The first that was seen.
+    pub(super) deadlock: Option<Deadlock>,
+    /// The fabric that it began with, if it is to go on with another.
+    origin: Option<Box<Fabric>>,
+}
+
+/// Why a run does not go on with a fabric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unlike {
+    /// Something else than its faults is not that of the run.
+    Fabric,
+    /// A fault that has happened is not among its faults, or one is there that has not: the
+    /// moment of the first.
+    Past(Time),
+    /// With its faults, links have other rates at their slowest or fastest, by which switches
+    /// and hosts are set up.
+    Rates,
+}
+
+impl Warm {
+    /// Builds the world, and runs until its network is ready. Takes `trace` out of the options.
+    pub fn up(fabric: &Fabric, options: &mut Options, watch: &mut dyn Watch) -> Warm {
+        let seed = options.seed.unwrap_or(fabric.seed);
+        let (trace, capture) = (options.trace.take(), options.capture.clone());
+        let (python, dataplane) = (options.python.clone(), options.dataplane);
+        let setup = Setup { seed, dataplane, python, trace, capture, ..Setup::default() };
+        let mut warm = Warm {
+            world: World::begin(fabric, setup),
+            seed,
+            threads: 1,
+            boot: Time::ZERO,
+            addressed: 0,
+            runs: false,
+            warnings: Vec::new(),
+            stopped: None,
+            deadlock: None,
+            origin: None,
+        };
+        warm.spread(options);
+        let mut run = warm.watched(options, watch);
+        run.go(Stage::Boot, Time::ZERO + options.boot, World::is_ready);
+        let mut warm = run.warm;
+        if let (Some(lacks), None) = (warm.world.unready(), &warm.stopped) {
+            let warning = format!("the network was not ready after {}: {lacks}", options.boot);
+            warm.warnings.push(warning);
+        }
+        warm.boot = warm.world.now();
+        for fault in &fabric.faults_after_start {
+            warm.world.engine_mut().plan(warm.boot + fault.at, fault.what);
+        }
+        let hosts = 0..fabric.hosts.len();
+        warm.addressed = hosts.filter(|&host| warm.world.address(host).is_some()).count();
+        warm
+    }
+
+    /// Lets the traffic run for `span`, whole milliseconds, so that the moments at which it is
+    /// looked whether all is done stay what they are; it may end before, or be stopped by the
+    /// observer. Afterwards the run may go on with other faults than those of `fabric`, with
+    /// which it began.
+    #[must_use]
+    pub fn ahead(
+        mut self,
+        fabric: &Fabric,
+        span: Span,
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> Warm {
+        self.origin = Some(Box::new(fabric.clone()));
+        if span == Span::ZERO || self.stopped.is_some() {
+            return self;
+        }
+        let end = self.boot + span;
+        let mut run = self.watched(options, watch);
+        run.start_traffic();
+        run.go(Stage::Traffic, end, World::traffic_is_done);
+        run.warm
+    }
+
+    /// When the network was ready.
+    pub fn ready_at(&self) -> Time {
+        self.boot
+    }
+
+    /// Simulated time.
+    pub fn now(&self) -> Time {
+        self.world.now()
+    }
+
+    /// The hash of all that has happened.
+    pub fn trace_hash(&self) -> u64 {
+        self.world.engine().trace_hash()
+    }
+
+    /// Frames that came out of a link.
+    pub fn packet_hops(&self) -> u64 {
+        self.world.engine().packet_hops()
+    }
+
+    /// What is to be said of it at the end.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Why the observer ended the run, if it did.
+    pub fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
+    /// Makes it a run of `fabric` from now on: the same one, with other faults to come. Takes what
+    /// it needs of the options: threads, ports to capture, and where its trace goes.
+    ///
+    /// # Errors
+    /// It is not the same fabric; the run is as it was.
+    pub fn continue_as(&mut self, fabric: &Fabric, options: &mut Options) -> Result<(), Unlike> {
+        if let Some(origin) = &self.origin {
+            self.compare(origin, fabric)?;
+            let (now, boot) = (self.world.now(), self.boot);
+            let to_come = |faults: &[Fault], from: Time| {
+                let faults = faults.iter().map(move |fault| (from + fault.at, fault.what));
+                faults.filter(|&(at, _)| at > now).collect::<Vec<_>>()
+            };
+            let engine = self.world.engine_mut();
+            engine.forget_faults();
+            for (at, what) in to_come(&fabric.faults, Time::ZERO)
+                .into_iter()
+                .chain(to_come(&fabric.faults_after_start, boot))
+            {
+                engine.plan(at, what);
+            }
+            self.world.set_faults(fabric);
+        }
+        if let Some(trace) = options.trace.take() {
+            self.world.engine_mut().write_to(trace);
+        }
+        self.spread(options);
+        Ok(())
+    }
+
+    /// Runs to the end that the options and the fabric name, and reports.
+    pub fn go_on(self, fabric: &Fabric, options: &Options, watch: &mut dyn Watch) -> Report {
+        let boot = self.boot;
+        let mut run = self.watched(options, watch);
+        let world = &run.warm.world;
+        run.samples = options.samples.map(|interval| Samples::begin(world, interval));
+        let rounds = if fabric.traffic.is_empty() {
+            run.pings(fabric, options)
+        } else {
+            run.traffic(fabric, options);
+            Vec::new()
+        };
+        if let Some(duration) = options.duration {
+            run.go(Stage::Traffic, boot + duration, |_| false);
+        }
+        let samples = run.samples;
+        let mut warm = run.warm;
+        warm.world.engine_mut().trace_mut().flush();
+        let mut report = Report::of(&warm.world, warm.seed, boot, warm.addressed);
+        report.rounds = rounds;
+        warm.warnings.extend(warm.missed_faults(fabric));
+        warm.warnings.append(&mut report.warnings);
+        report.warnings = warm.warnings;
+        report.silent = silent_entries(fabric, &warm.world, boot);
+        report.threads = warm.threads;
+        report.deadlock = warm.deadlock;
+        report.stopped = warm.stopped;
+        report.samples = samples;
+        report
+    }
+
+    /// The ports to capture and the threads, of these options.
+    fn spread(&mut self, options: &Options) {
+        self.threads = self.world.set_threads(options.threads);
+        // The ports may be in other hands now.
+        let engine = self.world.engine_mut();
+        options.capture.iter().for_each(|&port| engine.capture(port));
+    }
+
+    fn watched<'a>(self, options: &Options, watch: &'a mut dyn Watch) -> Run<'a> {
+        Run { warm: self, watch, captures: !options.capture.is_empty(), samples: None }
+    }
+
+    /// A warning of faults that the run did not come to.
+    fn missed_faults(&self, fabric: &Fabric) -> Option<String> {
+        let planned = fault_times(fabric, self.boot);
+        let mut missed = planned.iter().filter(|&&at| at > self.world.now());
+        let first = missed.next().filter(|_| self.stopped.is_none())?;
+        Some(format!(
+            "{} of {} faults were not reached: the first of them at {first}, the run ended at {}",
+            missed.count() + 1,
+            planned.len(),
+            self.world.now()
+        ))
+    }
+
+    /// Whether a run of `before` may go on with `after` now.
+    fn compare(&self, before: &Fabric, after: &Fabric) -> Result<(), Unlike> {
+        let whole = |fabric: &Fabric| {
+            let (faults, faults_after_start) = (Vec::new(), Vec::new());
+            Fabric { faults, faults_after_start, ..fabric.clone() }
+        };
+        if whole(before) != whole(after) {
+            return Err(Unlike::Fabric);
+        }
+        let past = |fabric: &Fabric| {
+            let of = |faults: &[Fault], from: Time| {
+                let faults = faults.iter().map(move |fault| (from + fault.at, fault.what));
+                faults.filter(|&(at, _)| at <= self.world.now()).collect::<Vec<_>>()
+            };
+            [of(&fabric.faults, Time::ZERO), of(&fabric.faults_after_start, self.boot)]
+        };
+        for (before, after) in past(before).iter().zip(&past(after)) {
+            let differ = before.iter().zip(after).find(|(before, after)| before != after);
+            let shorter = before.len().min(after.len());
+            let longer = before.get(shorter).or_else(|| after.get(shorter));
+            if let Some(at) = differ.map(|(a, b)| a.0.min(b.0)).or(longer.map(|one| one.0)) {
+                return Err(Unlike::Past(at));
+            }
+        }
+        let links = (0..before.links.len()).map(Cable::Link);
+        let hosts = (0..before.hosts.len()).map(Cable::Host);
+        let mut cables = links.chain(hosts).chain([Cable::Controller]);
+        match cables.all(|cable| before.rates(cable) == after.rates(cable)) {
+            true => Ok(()),
+            false => Err(Unlike::Rates),
+        }
+    }
+}
