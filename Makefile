@@ -24,6 +24,8 @@ python: setup ## the Python module `axon` in target/python, for control programs
 
 lint: setup
 	cargo fmt --all --check
+	cargo fetch --locked --quiet
+	cargo test --locked --quiet -p axon-tidy
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 > /dev/null

@@ -15,6 +15,7 @@ mod watch;
 pub use arguments::{Arguments, dataplane};
 pub use memory::{check as check_memory, least as least_memory};
 pub use pcap::Pcaps;
+pub use saved::Saved;
 pub use show::size;
 pub use watch::{Watcher, memory as memory_used};
 
@@ -28,7 +29,6 @@ use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
 use axon_sim::world::PythonLoader;
 use axon_wire::Span;
-use saved::Saved;
 use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -109,8 +109,9 @@ fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Recor
         fabric: hash(plan.text.as_bytes()),
         files: checked.files.iter().map(file).collect::<Result<_>>()?,
         over: arguments.over.clone(),
+        from: plan.from.as_ref().map(|from| from.hash.clone()),
         duration: arguments.duration.map(span_text),
-        dataplane: arguments.dataplane.name().to_owned(),
+        dataplane: plan.dataplane.name().to_owned(),
     })
 }
 

@@ -8,6 +8,7 @@ use axon_sim::run::{Options, Report, Watch};
 use axon_sim::warm::Warm;
 use axon_snapshot::Snapshot;
 use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_128;
 
 /// A snapshot that a run goes on from.
 pub struct Saved {
@@ -47,6 +48,11 @@ impl Saved {
         let name = &self.label.dataplane;
         let found = DataplaneKind::NAMED.into_iter().find(|kind| kind.name() == name);
         found.with_context(|| format!("there is no data plane `{name}`"))
+    }
+
+    /// XXH3 of 128 bits of what it says of itself, in hexadecimal.
+    pub fn hash(&self) -> String {
+        format!("{:032x}", xxh3_128(self.snapshot.label()))
     }
 
     /// The seed of all random choices.

@@ -26,6 +26,10 @@ pub struct Arguments {
     /// A key and its values, such as seed=1..100 or router=ecmp,spain; may be given more than once
     #[arg(long, value_name = "KEY=VALUES", required = true)]
     pub over: Vec<String>,
+    /// Let each run go on from a snapshot of `axon snapshot`, with its seed, router and data plane;
+    /// keys of `faults` that are still to come may be swept over then
+    #[arg(long, value_name = "SNAPSHOT", conflicts_with = "dataplane")]
+    pub from: Option<PathBuf>,
     /// Runs at a time, each a process with one thread; as many as there are cores by default.
     /// Results are the same with any number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]

@@ -102,7 +102,10 @@ fn command(plan: &Plan, run: &Run, memory: Option<Bytes>) -> Command {
     let mut command = Command::new(PROGRAM);
     let own = std::process::id().to_string();
     command.args(["sim", "-", "--json", "-", "--part-of", &own]);
-    command.args(["--dataplane", plan.dataplane.name()]);
+    match &plan.from {
+        Some(from) => command.arg("--from").arg(&from.path),
+        None => command.args(["--dataplane", plan.dataplane.name()]),
+    };
     if let Some(seed) = run.seed {
         command.args(["--seed", &seed.to_string()]);
     }

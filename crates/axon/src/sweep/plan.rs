@@ -3,8 +3,8 @@
 use super::arguments::Arguments;
 use super::over::{self, Axis, Target};
 use crate::cli::say::note;
-use crate::sim::{check_dataplane, least_memory, python};
-use anyhow::{Result, anyhow, bail};
+use crate::sim::{Saved, check_dataplane, least_memory, python};
+use anyhow::{Context, Result, anyhow, bail};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::{Document, LoadError};
 use axon_sim::DataplaneKind;
@@ -26,6 +26,8 @@ pub struct Plan {
     pub text: String,
     /// What is swept over.
     pub axes: Vec<Axis>,
+    /// What all runs go on from.
+    pub from: Option<From>,
     /// The data plane of all runs.
     pub dataplane: DataplaneKind,
     /// How long all runs go on after their network is ready.
@@ -62,6 +64,7 @@ impl Plan {
     pub fn read(arguments: &Arguments) -> Result<Plan> {
         let axes = over::axes(&arguments.over)?;
         let runs = over::count(&axes)?;
+        let from = arguments.from.as_deref().map(|path| From::open(path, &axes)).transpose()?;
         let file = arguments.file.clone();
         let (text, name) = crate::cli::file::text(&file)?;
         // The file by itself may lack what is swept over.
@@ -74,8 +77,9 @@ impl Plan {
             alone.map(drop)?;
             Err(LoadError { file: name, position: None, problem })
         })?;
-        let (dataplane, duration) = (arguments.dataplane, arguments.duration);
-        Ok(Plan { file, text, axes, dataplane, duration, document, runs })
+        let dataplane = from.as_ref().map_or(arguments.dataplane, |from| from.dataplane);
+        let duration = arguments.duration;
+        Ok(Plan { file, text, axes, from, dataplane, duration, document, runs })
     }
 
     /// How many runs there are.
@@ -209,12 +213,47 @@ impl Plan {
     fn check_one(&self, run: usize) -> Result<One> {
         let Run { router, document, .. } = self.run(run)?;
         let mut fabric = document.fabric(&self.file, &self.text)?;
+        let router = self.from.as_ref().map(|from| from.router).or(router);
         fabric.set_router(router.unwrap_or(fabric.controller.router))?;
         check_dataplane(&self.file, self.dataplane, &fabric)?;
         python(&fabric)?;
         let least = least_memory(&fabric);
         let Fabric { name, .. } = fabric;
         Ok(One { name, files: document.files(), least })
+    }
+}
+
+/// A snapshot that all runs go on from.
+pub struct From {
+    /// Its whole path.
+    pub path: PathBuf,
+    /// XXH3 of 128 bits of what it says of itself, in hexadecimal.
+    pub hash: String,
+    router: RouterKind,
+    dataplane: DataplaneKind,
+}
+
+impl From {
+    fn open(path: &Path, axes: &[Axis]) -> Result<From> {
+        let is_fault = |axis: &&Axis| {
+            let Target::Key(key) = axis.target() else { return false };
+            key.strip_prefix("faults").is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
+        };
+        if let Some(axis) = axes.iter().find(|axis| !is_fault(axis)) {
+            bail!(
+                "--over {}: all runs go on from {}, in which that has its value; expected a key \
+                 of faults that are still to come, such as faults.0.after_start",
+                axis.key,
+                path.display()
+            );
+        }
+        let saved = Saved::open(path)?;
+        Ok(From {
+            path: std::path::absolute(path).with_context(|| path.display().to_string())?,
+            hash: saved.hash(),
+            router: saved.router()?,
+            dataplane: saved.dataplane()?,
+        })
     }
 }
 

@@ -38,6 +38,9 @@ pub struct Record {
     pub files: BTreeMap<String, String>,
     /// What is swept over, as it was given.
     pub over: Vec<String>,
+    /// A hash of what the snapshot of `--from` says of itself; null without.
+    #[serde(default)]
+    pub from: Option<String>,
     /// How long each run goes on, as `--duration` has it; null without.
     pub duration: Option<String>,
     /// The data plane of the switches.
@@ -154,6 +157,7 @@ impl Store {
         compare("the program", &there.axon, &record.axon);
         compare("--over", &there.over.join(" "), &record.over.join(" "));
         let span = |span: &Option<String>| span.clone().unwrap_or_else(|| "left out".into());
+        compare("the snapshot", &span(&there.from), &span(&record.from));
         compare("--duration", &span(&there.duration), &span(&record.duration));
         compare("--dataplane", &there.dataplane, &record.dataplane);
         if there.fabric != record.fabric {

@@ -83,7 +83,7 @@ const BARE_DOCS: &[&str] = &["How many.", "What.", "When.", "Where.", "Which.", 
 
 /// Places that keep a word: where a file's path begins, the word, and the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[
-    ("crates/axon/tests/tidy/words.rs", "", "this list"),
+    ("crates/tidy/tests/tidy/words.rs", "", "this list"),
     ("crates/papers/src/reproduce/plot.rs", "circle", "a shape of plotters"),
     ("crates/fabric/src/faults.rs", "plug", "a fault: a verb of the fabric file, beside `unplug`"),
     ("crates/fabric/src/file/faults.rs", "plug", "the same, where it is read"),
