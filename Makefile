@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 DEMO_OUT ?= results/demo
 
 .PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
-    dual-stack reproduce lint bench bench-sim fuzz docs check-models prove-failures
+    dual-stack reproduce lint bench bench-sim bench-snapshot fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -87,6 +87,9 @@ bench: setup ## benchmarks, on one core
 
 bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and here, alternately
 	tools/bench-sim
+
+bench-snapshot: build ## going on from a snapshot, beside the warm-up that it saves
+	tools/bench-snapshot
 
 fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
 	tools/fuzz $(or $(FUZZ_SECONDS),600)

@@ -2,8 +2,9 @@
 //! its code lies, and what the processor can do.
 
 use nix::sys::personality::{self, Persona};
+use object::{Object, ReadCache};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -31,7 +32,7 @@ pub fn fix_addresses() -> io::Result<()> {
 /// What has to be the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
-    /// XXH3 (64 bits) of the program's file.
+    /// XXH3 (64 bits) of the program's build ID; of all of its file, if the linker gave it none.
     pub program: u64,
     /// Where its code lies.
     pub code: u64,
@@ -46,11 +47,7 @@ impl Machine {
     /// /proc cannot be read.
     pub fn this() -> io::Result<Machine> {
         let code = (fix_addresses as fn() -> io::Result<()>) as usize as u64;
-        Ok(Machine {
-            program: hash_of(File::open("/proc/self/exe")?)?,
-            code,
-            processor: processor()?,
-        })
+        Ok(Machine { program: program()?, code, processor: processor()? })
     }
 }
 
@@ -63,6 +60,19 @@ pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
             bytes => hash.update(&chunk[..bytes]),
         }
     }
+}
+
+/// What this build of the program is known by.
+fn program() -> io::Result<u64> {
+    let mut file = File::open("/proc/self/exe")?;
+    let cache = ReadCache::new(&mut file);
+    let program = object::File::parse(&cache);
+    let build_id = program.as_ref().ok().and_then(|program| program.build_id().ok().flatten());
+    if let Some(build_id) = build_id {
+        return Ok(xxh3_64(build_id));
+    }
+    file.rewind()?;
+    hash_of(file)
 }
 
 /// The instructions of the first processor, as the kernel lists them; libraries choose their code

@@ -7,6 +7,8 @@ pub mod dataplane;
 pub(crate) mod event;
 mod headless;
 mod inspect;
+mod load;
+mod lookahead;
 mod partition;
 pub(crate) mod place;
 mod power;

@@ -4,9 +4,12 @@
 //! neighbour. The others are given out shard by shard: beginning somewhere at the edge of
 //! what is left, always take the station with most links to the shard so far, until the
 //! shard has its share of all links. That keeps neighbours together, so that most frames stay
-//! within a shard, and gives every shard about as much to do.
+//! within a shard, and gives every shard about as much to do. From time to time it is looked what
+//! each has really had to do; if that is uneven, they are given out anew, by shares of that.
 
 use crate::engine::Engine;
+use crate::engine::load::{self, Load};
+use crate::engine::lookahead::Lookahead;
 use crate::engine::place::Place;
 use crate::engine::shard::Shard;
 use crate::engine::station::Station;
@@ -22,41 +25,77 @@ impl Engine {
     /// nothing that a shard could do without knowing what the others do.
     pub fn set_threads(&mut self, threads: usize) -> usize {
         let shards = threads.clamp(1, self.places.len().max(1));
-        let plan = self.plan_shards(shards);
+        let plan = self.plan_shards(shards, None);
         self.spread(shards, &plan);
-        if shards > 1 && self.lookahead() == Span::ZERO {
-            self.spread(1, &vec![0; self.places.len()]);
+        if shards > 1 {
+            let lookahead = self.take_lookahead();
+            match lookahead.least() {
+                Span::ZERO => self.spread(1, &vec![0; self.places.len()]),
+                _ => self.lookahead = Some(lookahead),
+            }
         }
+        self.load = Load::begin(self.station_events());
         self.shards.len()
     }
 
-    /// The least time from a station's transmission to an event in another shard.
-    pub(crate) fn lookahead(&mut self) -> Span {
-        if let Some(known) = self.lookahead {
-            return known;
+    /// Spreads the stations anew over as many threads, by what each has had to do, if one thread
+    /// has had much more to do than others. Looks from time to time.
+    pub(crate) fn balance(&mut self) {
+        if !self.load.is_due(self.events()) {
+            return;
         }
-        let ids = (0..self.links.len()).flat_map(|link| [(LinkId(link), 0), (LinkId(link), 1)]);
-        let crosses = |(link, side): (LinkId, usize)| {
-            let [near, far] = [side, 1 - side].map(|side| self.links[link.0].ends[side].station);
-            let apart = self.places[near].shard != self.places[far].shard;
-            self.cable_end_at(link, side).filter(|_| apart).map(|cable| cable.way.lookahead())
-        };
-        // Without any link between shards they need not wait for one another.
-        let least = ids.filter_map(crosses).min().unwrap_or(Span::from_secs(1));
-        self.lookahead = Some(least);
-        least
+        let done = self.load.look(self.station_events());
+        let mut shards = vec![0; self.shards.len()];
+        for (place, done) in self.places.iter().zip(&done) {
+            shards[place.shard as usize] += done;
+        }
+        if load::is_uneven(&shards) {
+            let plan = self.plan_shards(shards.len(), Some(&done));
+            self.spread(shards.len(), &plan);
+        }
     }
 
-    /// The shard of each station.
-    fn plan_shards(&self, shards: usize) -> Vec<u32> {
+    fn station_events(&self) -> Vec<u64> {
+        self.stations().map(|station| station.adapter.trace.events()).collect()
+    }
+
+    /// The least times from each shard to each other one; to be put back.
+    pub(crate) fn take_lookahead(&mut self) -> Lookahead {
+        if let Some(known) = self.lookahead.take() {
+            return known;
+        }
+        let mut lookahead = Lookahead::new(self.shards.len());
+        for link in (0..self.links.len()).map(LinkId) {
+            for side in 0..2 {
+                let ends = &self.links[link.0].ends;
+                let [near, far] =
+                    [side, 1 - side].map(|side| self.places[ends[side].station].shard);
+                if let (true, Some(cable)) = (near != far, self.cable_end_at(link, side)) {
+                    lookahead.add(near, far, cable.way.lookahead());
+                }
+            }
+        }
+        lookahead
+    }
+
+    /// The shard of each station. Each has about as much to do as the others, by what `done` says of
+    /// each station; by its links without.
+    fn plan_shards(&self, shards: usize, done: Option<&[u64]>) -> Vec<u32> {
         let peers: Vec<Vec<usize>> = self.stations().map(|station| self.peers(station)).collect();
         let leaf = |station: usize| peers[station].len() <= 1;
         let inner: Vec<usize> = (0..peers.len()).filter(|&station| !leaf(station)).collect();
-        let links: usize = inner.iter().map(|&station| peers[station].len()).sum();
+        let weight = |station: usize| match done {
+            None => peers[station].len() as u64,
+            Some(done) => {
+                let leaves = peers[station].iter().filter(|&&peer| leaf(peer));
+                1 + done[station] + leaves.map(|&peer| done[peer]).sum::<u64>()
+            }
+        };
+        let whole: u64 = inner.iter().map(|&station| weight(station)).sum();
         let mut plan: Vec<Option<u32>> = vec![None; peers.len()];
         let mut placed = 0;
-        for shard in 0..shards {
-            let share = links * (shard + 1) / shards;
+        for shard in 0..shards as u64 {
+            let share = whole * (shard + 1) / shards as u64;
             let mut near: BinaryHeap<(usize, std::cmp::Reverse<usize>)> = BinaryHeap::new();
             while placed < share {
                 let found = std::iter::from_fn(|| near.pop()).map(|(_, station)| station.0);
@@ -64,7 +103,7 @@ impl Engine {
                 let next = next.or_else(|| inner.iter().copied().find(|&s| plan[s].is_none()));
                 let Some(station) = next else { break };
                 plan[station] = Some(shard as u32);
-                placed += peers[station].len();
+                placed += weight(station);
                 for &peer in peers[station].iter().filter(|&&peer| !leaf(peer)) {
                     let ties = peers[peer].iter().filter(|&&p| plan[p] == Some(shard as u32));
                     near.push((ties.count(), std::cmp::Reverse(peer)));

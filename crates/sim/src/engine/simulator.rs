@@ -5,6 +5,8 @@
 //! [`crate::World`] builds one from a fabric file, tests may connect any
 //! [`Node`](axon_node::Node)s.
 
+use crate::engine::load::Load;
+use crate::engine::lookahead::Lookahead;
 use crate::engine::place::Place;
 use crate::engine::shard::Shard;
 use crate::engine::station::Station;
@@ -13,7 +15,7 @@ use crate::engine::trace::{Line, StationTrace, Trace, What, take_before};
 use crate::link::links::Link;
 use axon_fabric::model::FaultKind;
 use axon_node::{Command, CommandError, Done, Input, Note, Request, RequestId};
-use axon_wire::{PortNo, Span, Time};
+use axon_wire::{PortNo, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
 
@@ -36,8 +38,10 @@ pub struct Engine {
     faults_caused: u64,
     /// The last carrier that came; see [`crate::link::port::CableEnd`].
     pub(crate) carriers: u32,
-    /// The least time from shard to shard, until a cable is connected or disconnected.
-    pub(crate) lookahead: Option<Span>,
+    /// The least times from shard to shard, until a cable is connected or disconnected.
+    pub(crate) lookahead: Option<Lookahead>,
+    /// What each station has had to do, and when that is looked at again.
+    pub(crate) load: Load,
     /// Events in a window for which threads are worth it.
     pub(crate) worth: u64,
 }
@@ -58,6 +62,7 @@ impl Engine {
             faults_caused: 0,
             carriers: 0,
             lookahead: None,
+            load: Load::default(),
             worth: threads::WORTH,
         }
     }
@@ -137,10 +142,13 @@ impl Engine {
             }
             return;
         }
-        let lookahead = self.lookahead();
         // What came of cables and power since the last run.
         threads::deliver(&mut self.shards);
-        threads::run(&mut self.shards, end, lookahead, self.worth);
+        self.balance();
+        let lookahead = self.take_lookahead();
+        let (worth, cores) = (self.worth, self.load.cores);
+        threads::run(&mut self.shards, end, &lookahead, (worth, cores), &mut self.load.beside);
+        self.lookahead = Some(lookahead);
     }
 
     /// Takes over the notes of stations, and brings the clocks of the shards to now.

@@ -1,0 +1,68 @@
+//! What stations have to do, as measured, so that shards have about as much to do as each other.
+
+/// Events after which it is looked for the first time; then whenever there are twice as many.
+const FIRST: u64 = 100_000;
+/// Shards are uneven if one has so much more to do than the mean, in percent.
+const UNEVEN_PERCENT: u64 = 15;
+
+/// What stations have had to do.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Load {
+    /// Events of each station at the last look.
+    before: Vec<u64>,
+    /// Events in all at which the next look is due.
+    next: u64,
+    /// Threads that can run at the same time.
+    pub(crate) cores: usize,
+    /// They were worth it at last.
+    pub(crate) beside: bool,
+}
+
+impl Load {
+    /// The stations have had so many events, and are spread over shards now.
+    pub(crate) fn begin(events: Vec<u64>) -> Load {
+        let next = events.iter().sum::<u64>() + FIRST;
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Load { before: events, next, cores, beside: false }
+    }
+
+    /// Whether a look is due after so many events in all.
+    pub(crate) fn is_due(&self, events: u64) -> bool {
+        events >= self.next
+    }
+
+    /// Looks: what each station has had to do since the last look.
+    pub(crate) fn look(&mut self, events: Vec<u64>) -> Vec<u64> {
+        let total: u64 = events.iter().sum();
+        self.next = (2 * total).max(total + FIRST);
+        let before = std::mem::replace(&mut self.before, events);
+        let since = |(now, before): (&u64, u64)| now.saturating_sub(before);
+        self.before.iter().zip(before.into_iter().chain(std::iter::repeat(0))).map(since).collect()
+    }
+}
+
+/// Whether one of these has much more to do than the others.
+pub(crate) fn is_uneven(shards: &[u64]) -> bool {
+    let (most, sum) = (shards.iter().max().copied().unwrap_or(0), shards.iter().sum::<u64>());
+    most * shards.len() as u64 * 100 > sum * (100 + UNEVEN_PERCENT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_counts_is_what_was_done_since_the_last_look() {
+        let mut load = Load::begin(vec![10, 20]);
+        assert!(!load.is_due(30 + FIRST - 1) && load.is_due(30 + FIRST));
+        assert_eq!(load.look(vec![110, FIRST]), [100, FIRST - 20]);
+        assert!(!load.is_due(2 * FIRST) && load.is_due(2 * (FIRST + 110)));
+        assert_eq!(load.look(vec![115, FIRST, 7]), [5, 0, 7], "one came later");
+    }
+
+    #[test]
+    fn shards_are_uneven_by_more_than_a_seventh() {
+        assert!(!is_uneven(&[100, 100, 100]) && !is_uneven(&[115, 85]) && !is_uneven(&[0, 0]));
+        assert!(is_uneven(&[116, 84]) && is_uneven(&[100, 0]));
+    }
+}

@@ -1,0 +1,220 @@
+//! What threads share while they run shards side by side.
+//!
+//! Each shard has a *clock*: it has done, and sent, all that it does before. So whatever it still
+//! sends comes to another shard at its clock plus the lookahead between the two, or later. A shard
+//! may do what is due before all of these moments; it then puts its own clock forward, which
+//! lets the others go on (conservative synchronisation with null messages: R. E. Bryant, MIT, 1977;
+//! K. M. Chandy and J. Misra, IEEE Trans. Softw. Eng. 5(5), 1979). Nobody waits for all: who has
+//! more to do in one stretch may have less in the next.
+#![allow(clippy::disallowed_types, reason = "threads run shards; no lock or thread orders events")]
+
+use crate::engine::event::Parcel;
+use crate::engine::lookahead::Lookahead;
+use crate::engine::shard::Shard;
+use axon_wire::{Span, Time};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Looks at the clocks before a thread lets others have the processor, where each thread has one.
+const SPINS: u32 = 4096;
+/// A clock is put forward at least so often within the time that lies between two shards, so
+/// that who waits for it need not wait for all of that.
+const PARTS: u64 = 4;
+/// Lookaheads after which it is decided anew whether threads are worth it.
+const STRETCH: u64 = 64;
+
+/// What threads share.
+pub(super) struct Exchange<'a> {
+    lookahead: &'a Lookahead,
+    end: Time,
+    /// See [`super::run`].
+    worth: u64,
+    spins: u32,
+    clocks: Vec<Clock>,
+    /// From each shard to each, row by row.
+    mail: Vec<Mutex<Vec<Parcel>>>,
+    /// Threads are not worth it.
+    sparse: AtomicBool,
+    /// A thread panicked and will not go on.
+    broken: AtomicBool,
+}
+
+/// The moment before which a shard has done and sent everything, in ticks; in a cache line of its
+/// own.
+#[repr(align(64))]
+struct Clock(AtomicU64);
+
+impl<'a> Exchange<'a> {
+    /// For shards that have done everything before `begin`.
+    pub(super) fn new(
+        lookahead: &'a Lookahead,
+        shards: usize,
+        (begin, end): (Time, Time),
+        worth: u64,
+        cores: usize,
+    ) -> Exchange<'a> {
+        Exchange {
+            lookahead,
+            end,
+            worth,
+            spins: if shards <= cores { SPINS } else { 0 },
+            clocks: (0..shards).map(|_| Clock(AtomicU64::new(begin.ticks()))).collect(),
+            mail: (0..shards * shards).map(|_| Mutex::new(Vec::new())).collect(),
+            sparse: AtomicBool::new(false),
+            broken: AtomicBool::new(false),
+        }
+    }
+
+    /// What one thread does, until its shard has done everything up to and at the end, or threads
+    /// are not worth it.
+    pub(super) fn work(&self, shard: &mut Shard) {
+        let _guard = Guard(&self.broken);
+        let own = shard.common.number as usize;
+        let part = Span::from_ticks((self.lookahead.after(own).ticks() / PARTS).max(1));
+        let mut pace = Pace::new(shard.events, self.clock(own), self.lookahead.least());
+        let (mut clock, mut waited) = (self.clock(own), 0);
+        while clock <= self.end {
+            // Before the mail: what was sent before a clock was put forward is in it.
+            let limit = self.limit(own);
+            self.take_mail(shard);
+            if self.sparse.load(Ordering::Relaxed) {
+                return;
+            }
+            if limit <= clock {
+                self.wait(&mut waited);
+                continue;
+            }
+            waited = 0;
+            let next = limit.min(clock + part).min(self.end + Span::from_ticks(1));
+            while shard.step(next - Span::from_ticks(1)) {}
+            self.send_mail(shard);
+            self.clocks[own].0.store(next.ticks(), Ordering::Release);
+            clock = next;
+            if own == 0 && pace.is_below(self.worth, self.clocks.len(), shard.events, clock) {
+                self.sparse.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn clock(&self, shard: usize) -> Time {
+        Time::from_ticks(self.clocks[shard].0.load(Ordering::Acquire))
+    }
+
+    /// The moment before which nothing comes to a shard any more that is not in its mail.
+    fn limit(&self, own: usize) -> Time {
+        let others = (0..self.clocks.len()).filter(|&other| other != own);
+        let limits = others.map(|other| self.clock(other) + self.lookahead.between(other, own));
+        limits.min().unwrap_or(Time::MAX)
+    }
+
+    fn wait(&self, waited: &mut u32) {
+        assert!(!self.broken.load(Ordering::Relaxed), "another thread of this world panicked");
+        *waited += 1;
+        if *waited < self.spins {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
+    }
+
+    fn take_mail(&self, shard: &mut Shard) {
+        let own = shard.common.number as usize;
+        for from in (0..self.clocks.len()).filter(|&from| from != own) {
+            let Ok(mut mail) = self.mail[from * self.clocks.len() + own].lock() else { return };
+            for (key, event) in mail.drain(..) {
+                shard.common.queue.push(key, event);
+            }
+        }
+    }
+
+    fn send_mail(&self, shard: &mut Shard) {
+        let row = shard.common.number as usize * self.clocks.len();
+        for (to, parcels) in shard.common.outbox.iter_mut().enumerate() {
+            if !parcels.is_empty()
+                && let Ok(mut mail) = self.mail[row + to].lock()
+            {
+                mail.append(parcels);
+            }
+        }
+    }
+
+    /// Hands out what is still in the mail, when no thread is at work any more. Says whether all
+    /// shards have come to the end.
+    pub(super) fn close(self, shards: &mut [Shard]) -> bool {
+        let count = self.clocks.len();
+        for (slot, mail) in self.mail.into_iter().enumerate() {
+            for (key, event) in mail.into_inner().into_iter().flatten() {
+                shards[slot % count].common.queue.push(key, event);
+            }
+        }
+        self.clocks.iter().all(|clock| clock.0.load(Ordering::Relaxed) > self.end.ticks())
+    }
+}
+
+/// How much there is to do.
+struct Pace {
+    least: Span,
+    /// At the last look.
+    events: u64,
+    clock: Time,
+}
+
+impl Pace {
+    fn new(events: u64, clock: Time, least: Span) -> Pace {
+        Pace { least, events, clock }
+    }
+
+    /// Whether all shards together had fewer than half of `worth` events in a lookahead since the
+    /// last look, if this one is a sample of them. Looks every [`STRETCH`] lookaheads.
+    fn is_below(&mut self, worth: u64, shards: usize, events: u64, clock: Time) -> bool {
+        if clock < self.clock + self.least * STRETCH {
+            return false;
+        }
+        let stretches = clock.since(self.clock).ticks() / self.least.ticks().max(1);
+        let is_below =
+            (events - self.events) * shards as u64 <= stretches * (worth / 2) && worth > 0;
+        (self.events, self.clock) = (events, clock);
+        is_below
+    }
+}
+
+/// Lets the other threads go when this one panics.
+struct Guard<'a>(&'a AtomicBool);
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_comes_to_a_shard_before_the_clocks_of_others_and_their_lookahead() {
+        let mut lookahead = Lookahead::new(3);
+        let span = Span::from_ticks;
+        [(0, 1, 10), (1, 0, 20), (2, 0, 5), (2, 1, 7)]
+            .into_iter()
+            .for_each(|(from, to, ticks)| lookahead.add(from, to, span(ticks)));
+        let begin = Time::from_ticks(100);
+        let exchange = Exchange::new(&lookahead, 3, (begin, Time::MAX), 0, 3);
+        assert_eq!([0, 1].map(|own| exchange.limit(own).ticks()), [105, 107]);
+        exchange.clocks[2].0.store(1_000, Ordering::Release);
+        assert_eq!([0, 1].map(|own| exchange.limit(own).ticks()), [120, 110]);
+    }
+
+    #[test]
+    fn a_pace_is_looked_at_once_in_a_stretch() {
+        let begin = Time::from_ticks(0);
+        let mut pace = Pace::new(0, begin, Span::from_ticks(10));
+        let at = |lookaheads| Time::from_ticks(10 * lookaheads);
+        assert!(!pace.is_below(64, 2, 0, at(STRETCH - 1)));
+        assert!(!pace.is_below(64, 2, STRETCH * 17, at(STRETCH)), "34 in a lookahead");
+        assert!(pace.is_below(64, 2, STRETCH * 33, at(2 * STRETCH)), "32 in a lookahead");
+        assert!(!pace.is_below(0, 2, STRETCH * 33, at(3 * STRETCH)), "never too few");
+    }
+}
