@@ -12,11 +12,13 @@ use crate::engine::event::Parcel;
 use crate::engine::lookahead::Lookahead;
 use crate::engine::shard::Shard;
 use axon_wire::{Span, Time};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::{Mutex, OnceLock};
+use std::thread::Thread;
 
-/// Looks at the clocks before a thread lets others have the processor, where each thread has one.
-const SPINS: u32 = 4096;
+/// Looks at the clocks before a thread sleeps: at most, and at least, where each has a processor.
+/// They become fewer where looking was in vain, as on processors that others use.
+const LOOKS: (u32, u32) = (4096, 16);
 /// A clock is put forward at least so often within the time that lies between two shards, so
 /// that who waits for it need not wait for all of that.
 const PARTS: u64 = 4;
@@ -29,8 +31,9 @@ pub(super) struct Exchange<'a> {
     end: Time,
     /// See [`super::run`].
     worth: u64,
-    spins: u32,
+    looks_max: u32,
     clocks: Vec<Clock>,
+    sleepers: Vec<Sleeper>,
     /// From each shard to each, row by row.
     mail: Vec<Mutex<Vec<Parcel>>>,
     /// Threads are not worth it.
@@ -43,6 +46,13 @@ pub(super) struct Exchange<'a> {
 /// own.
 #[repr(align(64))]
 struct Clock(AtomicU64);
+
+/// The thread of a shard, and whether it waits to be woken.
+#[derive(Default)]
+struct Sleeper {
+    sleeps: AtomicBool,
+    thread: OnceLock<Thread>,
+}
 
 impl<'a> Exchange<'a> {
     /// For shards that have done everything before `begin`.
@@ -57,8 +67,9 @@ impl<'a> Exchange<'a> {
             lookahead,
             end,
             worth,
-            spins: if shards <= cores { SPINS } else { 0 },
+            looks_max: if shards <= cores { LOOKS.0 } else { 1 },
             clocks: (0..shards).map(|_| Clock(AtomicU64::new(begin.ticks()))).collect(),
+            sleepers: (0..shards).map(|_| Sleeper::default()).collect(),
             mail: (0..shards * shards).map(|_| Mutex::new(Vec::new())).collect(),
             sparse: AtomicBool::new(false),
             broken: AtomicBool::new(false),
@@ -68,23 +79,17 @@ impl<'a> Exchange<'a> {
     /// What one thread does, until its shard has done everything up to and at the end, or threads
     /// are not worth it.
     pub(super) fn work(&self, shard: &mut Shard) {
-        let _guard = Guard(&self.broken);
+        let _guard = Guard(self);
         let own = shard.common.number as usize;
+        self.sleepers[own].thread.get_or_init(std::thread::current);
         let part = Span::from_ticks((self.lookahead.after(own).ticks() / PARTS).max(1));
         let mut pace = Pace::new(shard.events, self.clock(own), self.lookahead.least());
-        let (mut clock, mut waited) = (self.clock(own), 0);
-        while clock <= self.end {
-            // Before the mail: what was sent before a clock was put forward is in it.
-            let limit = self.limit(own);
+        let (mut clock, mut looks) = (self.clock(own), self.looks_max);
+        while clock <= self.end
+            && let Some(limit) = self.wait(own, clock, &mut looks)
+        {
+            // What was sent before a clock was put forward is in the mail.
             self.take_mail(shard);
-            if self.sparse.load(Ordering::Relaxed) {
-                return;
-            }
-            if limit <= clock {
-                self.wait(&mut waited);
-                continue;
-            }
-            waited = 0;
             let next = limit.min(clock + part).min(self.end + Span::from_ticks(1));
             while shard.step(next - Span::from_ticks(1)) {}
             self.send_mail(shard);
@@ -92,6 +97,54 @@ impl<'a> Exchange<'a> {
             clock = next;
             if own == 0 && pace.is_below(self.worth, self.clocks.len(), shard.events, clock) {
                 self.sparse.store(true, Ordering::Relaxed);
+            }
+            self.wake();
+        }
+    }
+
+    /// Waits until something may be done at `clock` or later, and returns the moment before which.
+    /// `None` if threads are not worth it.
+    fn wait(&self, own: usize, clock: Time, looks: &mut u32) -> Option<Time> {
+        for look in 0.. {
+            if self.sparse.load(Ordering::Relaxed) {
+                return None;
+            }
+            let limit = self.limit(own);
+            if limit > clock {
+                if 0 < look && look < *looks {
+                    *looks = (*looks * 2).min(self.looks_max);
+                }
+                return Some(limit);
+            }
+            assert!(!self.broken.load(Ordering::Relaxed), "another thread of this world panicked");
+            if look < *looks {
+                std::hint::spin_loop();
+                continue;
+            }
+            // Whoever puts a clock forward from now on wakes this one; if it was before, that is seen.
+            let sleeps = &self.sleepers[own].sleeps;
+            sleeps.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            let is_over =
+                || self.sparse.load(Ordering::Relaxed) || self.broken.load(Ordering::Relaxed);
+            if self.limit(own) <= clock && !is_over() {
+                std::thread::park();
+                *looks = (*looks / 2).max(LOOKS.1.min(self.looks_max));
+            }
+            sleeps.store(false, Ordering::Relaxed);
+        }
+        None
+    }
+
+    /// Wakes all that sleep.
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        for sleeper in &self.sleepers {
+            if sleeper.sleeps.load(Ordering::Relaxed)
+                && sleeper.sleeps.swap(false, Ordering::Relaxed)
+                && let Some(thread) = sleeper.thread.get()
+            {
+                thread.unpark();
             }
         }
     }
@@ -105,16 +158,6 @@ impl<'a> Exchange<'a> {
         let others = (0..self.clocks.len()).filter(|&other| other != own);
         let limits = others.map(|other| self.clock(other) + self.lookahead.between(other, own));
         limits.min().unwrap_or(Time::MAX)
-    }
-
-    fn wait(&self, waited: &mut u32) {
-        assert!(!self.broken.load(Ordering::Relaxed), "another thread of this world panicked");
-        *waited += 1;
-        if *waited < self.spins {
-            std::hint::spin_loop();
-        } else {
-            std::thread::yield_now();
-        }
     }
 
     fn take_mail(&self, shard: &mut Shard) {
@@ -179,12 +222,13 @@ impl Pace {
 }
 
 /// Lets the other threads go when this one panics.
-struct Guard<'a>(&'a AtomicBool);
+struct Guard<'a, 'b>(&'a Exchange<'b>);
 
-impl Drop for Guard<'_> {
+impl Drop for Guard<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
+            self.0.broken.store(true, Ordering::Relaxed);
+            self.0.wake();
         }
     }
 }
@@ -205,6 +249,41 @@ mod tests {
         assert_eq!([0, 1].map(|own| exchange.limit(own).ticks()), [105, 107]);
         exchange.clocks[2].0.store(1_000, Ordering::Release);
         assert_eq!([0, 1].map(|own| exchange.limit(own).ticks()), [120, 110]);
+    }
+
+    #[test]
+    fn who_sleeps_is_woken_by_a_clock_and_when_threads_are_not_worth_it() {
+        let mut lookahead = Lookahead::new(2);
+        lookahead.add(0, 1, Span::from_ticks(10));
+        lookahead.add(1, 0, Span::from_ticks(10));
+        // More shards than cores: nobody looks twice.
+        let (begin, end) = (Time::from_ticks(0), Time::from_ticks(1_000_000));
+        let exchange = Exchange::new(&lookahead, 2, (begin, end), 0, 1);
+        let (mut seen, mut looks) = ((0, 0), exchange.looks_max);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                exchange.sleepers[1].thread.get_or_init(std::thread::current);
+                let mut looks = exchange.looks_max;
+                for clock in (0..1_000).map(|round| 10 * round) {
+                    let limit = exchange.wait(1, Time::from_ticks(clock), &mut looks);
+                    assert!(limit.is_some_and(|limit| limit.ticks() >= clock + 10));
+                    exchange.clocks[1].0.store(clock + 10, Ordering::Release);
+                    exchange.wake();
+                }
+                assert_eq!(exchange.wait(1, Time::from_ticks(20_000), &mut looks), None);
+            });
+            exchange.sleepers[0].thread.get_or_init(std::thread::current);
+            for clock in (0..1_000).map(|round| 10 * round) {
+                seen.0 += 1;
+                let limit = exchange.wait(0, Time::from_ticks(clock), &mut looks).expect("more");
+                exchange.clocks[0].0.store(clock + 10, Ordering::Release);
+                exchange.wake();
+                seen.1 += u64::from(limit.ticks() >= clock + 10);
+            }
+            exchange.sparse.store(true, Ordering::Relaxed);
+            exchange.wake();
+        });
+        assert_eq!(seen, (1_000, 1_000));
     }
 
     #[test]
