@@ -69,7 +69,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.at
     );
     let mut draft = Draft::beside(&arguments.out)?;
-    Heap::collect().context("no memory for a snapshot at its addresses")?;
+    Heap::collect().context(
+        "no addresses for a snapshot (a limit such as `ulimit -v`, or vm.overcommit_memory=2)",
+    )?;
     let (text, path) = crate::cli::file::text(&arguments.file)?;
     let mut fabric = crate::cli::file::parse(&path, &text)?;
     fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;

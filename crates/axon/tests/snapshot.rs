@@ -105,7 +105,7 @@ fn what_does_not_fit_is_refused_by_name() {
         bad(&axon(&[&["sim", &file, "--from", &saved], arguments].concat()), 2).to_owned()
     };
     assert!(with(&["--seed", "1"]).contains("--seed"));
-    assert!(with(&["--duration", "3ms"]).contains("has run for 4 ms"));
+    assert!(with(&["--duration", "3ms"]).contains("has run for 4ms"));
     let late = axon(&["snapshot", &file, "--out", &folder.path("late"), "--at", "10s"]);
     assert!(bad(&late, 2).contains("all traffic is done"));
     assert!(!folder.0.join("late").exists());

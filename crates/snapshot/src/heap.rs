@@ -52,7 +52,7 @@ impl Heap {
     /// # Errors
     /// EEXIST: it was called before, or something else lies at the region's addresses. ENOMEM: a
     /// limit on addresses (`ulimit -v`) or the kernel's strict accounting
-    /// (`vm.overcommit_memory=2`) does not allow as many.
+    /// (`vm.overcommit_memory=2`) does not leave enough.
     pub fn collect() -> Result<(), Errno> {
         REGION.with(Region::reserve)?;
         COLLECTS.store(true, Ordering::Relaxed);

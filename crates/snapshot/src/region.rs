@@ -14,6 +14,8 @@ use std::ptr::NonNull;
 pub const BASE: usize = 1 << 44;
 /// Addresses that are kept for it: memory is taken only as it is used.
 pub const BYTES_MAX: usize = 1 << 40;
+/// As many at least.
+const BYTES_MIN: usize = 1 << 28;
 /// The unit in which memory is mapped and saved.
 pub const PAGE: usize = 4096;
 /// Of larger blocks that are given back the system has the memory until they are used again.
@@ -36,17 +38,21 @@ impl Region {
         Region { end: 0, limit: 0, free: [0; CLASSES] }
     }
 
-    /// Takes the addresses. Nothing may be there.
+    /// Takes the addresses, or as many of the first as there is leave for. Nothing may be there.
     pub fn reserve(&mut self) -> Result<(), Errno> {
         let flags = MapFlags::MAP_PRIVATE | MapFlags::MAP_NORESERVE | MapFlags::MAP_FIXED_NOREPLACE;
-        // SAFETY: a new mapping that replaces none; its memory belongs to nobody yet.
-        let at = unsafe {
-            mmap_anonymous(wanted(), NonZeroUsize::new(BYTES_MAX).unwrap(), READ_WRITE, flags)
-        }?;
-        if at.as_ptr() as usize != BASE {
-            return Err(Errno::EEXIST);
+        let mut bytes = BYTES_MAX;
+        loop {
+            let length = NonZeroUsize::new(bytes).ok_or(Errno::ENOMEM)?;
+            // SAFETY: a new mapping that replaces none; its memory belongs to nobody yet.
+            match unsafe { mmap_anonymous(wanted(), length, READ_WRITE, flags) } {
+                Ok(at) if at.as_ptr() as usize == BASE => break,
+                Ok(_) => return Err(Errno::EEXIST),
+                Err(Errno::ENOMEM) if bytes > BYTES_MIN => bytes /= 2,
+                Err(error) => return Err(error),
+            }
         }
-        (self.end, self.limit) = (BASE, BASE + BYTES_MAX);
+        (self.end, self.limit) = (BASE, BASE + bytes);
         Ok(())
     }
 
