@@ -148,6 +148,16 @@ impl Connection {
         self.state == State::Established
     }
 
+    /// Whether both ends have closed, so that a new one may begin between the same ports.
+    pub fn is_over(&self) -> bool {
+        matches!(self.state, State::TimeWait | State::Closed)
+    }
+
+    /// Segments that were sent again.
+    pub fn retransmits(&self) -> u64 {
+        self.sender.sent.again
+    }
+
     /// Whether the peer has closed, and all that it sent has arrived.
     pub fn is_finished(&self) -> bool {
         self.receiver.is_finished()

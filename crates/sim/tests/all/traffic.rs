@@ -4,7 +4,8 @@ use crate::common::{self, Builder, assert_sound, boot, line, ring};
 use axon_fabric::capture::CapturedFrame;
 use axon_fabric::model::{App, Cable, FaultKind, Network, Traffic};
 use axon_fabric::traffic::{
-    FileService, Reduction, Rewrite, Sizes, Tcp, Transport as FileTransport, arp_questions,
+    Congestion, FileService, Reduction, Rewrite, Sizes, Tcp, Transport as FileTransport,
+    arp_questions,
 };
 use axon_sim::World;
 use axon_sim::apps::{
@@ -17,7 +18,7 @@ use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;
 
 const PORT: u16 = 5001;
-const TCP: Tcp = Tcp { congestion_control: true, buffer: Bytes(128 << 10) };
+const TCP: Tcp = Tcp { congestion: Congestion::Reno, buffer: Bytes(128 << 10) };
 
 fn give(world: &mut World, host: usize, work: impl FnOnce(&mut Host, Time) -> AppId) -> AppId {
     world.with_host(host, work).expect("the host has power")
