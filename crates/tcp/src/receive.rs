@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
 /// Blocks that are kept at most; what would be one more is not taken, as if it had been lost.
-const BLOCKS_MAX: usize = 256;
+const BLOCKS_MAX: usize = 1024;
 
 /// How marks are echoed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
