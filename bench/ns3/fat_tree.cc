@@ -3,6 +3,12 @@
 // i + N/2, in another pod, for a stretch of simulated time.
 //
 //     fat_tree <k> <global|nix> <simulated microseconds>
+//     fat_tree <k> <global|nix> tcp <connections> <bytes> <TcpLinuxReno|TcpCubic>
+//
+// The second is --tcp of that program: connections of so many bytes, all opened at once, from each
+// host to as many others, until all has arrived. Buffers of 128 KiB, segments of 1460 bytes, ten in
+// the first window. Prints hosts, connections, simulated milliseconds, packet-hops, wall
+// milliseconds, processor milliseconds, bytes received, peak memory in KiB.
 //
 // Prints one line: hosts, routing, packet-hops, wall nanoseconds of the stretch, processor
 // nanoseconds of the stretch, packets delivered, peak memory in KiB. A packet-hop is a packet that a device has received. What
@@ -190,21 +196,85 @@ Build(uint32_t k, bool nix)
     return tree;
 }
 
+int
+RunTcp(Tree& tree, uint32_t connections, uint64_t bytes)
+{
+    const uint32_t hosts = tree.hosts.GetN();
+    std::vector<Ptr<PacketSink>> sinks;
+    PacketSinkHelper sink("ns3::TcpSocketFactory", InetSocketAddress(Ipv4Address::GetAny(), PORT));
+    for (uint32_t host = 0; host < hosts; ++host)
+    {
+        sinks.push_back(sink.Install(tree.hosts.Get(host)).Get(0)->GetObject<PacketSink>());
+    }
+    for (uint32_t number = 0; number < connections; ++number)
+    {
+        const uint32_t host = number % hosts;
+        const uint32_t away = 1 + (hosts / 2 - 1 + number / hosts) % (hosts - 1);
+        const InetSocketAddress target(tree.addresses[(host + away) % hosts], PORT);
+        BulkSendHelper source("ns3::TcpSocketFactory", target);
+        source.SetAttribute("MaxBytes", UintegerValue(bytes));
+        source.Install(tree.hosts.Get(host));
+    }
+    auto received = [&] {
+        uint64_t sum = 0;
+        for (const auto& each : sinks)
+        {
+            sum += each->GetTotalRx();
+        }
+        return sum;
+    };
+    const std::clock_t cpu_begin = std::clock();
+    const auto begin = std::chrono::steady_clock::now();
+    while (received() < connections * bytes && Simulator::Now() < Seconds(600))
+    {
+        Simulator::Stop(MilliSeconds(1));
+        Simulator::Run();
+    }
+    const auto wall = std::chrono::steady_clock::now() - begin;
+    const long long cpu = (std::clock() - cpu_begin) * 1000LL / CLOCKS_PER_SEC;
+    const long long millis = std::chrono::duration_cast<std::chrono::milliseconds>(wall).count();
+    std::printf("%u %u %lld %llu %lld %lld %llu %ld\n",
+                hosts,
+                connections,
+                static_cast<long long>(Simulator::Now().GetMilliSeconds()),
+                static_cast<unsigned long long>(g_hops),
+                millis,
+                cpu,
+                static_cast<unsigned long long>(received()),
+                PeakKib());
+    std::fflush(stdout);
+    std::_Exit(0);
+}
+
 } // namespace
 
 int
 main(int argc, char** argv)
 {
+    const bool tcp = argc == 7 && std::strcmp(argv[3], "tcp") == 0;
     const bool nix = argc >= 4 && std::strcmp(argv[2], "nix") == 0;
-    if (argc < 4 || argc > 5 || (!nix && std::strcmp(argv[2], "global") != 0))
+    if (argc < 4 || (argc > 5 && !tcp) || (!nix && std::strcmp(argv[2], "global") != 0))
     {
-        const char* usage = "usage: %s <k> <global|nix> <simulated microseconds> [interval ns]\n";
+        const char* usage = "usage: %s <k> <global|nix> <simulated microseconds> [interval ns]\n"
+                            "or: ... <k> <global|nix> tcp <connections> <bytes> <TcpLinuxReno>\n";
         std::fprintf(stderr, usage, argv[0]);
         return 2;
     }
     if (argc == 5)
     {
         g_interval_ns = std::atol(argv[4]);
+    }
+    if (tcp)
+    {
+        const std::string type = std::string("ns3::") + argv[6];
+        Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue(type));
+        Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(1460));
+        Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(10));
+        Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(1 << 17));
+        Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(1 << 17));
+        Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(MilliSeconds(200)));
+        Tree tree = Build(std::atoi(argv[1]), nix);
+        return RunTcp(tree, std::atoi(argv[4]), std::atoll(argv[5]));
     }
     Tree tree = Build(std::atoi(argv[1]), nix);
     const uint32_t hosts = tree.hosts.GetN();

@@ -18,12 +18,17 @@
 //! though others that share the caches slow that, too.
 //!
 //! Arguments: `k,threads,simulated-us[,interval-ns]` for each run; without, a short list.
+//!
+//! `--tcp k,threads,connections,bytes,reno|cubic` is another workload: so many connections of so
+//! many bytes each, all opened at once, from every host to as many others, until all is
+//! acknowledged. One line: hosts, connections, simulated time, packet-hops, wall time and processor
+//! time per hop, segments sent again, and the peak of memory.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "measures real time")]
 
 use axon_fabric::model::{Fabric, Wire};
 use axon_fabric::topology;
 use axon_sim::World;
-use axon_sim::apps::UdpPlan;
+use axon_sim::apps::{AppId, Congestion, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span, Time};
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -186,6 +191,75 @@ fn one(run: &str) {
     );
 }
 
+/// Opens connections, each host as many; who sends, and the sender's name there.
+fn open(
+    world: &mut World,
+    connections: usize,
+    bytes: u64,
+    options: TcpOptions,
+) -> Vec<(usize, AppId)> {
+    let hosts = world.fabric().hosts.len();
+    for host in 0..hosts {
+        world.with_host(host, |node, _| node.tcp_listen(PORT, options, None));
+    }
+    let start = |number: usize| {
+        let host = number % hosts;
+        // Never itself, and each other one after the other.
+        let away = 1 + (hosts / 2 - 1 + number / hosts) % (hosts - 1);
+        let target = address((host + away) % hosts);
+        let plan = TcpPlan { target, port: PORT, bytes: Some(bytes), options };
+        let sender = world.with_host(host, |node, now| node.tcp_send(plan, now));
+        (host, sender.expect("a host"))
+    };
+    (0..connections).map(start).collect()
+}
+
+fn tcp(run: &str) {
+    let words: Vec<&str> = run.split(',').collect();
+    let number = |at: usize| words.get(at).and_then(|word| word.parse::<u64>().ok());
+    let congestion = match words.get(4) {
+        Some(&"reno") => Some(Congestion::Reno),
+        Some(&"cubic") => Some(Congestion::Cubic),
+        _ => None,
+    };
+    let (Some(k), Some(threads), Some(count), Some(bytes), Some(congestion)) =
+        (number(0), number(1), number(2), number(3), congestion)
+    else {
+        panic!("{run:?} is not k,threads,connections,bytes,reno|cubic");
+    };
+    let options = TcpOptions { congestion, ..TcpOptions::default() };
+    let mut world = bring_up(k as usize, threads as usize);
+    let before = (peak_kib(), world.engine().packet_hops(), world.now());
+    let (begin, cpu) = (Instant::now(), cpu_nanos(threads as usize));
+    let senders = open(&mut world, count as usize, bytes, options);
+    let done = |world: &World| {
+        let stats = |&(host, id): &(usize, AppId)| world.flow_stats(host, id).map(|s| s.done);
+        senders.iter().rev().all(|sender| stats(sender).flatten().is_some())
+    };
+    while !done(&world) {
+        world.run_for(Span::from_millis(1));
+        assert!(world.now() < before.2 + Span::from_secs(600), "it is stuck");
+    }
+    let (wall, cpu) = (begin.elapsed(), cpu_nanos(threads as usize) - cpu);
+    let stats = senders.iter().filter_map(|&(host, id)| world.flow_stats(host, id));
+    let (failed, again) =
+        stats.fold((0, 0), |sum, one| (sum.0 + one.failed, sum.1 + one.retransmits));
+    assert_eq!(failed, 0, "connections broke");
+    let hops = world.engine().packet_hops() - before.1;
+    println!(
+        "{} hosts, {count} connections of {bytes} B: {} simulated, {hops} hops, {} ms, cpu {} ms, \
+         {} ns a hop, {again} sent again, {} MiB before and {} MiB at the most, trace {:016x}",
+        world.fabric().hosts.len(),
+        world.now().since(before.2),
+        wall.as_millis(),
+        cpu / 1_000_000,
+        cpu / hops.max(1),
+        before.0 >> 10,
+        peak_kib() >> 10,
+        world.trace_hash(),
+    );
+}
+
 fn main() {
     // Cargo passes `--bench` to every benchmark.
     let arguments: Vec<String> =
@@ -194,6 +268,11 @@ fn main() {
         && flag == "--one"
     {
         return one(run);
+    }
+    if let [flag, run] = &arguments[..]
+        && flag == "--tcp"
+    {
+        return tcp(run);
     }
     let runs: Vec<String> = arguments.into_iter().filter(|a| !a.starts_with("--")).collect();
     let runs = if runs.is_empty() { RUNS.map(String::from).to_vec() } else { runs };

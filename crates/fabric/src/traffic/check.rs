@@ -4,7 +4,7 @@ use super::entry::{
     ArpEntry, Entry, FileServiceEntry, IncastEntry, OnOffEntry, PingEntry, ReplayEntry,
     RequestEntry, SizesEntry, SpansEntry, TransportName, UdpEntry,
 };
-use super::{App, FileService, Sizes, Tcp, Traffic, Transport};
+use super::{App, Congestion, FileService, Sizes, Tcp, Traffic, Transport};
 use crate::capture;
 use crate::error::Problem;
 use crate::model::Fabric;
@@ -112,8 +112,9 @@ impl Asked<'_> {
         }
         if let Some(tcp) = &entry.tcp {
             let bytes = tcp.bytes.map(|bytes| self.size("tcp.bytes", bytes)).transpose()?;
-            let congestion_control = tcp.congestion_control.unwrap_or(true);
-            let tcp = Tcp { congestion_control, ..self.tcp("tcp.buffer", tcp.buffer)? };
+            let congestion = tcp.congestion_control.map(|written| written.algorithm());
+            let congestion = congestion.unwrap_or_default();
+            let tcp = Tcp { congestion, ..self.tcp("tcp.buffer", tcp.buffer)? };
             apps.push(App::Tcp { bytes, tcp });
         }
         if let Some(asked) = &entry.request_response {
@@ -192,7 +193,7 @@ impl Asked<'_> {
     fn tcp(&self, key: &str, buffer: Option<BytesText>) -> Result<Tcp, Problem> {
         let buffer = buffer.map_or(Bytes(128 << 10), |buffer| buffer.0);
         let buffer = self.size_in(key, buffer, 4096..=64 << 20, "4KiB to 64MiB")?;
-        Ok(Tcp { congestion_control: true, buffer })
+        Ok(Tcp { congestion: Congestion::Reno, buffer })
     }
 
     fn transport(

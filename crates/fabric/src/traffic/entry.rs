@@ -1,9 +1,11 @@
 //! The section as it is written.
 
-use super::{Reduction, Rewrite};
+use super::{Congestion, Reduction, Rewrite};
 use crate::units::{BytesText, RateText, SpanText};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::path::PathBuf;
 
 /// One entry. Exactly one key says what runs: `udp`, `tcp`, `request_response`, `incast`,
@@ -88,10 +90,63 @@ pub struct UdpEntry {
 pub struct TcpEntry {
     /// How many bytes; until the end by default.
     pub bytes: Option<BytesText>,
-    /// Whether Reno's congestion control works; it does by default.
-    pub congestion_control: Option<bool>,
+    /// What decides how much may be in flight: `reno` (or `true`), the default; `cubic`; `dctcp`,
+    /// with ECN; or `none` (or `false`), the buffers alone.
+    pub congestion_control: Option<CongestionControl>,
     /// Bytes of the send and of the receive buffer, 4KiB to 64MiB; 128KiB by default.
     pub buffer: Option<BytesText>,
+}
+
+/// A congestion control as it is written: its name, or whether there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(untagged)]
+pub enum CongestionControl {
+    /// `true` is Reno, `false` is none.
+    Switch(bool),
+    /// The name of an algorithm.
+    Named(Congestion),
+}
+
+impl CongestionControl {
+    /// The algorithm.
+    pub fn algorithm(self) -> Congestion {
+        match self {
+            CongestionControl::Switch(true) => Congestion::Reno,
+            CongestionControl::Switch(false) => Congestion::None,
+            CongestionControl::Named(congestion) => congestion,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for CongestionControl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CongestionControl, D::Error> {
+        deserializer.deserialize_any(Written)
+    }
+}
+
+/// Reads a [`CongestionControl`].
+struct Written;
+
+impl Visitor<'_> for Written {
+    type Value = CongestionControl;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("reno, cubic, dctcp or none")
+    }
+
+    fn visit_bool<E: Error>(self, works: bool) -> Result<CongestionControl, E> {
+        Ok(CongestionControl::Switch(works))
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<CongestionControl, E> {
+        Ok(CongestionControl::Named(match name {
+            "reno" => Congestion::Reno,
+            "cubic" => Congestion::Cubic,
+            "dctcp" => Congestion::Dctcp,
+            "none" => Congestion::None,
+            _ => return Err(E::invalid_value(Unexpected::Str(name), &self)),
+        }))
+    }
 }
 
 /// The transport protocol that calls use.

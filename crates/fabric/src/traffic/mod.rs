@@ -70,10 +70,26 @@ pub enum Transport {
 /// How connections behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
-    /// Whether Reno's congestion control holds the sender back, beside the window.
-    pub congestion_control: bool,
+    /// What holds the sender back, beside the window; Reno or nothing but for streams.
+    pub congestion: Congestion,
     /// Bytes of the send and of the receive buffer.
     pub buffer: Bytes,
+}
+
+/// What decides how much of a stream may be in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "CongestionName")]
+pub enum Congestion {
+    /// Slow start and congestion avoidance (RFC 5681).
+    #[default]
+    Reno,
+    /// CUBIC: a cubic function of the time since the last loss (RFC 9438).
+    Cubic,
+    /// DCTCP (RFC 8257); the hosts send packets that switches may mark.
+    Dctcp,
+    /// No algorithm: the buffers alone hold the sender back.
+    None,
 }
 
 /// How an all-reduce moves its data.

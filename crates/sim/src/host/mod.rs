@@ -19,6 +19,7 @@ mod reaching;
 mod resolve;
 mod rx_ring;
 mod stack;
+mod tcp;
 
 pub use config::{HostConfig, HostVlan};
 pub use node::{Host, PORT};

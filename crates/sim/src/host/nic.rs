@@ -126,6 +126,21 @@ impl Nic {
 }
 
 impl Nic {
+    /// Builds a frame of which `stored` bytes are stored, padded to the Ethernet minimum, and
+    /// what follows them is described; queues it.
+    pub(crate) fn build_light(
+        &mut self,
+        stored: usize,
+        filling: Filling,
+        write: impl FnOnce(&mut [u8]),
+    ) {
+        let mut store = self.spare.pop().unwrap_or_default();
+        store.clear();
+        store.resize(FrameBuf::HEADROOM + stored.max(FRAME_BYTES_MIN), 0);
+        write(&mut store[FrameBuf::HEADROOM..FrameBuf::HEADROOM + stored]);
+        self.queue(FrameBuf::light(store, FrameBuf::HEADROOM, filling));
+    }
+
     /// Builds a frame of these bytes.
     pub(crate) fn put(&mut self, frame: &[u8]) {
         self.build(frame.len(), |bytes| bytes.copy_from_slice(frame));

@@ -157,6 +157,7 @@ impl Host {
 
     /// Lets an application run; it is polled when the host is next called.
     pub(crate) fn add(&mut self, make: impl FnOnce(&mut Stack) -> Box<dyn App>) -> AppId {
+        self.stack.adding = self.apps.next_id();
         let app = make(&mut self.stack);
         self.due = Some(Time::ZERO);
         self.apps.add(app)
@@ -193,9 +194,10 @@ impl Host {
         self.rx.set_rate(rate);
     }
 
-    /// Leaves the mending of TCP's losses to the stack: without selective acknowledgments.
+    /// TCP without selective acknowledgements, and without recovery beside the stack.
     pub fn without_sack(&mut self) {
         self.tcp.without_recovery();
+        self.stack.tcp.without_sack();
     }
 
     /// How long each frame that comes from now on is processed before the stack and the
@@ -270,6 +272,10 @@ impl Host {
                 .is_some_and(|datagram| self.apps.receive(now, &datagram, &mut self.stack));
             self.stack.nic.recycle(frame);
             return more;
+        }
+        if self.stack.receive_tcp(now, frame.contents()) {
+            self.stack.nic.recycle(frame);
+            return false;
         }
         frame.make_whole();
         if resolve::is_dhcp_ack(frame.bytes()) {
@@ -364,6 +370,33 @@ impl Host {
         [stack, pings, announce, neighbours, ipv6].into_iter().flatten().min()
     }
 
+    /// Lets applications look at their connections, and connections send.
+    fn serve_tcp(&mut self, now: Time) {
+        if self.stack.tcp.is_unused() {
+            return;
+        }
+        loop {
+            while let Some((app, id)) = self.stack.tcp.next_news() {
+                self.apps.connection(now, (app, id), &mut self.stack);
+                self.stack.tcp.forget_closed(id);
+            }
+            self.stack.pump_tcp(now);
+            if !self.stack.tcp.has_news() {
+                break;
+            }
+        }
+    }
+
+    /// Looks at a frame that leaves, for connections of the stack.
+    fn watch_sent(&mut self, frame: &FrameBuf) {
+        if !self.stack.has_sockets || self.stack.tcp.sent(frame.bytes()) {
+            return;
+        }
+        if let Some(port) = self.tcp.sent(frame.bytes()) {
+            self.apps.count_retransmits(port, 1);
+        }
+    }
+
     /// Puts the next frame on the wire if that is free.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
         if self.bond.is_some() {
@@ -375,9 +408,7 @@ impl Host {
         let Some(mut frame) = self.stack.nic.next(now) else {
             return;
         };
-        if let Some(port) = self.tcp.sent(frame.bytes()) {
-            self.apps.count_retransmits(port, 1);
-        }
+        self.watch_sent(&frame);
         self.tag(&mut frame);
         self.busy = true;
         out.push(Action::Transmit { port: PORT, frame, complete_at: now, intact: true });
@@ -415,6 +446,7 @@ impl Node<FrameBuf> for Host {
         if let Some(dcb) = &mut self.stack.nic.dcb {
             dcb.timeout(now);
         }
+        self.serve_tcp(now);
         self.transmit(now, out);
         if let Some(dcb) = &mut self.stack.nic.dcb {
             dcb.plan(now, self.busy);
@@ -425,7 +457,8 @@ impl Node<FrameBuf> for Host {
         let dcb = self.stack.nic.dcb.as_ref().and_then(|dcb| dcb.deadline());
         let bond = self.bond.as_ref().and_then(|bond| bond.deadline());
         let earlier = |first: Time, at: Option<Time>| at.map_or(first, |at| at.min(first));
-        let own = earlier(earlier(Time::MAX, self.due), self.apps.deadline());
+        let tcp = earlier(Time::MAX, self.stack.tcp.deadline());
+        let own = earlier(earlier(tcp, self.due), self.apps.deadline());
         let first = earlier(earlier(earlier(own, self.rx.deadline()), dcb), bond);
         (first < Time::MAX).then_some(first)
     }
@@ -434,7 +467,8 @@ impl Node<FrameBuf> for Host {
     fn freed(&mut self, now: Time, _port: PortNo) -> bool {
         let nic = &self.stack.nic;
         let is_plain = nic.dcb.is_none() && self.bond.is_none();
-        let idle = is_plain && !self.nic_was_full && !nic.has_frames();
+        let waits = self.nic_was_full || nic.has_frames() || self.stack.tcp.has_ready();
+        let idle = is_plain && !waits;
         if !idle || self.deadline().is_some_and(|at| at <= now) {
             return false;
         }
@@ -446,7 +480,8 @@ impl Node<FrameBuf> for Host {
     fn awaited(&mut self) -> Awaited {
         let nic = &self.stack.nic;
         let nic_waits = || nic.dcb.as_ref().is_some_and(|dcb| dcb.waits());
-        let waits = self.bond.is_some() || self.nic_was_full || nic.has_frames() || nic_waits();
+        let full = self.nic_was_full || self.stack.tcp.has_ready();
+        let waits = self.bond.is_some() || full || nic.has_frames() || nic_waits();
         if waits { Awaited::Every } else { Awaited::None }
     }
 }

@@ -1,9 +1,11 @@
 //! A host's IP stack with what stands around it: what applications work on.
 
+use crate::host::apps::AppId;
 use crate::host::datagram;
 use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
 use crate::host::resolve::Neighbours;
+use crate::host::tcp::Tcp;
 use axon_wire::{MacAddr, Time};
 use smoltcp::iface::{Interface, SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
@@ -27,6 +29,12 @@ pub(crate) struct Stack {
     ports: u16,
     pub(crate) nic: Nic,
     pub(crate) neighbours: Neighbours,
+    /// Connections beside the stack.
+    pub(crate) tcp: Tcp,
+    /// The application that is being added, or was last.
+    pub(crate) adding: AppId,
+    /// Applications have connections of the stack.
+    pub(crate) has_sockets: bool,
     pub(crate) iface: Box<Interface>,
     pub(crate) sockets: SocketSet<'static>,
 }
@@ -40,7 +48,20 @@ impl Stack {
         mtu: u16,
     ) -> Stack {
         let iface = Box::new(iface);
-        Stack { iface, nic, sockets, neighbours, mac, address: None, router: None, mtu, ports: 0 }
+        Stack {
+            iface,
+            nic,
+            sockets,
+            neighbours,
+            mac,
+            mtu,
+            tcp: Tcp::default(),
+            adding: AppId(0),
+            has_sockets: false,
+            address: None,
+            router: None,
+            ports: 0,
+        }
     }
 
     /// Takes what the DHCP client has got beside the addresses of IPv6; `None` if that is nothing

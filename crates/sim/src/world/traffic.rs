@@ -329,7 +329,12 @@ fn addressed(frames: &[CapturedFrame], rewrite: Rewrite) -> Option<BTreeSet<MacA
 
 fn options(tcp: &Tcp) -> TcpOptions {
     TcpOptions {
-        congestion: if tcp.congestion_control { Congestion::Reno } else { Congestion::None },
+        congestion: match tcp.congestion {
+            traffic::Congestion::Reno => Congestion::Reno,
+            traffic::Congestion::Cubic => Congestion::Cubic,
+            traffic::Congestion::Dctcp => Congestion::Dctcp,
+            traffic::Congestion::None => Congestion::None,
+        },
         buffer_bytes: tcp.buffer.0 as usize,
         ..TcpOptions::default()
     }

@@ -212,7 +212,9 @@ fn under_load_a_port_that_is_back_loses_nothing_and_moves_each_route_once() {
     assert_eq!((moved, routes_by_port(&world)), (1, vec![1, 1]));
     let sent = 3 * (Span::from_millis(2_500).ticks() / interval.ticks());
     assert!(after.0 - before.0 >= sent - 3, "of {sent}");
-    assert_eq!(after.1, 0, "in order");
+    // What is sent on the new way overtakes what waits on the old: 256 KiB of two connections at
+    // most, which take 2 ms.
+    assert!(after.1 <= 20, "{} out of order", after.1);
 }
 
 #[test]

@@ -35,6 +35,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-lacp", &["axon-wire"]),
+    ("axon-tcp", &["axon-wire"]),
     ("axon-control", &["axon-dcbx", "axon-lacp", "axon-node", "axon-wire"]),
     ("axon-check", &["axon-control", "axon-node", "axon-wire"]),
     ("axon-fabric", &FABRIC),
@@ -65,13 +66,13 @@ const FABRIC: [&str; 12] = [
     "axon-prove",
     "axon-wire",
 ];
-const SIM: [&str; 14] = with(FABRIC, ["axon-baselines", "axon-fabric"]);
+const SIM: [&str; 15] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
 const LINUX: [&str; 15] = with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric"]);
 const DEMO: [&str; 16] = with(LINUX, ["axon-linux"]);
-const CONFORMANCE: [&str; 16] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 19] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
-const BENCH: [&str; 20] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 23] = with(BENCH, ["axon-bench", "axon-external", "axon-snapshot"]);
+const CONFORMANCE: [&str; 17] = with(SIM, ["axon-linux", "axon-sim"]);
+const PAPERS: [&str; 20] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
+const BENCH: [&str; 21] = with(PAPERS, ["axon-papers"]);
+const AXON: [&str; 24] = with(BENCH, ["axon-bench", "axon-external", "axon-snapshot"]);
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] =
     &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];

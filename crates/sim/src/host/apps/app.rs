@@ -3,6 +3,7 @@
 use super::stats::{FlowStats, Received};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
 use axon_wire::Time;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -30,6 +31,9 @@ pub(crate) trait App: Send {
     fn receive(&mut self, _now: Time, _datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
         false
     }
+
+    /// Looks at one of its connections, at which something has happened.
+    fn connection(&mut self, _now: Time, _id: ConnectionId, _stack: &mut Stack) {}
 
     /// Whether it is to see every frame that comes in.
     fn watches(&self) -> bool {
@@ -90,6 +94,26 @@ impl Apps {
         self.all.push(app);
         self.find_deadline();
         AppId(id)
+    }
+
+    /// The name of the next that is added.
+    pub(crate) fn next_id(&self) -> AppId {
+        AppId(self.all.len())
+    }
+
+    /// Something has happened at a connection of an application.
+    pub(crate) fn connection(
+        &mut self,
+        now: Time,
+        (app, connection): (AppId, ConnectionId),
+        stack: &mut Stack,
+    ) {
+        let Some(app) = self.all.get_mut(app.0) else { return };
+        let before = app.deadline();
+        app.connection(now, connection, stack);
+        if app.deadline() != before {
+            self.find_deadline();
+        }
     }
 
     pub(crate) fn get(&self, id: AppId) -> Option<&dyn App> {

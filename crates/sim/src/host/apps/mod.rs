@@ -1,8 +1,8 @@
 //! What hosts run: sources, sinks, clients and servers, one file each.
 //!
 //! An application is polled after each frame that came in and when its deadline has come. It
-//! works on the host's stack: sockets of TCP, datagrams of its own. Times of sending are
-//! exact: only TCP's own timers count whole microseconds.
+//! works on the host's stack: sockets of TCP, streams and datagrams of its own. Times of sending are
+//! exact: only the timers of the stack's TCP count whole microseconds.
 
 mod app;
 mod arp;
@@ -23,6 +23,7 @@ mod stream;
 mod tcp;
 mod tcp_recovery;
 mod tcp_segment;
+mod tcp_stream;
 mod tcp_watch;
 mod udp;
 
@@ -53,6 +54,6 @@ pub(crate) use replay_sink::{Likenesses, ReplaySink};
 pub(crate) use request::Requester;
 pub(crate) use respond::Responder;
 pub(crate) use stream::Source;
-pub(crate) use tcp::{TcpSender, TcpSink};
+pub(crate) use tcp_stream::{TcpSender, TcpSink};
 pub(crate) use tcp_watch::TcpWatch;
 pub(crate) use udp::UdpSink;

@@ -15,9 +15,7 @@ impl Host {
         let Some(mut bond) = self.bond.take() else { return };
         while self.stack.nic.carrier && bond.has_room() {
             let Some(frame) = self.stack.nic.next(now) else { break };
-            if let Some(port) = self.tcp.sent(frame.bytes()) {
-                self.apps.count_retransmits(port, 1);
-            }
+            self.watch_sent(&frame);
             if let Some(frame) = bond.put(frame) {
                 self.stack.nic.end(&frame);
             }

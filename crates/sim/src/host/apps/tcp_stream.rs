@@ -1,0 +1,193 @@
+//! Byte streams over TCP: a sender of so many bytes, and a sink for any number of them.
+//!
+//! The connections are those of `axon-tcp`: bytes are counted, and payload is one byte again and
+//! again, so that a stream costs no buffers and its frames are light.
+
+use super::tcp::{TcpOptions, TcpPlan};
+use super::{App, AppId, FlowStats, Received};
+use crate::host::stack::Stack;
+use crate::host::tcp::ConnectionId;
+use axon_tcp::State;
+use axon_wire::{Bytes, Span, Time};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// A sender at work. The time of its one transfer runs from its start to the moment when the
+/// last byte is acknowledged; waiting for the target's address is part of it.
+pub(crate) struct TcpSender {
+    id: AppId,
+    plan: TcpPlan,
+    started: Time,
+    /// It is time, but the target's address was not here.
+    waiting: bool,
+    connection: Option<ConnectionId>,
+    local_port: Option<u16>,
+    stopped: bool,
+    stats: FlowStats,
+}
+
+impl TcpSender {
+    pub(crate) fn new(plan: TcpPlan, now: Time, stack: &mut Stack) -> TcpSender {
+        stack.way_to(plan.target);
+        TcpSender {
+            id: stack.adding,
+            plan,
+            started: now,
+            waiting: false,
+            connection: None,
+            local_port: None,
+            stopped: false,
+            stats: FlowStats::default(),
+        }
+    }
+
+    fn left(&self) -> u64 {
+        match self.plan.bytes {
+            _ if self.stopped => 0,
+            Some(bytes) => bytes - self.stats.sent_bytes.0,
+            None => u64::MAX,
+        }
+    }
+
+    fn open(&mut self, now: Time, stack: &mut Stack) {
+        let TcpPlan { target, port, options, .. } = self.plan;
+        let config = options.config(stack.mtu);
+        if let Some((id, local)) = stack.open_tcp(now, self.id, (target, port), config) {
+            (self.connection, self.local_port) = (Some(id), Some(local));
+        }
+    }
+
+    /// Writes what the send buffer has room for; closes when all is acknowledged.
+    fn serve(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let left = self.left();
+        let Some(connection) = stack.tcp.get(id) else { return };
+        self.stats.retransmits = connection.retransmits();
+        if connection.state() == State::Closed {
+            // Closed to its end; or else refused or broken off.
+            self.connection = None;
+            self.stats.failed += u64::from(self.stats.done.is_none());
+            self.stats.done.get_or_insert(now);
+            return;
+        }
+        let may_send = matches!(connection.state(), State::Established | State::CloseWait);
+        if self.stats.done.is_some() || !may_send {
+            return;
+        }
+        let bytes = connection.room().min(left);
+        if bytes > 0 {
+            connection.write(bytes);
+            self.stats.count_sent(now, bytes as usize);
+        }
+        if left == 0 && connection.queued() == 0 {
+            connection.close();
+            self.stats.times.add(now.since(self.started));
+            self.stats.completed += 1;
+            self.stats.done = Some(now);
+        }
+    }
+}
+
+impl App for TcpSender {
+    fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
+        match self.connection {
+            Some(id) if self.stopped => self.serve(now, id, stack),
+            Some(_) => {}
+            None if self.stats.done.is_some() || now < self.started => {}
+            None => {
+                self.waiting = true;
+                self.open(now, stack);
+            }
+        }
+        false
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        // Later frames bring it on: its retransmissions are the connection's.
+        (!self.waiting && self.stats.done.is_none()).then_some(self.started)
+    }
+
+    fn stop(&mut self, now: Time, _stack: &mut Stack) {
+        self.stopped = true;
+        if self.connection.is_none() {
+            self.stats.done.get_or_insert(now);
+        }
+    }
+
+    fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        self.serve(now, id, stack);
+    }
+
+    fn source_port(&self) -> Option<u16> {
+        self.local_port
+    }
+}
+
+/// Counts what arrives on one TCP port and compares it with what senders send.
+pub(crate) struct TcpSink {
+    port: u16,
+    interval: Option<Span>,
+    stats: FlowStats,
+    /// Each in a box: a node of the map has room for eleven.
+    senders: BTreeMap<(Ipv4Addr, u16), Box<Received>>,
+}
+
+impl TcpSink {
+    pub(crate) fn new(
+        port: u16,
+        options: TcpOptions,
+        interval: Option<Span>,
+        stack: &mut Stack,
+    ) -> TcpSink {
+        stack.tcp.listen(port, stack.adding, options.config(stack.mtu));
+        TcpSink { port, interval, stats: FlowStats::default(), senders: BTreeMap::new() }
+    }
+}
+
+impl App for TcpSink {
+    fn poll(&mut self, _now: Time, _stack: &mut Stack) -> bool {
+        false
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        None
+    }
+
+    fn stop(&mut self, now: Time, stack: &mut Stack) {
+        stack.tcp.close_port(self.port);
+        self.stats.done = Some(now);
+    }
+
+    fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+
+    fn connection(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
+        let (remote, wrong) = (stack.tcp.remote(id), stack.tcp.take_wrong(id));
+        let (Some(connection), Some(remote)) = (stack.tcp.get(id), remote) else { return };
+        let bytes = connection.read();
+        if connection.state() == State::CloseWait {
+            connection.close();
+            self.stats.completed += 1;
+        }
+        if bytes == 0 && wrong == 0 {
+            return;
+        }
+        let sender = self.senders.entry(remote).or_default();
+        sender.count(now, bytes as usize, self.interval);
+        sender.wrong_bytes += wrong;
+        let all = &mut self.stats.received;
+        all.packets += 1;
+        all.bytes += Bytes(bytes);
+        all.first.get_or_insert(now);
+        all.last = Some(now);
+        all.wrong_bytes += wrong;
+    }
+
+    fn received_from(&self, from: (Ipv4Addr, u16)) -> Option<&Received> {
+        self.senders.get(&from).map(|received| &**received)
+    }
+}

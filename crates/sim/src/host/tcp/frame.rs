@@ -1,0 +1,196 @@
+//! Segments in Ethernet frames (RFC 9293, RFC 791): headers that are stored, and a payload of one
+//! byte, again and again, that is only described.
+
+use crate::host::nic::Nic;
+use axon_tcp::{Mark, Segment};
+use axon_wire::{Contents, Filling, LIGHT_BYTES, MacAddr};
+use smoltcp::phy::ChecksumCapabilities;
+use smoltcp::wire::{
+    ETHERNET_HEADER_LEN, EthernetAddress, EthernetFrame, EthernetProtocol, EthernetRepr,
+    IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, Ipv4Repr,
+};
+use std::net::Ipv4Addr;
+
+/// What payload consists of.
+const FILL: u8 = 0x61;
+/// Ethernet and IPv4 headers, in bytes.
+const AROUND: usize = ETHERNET_HEADER_LEN + IPV4_HEADER_LEN;
+/// What ordinary hosts start with.
+const HOP_LIMIT: u8 = 64;
+/// The two values of the ECN field that are used: ECT(0) and CE (RFC 3168 §5).
+const CAPABLE: u8 = 0b10;
+const EXPERIENCED: u8 = 0b11;
+
+/// The two ends of a segment: MAC, address and port.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Addresses {
+    pub(super) source: (MacAddr, Ipv4Addr, u16),
+    pub(super) target: (MacAddr, Ipv4Addr, u16),
+}
+
+impl Addresses {
+    fn ends(&self) -> axon_tcp::Ends {
+        ((self.source.1, self.source.2), (self.target.1, self.target.2))
+    }
+}
+
+/// A segment that came in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub(super) mac: MacAddr,
+    pub(super) from: (Ipv4Addr, u16),
+    pub(super) to: Ipv4Addr,
+    pub(super) to_port: u16,
+    pub(super) segment: Segment,
+    /// Bytes of the payload that are not [`FILL`].
+    pub(super) wrong: u64,
+}
+
+/// Writes the headers of a segment, and as much of its payload as `stored` has room for.
+fn emit(segment: &Segment, addresses: Addresses, stored: &mut [u8]) {
+    let header = axon_tcp::header_bytes(segment);
+    let payload_bytes = segment.bytes as usize;
+    let ethernet = EthernetRepr {
+        src_addr: EthernetAddress(addresses.source.0.0),
+        dst_addr: EthernetAddress(addresses.target.0.0),
+        ethertype: EthernetProtocol::Ipv4,
+    };
+    let ip = Ipv4Repr {
+        src_addr: addresses.source.1,
+        dst_addr: addresses.target.1,
+        next_header: IpProtocol::Tcp,
+        payload_len: header + payload_bytes,
+        hop_limit: HOP_LIMIT,
+    };
+    ethernet.emit(&mut EthernetFrame::new_unchecked(&mut *stored));
+    let (around, rest) = stored.split_at_mut(AROUND);
+    let mut packet = Ipv4Packet::new_unchecked(&mut around[ETHERNET_HEADER_LEN..]);
+    ip.emit(&mut packet, &ChecksumCapabilities::ignored());
+    packet.set_ecn(match segment.mark {
+        Mark::None => 0,
+        Mark::Capable => CAPABLE,
+        Mark::Experienced => EXPERIENCED,
+    });
+    packet.fill_checksum();
+    axon_tcp::emit(segment, addresses.ends(), FILL, rest);
+    let here = payload_bytes.min(rest.len() - header);
+    rest[header..header + here].fill(FILL);
+}
+
+/// Queues a segment at the NIC.
+pub(super) fn send(nic: &mut Nic, segment: &Segment, addresses: Addresses) {
+    let header = AROUND + axon_tcp::header_bytes(segment);
+    let length = header + segment.bytes as usize;
+    let stored = length.min(header.max(LIGHT_BYTES));
+    let filling = Filling { byte: FILL, count: u16::try_from(length - stored).unwrap_or(0) };
+    nic.build_light(stored, filling, |stored| emit(segment, addresses, stored));
+}
+
+/// Reads a whole segment in a unicast IPv4 packet without options, without its checksum: the FCS
+/// was good.
+pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived> {
+    let ethernet = EthernetFrame::new_checked(contents.stored).ok()?;
+    if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
+        return None;
+    }
+    let mac = MacAddr(ethernet.src_addr().0);
+    let (ip, rest) = ethernet.payload().split_at_checked(IPV4_HEADER_LEN)?;
+    let ip = Ipv4Packet::new_unchecked(ip);
+    let plain = ip.version() == 4 && usize::from(ip.header_len()) == IPV4_HEADER_LEN;
+    let whole = !ip.more_frags() && ip.frag_offset() == 0;
+    let total = usize::from(ip.total_len());
+    let fits = total >= IPV4_HEADER_LEN && ETHERNET_HEADER_LEN + total <= contents.length();
+    if !plain || !whole || !fits || ip.next_header() != IpProtocol::Tcp {
+        return None;
+    }
+    let bytes = total - IPV4_HEADER_LEN;
+    let ((from, to), mut segment) = axon_tcp::parse(rest, bytes)?;
+    segment.mark = match ip.ecn() {
+        EXPERIENCED => Mark::Experienced,
+        0 => Mark::None,
+        _ => Mark::Capable,
+    };
+    let payload = rest.get(bytes - segment.bytes as usize..).unwrap_or(&[]);
+    let payload = &payload[..payload.len().min(segment.bytes as usize)];
+    let mut wrong = payload.iter().filter(|&&byte| byte != FILL).count() as u64;
+    if contents.filling.byte != FILL {
+        wrong += u64::from(contents.filling.count);
+    }
+    let (from, to_ip) = ((ip.src_addr(), from), ip.dst_addr());
+    Some(Arrived { mac, from, to: to_ip, to_port: to, segment, wrong })
+}
+
+/// The source port of a segment in an IPv4 packet without options.
+pub(super) fn source_port(frame: &[u8]) -> Option<u16> {
+    let head: &[u8; AROUND + 2] = frame.first_chunk()?;
+    let is_tcp = head[12..15] == [8, 0, 0x45] && head[23] == u8::from(IpProtocol::Tcp);
+    is_tcp.then(|| u16::from_be_bytes([head[AROUND], head[AROUND + 1]]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_tcp::{Flags, Options, Sacks, Seq};
+    use axon_wire::{Frame, Time};
+    use smoltcp::wire::TcpPacket;
+
+    const ADDRESSES: Addresses = Addresses {
+        source: (MacAddr([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1), 49152),
+        target: (MacAddr([2, 0, 0, 0, 0, 2]), Ipv4Addr::new(10, 0, 0, 2), 7),
+    };
+
+    fn segment(bytes: u32) -> Segment {
+        let mut sacks = Sacks::default();
+        (0..3).for_each(|n| sacks.push((Seq(n * 10), Seq(n * 10 + 5))));
+        Segment {
+            seq: Seq(77),
+            ack: Seq(u32::MAX),
+            flags: Flags::ACK | Flags::PSH,
+            window: 1000,
+            options: Options {
+                sacks: if bytes == 0 { sacks } else { Sacks::default() },
+                ..Options::default()
+            },
+            bytes,
+            mark: Mark::Capable,
+        }
+    }
+
+    #[test]
+    fn segments_are_read_as_they_were_written_and_checksums_fit_the_whole_frame() {
+        for bytes in [0, 1, 6, 7, 10, 11, 12, 1460, 8960] {
+            let mut nic = Nic::new(1500);
+            nic.carrier = true;
+            send(&mut nic, &segment(bytes), ADDRESSES);
+            let mut frame = nic.next(Time::ZERO).unwrap();
+            assert_eq!(frame.is_light(), bytes > 10, "{bytes}");
+            let light = parse(frame.contents()).unwrap();
+            assert_eq!((light.segment, light.wrong), (segment(bytes), 0));
+            frame.make_whole();
+            let whole = parse(frame.contents()).unwrap();
+            assert_eq!((whole.segment, whole.wrong), (segment(bytes), 0));
+            let ends = (whole.from, (whole.to, whole.to_port));
+            assert_eq!(ends, ADDRESSES.ends());
+            let ethernet = EthernetFrame::new_checked(frame.bytes()).unwrap();
+            let packet = Ipv4Packet::new_checked(ethernet.payload()).unwrap();
+            assert!(packet.verify_checksum());
+            let tcp = TcpPacket::new_checked(packet.payload()).unwrap();
+            assert!(tcp.verify_checksum(&packet.src_addr().into(), &packet.dst_addr().into()));
+            assert_eq!(tcp.payload(), vec![FILL; bytes as usize]);
+        }
+    }
+
+    #[test]
+    fn marks_are_read_and_altered_payload_is_counted() {
+        let mut nic = Nic::new(1500);
+        nic.carrier = true;
+        send(&mut nic, &segment(100), ADDRESSES);
+        let mut frame = nic.next(Time::ZERO).unwrap();
+        frame.make_whole();
+        frame.bytes_mut()[15] |= EXPERIENCED;
+        frame.bytes_mut()[100] ^= 1;
+        let arrived = parse(frame.contents()).unwrap();
+        assert_eq!((arrived.segment.mark, arrived.wrong), (Mark::Experienced, 1));
+        assert!((0..frame.bytes().len()).all(|cut| parse(frame.bytes()[..cut].into()).is_none()));
+    }
+}

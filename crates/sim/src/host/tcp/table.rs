@@ -1,0 +1,293 @@
+//! The connections of a host, by their ends, and which of them has something to do.
+
+use super::frame::{self, Arrived};
+use crate::host::apps::AppId;
+use axon_tcp::{Config, Connection, Flags, Segment, Seq};
+use axon_wire::{MacAddr, Time};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
+
+/// Local port, remote address and remote port.
+pub(crate) type Ends = (u16, Ipv4Addr, u16);
+
+/// Names a connection of one host as long as that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ConnectionId(u32);
+
+/// A connection and what belongs to it.
+#[derive(Debug)]
+struct Slot {
+    connection: Connection,
+    owner: AppId,
+    ends: Ends,
+    /// Where its peer was last seen.
+    mac: MacAddr,
+    /// Bytes that came in order, or not, and are not what is sent.
+    wrong: u64,
+    /// When it is woken.
+    timer: Option<Time>,
+    /// It is among those that may have something to send.
+    is_ready: bool,
+    /// Its application is to look at it.
+    is_news: bool,
+}
+
+/// All connections of a host.
+#[derive(Debug, Default)]
+pub(crate) struct Tcp {
+    slots: Vec<Option<Box<Slot>>>,
+    free: Vec<u32>,
+    by_ends: BTreeMap<Ends, ConnectionId>,
+    listeners: BTreeMap<u16, (AppId, Config)>,
+    ready: VecDeque<ConnectionId>,
+    news: VecDeque<ConnectionId>,
+    timers: BTreeSet<(Time, ConnectionId)>,
+    /// Connections so far, which decides their first numbers.
+    count: u32,
+    without_sack: bool,
+}
+
+impl Tcp {
+    /// Whether nobody has used it.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.listeners.is_empty() && self.by_ends.is_empty()
+    }
+
+    /// Connections from now on have no selective acknowledgements.
+    pub(crate) fn without_sack(&mut self) {
+        self.without_sack = true;
+    }
+
+    /// A configuration as this host allows it.
+    pub(crate) fn allowed(&self, config: Config) -> Config {
+        Config { sack: config.sack && !self.without_sack, ..config }
+    }
+
+    /// The number of the next connection's SYN: they are far apart, so that one does not take the
+    /// segments of another between the same ports.
+    pub(crate) fn first_number(&self) -> Seq {
+        Seq(self.count.wrapping_mul(0x9e37_79b9))
+    }
+
+    /// An application takes connections on a port from now on.
+    pub(crate) fn listen(&mut self, port: u16, owner: AppId, config: Config) {
+        self.listeners.insert(port, (owner, config));
+    }
+
+    /// It takes no more; those that are open are broken off.
+    pub(crate) fn close_port(&mut self, port: u16) {
+        self.listeners.remove(&port);
+        let of_port: Vec<ConnectionId> =
+            self.by_ends.range((port, Ipv4Addr::UNSPECIFIED, 0)..).map(|(_, &id)| id).collect();
+        for id in of_port {
+            if let Some(slot) = self.slot(id).filter(|slot| slot.ends.0 == port) {
+                slot.connection.abort();
+                self.make_ready(id);
+            }
+        }
+    }
+
+    /// Adds a connection, which has something to send.
+    pub(crate) fn add(
+        &mut self,
+        owner: AppId,
+        ends: Ends,
+        mac: MacAddr,
+        connection: Connection,
+    ) -> ConnectionId {
+        self.count += 1;
+        let slot = Slot {
+            connection,
+            owner,
+            ends,
+            mac,
+            wrong: 0,
+            timer: None,
+            is_ready: false,
+            is_news: false,
+        };
+        let index = self.free.pop().unwrap_or(self.slots.len() as u32);
+        if self.slots.len() <= index as usize {
+            self.slots.push(None);
+        }
+        self.slots[index as usize] = Some(Box::new(slot));
+        let id = ConnectionId(index);
+        self.by_ends.insert(ends, id);
+        self.make_ready(id);
+        id
+    }
+
+    fn slot(&mut self, id: ConnectionId) -> Option<&mut Slot> {
+        self.slots.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// A connection, to write to or to read from. It is served afterwards.
+    pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        self.make_ready(id);
+        self.slot(id).map(|slot| &mut slot.connection)
+    }
+
+    /// The remote end of a connection.
+    pub(crate) fn remote(&self, id: ConnectionId) -> Option<(Ipv4Addr, u16)> {
+        let slot = self.slots.get(id.0 as usize)?.as_deref()?;
+        Some((slot.ends.1, slot.ends.2))
+    }
+
+    /// Bytes that were not what is sent, since the last time.
+    pub(crate) fn take_wrong(&mut self, id: ConnectionId) -> u64 {
+        self.slot(id).map_or(0, |slot| std::mem::take(&mut slot.wrong))
+    }
+
+    /// The MAC of a connection's peer.
+    pub(crate) fn mac(&self, id: ConnectionId) -> MacAddr {
+        let slot = self.slots.get(id.0 as usize).and_then(Option::as_deref);
+        slot.map_or(MacAddr([0; 6]), |slot| slot.mac)
+    }
+
+    fn make_ready(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.slot(id).filter(|slot| !slot.is_ready) {
+            slot.is_ready = true;
+            self.ready.push_back(id);
+        }
+    }
+
+    fn make_news(&mut self, id: ConnectionId) {
+        if let Some(slot) = self.slot(id).filter(|slot| !slot.is_news) {
+            slot.is_news = true;
+            self.news.push_back(id);
+        }
+    }
+
+    /// Whether connections wait for room in the NIC.
+    pub(crate) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// When the first of them is to be woken.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    /// Wakes those whose time has come.
+    pub(crate) fn wake(&mut self, now: Time) {
+        while let Some(&(at, id)) = self.timers.first().filter(|&&(at, _)| at <= now) {
+            self.timers.remove(&(at, id));
+            if let Some(slot) = self.slot(id) {
+                slot.timer = None;
+            }
+            self.make_ready(id);
+        }
+    }
+
+    /// The next that may have something to send; it is no longer among them.
+    pub(crate) fn next_ready(&mut self) -> Option<ConnectionId> {
+        let id = self.ready.pop_front()?;
+        if let Some(slot) = self.slot(id) {
+            slot.is_ready = false;
+        }
+        Some(id)
+    }
+
+    /// One segment of a connection, which then is among those again that may have another; or its
+    /// timer is set.
+    pub(crate) fn poll(&mut self, now: Time, id: ConnectionId) -> Option<(Ends, Segment)> {
+        let slot = self.slot(id)?;
+        let before = slot.connection.retransmits();
+        let segment = slot.connection.poll_transmit(now);
+        let (again, ends) = (slot.connection.retransmits() != before, slot.ends);
+        if again || slot.connection.is_closed() {
+            self.make_news(id);
+        }
+        if let Some(segment) = segment {
+            self.make_ready(id);
+            return Some((ends, segment));
+        }
+        self.set_timer(id);
+        None
+    }
+
+    /// A timer that is too early does no harm: it is set anew when it has come. So one that moves
+    /// on with every acknowledgement is moved only when it is due.
+    fn set_timer(&mut self, id: ConnectionId) {
+        let Some(slot) = self.slot(id) else { return };
+        let at = slot.connection.deadline();
+        let (Some(at), old) = (at, slot.timer) else { return };
+        if old.is_some_and(|old| old <= at) {
+            return;
+        }
+        slot.timer = Some(at);
+        if let Some(old) = old {
+            self.timers.remove(&(old, id));
+        }
+        self.timers.insert((at, id));
+    }
+
+    /// Takes a segment; says whether it was for a connection of these.
+    pub(super) fn receive(&mut self, now: Time, arrived: &Arrived) -> bool {
+        let ends = (arrived.to_port, arrived.from.0, arrived.from.1);
+        let known = self.by_ends.get(&ends).copied();
+        let opens = arrived.segment.flags.has(Flags::SYN);
+        let closed =
+            |tcp: &mut Tcp, id| tcp.slot(id).is_none_or(|slot| opens && slot.connection.is_over());
+        if let Some(id) = known {
+            if !closed(self, id) {
+                let Some(slot) = self.slot(id) else { return false };
+                slot.mac = arrived.mac;
+                slot.wrong += arrived.wrong;
+                slot.connection.on_segment(now, &arrived.segment);
+                self.make_ready(id);
+                self.make_news(id);
+                return true;
+            }
+            self.remove(id);
+        }
+        let Some(&(owner, config)) = self.listeners.get(&arrived.to_port) else { return false };
+        let config = self.allowed(config);
+        let first = self.first_number();
+        let Some(connection) = Connection::accept(now, config, first, &arrived.segment) else {
+            return false;
+        };
+        self.add(owner, ends, arrived.mac, connection);
+        true
+    }
+
+    /// Whether a frame that leaves is a segment of one of these, by its source port.
+    pub(crate) fn sent(&self, frame: &[u8]) -> bool {
+        let Some(port) = frame::source_port(frame) else { return false };
+        let first = (port, Ipv4Addr::UNSPECIFIED, 0);
+        let of_port = self.by_ends.range(first..).next().is_some_and(|(ends, _)| ends.0 == port);
+        of_port || self.listeners.contains_key(&port)
+    }
+
+    /// Whether applications are to look at connections.
+    pub(crate) fn has_news(&self) -> bool {
+        !self.news.is_empty()
+    }
+
+    /// A connection that its application is to look at, and the application.
+    pub(crate) fn next_news(&mut self) -> Option<(AppId, ConnectionId)> {
+        let id = self.news.pop_front()?;
+        let slot = self.slot(id)?;
+        slot.is_news = false;
+        Some((slot.owner, id))
+    }
+
+    /// Forgets a connection if it is no more.
+    pub(crate) fn forget_closed(&mut self, id: ConnectionId) {
+        if self.slot(id).is_some_and(|slot| slot.connection.is_closed()) {
+            self.remove(id);
+        }
+    }
+
+    fn remove(&mut self, id: ConnectionId) {
+        let Some(slot) = self.slots.get_mut(id.0 as usize).and_then(Option::take) else { return };
+        self.by_ends.remove(&slot.ends);
+        if let Some(at) = slot.timer {
+            self.timers.remove(&(at, id));
+        }
+        // Few wait at a time; the name is given to another.
+        self.ready.retain(|&other| other != id);
+        self.news.retain(|&other| other != id);
+        self.free.push(id.0);
+    }
+}

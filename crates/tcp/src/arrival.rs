@@ -1,0 +1,230 @@
+//! What a segment that comes does to a connection (RFC 9293 §3.10.7, with RFC 5961).
+
+use crate::config::Algorithm;
+use crate::config::Config;
+use crate::congestion::Congestion;
+use crate::connection::{Connection, Failure, State};
+use crate::receive::Echo;
+use crate::segment::{Flags, Segment, Seq};
+use axon_wire::{Span, Time};
+
+/// A segment is never taken to be shorter (Linux: `TCP_MIN_SND_MSS`): options alone would fill it.
+const MSS_MIN: u16 = 48;
+/// Without the option (RFC 9293 §3.7.1).
+const MSS_DEFAULT: u16 = 536;
+/// Answers to empty segments outside of the window are at least so far apart, so that two ends do
+/// not answer each other for ever (RFC 5961 §7).
+const ANSWER_PAUSE: Span = Span::from_millis(100);
+
+impl Connection {
+    /// Answers a SYN as the end that listens; `None` if the segment opens nothing.
+    pub fn accept(now: Time, config: Config, first: Seq, syn: &Segment) -> Option<Connection> {
+        if !syn.flags.has(Flags::SYN) || syn.flags.has(Flags::ACK | Flags::RST) {
+            return None;
+        }
+        let mut connection = Connection::new(config, State::SynReceived, first);
+        let wanted = Flags::ECE | Flags::CWR;
+        let offers_ecn = syn.flags.0 & wanted.0 == wanted.0;
+        connection.take_syn(syn, offers_ecn);
+        connection.at = Some(now);
+        Some(connection)
+    }
+
+    /// The answer to a segment that belongs to no connection: a reset, unless it is one itself
+    /// (RFC 9293 §3.10.7.1).
+    pub fn refuse(segment: &Segment) -> Option<Segment> {
+        if segment.flags.has(Flags::RST) {
+            return None;
+        }
+        if segment.flags.has(Flags::ACK) {
+            return Some(Segment { seq: segment.ack, flags: Flags::RST, ..Segment::default() });
+        }
+        let (ack, flags) = (segment.seq + segment.length(), Flags::RST | Flags::ACK);
+        Some(Segment { ack, flags, ..Segment::default() })
+    }
+
+    /// Takes what the peer's SYN says.
+    fn take_syn(&mut self, syn: &Segment, ecn: bool) {
+        let options = &syn.options;
+        let sack = self.config.sack && options.sack_permitted;
+        let ecn = ecn && self.config.wants_ecn();
+        self.scaled = options.scale.is_some();
+        let echo = match self.config.congestion {
+            _ if !ecn => Echo::None,
+            Algorithm::Dctcp => Echo::Exact,
+            _ => Echo::Latched,
+        };
+        self.receiver.begin(syn.seq + 1, self.scaled, sack, echo);
+        let sender = &mut self.sender;
+        let mss = options.mss.unwrap_or(MSS_DEFAULT).max(MSS_MIN).min(self.config.mss.max(1));
+        sender.mss = u32::from(mss);
+        sender.control = Congestion::new(self.config.congestion, u32::from(mss));
+        (sender.sack, sender.ecn) = (sack, ecn);
+        sender.scale = options.scale.unwrap_or(0).min(14);
+        sender.window = u32::from(syn.window);
+        sender.window_max = sender.window;
+        sender.window_by = (syn.seq, syn.ack);
+    }
+
+    /// Takes a segment. What it causes is then had by [`Connection::poll_transmit`].
+    pub fn on_segment(&mut self, now: Time, segment: &Segment) {
+        match self.state {
+            State::Closed => {}
+            State::SynSent => self.take_answer(now, segment),
+            _ => self.take_any(now, segment),
+        }
+    }
+
+    /// In SYN-SENT (RFC 9293 §3.10.7.3).
+    fn take_answer(&mut self, now: Time, segment: &Segment) {
+        let flags = segment.flags;
+        let acknowledges = flags.has(Flags::ACK);
+        if acknowledges && segment.ack != self.first + 1 {
+            self.reset = Connection::refuse(segment);
+            return;
+        }
+        if flags.has(Flags::RST) {
+            if acknowledges {
+                self.fail(Failure::Refused);
+            }
+            return;
+        }
+        if !flags.has(Flags::SYN) {
+            return;
+        }
+        let both = Flags::ECE | Flags::CWR;
+        let ecn = if acknowledges { Flags::ECE.0 } else { both.0 };
+        self.take_syn(segment, flags.0 & both.0 == ecn);
+        if acknowledges {
+            self.establish(now);
+            self.receiver.acknowledge();
+        } else {
+            // Both ends open at once.
+            (self.state, self.syn_due) = (State::SynReceived, true);
+        }
+    }
+
+    /// The SYN is acknowledged.
+    fn establish(&mut self, now: Time) {
+        self.state = State::Established;
+        self.sender.rtt.backoff = 0;
+        match self.opened {
+            Some(at) => self.sender.rtt.sample(now, now.since(at)),
+            // It was lost or slow: RFC 6298 §5.7, RFC 5681 §3.1.
+            None => self.sender.control.set(self.sender.mss),
+        }
+        self.at = None;
+    }
+
+    /// In every other state (RFC 9293 §3.10.7.4).
+    fn take_any(&mut self, now: Time, segment: &Segment) {
+        let flags = segment.flags;
+        if flags.has(Flags::RST) {
+            return self.take_reset(now, segment);
+        }
+        let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next;
+        if self.state == State::SynReceived && again && !flags.has(Flags::ACK) {
+            // The answer was lost.
+            self.syn_due = true;
+            return;
+        }
+        let opens = self.state == State::SynReceived && again;
+        if !opens && (!self.receiver.accepts(segment) || flags.has(Flags::SYN)) {
+            return self.answer(now, segment);
+        }
+        if !flags.has(Flags::ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.ack != self.first + 1 {
+                let after = segment.ack.is_after(self.sender.board.end());
+                if after || segment.ack.is_before(self.first + 1) {
+                    self.reset = Connection::refuse(segment);
+                    return;
+                }
+            }
+            self.establish(now);
+            self.sender.window = u32::from(segment.window) << self.sender.scale;
+            self.sender.window_max = self.sender.window;
+            self.sender.window_by = (segment.seq, segment.ack);
+        }
+        if segment.ack.is_after(self.sender.board.end()) {
+            return self.answer(now, segment);
+        }
+        self.sender.acknowledged(now, segment, &self.config);
+        self.acknowledged_fin(now);
+        if !opens && self.state != State::Closed {
+            self.take_payload(now, segment);
+        }
+    }
+
+    /// A segment outside of the window is answered with where the window is.
+    fn answer(&mut self, now: Time, segment: &Segment) {
+        if self.state == State::SynReceived {
+            self.syn_due = true;
+            return;
+        }
+        if self.state == State::TimeWait && segment.flags.has(Flags::FIN) {
+            self.at = Some(now + self.config.time_wait);
+        }
+        if segment.bytes == 0 && !segment.flags.has(Flags::FIN) {
+            if now < self.answer_at {
+                return;
+            }
+            self.answer_at = now + pause(&self.config);
+        }
+        self.receiver.refuse(segment);
+    }
+
+    /// RFC 5961 §3.2: a reset counts if it has exactly the next number.
+    fn take_reset(&mut self, now: Time, segment: &Segment) {
+        if segment.seq == self.receiver.next {
+            let refused = self.state == State::SynReceived;
+            let why = if refused { Failure::Refused } else { Failure::Reset };
+            match self.state {
+                State::TimeWait => self.end(),
+                _ => self.fail(why),
+            }
+        } else if self.receiver.accepts(segment) {
+            self.answer(now, &Segment { bytes: 0, flags: Flags::default(), ..*segment });
+        }
+    }
+
+    /// Whether this end's FIN has just been acknowledged, and what follows from that.
+    fn acknowledged_fin(&mut self, now: Time) {
+        if !self.sender.is_finished() {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.wait(now),
+            State::LastAck => self.end(),
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, now: Time) {
+        (self.state, self.at) = (State::TimeWait, Some(now + self.config.time_wait));
+    }
+
+    fn take_payload(&mut self, now: Time, segment: &Segment) {
+        if self.receiver.is_finished() {
+            return;
+        }
+        self.received += u64::from(self.receiver.take(now, segment));
+        if !self.receiver.is_finished() {
+            return;
+        }
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.wait(now),
+            _ => {}
+        }
+    }
+}
+
+/// The pause between answers: no longer than a window's probes are apart.
+fn pause(config: &Config) -> Span {
+    ANSWER_PAUSE.min(config.rto_min)
+}

@@ -1,0 +1,198 @@
+//! A segment, and the numbers in it (RFC 9293 §3.1, §3.4).
+
+use core::fmt;
+use core::ops::{Add, BitOr, Sub};
+
+/// A sequence number: of the numbers modulo 2^32, that which is less than 2^31 ahead is after.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Seq(pub u32);
+
+impl Seq {
+    /// Whether this one comes before `other`.
+    pub fn is_before(self, other: Seq) -> bool {
+        (self.0.wrapping_sub(other.0) as i32) < 0
+    }
+
+    /// Whether this one comes after `other`.
+    pub fn is_after(self, other: Seq) -> bool {
+        other.is_before(self)
+    }
+
+    /// How many numbers lie from `earlier` to this one.
+    pub fn since(self, earlier: Seq) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    /// The later of the two.
+    pub fn max(self, other: Seq) -> Seq {
+        if self.is_before(other) { other } else { self }
+    }
+
+    /// The earlier of the two.
+    pub fn min(self, other: Seq) -> Seq {
+        if self.is_before(other) { self } else { other }
+    }
+}
+
+impl fmt::Debug for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl Add<u32> for Seq {
+    type Output = Seq;
+    fn add(self, bytes: u32) -> Seq {
+        Seq(self.0.wrapping_add(bytes))
+    }
+}
+
+impl Sub<u32> for Seq {
+    type Output = Seq;
+    fn sub(self, bytes: u32) -> Seq {
+        Seq(self.0.wrapping_sub(bytes))
+    }
+}
+
+/// The control bits of a segment, as they are on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgement number counts.
+    pub const ACK: Flags = Flags(0x10);
+    /// Congestion was experienced (RFC 3168 §6.1).
+    pub const ECE: Flags = Flags(0x40);
+    /// The window was reduced (RFC 3168 §6.1).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// Whether one of these is set.
+    pub fn has(self, flags: Flags) -> bool {
+        self.0 & flags.0 != 0
+    }
+}
+
+impl BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// The ECN field of the packet around a segment (RFC 3168 §5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Not capable of ECN.
+    #[default]
+    None,
+    /// Capable of ECN: ECT(0).
+    Capable,
+    /// Congestion experienced.
+    Experienced,
+}
+
+/// Blocks that have arrived beyond the acknowledgement (RFC 2018 §3): first and end of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sacks {
+    blocks: [(Seq, Seq); Sacks::MAX],
+    count: u8,
+}
+
+impl Sacks {
+    /// Blocks that fit the options of a segment without timestamps.
+    pub const MAX: usize = 4;
+
+    /// Adds a block; one too many is left out.
+    pub fn push(&mut self, block: (Seq, Seq)) {
+        if let Some(free) = self.blocks.get_mut(usize::from(self.count)) {
+            *free = block;
+            self.count += 1;
+        }
+    }
+
+    /// The blocks.
+    pub fn as_slice(&self) -> &[(Seq, Seq)] {
+        self.blocks.get(..usize::from(self.count)).unwrap_or(&[])
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// The options that a segment has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The largest segment that the sender takes (RFC 9293 §3.7.1), in bytes.
+    pub mss: Option<u16>,
+    /// How far its windows are shifted (RFC 7323 §2), in bits.
+    pub scale: Option<u8>,
+    /// It takes selective acknowledgements (RFC 2018 §2).
+    pub sack_permitted: bool,
+    /// What has arrived out of order, or twice.
+    pub sacks: Sacks,
+}
+
+/// A segment without its ports. The payload is a number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Of the first byte, or of the SYN.
+    pub seq: Seq,
+    /// The next number expected, with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window as it is on the wire: not scaled.
+    pub window: u16,
+    /// Options.
+    pub options: Options,
+    /// Bytes of payload.
+    pub bytes: u32,
+    /// The ECN field of its packet.
+    pub mark: Mark,
+}
+
+impl Segment {
+    /// Numbers that it takes: its bytes, a SYN and a FIN (SEG.LEN of RFC 9293 §3.4).
+    pub fn length(&self) -> u32 {
+        let controls =
+            u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));
+        self.bytes.saturating_add(controls)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_wrap() {
+        let (last, first) = (Seq(u32::MAX), Seq(0));
+        assert!(last.is_before(first) && first.is_after(last) && !first.is_before(first));
+        assert_eq!((last + 11, first - 1, first.since(last)), (Seq(10), last, 1));
+        assert_eq!((last.max(first), last.min(first)), (first, last));
+    }
+
+    #[test]
+    fn controls_take_a_number_each() {
+        let flags = Flags::SYN | Flags::FIN | Flags::ACK;
+        assert_eq!(Segment { bytes: 5, flags, ..Segment::default() }.length(), 7);
+    }
+
+    #[test]
+    fn four_blocks_fit() {
+        let mut sacks = Sacks::default();
+        assert!(sacks.is_empty());
+        (0..9).for_each(|n| sacks.push((Seq(n), Seq(n + 1))));
+        assert_eq!(sacks.as_slice().len(), 4);
+    }
+}

@@ -1,0 +1,221 @@
+//! Two ends and a link with a rate, a delay, a queue, and faults by a seed.
+
+use axon_tcp::{Config, Connection, Flags, Mark, Segment, Seq, State};
+use axon_wire::{Bytes, Rate, Span, Time};
+use std::collections::BTreeMap;
+
+/// Bytes of headers around a segment, as far as the rate counts them.
+const AROUND: u64 = 58;
+
+/// What the link does.
+#[derive(Clone, Copy, Debug)]
+pub struct Link {
+    pub rate: Rate,
+    pub delay: Span,
+    /// Bytes that wait for the wire at most; what is more is dropped.
+    pub queue: u64,
+    /// A queue above this marks what is capable.
+    pub mark_above: u64,
+    /// Of a thousand segments, lost.
+    pub lost: u32,
+    /// Of a thousand, doubled.
+    pub doubled: u32,
+    /// Of a thousand, held up by up to `hold`.
+    pub held: u32,
+    pub hold: Span,
+}
+
+pub const CLEAN: Link = Link {
+    rate: Rate::gbps(1),
+    delay: Span::from_micros(50),
+    queue: u64::MAX,
+    mark_above: u64::MAX,
+    lost: 0,
+    doubled: 0,
+    held: 0,
+    hold: Span::ZERO,
+};
+
+type DropIf = Box<dyn FnMut(usize, &Segment, u64) -> bool>;
+
+/// The two ends; the first opens.
+pub struct Pair {
+    pub now: Time,
+    pub ends: [Option<Connection>; 2],
+    configs: [Config; 2],
+    link: Link,
+    free_at: [Time; 2],
+    flight: BTreeMap<(Time, u64), (usize, Segment)>,
+    number: u64,
+    random: oorandom::Rand32,
+    pub sent: u64,
+    pub dropped: u64,
+    /// Drops what this says of: the sender, its segment, and its number from one on.
+    pub drop_if: DropIf,
+    pub reading: bool,
+    /// An end closes once its peer has.
+    pub closing: bool,
+    pub trace: Vec<(Time, usize, Segment)>,
+}
+
+pub const FIRST: [Seq; 2] = [Seq(u32::MAX - 20_000), Seq(u32::MAX - 5)];
+
+impl Pair {
+    pub fn new(configs: [Config; 2], link: Link, seed: u64) -> Pair {
+        let client = Connection::open(Time::ZERO, configs[0], FIRST[0]);
+        Pair {
+            now: Time::ZERO,
+            ends: [Some(client), None],
+            configs,
+            link,
+            free_at: [Time::ZERO; 2],
+            flight: BTreeMap::new(),
+            number: 0,
+            random: oorandom::Rand32::new(seed),
+            sent: 0,
+            dropped: 0,
+            drop_if: Box::new(|_, _, _| false),
+            reading: true,
+            closing: true,
+            trace: Vec::new(),
+        }
+    }
+
+    pub fn client(&mut self) -> &mut Connection {
+        self.ends[0].as_mut().unwrap()
+    }
+
+    pub fn server(&self) -> &Connection {
+        self.ends[1].as_ref().unwrap()
+    }
+
+    fn happens(&mut self, per_mille: u32) -> bool {
+        per_mille > 0 && self.random.rand_range(0..1000) < per_mille
+    }
+
+    /// Puts a segment on the link.
+    fn put(&mut self, from: usize, mut segment: Segment) {
+        self.number += 1;
+        self.sent += 1;
+        self.trace.push((self.now, from, segment));
+        let bytes = u64::from(segment.bytes) + AROUND;
+        let backlog = self.link.rate.bytes_in(self.free_at[from].since(self.now)).0;
+        let full = backlog + bytes > self.link.queue;
+        if full || self.happens(self.link.lost) || (self.drop_if)(from, &segment, self.sent) {
+            self.dropped += 1;
+            return;
+        }
+        if backlog > self.link.mark_above && segment.mark == Mark::Capable {
+            segment.mark = Mark::Experienced;
+        }
+        self.free_at[from] =
+            self.free_at[from].max(self.now) + self.link.rate.time_for(Bytes(bytes));
+        let copies = 1 + u32::from(self.happens(self.link.doubled));
+        for _ in 0..copies {
+            let mut at = self.free_at[from] + self.link.delay;
+            if self.happens(self.link.held) {
+                let micros = (self.link.hold.as_nanos() / 1000) as u32;
+                at += Span::from_micros(u64::from(self.random.rand_range(0..micros.max(1))));
+            }
+            self.number += 1;
+            self.flight.insert((at, self.number), (1 - from, segment));
+        }
+    }
+
+    /// Takes from both ends what they send now.
+    pub fn pump(&mut self) {
+        for from in 0..2 {
+            let mut burst = 0;
+            while let Some(segment) =
+                self.ends[from].as_mut().and_then(|end| end.poll_transmit(self.now))
+            {
+                self.put(from, segment);
+                burst += 1;
+                assert!(burst < 100_000, "a burst without end");
+            }
+        }
+    }
+
+    fn deliver(&mut self, to: usize, segment: &Segment) {
+        match &mut self.ends[to] {
+            Some(end) if !end.is_closed() => end.on_segment(self.now, segment),
+            None if segment.flags.has(Flags::SYN) => {
+                self.ends[to] = Connection::accept(self.now, self.configs[to], FIRST[to], segment);
+            }
+            _ => {
+                if let Some(reset) = Connection::refuse(segment) {
+                    self.put(to, reset);
+                }
+            }
+        }
+        if let Some(end) = self.ends[to].as_mut().filter(|_| self.reading || to == 0) {
+            end.read();
+            if end.is_finished() && self.closing {
+                end.close();
+            }
+        }
+    }
+
+    /// When something happens next.
+    fn next(&self) -> Option<Time> {
+        let arrival = self.flight.first_key_value().map(|(&(at, _), _)| at);
+        let timers = self.ends.iter().flatten().filter_map(|end| end.deadline());
+        let timers = timers.inspect(|&at| assert!(at > self.now, "a timer at {at:?} was due"));
+        timers.chain(arrival).min()
+    }
+
+    /// One step to the next moment at which something happens; `false` if nothing will.
+    pub fn step(&mut self) -> bool {
+        self.pump();
+        let Some(next) = self.next() else { return false };
+        self.now = next.max(self.now);
+        while let Some(entry) = self.flight.first_entry().filter(|e| e.key().0 <= self.now) {
+            let (to, segment) = entry.remove();
+            self.deliver(to, &segment);
+        }
+        true
+    }
+
+    /// Runs until `done`, or nothing happens any more, or it takes too many steps.
+    pub fn run_until(&mut self, mut done: impl FnMut(&Pair) -> bool) {
+        let mut steps = 0;
+        while !done(self) {
+            steps += 1;
+            assert!(steps < 3_000_000, "no end in sight at {:?}: {:?}", self.now, self.ends);
+            if !self.step() {
+                return;
+            }
+        }
+    }
+
+    pub fn run_for(&mut self, span: Span) {
+        let end = self.now + span;
+        self.pump();
+        while self.next().is_some_and(|at| at <= end) {
+            self.step();
+            self.pump();
+        }
+        self.now = end;
+    }
+
+    /// Runs until both ends are no more.
+    pub fn run(&mut self) {
+        let closed = |end: &Option<Connection>| end.as_ref().is_none_or(|end| end.is_closed());
+        self.run_until(|pair| pair.ends.iter().all(closed));
+    }
+
+    pub fn established(configs: [Config; 2], link: Link) -> Pair {
+        let mut pair = Pair::new(configs, link, 1);
+        let open = |end: &Option<Connection>| {
+            end.as_ref().is_some_and(|end| end.state() == State::Established)
+        };
+        pair.run_until(|pair| pair.ends.iter().all(open));
+        pair
+    }
+
+    /// The data segments of the first end, with their times.
+    pub fn data(&self) -> Vec<(Time, Segment)> {
+        let of = self.trace.iter().filter(|(_, from, segment)| *from == 0 && segment.bytes > 0);
+        of.map(|&(at, _, segment)| (at, segment)).collect()
+    }
+}
