@@ -1,9 +1,7 @@
 //! `axon snapshot FILE`: a simulation up to a moment from which many may go on.
 
-mod label;
-
-pub use label::Label;
-
+use crate::cli::label::Label;
+use crate::cli::saved::fix_addresses;
 use crate::cli::say::{INTERRUPTED, UNTRIED, note, print};
 use crate::sim::{Pcaps, Watcher, check_dataplane, check_memory, dataplane, size};
 use anyhow::{Context, Result, bail, ensure};
@@ -112,17 +110,6 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         arguments.out.display()
     ))?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Lets the code of this program lie where that of every snapshot lies.
-///
-/// # Errors
-/// The kernel does not allow it.
-pub fn fix_addresses() -> Result<()> {
-    axon_snapshot::fix_addresses().context(
-        "snapshots need a program at fixed addresses, which is not allowed here (personality(2)); \
-         a container may need --security-opt seccomp=unconfined",
-    )
 }
 
 fn check(arguments: &Arguments, fabric: &Fabric) -> Result<()> {

@@ -50,8 +50,8 @@ impl Head {
     }
 
     fn from_words(words: [u64; WORDS]) -> io::Result<Head> {
-        let [format, program, code, processor, kind, root, label, label_hash, image, image_hash, _] =
-            words;
+        let [format, program, code, processor, kind, root, ..] = words;
+        let [.., label, label_hash, image, image_hash, _] = words;
         if format != FORMAT {
             return Err(refused("it is of another version of this program"));
         }

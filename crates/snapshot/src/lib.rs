@@ -11,7 +11,7 @@
 //!
 //! In plain English, to use it:
 //!
-//! 1. [`Heap`] is the program's `#[global_allocator]`; it is the system's until it is told more.
+//! 1. [`Heap`] is the program's `#[global_allocator]`; the system's until step 3.
 //! 2. [`fix_addresses`] first: the code has to lie where it lay, since values point to it.
 //! 3. To save: [`Heap::collect`], make the value, [`save`].
 //! 4. To go on: [`Snapshot::open`], look at its label, [`Snapshot::restore`].

@@ -2,8 +2,9 @@
 
 use super::arguments::Arguments;
 use super::over::{self, Axis, Target};
+use crate::cli::saved::Saved;
 use crate::cli::say::note;
-use crate::sim::{Saved, check_dataplane, least_memory, python};
+use crate::sim::{check_dataplane, least_memory, python};
 use anyhow::{Context, Result, anyhow, bail};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_fabric::{Document, LoadError};

@@ -78,8 +78,8 @@ impl Engine {
         lookahead
     }
 
-    /// The shard of each station. Each has about as much to do as the others, by what `done` says of
-    /// each station; by its links without.
+    /// The shard of each station. Each has about as much to do as the others, by what `done` says
+    /// of each station; by its links without.
     fn plan_shards(&self, shards: usize, done: Option<&[u64]>) -> Vec<u32> {
         let peers: Vec<Vec<usize>> = self.stations().map(|station| self.peers(station)).collect();
         let leaf = |station: usize| peers[station].len() <= 1;

@@ -3,9 +3,9 @@
 //! What a shard does can reach another only over a link between them, and not before the frame's
 //! head has gone through the sender's egress stages, over the wire and through the receiver's
 //! ingress stages. The least time that takes, over all links from the one to the other, is the
-//! *lookahead* between the two. On several threads each shard keeps behind what the others may still
-//! send it (`threads/exchange.rs`). Where there is too little to do for that, one thread runs all
-//! shards in windows: if `T` is the earliest event of all, everything before `T` plus the least
+//! *lookahead* between the two. On several threads each shard keeps behind what the others may
+//! still send it (`threads/exchange.rs`). Where there is too little to do for that, one thread runs
+//! all shards in windows: if `T` is the earliest event of all, everything before `T` plus the least
 //! lookahead is already in the queue of the shard that it is for (K. M. Chandy and J. Misra, CACM
 //! 24(4), 1981; the bounded-lag form).
 //!

@@ -23,6 +23,7 @@ mod running;
 mod traffic;
 pub mod truth;
 pub mod warm;
+mod watch;
 
 pub use fabric::{Setup, World};
 pub use python::PythonLoader;

@@ -5,28 +5,39 @@
 //! Whether it goes on at once, later, or in another process, what happens is the same: every run
 //! is [`Warm::up`] and then [`Warm::go_on`].
 
-use super::results::{Report, Samples};
-use super::run::{Options, Run, Stage, Watch, fault_times, silent_entries};
+use super::results::{Pings, Report, Round, Samples, all_pairs};
+use super::watch::{Options, Progress, Stage, Watch};
 use super::{Setup, World};
 use crate::world::deadlock::Deadlock;
 use axon_fabric::model::{Cable, Fabric, Fault};
 use axon_wire::{Span, Time};
+use std::ops::ControlFlow;
+
+/// How long frames may still be in flight after all have stopped sending.
+const DRAIN: Span = Span::from_millis(20);
+/// How long unfinished flows and datagrams in flight are waited for while none of them moves: the
+/// edge gives up a route after less, and a stream sends again before.
+const QUIET: Span = Span::from_secs(10);
+/// The same while other flows run that have no end.
+const QUIET_ENDLESS: Span = Span::from_secs(1);
+/// How often it is looked whether they move.
+const LOOK: Span = Span::from_millis(100);
 
 /// A run whose network is ready.
 pub struct Warm {
-    pub(super) world: World,
+    world: World,
     seed: u64,
     threads: usize,
     /// When the network was ready, or was waited for no longer.
-    pub(super) boot: Time,
+    boot: Time,
     /// Hosts that had an address then.
     addressed: usize,
     /// Traffic runs, since `boot`.
-    pub(super) runs: bool,
+    runs: bool,
     warnings: Vec<String>,
-    pub(super) stopped: Option<String>,
+    stopped: Option<String>,
     /// The first that was seen.
-    pub(super) deadlock: Option<Deadlock>,
+    deadlock: Option<Deadlock>,
     /// The fabric that it began with, if it is to go on with another.
     origin: Option<Box<Fabric>>,
 }
@@ -250,5 +261,172 @@ impl Warm {
             true => Ok(()),
             false => Err(Unlike::Rates),
         }
+    }
+}
+
+/// When the fabric's faults happen, in order, if traffic or pings began at `boot`.
+fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
+    let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
+    let mut all: Vec<Time> = fabric.faults.iter().map(|fault| Time::ZERO + fault.at).collect();
+    all.extend(after_start);
+    all.sort_unstable();
+    all
+}
+
+/// When the last of the fabric's faults happens that were still to come at `boot`.
+fn last_fault(fabric: &Fabric, boot: Time) -> Option<Time> {
+    let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
+    let all = fabric.faults.iter().map(|fault| Time::ZERO + fault.at);
+    all.filter(|&at| at > boot).chain(after_start).max()
+}
+
+/// What a fabric's traffic should have begun to send and did not: an entry whose time came,
+/// with hosts that are connected, of which not one sent anything.
+fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
+    let ran = world.now().since(boot);
+    let connected = world.connected_hosts();
+    let reached = |host: &usize| connected.binary_search(host).is_ok();
+    let mut silent = Vec::new();
+    for (sent, entry) in world.traffic_sent().into_iter().zip(&fabric.traffic) {
+        let due =
+            entry.first_at().is_some_and(|at| at <= ran && entry.stop.is_none_or(|stop| at < stop));
+        let able = entry.flows.iter().any(|(from, to)| reached(from) && reached(to))
+            || entry.hosts.iter().any(reached);
+        if due && able && sent == 0 {
+            let none_fits = || crate::host::apps::unsendable(&entry.app, fabric.mtu);
+            let lacks = none_fits().or_else(|| world.unready());
+            let why = lacks.unwrap_or_else(|| "its hosts found no way to their targets".to_owned());
+            silent.push(format!("{} sent nothing in {ran}: {why}", entry.name));
+        }
+    }
+    silent
+}
+
+/// A run of a scenario, while it is watched.
+struct Run<'a> {
+    warm: Warm,
+    watch: &'a mut dyn Watch,
+    /// Ports are captured.
+    captures: bool,
+    samples: Option<Samples>,
+}
+
+impl Run<'_> {
+    /// Runs until `done` says so, or to `end`, or until the watcher has seen enough.
+    fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
+        let began = self.warm.world.now();
+        loop {
+            self.report(stage, began, end);
+            if self.warm.stopped.is_some() || done(&self.warm.world) || self.warm.world.now() >= end
+            {
+                return;
+            }
+            let mut next = (self.warm.world.now() + Span::from_millis(1)).min(end);
+            if let Some(samples) = &self.samples {
+                next = next.min(samples.due().max(self.warm.world.now() + Span::from_nanos(1)));
+            }
+            self.warm.world.run_until(next);
+            if let Some(samples) = &mut self.samples {
+                samples.take(&self.warm.world);
+            }
+        }
+    }
+
+    fn report(&mut self, stage: Stage, began: Time, end: Time) {
+        if self.captures {
+            self.watch.captured(self.warm.world.engine_mut().take_captured());
+        }
+        if self.warm.deadlock.is_none() && self.warm.world.has_lossless() {
+            self.warm.deadlock = self.warm.world.named_deadlock();
+        }
+        let engine = self.warm.world.engine();
+        let (now, events) = (engine.now(), engine.events());
+        let progress =
+            Progress { stage, now, began, end, events, packet_hops: engine.packet_hops() };
+        if let ControlFlow::Break(reason) = self.watch.progress(&progress) {
+            self.warm.stopped.get_or_insert(reason);
+        }
+    }
+
+    /// Starts the fabric's traffic, if it does not run yet.
+    fn start_traffic(&mut self) {
+        if !std::mem::replace(&mut self.warm.runs, true) {
+            self.warm.world.start_traffic();
+        }
+    }
+
+    /// Lets hosts do what the fabric file says: for the time that was asked for, or until all
+    /// is done and what is in flight has come.
+    fn traffic(&mut self, fabric: &Fabric, options: &Options) {
+        if self.warm.stopped.is_some() {
+            return;
+        }
+        self.start_traffic();
+        let began = self.warm.boot;
+        if options.duration.is_none() {
+            let last = fabric.traffic.iter().map(|entry| entry.stop.unwrap_or(entry.start)).max();
+            let settled = self.settled(fabric, options);
+            let limit = began + options.traffic.max(last.unwrap_or_default() + DRAIN);
+            self.go(Stage::Traffic, limit.max(settled), World::traffic_is_done);
+            self.go(Stage::Traffic, self.warm.world.now() + DRAIN, |_| false);
+            self.go(Stage::Faults, settled.max(self.warm.world.now()), |_| false);
+            self.resolve(began);
+        }
+    }
+
+    /// Goes on as long as flows that have an end are on their way to it, and datagrams of those
+    /// that have ended are neither received nor lost; not in a deadlock, which has no end.
+    fn resolve(&mut self, began: Time) {
+        let quiet = if self.warm.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
+        let mut left = self.warm.world.unresolved(began);
+        while left.is_some() && self.warm.stopped.is_none() && self.warm.deadlock.is_none() {
+            let mut look = self.warm.world.now() + LOOK;
+            self.go(Stage::Traffic, self.warm.world.now() + quiet, |world| {
+                let due = world.now() >= look;
+                if due {
+                    look = world.now() + LOOK;
+                }
+                due && world.unresolved(began) != left
+            });
+            let after = self.warm.world.unresolved(began);
+            if after == left {
+                return;
+            }
+            left = after;
+        }
+    }
+
+    /// When the fabric has settled after the last fault that was still to come when its network
+    /// was ready; then, if there is none.
+    fn settled(&self, fabric: &Fabric, options: &Options) -> Time {
+        let boot = self.warm.boot;
+        last_fault(fabric, boot).map_or(boot, |last| last + options.settle)
+    }
+
+    /// One round of pings and, if the fabric has faults, another after the last of them.
+    fn pings(&mut self, fabric: &Fabric, options: &Options) -> Vec<Round> {
+        let faults = !fault_times(fabric, self.warm.boot).is_empty();
+        let mut rounds = Vec::new();
+        if self.warm.stopped.is_none() {
+            rounds.push(self.round(options));
+        }
+        if self.warm.stopped.is_none() && faults {
+            let settled = self.settled(fabric, options);
+            let end = settled.max(self.warm.world.now() + options.settle);
+            self.go(Stage::Faults, end, |_| false);
+            if self.warm.stopped.is_none() {
+                rounds.push(self.round(options));
+            }
+        }
+        rounds
+    }
+
+    /// Lets every connected pair ping until it has an answer.
+    fn round(&mut self, options: &Options) -> Round {
+        let plan = (options.interval, options.requests);
+        let pings: Pings = all_pairs(&mut self.warm.world, plan, options.pairs_max);
+        let end = self.warm.world.now() + options.interval * (u64::from(options.requests) + 2);
+        self.go(Stage::Pings, end, |world| pings.done(world));
+        pings.summary(&self.warm.world)
     }
 }

@@ -121,7 +121,7 @@ impl<'a> Exchange<'a> {
                 std::hint::spin_loop();
                 continue;
             }
-            // Whoever puts a clock forward from now on wakes this one; if it was before, that is seen.
+            // Whoever puts a clock forward from now on wakes this one; one before that is seen.
             let sleeps = &self.sleepers[own].sleeps;
             sleeps.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);

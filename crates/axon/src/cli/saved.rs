@@ -1,6 +1,6 @@
-//! `axon sim --from`: a run that goes on from a snapshot.
+//! Snapshots that runs go on from: `--from`.
 
-use crate::snapshot::{Label, fix_addresses};
+use crate::cli::label::Label;
 use anyhow::{Context, Result, ensure};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_sim::DataplaneKind;
@@ -9,6 +9,17 @@ use axon_sim::warm::Warm;
 use axon_snapshot::Snapshot;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
+
+/// Lets the code of this program lie where that of every snapshot lies.
+///
+/// # Errors
+/// The kernel does not allow it.
+pub fn fix_addresses() -> Result<()> {
+    axon_snapshot::fix_addresses().context(
+        "snapshots need a program at fixed addresses, which is not allowed here (personality(2)); \
+         a container may need --security-opt seccomp=unconfined",
+    )
+}
 
 /// A snapshot that a run goes on from.
 pub struct Saved {

@@ -1,0 +1,5 @@
+//! The names of applications.
+
+/// Names an application of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AppId(pub usize);
