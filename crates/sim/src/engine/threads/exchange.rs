@@ -280,6 +280,9 @@ mod tests {
                 exchange.wake();
                 seen.1 += u64::from(limit.ticks() >= clock + 10);
             }
+            while exchange.clock(1) < Time::from_ticks(10_000) {
+                std::thread::yield_now();
+            }
             exchange.sparse.store(true, Ordering::Relaxed);
             exchange.wake();
         });
