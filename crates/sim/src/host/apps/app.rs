@@ -1,5 +1,6 @@
 //! An application, and all those of a host.
 
+use super::id::AppId;
 use super::stats::{FlowStats, Received};
 use crate::host::datagram::Datagram;
 use crate::host::stack::Stack;
@@ -7,10 +8,6 @@ use crate::host::tcp::ConnectionId;
 use axon_wire::Time;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
-
-/// Names an application of one host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AppId(pub usize);
 
 /// An application.
 pub(crate) trait App: Send {

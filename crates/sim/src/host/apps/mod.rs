@@ -1,8 +1,8 @@
 //! What hosts run: sources, sinks, clients and servers, one file each.
 //!
 //! An application is polled after each frame that came in and when its deadline has come. It
-//! works on the host's stack: sockets of TCP, streams and datagrams of its own. Times of sending are
-//! exact: only the timers of the stack's TCP count whole microseconds.
+//! works on the host's stack: sockets of TCP, streams and datagrams of its own. Times of sending
+//! are exact: only the timers of the stack's TCP count whole microseconds.
 
 mod app;
 mod arp;
@@ -11,6 +11,7 @@ mod caller;
 mod collective;
 mod file_store;
 mod files;
+mod id;
 mod iscsi;
 mod on_off;
 mod raw;
@@ -27,11 +28,11 @@ mod tcp_stream;
 mod tcp_watch;
 mod udp;
 
-pub use app::AppId;
 pub use arp::ArpPlan;
 pub use caller::Transport;
 pub use collective::{CollectivePlan, Step};
 pub use files::{FilePlan, POSTMARK};
+pub use id::AppId;
 pub use iscsi::{InitiatorPlan, IscsiLimits, Processor, TargetPlan};
 pub use on_off::OnOffPlan;
 pub use raw::RawPlan;
