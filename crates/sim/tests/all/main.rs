@@ -45,6 +45,7 @@ mod single_failures;
 mod start;
 mod static_mode;
 mod storm;
+mod streams;
 mod targeted;
 mod tenants;
 mod threads;
