@@ -26,6 +26,7 @@ use axon_fabric::model::{Fabric, Network, ProgramSource};
 use axon_fabric::needs::{self, Runtime};
 use axon_sim::DataplaneKind;
 use axon_sim::run::{Options, Report, run_watched};
+use axon_sim::warm::Warm;
 use axon_sim::world::PythonLoader;
 use axon_wire::Span;
 use serde::Serialize;
@@ -57,21 +58,23 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(most) = arguments.memory_max {
         memory::check(&fabric, most)?;
     }
+    let seed = saved.as_ref().map(Saved::seed).or(arguments.seed).unwrap_or(fabric.seed);
+    let restore = |saved: Saved| saved.restore(&fabric, (&path, &text), arguments.duration);
+    let warm = saved.map(restore).transpose()?;
     let asked = pcap::asked(&fabric, &arguments.pcap)?;
     let is_quiet = outputs::reserve(arguments, &fabric, &asked)?;
     let threads = crate::cli::say::threads(arguments.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
-    let seed = saved.as_ref().map(Saved::seed).or(arguments.seed).unwrap_or(fabric.seed);
     let python = python(&fabric)?;
     let overtime = python.as_ref().map(|python| python.overtime().clone());
     let python = python.map(loader);
     let options = options(arguments, &fabric, seed, &pcaps)?;
     let options = Options { threads, python, dataplane, ..options };
     let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, overtime, &mut pcaps)?;
-    let before = saved.as_ref().map_or(0, Saved::packet_hops);
-    let report = match saved {
+    let before = warm.as_ref().map_or(0, |warm| warm.packet_hops());
+    let report = match warm {
         None => run_watched(&fabric, options, &mut watcher),
-        Some(saved) => saved.go_on(&fabric, (&path, &text), options, &mut watcher)?,
+        Some(warm) => go_on(*warm, &fabric, options, &mut watcher)?,
     };
     let wall = watcher.finish(report.packet_hops - before);
     if report.threads < threads {
@@ -84,6 +87,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     pcaps.finish(&mut unwritten);
     write(arguments, &report, &wall, &mut unwritten);
     Ok(finish(&report, &wall, &unwritten))
+}
+
+/// Lets a saved run go on to its end.
+fn go_on(
+    mut warm: Warm,
+    fabric: &Fabric,
+    mut options: Options,
+    watcher: &mut Watcher<'_>,
+) -> Result<Report> {
+    let refused = |_| anyhow!("the snapshot is of another fabric");
+    warm.continue_as(fabric, &mut options).map_err(refused)?;
+    Ok(warm.go_on(fabric, &options, watcher))
 }
 
 /// Ends this process when the one that started it ends, however that comes about.

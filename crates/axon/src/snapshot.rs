@@ -1,6 +1,8 @@
 //! `axon snapshot FILE`: a simulation up to a moment from which many may go on.
 
 use crate::cli::label::Label;
+use crate::cli::output::is_standard;
+use crate::cli::reserve::apart;
 use crate::cli::saved::fix_addresses;
 use crate::cli::say::{INTERRUPTED, UNTRIED, note, print};
 use crate::sim::{Pcaps, Watcher, check_dataplane, check_memory, dataplane, size};
@@ -66,6 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         "--at {}: expected whole milliseconds, such as 5ms",
         arguments.at
     );
+    ensure!(!is_standard(&arguments.out), "--out -: a snapshot is mapped; expected a file");
+    let (input, output) = (arguments.file.clone(), arguments.out.clone());
+    apart(&[("the fabric file".to_owned(), input)], &[("--out".to_owned(), output)])?;
     let mut draft = Draft::beside(&arguments.out)?;
     Heap::collect().context(
         "no addresses for a snapshot (a limit such as `ulimit -v`, or vm.overcommit_memory=2)",
@@ -147,7 +152,9 @@ impl Draft {
         let mut draft = name.to_owned();
         draft.push(format!(".{}", std::process::id()));
         let path = out.with_file_name(draft);
-        Ok(Draft { file: File::create_new(&path).with_context(cannot)?, path: Some(path) })
+        let cannot = || format!("cannot write {}, which becomes {}", path.display(), out.display());
+        let file = File::create_new(&path).with_context(cannot)?;
+        Ok(Draft { file, path: Some(path) })
     }
 
     /// Says how many bytes of the disk it takes.

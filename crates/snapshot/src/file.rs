@@ -199,7 +199,7 @@ mod tests {
 
     fn head() -> Head {
         let machine = Machine { program: 1, code: 2, processor: 3 };
-        Head { machine, kind: 4, root: 5, label: (6, 7), image: (8192, 9) }
+        Head { machine, kind: 4, root: 5, label: (6, 7), image: (2 * PAGE as u64, 9) }
     }
 
     #[test]

@@ -85,6 +85,22 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !Heap::collects() {
+            // SAFETY: the caller's word for the layout.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        // SAFETY: the same; the block is as large as what is written.
+        unsafe {
+            let block = self.alloc(layout);
+            if !block.is_null() {
+                block.write_bytes(0, layout.size());
+            }
+            block
+        }
+    }
+
+    #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         if !Region::contains(block.addr()) {
             // SAFETY: it is not of the region, so it came from the system, with this layout.

@@ -16,8 +16,8 @@ pub const BASE: usize = 1 << 44;
 pub const BYTES_MAX: usize = 1 << 40;
 /// As many at least.
 const BYTES_MIN: usize = 1 << 28;
-/// The unit in which memory is mapped and saved.
-pub const PAGE: usize = 4096;
+/// The unit in which memory is mapped and saved: a multiple of the pages of every kernel.
+pub const PAGE: usize = 1 << 16;
 /// Of larger blocks that are given back the system has the memory until they are used again.
 const LARGE: usize = 1 << 17;
 

@@ -11,6 +11,9 @@ use std::sync::Arc;
 #[global_allocator]
 static HEAP: Heap = Heap;
 
+/// The unit of such files: head, label and image begin at multiples of it.
+const PAGE: usize = 1 << 16;
+
 /// Something that is known by its code alone.
 trait Step: Send {
     fn step(&mut self, by: u64) -> u64;
@@ -152,18 +155,18 @@ fn tests() {
     assert_ne!(again(&["go-on", &name, "501"]), wanted);
 
     assert_eq!(again(&["other-type", &name]), "it holds something else");
-    for at in [100, 4100, 9000, image.len() - 5000] {
+    for at in [100, PAGE + 4, 2 * PAGE + 900, image.len() - 5000] {
         let mut other = image.clone();
         other[at] ^= 4;
         std::fs::write(&path, &other).expect("a file");
         // The rest of the head's page means nothing.
-        if at > 96 && at < 4096 {
+        if at > 96 && at < PAGE {
             assert_eq!(again(&["go-on", &name, "500"]), wanted);
         } else {
             assert!(again(&["refuse", &name]).contains("damaged"), "{at}");
         }
     }
-    std::fs::write(&path, &image[..image.len() - 4096]).expect("a file");
+    std::fs::write(&path, &image[..image.len() - PAGE]).expect("a file");
     assert!(again(&["refuse", &name]).contains("damaged"), "cut");
     drop(remove);
     println!("snapshots: all held");

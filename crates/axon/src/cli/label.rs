@@ -24,8 +24,6 @@ pub struct Label {
     pub seed: u64,
     /// When its network was ready, in ticks.
     ready_at: u64,
-    /// Frames that had come out of a link.
-    pub packet_hops: u64,
     /// The hash of all that had happened.
     pub trace_hash: u64,
 }
@@ -40,7 +38,6 @@ impl Label {
             dataplane: options.dataplane.name().to_owned(),
             seed: options.seed.unwrap_or(fabric.seed),
             ready_at: warm.ready_at().ticks(),
-            packet_hops: warm.packet_hops(),
             trace_hash: warm.trace_hash(),
         }
     }

@@ -4,9 +4,9 @@ use crate::cli::label::Label;
 use anyhow::{Context, Result, ensure};
 use axon_fabric::model::{Fabric, RouterKind};
 use axon_sim::DataplaneKind;
-use axon_sim::run::{Options, Report, Watch};
 use axon_sim::warm::Warm;
 use axon_snapshot::Snapshot;
+use axon_wire::Span;
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -71,32 +71,27 @@ impl Saved {
         self.label.seed
     }
 
-    /// Frames that had come out of a link.
-    pub fn packet_hops(&self) -> u64 {
-        self.label.packet_hops
-    }
-
-    /// Runs to the end as `fabric`, whose file has this path and this text.
+    /// The run that is saved, if it may go on as one of `fabric`, whose file has this path and this
+    /// text, for so long.
     ///
     /// # Errors
-    /// It is another fabric, or other faults have happened; the duration is over.
-    pub fn go_on(
+    /// It is damaged; it is another fabric, or other faults have happened; the duration is over.
+    pub fn restore(
         self,
         fabric: &Fabric,
         (file, text): (&Path, &str),
-        mut options: Options,
-        watch: &mut dyn Watch,
-    ) -> Result<Report> {
+        duration: Option<Span>,
+    ) -> Result<Box<Warm>> {
         let Saved { path, label, snapshot } = self;
         let context = || path.display().to_string();
-        let mut warm = snapshot.restore::<Warm>().with_context(context)?;
-        warm.continue_as(fabric, &mut options)
+        let warm = snapshot.restore::<Warm>().with_context(context)?;
+        warm.accepts(fabric)
             .or_else(|unlike| label.refuse(file, text, unlike))
             .with_context(context)?;
         let ran = warm.now().since(warm.ready_at());
-        if let Some(duration) = options.duration {
+        if let Some(duration) = duration {
             ensure!(duration >= ran, "--duration {duration}: {} has run for {ran}", path.display());
         }
-        Ok(warm.go_on(fabric, &options, watch))
+        Ok(warm)
     }
 }

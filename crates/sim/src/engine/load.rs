@@ -19,9 +19,9 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// The stations have had so many events, and are spread over shards now.
-    pub(crate) fn begin(events: Vec<u64>) -> Load {
-        let next = events.iter().sum::<u64>() + FIRST;
+    /// The stations have had so many events, and are spread over shards now, after so many in all.
+    pub(crate) fn begin(events: Vec<u64>, total: u64) -> Load {
+        let next = total + FIRST;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Load { before: events, next, cores, beside: false }
     }
@@ -31,9 +31,8 @@ impl Load {
         events >= self.next
     }
 
-    /// Looks: what each station has had to do since the last look.
-    pub(crate) fn look(&mut self, events: Vec<u64>) -> Vec<u64> {
-        let total: u64 = events.iter().sum();
+    /// Looks, after so many events in all: what each station has had to do since the last look.
+    pub(crate) fn look(&mut self, events: Vec<u64>, total: u64) -> Vec<u64> {
         self.next = (2 * total).max(total + FIRST);
         let before = std::mem::replace(&mut self.before, events);
         let since = |(now, before): (&u64, u64)| now.saturating_sub(before);
@@ -53,11 +52,11 @@ mod tests {
 
     #[test]
     fn what_counts_is_what_was_done_since_the_last_look() {
-        let mut load = Load::begin(vec![10, 20]);
+        let mut load = Load::begin(vec![10, 20], 30);
         assert!(!load.is_due(30 + FIRST - 1) && load.is_due(30 + FIRST));
-        assert_eq!(load.look(vec![110, FIRST]), [100, FIRST - 20]);
+        assert_eq!(load.look(vec![110, FIRST], FIRST + 110), [100, FIRST - 20]);
         assert!(!load.is_due(2 * FIRST) && load.is_due(2 * (FIRST + 110)));
-        assert_eq!(load.look(vec![115, FIRST, 7]), [5, 0, 7], "one came later");
+        assert_eq!(load.look(vec![115, FIRST, 7], 2 * (FIRST + 110)), [5, 0, 7], "one came later");
     }
 
     #[test]

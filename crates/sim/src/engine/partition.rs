@@ -34,7 +34,7 @@ impl Engine {
                 _ => self.lookahead = Some(lookahead),
             }
         }
-        self.load = Load::begin(self.station_events());
+        self.load = Load::begin(self.station_events(), self.events());
         self.shards.len()
     }
 
@@ -44,14 +44,21 @@ impl Engine {
         if !self.load.is_due(self.events()) {
             return;
         }
-        let done = self.load.look(self.station_events());
+        let total = self.events();
+        let done = self.load.look(self.station_events(), total);
         let mut shards = vec![0; self.shards.len()];
         for (place, done) in self.places.iter().zip(&done) {
             shards[place.shard as usize] += done;
         }
         if load::is_uneven(&shards) {
+            let before: Vec<u32> = self.places.iter().map(|place| place.shard).collect();
             let plan = self.plan_shards(shards.len(), Some(&done));
             self.spread(shards.len(), &plan);
+            let lookahead = self.take_lookahead();
+            match lookahead.least() {
+                Span::ZERO => self.spread(shards.len(), &before),
+                _ => self.lookahead = Some(lookahead),
+            }
         }
     }
 

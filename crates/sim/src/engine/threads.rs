@@ -42,6 +42,13 @@ pub(crate) fn run(
     if least == Span::ZERO {
         return event_by_event(shards, end);
     }
+    debug_assert!(end < Time::MAX, "clocks go beyond the end");
+    let is_short = |first: Key| first.time + least * STRETCH > end;
+    if next(shards, end).is_none_or(is_short) {
+        // Too short to see whether threads are worth it, and for them to be.
+        alone(shards, end, least, u64::MAX / STRETCH);
+        return;
+    }
     loop {
         *beside = *beside && side_by_side(shards, end, lookahead, (worth, cores));
         if *beside || alone(shards, end, least, worth) {

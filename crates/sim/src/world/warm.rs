@@ -9,7 +9,7 @@ use super::results::{Pings, Report, Round, Samples, all_pairs};
 use super::watch::{Options, Progress, Stage, Watch};
 use super::{Setup, World};
 use crate::world::deadlock::Deadlock;
-use axon_fabric::model::{Cable, Fabric, Fault};
+use axon_fabric::model::{Cable, Fabric, Fault, FaultKind};
 use axon_wire::{Span, Time};
 use std::ops::ControlFlow;
 
@@ -22,6 +22,9 @@ const QUIET: Span = Span::from_secs(10);
 const QUIET_ENDLESS: Span = Span::from_secs(1);
 /// How often it is looked whether they move.
 const LOOK: Span = Span::from_millis(100);
+
+/// Faults, and when each happens.
+type Planned = Vec<(Time, FaultKind)>;
 
 /// A run whose network is ready.
 pub struct Warm {
@@ -144,6 +147,14 @@ impl Warm {
         self.stopped.as_deref()
     }
 
+    /// Whether it may go on as a run of `fabric`.
+    ///
+    /// # Errors
+    /// It is not the same fabric, with other faults to come.
+    pub fn accepts(&self, fabric: &Fabric) -> Result<(), Unlike> {
+        self.origin.as_ref().map_or(Ok(()), |origin| self.compare(origin, fabric))
+    }
+
     /// Makes it a run of `fabric` from now on: the same one, with other faults to come. Takes what
     /// it needs of the options: threads, ports to capture, and where its trace goes.
     ///
@@ -152,17 +163,14 @@ impl Warm {
     pub fn continue_as(&mut self, fabric: &Fabric, options: &mut Options) -> Result<(), Unlike> {
         if let Some(origin) = &self.origin {
             self.compare(origin, fabric)?;
-            let (now, boot) = (self.world.now(), self.boot);
-            let to_come = |faults: &[Fault], from: Time| {
-                let faults = faults.iter().map(move |fault| (from + fault.at, fault.what));
-                faults.filter(|&(at, _)| at > now).collect::<Vec<_>>()
-            };
+            let to_come = |faults, from| self.split(faults, from).1;
+            let all = [
+                to_come(&fabric.faults, Time::ZERO),
+                to_come(&fabric.faults_after_start, self.boot),
+            ];
             let engine = self.world.engine_mut();
             engine.forget_faults();
-            for (at, what) in to_come(&fabric.faults, Time::ZERO)
-                .into_iter()
-                .chain(to_come(&fabric.faults_after_start, boot))
-            {
+            for (at, what) in all.into_iter().flatten() {
                 engine.plan(at, what);
             }
             self.world.set_faults(fabric);
@@ -230,6 +238,14 @@ impl Warm {
         ))
     }
 
+    /// Faults whose times count from `from`: those that have happened, and those to come. What is
+    /// due now has happened, unless the run has not gone on since `from`.
+    fn split(&self, faults: &[Fault], from: Time) -> (Planned, Planned) {
+        let now = self.world.now();
+        let all = faults.iter().map(|fault| (from + fault.at, fault.what));
+        all.partition(|&(at, _)| at < now || (at == now && from < now))
+    }
+
     /// Whether a run of `before` may go on with `after` now.
     fn compare(&self, before: &Fabric, after: &Fabric) -> Result<(), Unlike> {
         let whole = |fabric: &Fabric| {
@@ -240,10 +256,7 @@ impl Warm {
             return Err(Unlike::Fabric);
         }
         let past = |fabric: &Fabric| {
-            let of = |faults: &[Fault], from: Time| {
-                let faults = faults.iter().map(move |fault| (from + fault.at, fault.what));
-                faults.filter(|&(at, _)| at <= self.world.now()).collect::<Vec<_>>()
-            };
+            let of = |faults, from| self.split(faults, from).0;
             [of(&fabric.faults, Time::ZERO), of(&fabric.faults_after_start, self.boot)]
         };
         for (before, after) in past(before).iter().zip(&past(after)) {

@@ -62,6 +62,11 @@ fn a_run_goes_on_with_other_faults_as_if_they_had_been_its_own() {
         let report = go_on(up(&before, Span::from_millis(5)), &after, 1);
         same(&report, &run(&after, Options::default()));
     }
+    // At the very beginning nothing has happened yet, not even what is due at once.
+    let at_once = fabric("  - { after_start: 0ms, down: [s1, s2] }");
+    let whole = run(&at_once, Options::default());
+    same(&go_on(up(&at_once, Span::ZERO), &at_once, 1), &whole);
+    same(&go_on(up(&before, Span::ZERO), &at_once, 1), &whole);
 }
 
 #[test]
