@@ -48,6 +48,7 @@ impl Sender {
             self.rtt.sample(now, now.since(sent));
         }
         if advance > 0 {
+            self.probe_due = false;
             (self.tries, self.rtt.backoff) = (0, 0);
             let left = self.board.outstanding() > 0;
             self.rto_at = left.then(|| now + self.rtt.timeout(config));
@@ -56,7 +57,9 @@ impl Sender {
             self.tries = 0;
         }
         if self.probe_answered(segment, advance > 0, duplicate) && self.recovery == Recovery::Open {
-            self.reduce();
+            // What the probe has repaired was lost.
+            self.control.lost_last();
+            self.reduced();
         }
         self.take_echo(segment, bytes);
         self.end_recovery();
@@ -119,7 +122,8 @@ impl Sender {
 
     /// Marks that the receiver echoes (RFC 3168 §6.1.2, RFC 8257 §3.3).
     fn take_echo(&mut self, segment: &Segment, bytes: u32) {
-        if self.reduced_until.is_some_and(|until| !self.board.start().is_before(until)) {
+        // Not at that very number: an answer to what was sent before may still have it.
+        if self.reduced_until.is_some_and(|until| self.board.start().is_after(until)) {
             self.reduced_until = None;
         }
         if !self.ecn {
@@ -135,6 +139,10 @@ impl Sender {
     /// Reduces the window at once, and not again before what is in flight is acknowledged.
     fn reduce(&mut self) {
         self.control.signalled();
+        self.reduced();
+    }
+
+    fn reduced(&mut self) {
         self.reduced_until = Some(self.board.end());
         self.say_cwr = self.ecn;
         self.sent.reductions += 1;
@@ -181,13 +189,14 @@ impl Sender {
         if self.recovery != Recovery::Open || self.board.lost() == 0 {
             return;
         }
-        if self.reduced_until.take().is_none() {
+        // DCTCP reacts to a loss also where a mark had reduced it by a little (RFC 8257 §3.5).
+        if self.reduced_until.take().is_none() || self.control.is_dctcp() {
             self.control.lost();
             self.say_cwr = self.ecn;
         }
         let prr = Prr::new(self.board.outstanding());
         self.recovery = Recovery::Fast { point: self.board.end(), prr };
-        (self.probe, self.probe_at) = (None, None);
+        (self.probe, self.probe_at, self.probe_due) = (None, None, false);
         self.sent.recoveries += 1;
     }
 
@@ -209,7 +218,7 @@ impl Sender {
 
     /// The congestion window after an acknowledgement of `bytes` by which `arrived` bytes have
     /// arrived.
-    fn follow(&mut self, now: Time, bytes: u32, arrived: u32, safe: bool) {
+    pub(crate) fn follow(&mut self, now: Time, bytes: u32, arrived: u32, safe: bool) {
         match &mut self.recovery {
             Recovery::Fast { prr, .. } => {
                 let (pipe, threshold) = (self.board.pipe(), self.control.threshold);

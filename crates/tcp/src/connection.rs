@@ -193,9 +193,9 @@ impl Connection {
         self.received
     }
 
-    /// Sends what was written, then closes this end.
-    pub fn close(&mut self) {
-        self.sender.close();
+    /// Sends what was written, then closes this end. Returns whether it was not asked to before.
+    pub fn close(&mut self) -> bool {
+        self.sender.close()
     }
 
     /// Breaks the connection off (RFC 9293 §3.10.5).

@@ -167,10 +167,12 @@ impl Sender {
     }
 
     /// Nothing more will be written.
-    pub(crate) fn close(&mut self) {
-        if self.fin == Fin::Open {
+    pub(crate) fn close(&mut self) -> bool {
+        let is_open = self.fin == Fin::Open;
+        if is_open {
             self.fin = Fin::Wanted;
         }
+        is_open
     }
 
     /// Whether a FIN has left.
@@ -311,8 +313,13 @@ impl Sender {
     pub(crate) fn expire(&mut self, now: Time, config: &Config) -> bool {
         let due = |at: &mut Option<Time>| at.take_if(|at| *at <= now).is_some();
         if due(&mut self.reorder_at) {
+            let was_open = self.recovery == Recovery::Open;
             self.detect(now);
             self.begin_recovery();
+            if was_open && self.recovery != Recovery::Open {
+                // Nothing has arrived: what is lost leaves one by one, not at once.
+                self.follow(now, 0, 0, false);
+            }
         }
         if due(&mut self.probe_at) {
             self.probe_due = true;
@@ -340,7 +347,12 @@ impl Sender {
 
     /// The retransmission timeout has expired (RFC 6298 §5.4 to §5.6, RFC 8985 §6.3).
     fn time_out(&mut self, now: Time, config: &Config) {
-        let first = !matches!(self.recovery, Recovery::Timeout { .. }) || self.tries == 1;
+        // The threshold of a recovery in which this happens stands.
+        let first = match self.recovery {
+            Recovery::Open => true,
+            Recovery::Fast { .. } => false,
+            Recovery::Timeout { .. } => self.tries == 1,
+        };
         self.control.timed_out(first);
         self.recovery = Recovery::Timeout { point: self.board.end() };
         let (start, sack) = (self.board.start(), self.sack);

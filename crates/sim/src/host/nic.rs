@@ -65,6 +65,12 @@ impl Nic {
         !self.tx.is_empty()
     }
 
+    /// The number of the frame that was queued last, and of the last one that does not wait any
+    /// more in the one queue of a plain NIC.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        (self.made, self.made - self.tx.len() as u64)
+    }
+
     /// Frames that wait for the wire.
     pub(crate) fn waiting(&self) -> usize {
         self.tx.len() + self.dcb.as_ref().map_or(0, |dcb| dcb.waiting())

@@ -104,8 +104,9 @@ impl Stack {
 
     /// A port to send from; they come round after 16,384.
     pub(crate) fn ephemeral_port(&mut self) -> u16 {
-        self.ports += 1;
-        EPHEMERAL_FIRST + (self.ports - 1) % (u16::MAX - EPHEMERAL_FIRST)
+        let port = EPHEMERAL_FIRST + self.ports;
+        self.ports = (self.ports + 1) % (u16::MAX - EPHEMERAL_FIRST);
+        port
     }
 
     /// This host's address and the MAC of `target`, if both are known now; otherwise the

@@ -57,3 +57,17 @@ fn cubic_and_reno_are_not_marked() {
         assert!(bytes > 20_000_000 && marked == 0, "{congestion:?}: {bytes}, {marked} marked");
     }
 }
+
+#[test]
+fn a_stream_gets_its_share_beside_datagrams_that_are_always_there() {
+    let text = "name: beside\ntopology: { line: { switches: 2, hosts_per_switch: 1 } }\n\
+                links: { rate: 1Gbps }\ntraffic:\n  \
+                - { udp: { payload: 1400 }, from: h1, to: h2, stop: 100ms }\n  \
+                - { tcp: { bytes: 300kB }, from: h1, to: h2 }\n";
+    let report = axon_sim::run(&common::fabric(text), axon_sim::Options::default());
+    // Datagrams alone fill the link.
+    let [datagrams, stream] = &report.flows[..] else { panic!("two flows") };
+    assert_eq!(stream.received_bytes, 300_000, "{stream:?}");
+    assert!(stream.last_ns < Some(100_000_000 + report.boot_ns), "{stream:?}");
+    assert!(datagrams.received_bytes > 5_000_000, "{datagrams:?}");
+}

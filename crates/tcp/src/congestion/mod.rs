@@ -141,6 +141,17 @@ impl Congestion {
         self.set(self.threshold);
     }
 
+    /// A loss was detected that is repaired already: window and threshold shrink at once.
+    pub(crate) fn lost_last(&mut self) {
+        self.threshold = self.reduced();
+        self.window = self.window.min(self.threshold);
+    }
+
+    /// Whether marks reduce the window by how much is marked.
+    pub(crate) const fn is_dctcp(&self) -> bool {
+        matches!(self.law, Law::Dctcp(_))
+    }
+
     /// Congestion was signalled by ECE: window and threshold shrink at once. DCTCP shrinks them by
     /// how much is marked (RFC 8257 §3.4), the others as after a loss (RFC 3168 §6.1.2).
     pub(crate) fn signalled(&mut self) {

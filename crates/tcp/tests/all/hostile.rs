@@ -57,7 +57,7 @@ fn perform(end: &mut Connection, mut now: Time, acts: &[Act]) -> Result<(), Test
             Act::Segment(segment) => end.on_segment(now, segment),
             Act::Wait(nanos) => now += Span::from_nanos(*nanos),
             Act::Write(bytes) => end.write(*bytes),
-            Act::Close => end.close(),
+            Act::Close => drop(end.close()),
             Act::Read => drop(end.read()),
             Act::Abort => end.abort(),
         }

@@ -169,8 +169,7 @@ impl App for TcpSink {
         let (remote, wrong) = (stack.tcp.remote(id), stack.tcp.take_wrong(id));
         let (Some(connection), Some(remote)) = (stack.tcp.get(id), remote) else { return };
         let bytes = connection.read();
-        if connection.state() == State::CloseWait {
-            connection.close();
+        if connection.state() == State::CloseWait && connection.close() {
             self.stats.completed += 1;
         }
         if bytes == 0 && wrong == 0 {

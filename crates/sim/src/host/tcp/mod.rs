@@ -19,7 +19,7 @@ use axon_tcp::{Config, Connection};
 use axon_wire::{Contents, MacAddr, Time};
 use std::net::Ipv4Addr;
 
-/// Frames in the NIC's queue up to which connections are served.
+/// Segments in the NIC's queue up to which connections are served.
 const QUEUE_FRAMES_MAX: usize = 16;
 
 impl Stack {
@@ -32,7 +32,12 @@ impl Stack {
         config: Config,
     ) -> Option<(ConnectionId, u16)> {
         let (_, mac) = self.way_to(target)?;
-        let local = self.ephemeral_port();
+        // Those that come round may be in use.
+        let free = (0..u16::MAX).find_map(|_| {
+            let local = self.ephemeral_port();
+            (!self.tcp.has((local, target, port))).then_some(local)
+        });
+        let local = free?;
         let connection = Connection::open(now, self.tcp.allowed(config), self.tcp.first_number());
         Some((self.tcp.add(owner, (local, target, port), mac, connection), local))
     }
@@ -52,7 +57,7 @@ impl Stack {
     /// Sends what connections have to send, as far as the NIC has room.
     pub(crate) fn pump_tcp(&mut self, now: Time) {
         self.tcp.wake(now);
-        while self.nic.has_room() && !self.is_tcp_held() {
+        while !self.is_tcp_held() {
             let Some(id) = self.tcp.next_ready() else { break };
             let Some((ends, segment)) = self.tcp.poll(now, id) else { continue };
             let (local, remote, port) = ends;
@@ -63,12 +68,23 @@ impl Stack {
             let addresses =
                 frame::Addresses { source: (self.mac, from, local), target: (mac, remote, port) };
             frame::send(&mut self.nic, &segment, addresses);
+            if self.nic.dcb.is_none() {
+                self.tcp.waiting.push_back(self.nic.numbers().0);
+            }
         }
     }
 
-    /// Whether enough waits in the NIC; one with priorities takes all, for a paused priority must
-    /// not hold up the others.
-    fn is_tcp_held(&self) -> bool {
-        self.nic.dcb.is_none() && self.nic.waiting() >= QUEUE_FRAMES_MAX
+    /// Whether enough segments wait in the NIC, whatever else does: datagrams that are always there
+    /// must not keep connections from it. A NIC with priorities takes all, for a paused priority
+    /// must not hold up the others.
+    fn is_tcp_held(&mut self) -> bool {
+        if self.nic.dcb.is_some() {
+            return !self.nic.has_room();
+        }
+        let (_, gone) = self.nic.numbers();
+        while self.tcp.waiting.front().is_some_and(|&number| number <= gone) {
+            self.tcp.waiting.pop_front();
+        }
+        self.tcp.waiting.len() >= QUEUE_FRAMES_MAX
     }
 }

@@ -45,6 +45,8 @@ pub(crate) struct Tcp {
     /// Connections so far, which decides their first numbers.
     count: u32,
     without_sack: bool,
+    /// The numbers of frames that may still wait in a plain NIC.
+    pub(super) waiting: VecDeque<u64>,
 }
 
 impl Tcp {
@@ -115,6 +117,11 @@ impl Tcp {
         self.by_ends.insert(ends, id);
         self.make_ready(id);
         id
+    }
+
+    /// Whether there is a connection with these ends.
+    pub(super) fn has(&self, ends: Ends) -> bool {
+        self.by_ends.contains_key(&ends)
     }
 
     fn slot(&mut self, id: ConnectionId) -> Option<&mut Slot> {
@@ -226,7 +233,11 @@ impl Tcp {
     pub(super) fn receive(&mut self, now: Time, arrived: &Arrived) -> bool {
         let ends = (arrived.to_port, arrived.from.0, arrived.from.1);
         let known = self.by_ends.get(&ends).copied();
-        let opens = arrived.segment.flags.has(Flags::SYN);
+        let flags = arrived.segment.flags;
+        let opens = flags.has(Flags::SYN)
+            && !flags.has(Flags::ACK)
+            && !flags.has(Flags::RST)
+            && self.listeners.contains_key(&arrived.to_port);
         let closed =
             |tcp: &mut Tcp, id| tcp.slot(id).is_none_or(|slot| opens && slot.connection.is_over());
         if let Some(id) = known {
@@ -281,7 +292,9 @@ impl Tcp {
 
     fn remove(&mut self, id: ConnectionId) {
         let Some(slot) = self.slots.get_mut(id.0 as usize).and_then(Option::take) else { return };
-        self.by_ends.remove(&slot.ends);
+        if self.by_ends.get(&slot.ends) == Some(&id) {
+            self.by_ends.remove(&slot.ends);
+        }
         if let Some(at) = slot.timer {
             self.timers.remove(&(at, id));
         }
