@@ -11,7 +11,7 @@ mod show;
 mod wall;
 mod watch;
 
-pub use arguments::{Arguments, dataplane};
+pub use arguments::Arguments;
 pub use memory::{check as check_memory, least as least_memory};
 pub use pcap::Pcaps;
 pub use show::size;
@@ -50,27 +50,27 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let saved = arguments.from.as_deref().map(Saved::open).transpose()?;
     let (text, path) = crate::cli::file::text(&arguments.file)?;
     let mut fabric = crate::cli::file::parse(&path, &text)?;
-    let router = saved.as_ref().map(Saved::router).transpose()?.or(arguments.router);
+    let router = saved.as_ref().map(Saved::router).transpose()?.or(arguments.world.router);
     fabric.set_router(router.unwrap_or(fabric.controller.router))?;
     let dataplane = saved.as_ref().map(Saved::dataplane).transpose()?;
-    let dataplane = dataplane.unwrap_or(arguments.dataplane);
+    let dataplane = dataplane.unwrap_or(arguments.world.dataplane);
     check_dataplane(&arguments.file, dataplane, &fabric)?;
-    if let Some(most) = arguments.memory_max {
+    if let Some(most) = arguments.world.memory_max {
         memory::check(&fabric, most)?;
     }
-    let seed = saved.as_ref().map(Saved::seed).or(arguments.seed).unwrap_or(fabric.seed);
+    let seed = saved.as_ref().map(Saved::seed).or(arguments.world.seed).unwrap_or(fabric.seed);
     let restore = |saved: Saved| saved.restore(&fabric, (&path, &text), arguments.duration);
     let warm = saved.map(restore).transpose()?;
     let asked = pcap::asked(&fabric, &arguments.pcap)?;
     let is_quiet = outputs::reserve(arguments, &fabric, &asked)?;
-    let threads = crate::cli::say::threads(arguments.threads.into());
+    let threads = crate::cli::say::threads(arguments.world.threads.into());
     let mut pcaps = Pcaps::create(&fabric, asked)?;
     let python = python(&fabric)?;
     let overtime = python.as_ref().map(|python| python.overtime().clone());
     let python = python.map(loader);
     let options = options(arguments, &fabric, seed, &pcaps)?;
     let options = Options { threads, python, dataplane, ..options };
-    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, overtime, &mut pcaps)?;
+    let mut watcher = Watcher::new(&fabric.name, arguments.world.memory_max, overtime, &mut pcaps)?;
     let before = warm.as_ref().map_or(0, |warm| warm.packet_hops());
     let report = match warm {
         None => run_watched(&fabric, options, &mut watcher),

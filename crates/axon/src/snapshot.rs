@@ -5,15 +5,15 @@ use crate::cli::output::is_standard;
 use crate::cli::reserve::apart;
 use crate::cli::saved::fix_addresses;
 use crate::cli::say::{INTERRUPTED, UNTRIED, note, print};
-use crate::sim::{Pcaps, Watcher, check_dataplane, check_memory, dataplane, size};
+use crate::cli::world::World;
+use crate::sim::{Pcaps, Watcher, check_dataplane, check_memory, size};
 use anyhow::{Context, Result, bail, ensure};
-use axon_fabric::model::{Fabric, ProgramSource, RouterKind};
+use axon_fabric::model::{Fabric, ProgramSource};
 use axon_fabric::units;
-use axon_sim::DataplaneKind;
 use axon_sim::run::Options;
 use axon_sim::warm::Warm;
 use axon_snapshot::Heap;
-use axon_wire::{Bytes, Span};
+use axon_wire::Span;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -37,22 +37,9 @@ pub struct Arguments {
     /// begun
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = units::span)]
     pub at: Span,
-    /// Seed of all random choices; the file's by default
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Router of the controller, instead of the file's controller.router
-    #[arg(long, value_name = "NAME", value_parser = crate::cli::router::parser())]
-    pub router: Option<RouterKind>,
-    /// The data plane of the switches, as of `axon sim`
-    #[arg(long, value_name = "NAME", default_value = "software", value_parser = dataplane())]
-    pub dataplane: DataplaneKind,
-    /// Threads to run on, 1 to 64; the snapshot is for any number
-    #[arg(long, value_name = "K", default_value_t = 1)]
-    #[arg(value_parser = clap::value_parser!(u16).range(1..=64))]
-    pub threads: u16,
-    /// Stop when the process uses more memory than this, such as 8GiB; no limit by default
-    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
-    pub memory_max: Option<Bytes>,
+    /// What is simulated.
+    #[command(flatten)]
+    pub world: World,
 }
 
 /// Saves a snapshot.
@@ -77,16 +64,16 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     )?;
     let (text, path) = crate::cli::file::text(&arguments.file)?;
     let mut fabric = crate::cli::file::parse(&path, &text)?;
-    fabric.set_router(arguments.router.unwrap_or(fabric.controller.router))?;
+    fabric.set_router(arguments.world.router.unwrap_or(fabric.controller.router))?;
     check(arguments, &fabric)?;
     let mut options = Options {
-        seed: arguments.seed,
-        dataplane: arguments.dataplane,
-        threads: crate::cli::say::threads(arguments.threads.into()),
+        seed: arguments.world.seed,
+        dataplane: arguments.world.dataplane,
+        threads: crate::cli::say::threads(arguments.world.threads.into()),
         ..Options::default()
     };
     let mut pcaps = Pcaps::none();
-    let mut watcher = Watcher::new(&fabric.name, arguments.memory_max, None, &mut pcaps)?;
+    let mut watcher = Watcher::new(&fabric.name, arguments.world.memory_max, None, &mut pcaps)?;
     let warm = Warm::up(&fabric, &mut options, &mut watcher);
     let warm = warm.ahead(&fabric, arguments.at, &options, &mut watcher);
     let wall = watcher.finish(warm.packet_hops());
@@ -118,8 +105,8 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
 }
 
 fn check(arguments: &Arguments, fabric: &Fabric) -> Result<()> {
-    check_dataplane(&arguments.file, arguments.dataplane, fabric)?;
-    if let Some(most) = arguments.memory_max {
+    check_dataplane(&arguments.file, arguments.world.dataplane, fabric)?;
+    if let Some(most) = arguments.world.memory_max {
         check_memory(fabric, most)?;
     }
     if let Some(ProgramSource::Python(file)) = fabric.program.as_ref().map(|one| &one.source) {

@@ -15,3 +15,4 @@ pub mod saved;
 pub mod say;
 pub mod stop;
 pub mod usage;
+pub mod world;

@@ -1,6 +1,6 @@
 //! The arguments of `axon sweep`.
 
-use crate::sim::dataplane;
+use crate::cli::world::dataplane;
 use axon_fabric::units;
 use axon_sim::DataplaneKind;
 use axon_wire::{Bytes, Span};

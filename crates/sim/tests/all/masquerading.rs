@@ -120,7 +120,7 @@ fn with_tables_of_four_entries_64_hosts_reach_each_other_in_time_only_by_masquer
 }
 
 #[test]
-fn all_at_once_they_reach_each_other_in_2_s_by_masquerading_and_in_10_s_without_not_all() {
+fn all_at_once_they_reach_each_other_in_2_s_by_masquerading_and_without_it_not_in_5() {
     let hosts: Vec<usize> = (0..64).collect();
     let looks = [1, 2, 5, 10, 30, 60].map(Span::from_secs);
     let run = &|route_memory: usize| {
@@ -136,13 +136,13 @@ fn all_at_once_they_reach_each_other_in_2_s_by_masquerading_and_in_10_s_without_
         assert_eq!(misdelivered(&world), 0);
         common::take_all(&mut world);
         assert_sound(&world);
-        [done[1], done[3]]
+        [done[1], done[2]]
     };
     let [with, without] = std::thread::scope(|scope| {
         [4_096, 0].map(|memory| scope.spawn(move || run(memory))).map(|one| one.join().unwrap())
     });
     assert_eq!(with, [(4_032, 0); 2]);
-    assert!(without[1].0 < 4_032 && without[1].1 > 0, "{without:?}");
+    assert!(without[1].0 < 3_900 && without[1].1 > 0, "{without:?}");
 }
 
 #[test]

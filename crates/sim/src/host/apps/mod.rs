@@ -29,6 +29,7 @@ mod tcp_watch;
 mod udp;
 
 pub use arp::ArpPlan;
+pub use axon_tcp::Algorithm as Congestion;
 pub use caller::Transport;
 pub use collective::{CollectivePlan, Step};
 pub use files::{FilePlan, POSTMARK};
@@ -40,7 +41,7 @@ pub use replay::ReplayPlan;
 pub use request::RequestPlan;
 pub use respond::{Protocol, RespondPlan};
 pub use stats::{FileStats, FlowStats, Histogram, Received, rate};
-pub use tcp::{Congestion, TcpOptions, TcpPlan};
+pub use tcp::{TcpOptions, TcpPlan};
 pub use udp::UdpPlan;
 
 pub(crate) use app::{App, Apps};

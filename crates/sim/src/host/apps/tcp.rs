@@ -8,7 +8,7 @@
 //! (`tcp_stream.rs`).
 
 use crate::host::stack::Stack;
-use axon_tcp::{Algorithm, Config};
+use axon_tcp::{Algorithm as Congestion, Config};
 use axon_wire::Span;
 use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
@@ -21,24 +21,10 @@ const HEADER_BYTES: u16 = 40;
 /// How long a connection answers a repeated FIN: the stack's figure.
 const TIME_WAIT: Span = Span::from_secs(10);
 
-/// What decides how much may be in flight.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Congestion {
-    /// Slow start and congestion avoidance (RFC 5681).
-    #[default]
-    Reno,
-    /// CUBIC (RFC 9438); Reno on connections of the IP stack.
-    Cubic,
-    /// DCTCP (RFC 8257), with ECN; Reno on connections of the IP stack.
-    Dctcp,
-    /// Nothing but the receiver's window holds the sender back.
-    None,
-}
-
 /// How a connection behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Congestion control.
+    /// Congestion control; connections of the IP stack have Reno or none.
     pub congestion: Congestion,
     /// Bytes of each of the buffers; that of the receiver bounds the window.
     pub buffer_bytes: usize,
@@ -57,12 +43,7 @@ impl TcpOptions {
             mss: mtu.saturating_sub(HEADER_BYTES),
             send_buffer: buffer,
             receive_buffer: buffer,
-            congestion: match self.congestion {
-                Congestion::Reno => Algorithm::Reno,
-                Congestion::Cubic => Algorithm::Cubic,
-                Congestion::Dctcp => Algorithm::Dctcp,
-                Congestion::None => Algorithm::None,
-            },
+            congestion: self.congestion,
             nagle: self.nagle,
             ack_delay: self.ack_delay,
             time_wait: TIME_WAIT,
