@@ -44,11 +44,12 @@ impl Sender {
         let finished = self.is_finished() && advance > 0;
         let bytes = advance - u32::from(finished);
         self.acked += u64::from(bytes);
-        if let Some(sent) = arrived.newest {
-            self.rtt.sample(now, now.since(sent));
+        let sample = arrived.newest.map(|sent| now.since(sent));
+        if let Some(rtt) = sample {
+            self.rtt.sample(now, rtt);
         }
         if advance > 0 {
-            self.probe_due = false;
+            (self.probe_due, self.timed_out) = (false, false);
             (self.tries, self.rtt.backoff) = (0, 0);
             let left = self.board.outstanding() > 0;
             self.rto_at = left.then(|| now + self.rtt.timeout(config));
@@ -63,10 +64,17 @@ impl Sender {
         }
         self.take_echo(segment, bytes);
         self.end_recovery();
+        let counted = u32::from(self.duplicates) * self.mss;
         let lost = self.detect_any(now, segment, advance, same_window);
         self.begin_recovery();
-        let plain = if self.sack || advance > 0 { arrived.bytes } else { self.mss };
-        self.follow(now, bytes, plain, advance > 0 && lost == 0);
+        // Without selective acknowledgements a duplicate stands for a segment, which is not counted
+        // again when it is acknowledged (RFC 6937 §3).
+        let plain = match advance {
+            _ if self.sack => arrived.bytes,
+            0 => self.mss,
+            _ => arrived.bytes.saturating_sub(counted),
+        };
+        self.follow(now, (bytes, sample), plain, advance > 0 && lost == 0);
         if advance > 0 || self.recovery != Recovery::Open || self.board.sacked() > 0 {
             self.arm_probe(now, config);
         }
@@ -216,9 +224,15 @@ impl Sender {
         (self.reorder_at, self.duplicates) = (None, 0);
     }
 
-    /// The congestion window after an acknowledgement of `bytes` by which `arrived` bytes have
-    /// arrived.
-    pub(crate) fn follow(&mut self, now: Time, bytes: u32, arrived: u32, safe: bool) {
+    /// The congestion window after an acknowledgement of `bytes`, which shows a round trip, and by
+    /// which `arrived` bytes have arrived.
+    pub(crate) fn follow(
+        &mut self,
+        now: Time,
+        (bytes, sample): (u32, Option<Span>),
+        arrived: u32,
+        safe: bool,
+    ) {
         match &mut self.recovery {
             Recovery::Fast { prr, .. } => {
                 let (pipe, threshold) = (self.board.pipe(), self.control.threshold);
@@ -237,6 +251,9 @@ impl Sender {
                     rtt: self.rtt.smoothed.unwrap_or(Span::ZERO),
                     limited: self.held || ramp,
                     after_timeout,
+                    sample,
+                    ack: self.board.start(),
+                    next: self.board.end(),
                 });
             }
         }

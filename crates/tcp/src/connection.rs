@@ -336,7 +336,7 @@ impl Connection {
 
     fn poll_synchronised(&mut self, now: Time) -> Option<Segment> {
         if let Some(early) = self.receiver.take_early() {
-            let empty = Chunk { seq: self.sender.board.end(), bytes: 0, fin: false, cwr: false };
+            let empty = Chunk { seq: self.sender.board.end(), ..Chunk::default() };
             let mut segment = self.dress(empty);
             segment.ack = early.ack;
             segment.options.sacks = Default::default();
@@ -353,7 +353,7 @@ impl Connection {
         if chunk.is_none() && !self.receiver.owes(now) {
             return None;
         }
-        let empty = Chunk { seq: self.sender.board.end(), bytes: 0, fin: false, cwr: false };
+        let empty = Chunk { seq: self.sender.board.end(), ..Chunk::default() };
         let segment = self.dress(chunk.unwrap_or(empty));
         self.receiver.reported();
         self.receiver.acknowledged();
@@ -374,7 +374,9 @@ impl Connection {
         flags = flags | flag(chunk.fin, Flags::FIN) | flag(chunk.cwr, Flags::CWR);
         flags = flags | flag(chunk.bytes > 0 && self.sender.is_pushed(), Flags::PSH);
         flags = flags | flag(self.receiver.experienced, Flags::ECE);
-        let capable = chunk.bytes > 0 && self.sender.ecn;
+        // What is sent again is not marked (RFC 3168 §6.1.5), but for DCTCP, as in Linux.
+        let markable = !chunk.again || self.sender.control.is_dctcp();
+        let capable = chunk.bytes > 0 && self.sender.ecn && markable;
         Segment {
             seq: chunk.seq,
             ack: self.receiver.next,

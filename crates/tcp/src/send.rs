@@ -45,13 +45,15 @@ enum Fin {
 }
 
 /// Something to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) seq: Seq,
     pub(crate) bytes: u32,
     pub(crate) fin: bool,
     /// The window was reduced (RFC 3168 §6.1.2).
     pub(crate) cwr: bool,
+    /// It was sent before.
+    pub(crate) again: bool,
 }
 
 /// What has happened to a sender.
@@ -90,6 +92,8 @@ pub(crate) struct Sender {
     pub(crate) recovery: Recovery,
     pub(crate) probe: Option<Probe>,
     pub(crate) probe_due: bool,
+    /// A timeout has expired since anything left.
+    pub(crate) timed_out: bool,
     /// A closed window is to be probed.
     window_probe: bool,
     /// What fits a small window is to be sent (RFC 9293 §3.8.6.2.1, the override timeout).
@@ -136,6 +140,7 @@ impl Sender {
             recovery: Recovery::Open,
             probe: None,
             probe_due: false,
+            timed_out: false,
             window_probe: false,
             small: false,
             rto_at: None,
@@ -199,7 +204,7 @@ impl Sender {
     /// What leaves now, at most `room` bytes of payload. `config` has the buffers and timeouts.
     pub(crate) fn next(&mut self, now: Time, room: u32, config: &Config) -> Option<Chunk> {
         if core::mem::take(&mut self.window_probe) {
-            return Some(Chunk { seq: self.board.start() - 1, bytes: 0, fin: false, cwr: false });
+            return Some(Chunk { seq: self.board.start() - 1, ..Chunk::default() });
         }
         if core::mem::take(&mut self.probe_due) {
             return self.tail_probe(now, room, config);
@@ -229,7 +234,9 @@ impl Sender {
     fn lost_chunk(&mut self, now: Time, room: u32, config: &Config) -> Option<Chunk> {
         let (from, to) = self.board.first_lost()?;
         let to = to.min(from + room);
-        self.fits(to.since(from)).then(|| self.again(from, to, now, config))
+        // After a timeout the first leaves whatever is thought to be in flight (RFC 6298 §5.4).
+        let may = core::mem::take(&mut self.timed_out) || self.fits(to.since(from));
+        may.then(|| self.again(from, to, now, config))
     }
 
     /// Sends a range again.
@@ -239,7 +246,7 @@ impl Sender {
         let bytes = to.since(from) - u32::from(fin);
         self.sent.again += 1;
         self.left(now, to.since(from), config);
-        Chunk { seq: from, bytes, fin, cwr: false }
+        Chunk { seq: from, bytes, fin, cwr: false, again: true }
     }
 
     /// Bytes of new data and whether a FIN leaves with them, as the receiver's window allows.
@@ -288,7 +295,7 @@ impl Sender {
         self.left(now, numbers, config);
         self.arm_probe(now, config);
         let cwr = bytes > 0 && core::mem::take(&mut self.say_cwr);
-        Chunk { seq, bytes, fin, cwr }
+        Chunk { seq, bytes, fin, cwr, again: false }
     }
 
     /// Numbers have left, for the first time or again.
@@ -318,7 +325,7 @@ impl Sender {
             self.begin_recovery();
             if was_open && self.recovery != Recovery::Open {
                 // Nothing has arrived: what is lost leaves one by one, not at once.
-                self.follow(now, 0, 0, false);
+                self.follow(now, (0, None), 0, false);
             }
         }
         if due(&mut self.probe_at) {
@@ -364,6 +371,7 @@ impl Sender {
         self.rtt.backoff = self.rtt.backoff.saturating_add(1);
         self.rto_at = Some(now + self.rtt.timeout(config));
         self.sent.timeouts += 1;
+        self.timed_out = true;
     }
 
     /// The reordering window of now.

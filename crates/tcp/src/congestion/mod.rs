@@ -5,6 +5,7 @@
 
 mod cubic;
 mod dctcp;
+mod hystart;
 mod reno;
 
 use crate::config::Algorithm;
@@ -12,6 +13,7 @@ use crate::segment::Seq;
 use axon_wire::{Span, Time};
 use cubic::Cubic;
 use dctcp::Dctcp;
+use hystart::HyStart;
 use reno::Reno;
 
 /// The window grows no further: more than any receiver's window.
@@ -29,6 +31,11 @@ pub(crate) struct Acked {
     pub(crate) limited: bool,
     /// The sender is repairing after a timeout: one segment per acknowledgement (RFC 3465 §2.3).
     pub(crate) after_timeout: bool,
+    /// The round trip that it shows.
+    pub(crate) sample: Option<Span>,
+    /// The number that it acknowledges up to, and the next one to send.
+    pub(crate) ack: Seq,
+    pub(crate) next: Seq,
 }
 
 /// What grows the window once slow start has ended.
@@ -49,6 +56,8 @@ pub(crate) struct Congestion {
     pub(crate) threshold: u32,
     mss: u32,
     law: Law,
+    /// The first slow start of CUBIC, until the threshold is set.
+    hystart: Option<HyStart>,
 }
 
 /// The initial window (RFC 6928 §2), in bytes.
@@ -65,7 +74,8 @@ impl Congestion {
             Algorithm::Dctcp => Law::Dctcp(Dctcp::default()),
         };
         let window = if algorithm == Algorithm::None { WINDOW_MAX } else { initial(mss) };
-        Congestion { window, threshold: u32::MAX, mss, law }
+        let hystart = (algorithm == Algorithm::Cubic).then(HyStart::default);
+        Congestion { window, threshold: u32::MAX, mss, law, hystart }
     }
 
     /// Whether the window is in slow start.
@@ -78,6 +88,11 @@ impl Congestion {
         if let Law::None = self.law {
             return;
         }
+        if self.threshold < u32::MAX {
+            self.hystart = None;
+        } else if self.hystart.as_mut().is_some_and(|hystart| hystart.takes(acked)) {
+            self.threshold = self.window;
+        }
         if !acked.limited {
             if let Law::Cubic(cubic) = &mut self.law {
                 cubic.pause(acked.now);
@@ -86,7 +101,11 @@ impl Congestion {
         }
         let mut bytes = acked.bytes;
         if self.in_slow_start() {
-            let grow = if acked.after_timeout { bytes.min(self.mss) } else { bytes };
+            let grow = match &self.hystart {
+                _ if acked.after_timeout => bytes.min(self.mss),
+                Some(hystart) => hystart.growth(bytes, self.mss),
+                None => bytes,
+            };
             let room = self.threshold - self.window;
             self.window = self.window.saturating_add(grow.min(room));
             if grow <= room {
@@ -202,7 +221,16 @@ mod tests {
 
     pub(crate) fn acked(bytes: u32) -> Acked {
         let rtt = Span::from_millis(100);
-        Acked { now: Time::ZERO, bytes, rtt, limited: true, after_timeout: false }
+        Acked {
+            now: Time::ZERO,
+            bytes,
+            rtt,
+            limited: true,
+            after_timeout: false,
+            sample: None,
+            ack: Seq(0),
+            next: Seq(bytes),
+        }
     }
 
     #[test]

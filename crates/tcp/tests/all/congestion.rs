@@ -139,3 +139,81 @@ fn after_a_pause_the_window_begins_anew() {
     assert!(before > 20_000);
     assert_eq!(pair.data().len() - sent, 10, "RFC 5681 4.1");
 }
+
+/// 20 Mb/s, a round trip of 10 ms, and a queue that takes 80 ms to drain.
+const DEEP: Link = Link { rate: Rate::mbps(20), queue: 200_000, ..BOTTLENECK };
+
+#[test]
+fn hystart_takes_most_of_the_overshoot_of_slow_start() {
+    let [reno, cubic] = [Algorithm::Reno, Algorithm::Cubic].map(|congestion| {
+        let mut pair = Pair::established([config(congestion); 2], DEEP);
+        pair.client().write(1 << 40);
+        pair.run_for(Span::from_millis(1500));
+        pair.dropped
+    });
+    assert!(reno > 100 && cubic < reno / 3, "{cubic} and {reno}");
+}
+
+#[test]
+fn after_a_timeout_the_first_segment_leaves_whatever_else_is_in_flight() {
+    let mut pair = Pair::established([config(Algorithm::Reno); 2], BOTTLENECK);
+    pair.client().write(1460);
+    pair.run_for(Span::from_millis(100));
+    pair.drop_if = Box::new(|_, _, _| true);
+    let first = crate::link::FIRST[0] + 1 + 1460;
+    pair.client().write(5 * 1460);
+    pair.run_for(Span::from_millis(220));
+    assert_eq!(pair.client().stats().timeouts, 0);
+    pair.client().write(5 * 1460);
+    pair.run_for(Span::from_millis(20));
+    assert_eq!(pair.client().stats().timeouts, 1);
+    let sent = pair.data().iter().filter(|(_, segment)| segment.seq == first).count();
+    assert_eq!(sent, 2);
+}
+
+#[test]
+fn what_is_sent_again_is_not_markable_but_for_dctcp() {
+    for (congestion, ecn, mark) in
+        [(Algorithm::Reno, true, Mark::None), (Algorithm::Dctcp, false, Mark::Capable)]
+    {
+        let configs = [Config { ecn, ..config(congestion) }; 2];
+        let mut pair = Pair::established(configs, BOTTLENECK);
+        pair.client().write(10 * 1460);
+        let lost = crate::link::FIRST[0] + 1;
+        let mut once = false;
+        pair.drop_if = Box::new(move |from, segment, _| {
+            from == 0 && segment.seq == lost && !std::mem::replace(&mut once, true)
+        });
+        pair.run_for(Span::from_millis(500));
+        let sent = pair.trace.iter().filter(|(_, from, s)| *from == 0 && s.bytes > 0);
+        let marks: Vec<Mark> = sent.filter(|(.., s)| s.seq == lost).map(|(.., s)| s.mark).collect();
+        assert_eq!(marks, [Mark::Capable, mark], "{congestion:?}");
+    }
+}
+
+#[test]
+fn without_sack_a_partial_acknowledgement_lets_no_burst_leave() {
+    let configs = [Config { sack: false, ..config(Algorithm::Reno) }; 2];
+    let mut pair = Pair::established(configs, Link { queue: u64::MAX, ..BOTTLENECK });
+    pair.client().write(1 << 40);
+    pair.run_for(Span::from_millis(60));
+    let next = pair.data().last().unwrap().1.seq;
+    let mut lost = [next + 10 * 1460, next + 40 * 1460].to_vec();
+    pair.drop_if = Box::new(move |from, segment, _| {
+        let at = lost.iter().position(|&seq| from == 0 && seq == segment.seq);
+        at.map(|at| lost.remove(at)).is_some()
+    });
+    pair.run_for(Span::from_millis(300));
+    assert_eq!((pair.client().stats().recoveries, pair.dropped), (1, 2));
+    let data = pair.data();
+    let again = |bytes: u32| {
+        let times = data.iter().filter(|(_, segment)| segment.seq == next + bytes);
+        times.map(|&(at, _)| at).max().unwrap()
+    };
+    // From the first one sent again until what follows the second one can be acknowledged.
+    let (from, to) = (again(10 * 1460), again(40 * 1460) + BOTTLENECK.delay);
+    let recovery = data.iter().map(|&(at, _)| at).filter(|&at| at > from && at < to);
+    let times: Vec<_> = recovery.collect();
+    let burst = times.chunk_by(|one, other| one == other).map(<[_]>::len).max();
+    assert!(burst.is_some_and(|burst| burst <= 4), "{burst:?} of {}", times.len());
+}
