@@ -15,6 +15,8 @@ mod power;
 mod prefetch;
 pub mod queue;
 mod restart;
+#[cfg(test)]
+mod same;
 pub(crate) mod shard;
 mod simulator;
 pub mod station;

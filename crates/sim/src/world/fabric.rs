@@ -21,6 +21,7 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
+use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -254,6 +255,12 @@ impl World {
         let Some(vlans) = self.fabric.port_vlans(at) else { return HostVlan::default() };
         let tagged = vlans.tagged.first().copied().filter(|_| vlans.untagged.is_none());
         HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
+    }
+
+    /// The VLAN that a host is in, if it is in one.
+    pub(super) fn vlan_of(&self, index: usize) -> VlanId {
+        let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
+        access.unwrap_or(self.host_vlan(index).tag)
     }
 
     /// Lets the world run on so many threads from now on. What happens is the same, bit for

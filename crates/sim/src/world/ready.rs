@@ -81,8 +81,11 @@ impl World {
         if let Some(lacks) = self.unknown_link() {
             return Some(lacks);
         }
-        let hosts = controller.controller().hosts();
-        self.missing_host("the controller", |ip| hosts.by_ip(ip).is_some())
+        let controllers = controller.controllers();
+        self.missing_host("the controller", |host, ip| {
+            let own = controllers.get(self.vlan_of(host));
+            own.is_some_and(|own| own.hosts().by_ip(ip).is_some())
+        })
     }
 
     fn static_lacks(&self) -> Option<String> {
@@ -93,7 +96,7 @@ impl World {
             let switch = self.switch(index).filter(|_| reached);
             let Some(alone) = switch.and_then(|switch| switch.alone()) else { continue };
             let hosts = alone.controller().hosts();
-            let known = |ip| {
+            let known = |_, ip| {
                 let host = hosts.by_ip(ip).and_then(|host| hosts.get(host));
                 host.is_some_and(|host| !host.is_provisional())
             };
@@ -141,9 +144,10 @@ impl World {
     }
 
     /// A connected host whose address is not known to whom it must be known.
-    fn missing_host(&self, whom: &str, known: impl Fn(IpAddr) -> bool) -> Option<String> {
+    fn missing_host(&self, whom: &str, known: impl Fn(usize, IpAddr) -> bool) -> Option<String> {
         let mut hosts = self.connected_hosts().into_iter();
-        let missing = hosts.find(|&host| self.address(host).is_some_and(|ip| !known(ip.into())))?;
+        let missing =
+            hosts.find(|&host| self.address(host).is_some_and(|ip| !known(host, ip.into())))?;
         Some(format!("{whom} does not know {}", self.fabric.hosts[missing].name))
     }
 
@@ -196,7 +200,7 @@ impl World {
                 return Some(format!("{name} does not know its level"));
             }
         }
-        self.missing_host("the fabric manager", |ip| match ip {
+        self.missing_host("the fabric manager", |_, ip| match ip {
             IpAddr::V4(ip) => manager.hosts().contains_key(&ip),
             IpAddr::V6(_) => false,
         })

@@ -550,3 +550,22 @@ fn every_scenario_with_traffic_does_it() {
         assert!(report.iter().all(|flow| flow.received_bytes > 0 && flow.failed == 0), "{name}");
     }
 }
+
+#[test]
+fn without_traffic_those_ping_that_may_reach_each_other() {
+    let ring = "name: t\ntopology: { ring: { switches: 4, hosts_per_switch: 2 } }\n";
+    let sections = [
+        "vlans:\n- { id: 10, access: [h1, h2, h3], dhcp: { subnet: 192.168.1.0/24 } }\n\
+         - { id: 20, trunk: [h4, h5], dhcp: { subnet: 192.168.2.0/24 } }\n",
+        "isolation:\n  others: allow\n  tenants:\n  - { name: red, hosts: [h1, h2, h3] }\n  \
+         - { name: blue, hosts: [h4, s3-p0] }\n",
+    ];
+    for section in sections {
+        let fabric = common::fabric(&format!("{ring}{section}"));
+        let report = axon_sim::run(&fabric, axon_sim::Options::default());
+        assert!(report.passed() && report.warnings.is_empty(), "{report:?}");
+        let [round] = &report.rounds[..] else { panic!("{report:?}") };
+        // Three, two, and the three that are in neither.
+        assert_eq!((round.pairs, round.answered), (6 + 2 + 6, 14), "{report:?}");
+    }
+}

@@ -13,8 +13,8 @@ pub(crate) struct Pings {
     started: Vec<(usize, usize, bool, Option<PingId>)>,
 }
 
-/// Starts a ping for every ordered pair of connected hosts, or for an even share of them if
-/// there are more than `pairs_max`; over both families if hosts have both.
+/// Starts a ping for every ordered pair of connected hosts that may reach each other, or for an even
+/// share of them if there are more than `pairs_max`; over both families if hosts have both.
 pub(crate) fn all_pairs(
     world: &mut World,
     (interval, requests): (Span, u16),
@@ -32,6 +32,9 @@ pub(crate) fn all_pairs(
         let (from, to) = (pair / others, pair % others);
         // The host itself is left out of its row.
         let (from, to) = (hosts[from], hosts[if to < from { to } else { to + 1 }]);
+        if !world.may_reach(from, to) {
+            continue;
+        }
         let v4 = world.address(to).map(IpAddr::V4);
         let v6 = || world.address6(to).map(IpAddr::V6);
         let families =

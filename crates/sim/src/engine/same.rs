@@ -1,0 +1,163 @@
+//! Random worlds, each run with all that makes the engine fast and without: nobody can tell.
+
+use crate::World;
+use crate::engine::event::Without;
+use crate::engine::threads::WORTH;
+use crate::link::links::WireEnd;
+use axon_fabric::model::{Fabric, FaultKind};
+use axon_fabric::topology::ring_with_chords;
+use axon_wire::{PortNo, Span, Time};
+use oorandom::Rand32;
+use std::fmt::Write;
+
+/// Worlds that are drawn; `AXON_WORLDS` says how many others.
+const WORLDS: u64 = 6;
+/// A world runs for so long under traffic, in steps of which each may end with a fault.
+const STEP: Span = Span::from_micros(500);
+const STEPS: u64 = 6;
+
+const ALL: Without = Without { lazy_tx_done: false, light_frames: false, passing: false };
+const OTHERS: [Without; 4] = [
+    Without { lazy_tx_done: true, ..ALL },
+    Without { light_frames: true, ..ALL },
+    Without { passing: true, ..ALL },
+    Without { lazy_tx_done: true, light_frames: true, passing: true },
+];
+
+const LOSSLESS: &str = "  classes:\n  \
+    - { priorities: [0, 1, 2, 5, 6], ets: 40, ecn: { threshold: 20kB } }\n  \
+    - { priorities: [3, 4], ets: 60, lossless: true }\n  - { priorities: [7] }\n";
+
+fn choose<'a>(dice: &mut Rand32, of: &[&'a str]) -> &'a str {
+    of[dice.rand_range(0..of.len() as u32) as usize]
+}
+
+/// What hosts `from` and `to` do, of every kind that there is.
+fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
+    let from = dice.rand_range(0..hosts.len() as u32) as usize;
+    let by = dice.rand_range(1..hosts.len() as u32) as usize;
+    let (one, other) = (&hosts[from], &hosts[(from + by) % hosts.len()]);
+    let app = choose(
+        dice,
+        &[
+            "udp: { rate: 900Mbps, payload: 700 }",
+            "udp: {}",
+            "on_off: { on: { exponential: 20kB }, off: { exponential: 50us }, payload: 900 }",
+            "tcp: { congestion_control: cubic }",
+            "tcp: { congestion_control: dctcp, bytes: 90kB }",
+            "tcp: { bytes: 200kB }",
+            "request_response: { request: 100B, response: 9kB }",
+            "request_response: { transport: udp, response: 800B }",
+            "file_service: { transactions: 20 }",
+            "ping: { interval: 40us }",
+        ],
+    );
+    format!("- {{ {app}, from: {one}, to: {other}, priority: {priority} }}\n")
+}
+
+/// A fabric and its traffic.
+fn fabric(seed: u64) -> Fabric {
+    let dice = &mut Rand32::new(seed);
+    let topology = ring_with_chords(seed);
+    let hosts: Vec<String> =
+        (1..=topology.matches("{ at: s").count()).map(|n| format!("h{n}")).collect();
+    let lossless = dice.rand_range(0..3) == 0;
+    let vlans = !lossless && dice.rand_range(0..3) == 0;
+    let rate = choose(dice, &["1Gbps", "10Gbps"]);
+    let latency = choose(dice, &["300ns", "1us", "7us"]);
+    let queue = choose(dice, &["16KiB", "64KiB", "128KiB"]);
+    let noise = choose(dice, &["", ", loss_ppm: 3000", ", bit_error_rate: 2e-7"]);
+    let mut text = format!(
+        "name: w\nseed: {seed}\n{topology}\
+         links: {{ rate: {rate}, latency: {latency}, queue: {queue}{noise} }}\n\
+         hop_width: {}\ndevice: {}\n",
+        choose(dice, &["8", "16"]),
+        choose(dice, &["ideal", "axon-netfpga", "store-and-forward"]),
+    );
+    if lossless {
+        text.push_str("controller: { router: up_down }\ndcb:\n");
+        text.push_str(LOSSLESS);
+    }
+    if vlans {
+        let half = hosts.len() / 2;
+        let (one, other) = (hosts[..half].join(", "), hosts[half..].join(", "));
+        let _ = write!(
+            text,
+            "vlans:\n- {{ id: 10, access: [{one}], dhcp: {{ subnet: 192.168.1.0/24 }} }}\n\
+             - {{ id: 20, access: [{other}], dhcp: {{ subnet: 192.168.2.0/24 }} }}\n"
+        );
+    }
+    text.push_str("traffic:\n");
+    for _ in 0..12 {
+        let priority = if lossless { dice.rand_range(0..5) } else { 0 };
+        text.push_str(&entry(dice, &hosts, priority));
+    }
+    axon_fabric::parse("w.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// What anybody can see of a run.
+#[derive(Debug, PartialEq, Eq)]
+struct Seen {
+    hash: u64,
+    packet_hops: u64,
+    captured: Vec<(Time, Vec<u8>)>,
+    /// Flows, and what was dropped.
+    report: String,
+}
+
+fn run(fabric: &Fabric, seed: u64, without: Without, (threads, worth): (usize, u64)) -> Seen {
+    let dice = &mut Rand32::new(!seed);
+    let mut world = World::new(fabric, seed);
+    world.engine_mut().worth = worth;
+    world.set_threads(threads);
+    world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);
+    let limit = Time::ZERO + Span::from_secs(20);
+    assert!(world.run_until_true(limit, World::is_ready), "seed {seed}: {:?}", world.unready());
+    let switches = fabric.switches.len() as u32;
+    for _ in 0..3 {
+        let station = dice.rand_range(0..switches) as usize;
+        let port = PortNo(dice.rand_range(0..3) as u16);
+        world.engine_mut().capture(WireEnd { station, port });
+    }
+    world.start_traffic();
+    let links = fabric.links.len() as u32;
+    for _ in 0..STEPS {
+        world.run_for(STEP);
+        let link = dice.rand_range(0..links) as usize;
+        let switch = dice.rand_range(0..switches) as usize;
+        match dice.rand_range(0..6) {
+            0 => world.inject(FaultKind::LinkDown(link)),
+            1 => world.inject(FaultKind::LinkUp(link)),
+            2 => world.inject(FaultKind::LinkSilent(link)),
+            3 => world.inject(FaultKind::SwitchDown(switch)),
+            4 => world.inject(FaultKind::SwitchUp(switch)),
+            _ => {}
+        }
+    }
+    world.run_for(STEP);
+    world.engine().check_conservation().unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));
+    let captured = world.engine_mut().take_captured();
+    Seen {
+        hash: world.engine().trace_hash(),
+        packet_hops: world.engine().packet_hops(),
+        captured: captured.into_iter().map(|captured| (captured.at, captured.frame)).collect(),
+        report: format!("{:?}", world.traffic_report()),
+    }
+}
+
+#[test]
+fn random_worlds_are_the_same_with_all_that_saves_work_and_without() {
+    let worlds = std::env::var("AXON_WORLDS").ok().and_then(|worlds| worlds.parse().ok());
+    let (mut hops, mut captured) = (0, 0);
+    for seed in 0..worlds.unwrap_or(WORLDS) {
+        let fabric = fabric(seed);
+        let fast = run(&fabric, seed, ALL, (1, WORTH));
+        (hops, captured) = (hops + fast.packet_hops, captured + fast.captured.len());
+        for without in OTHERS {
+            let slow = run(&fabric, seed, without, (1, WORTH));
+            assert_eq!(slow, fast, "seed {seed}, {without:?}");
+        }
+        assert_eq!(run(&fabric, seed, ALL, (2, 0)), fast, "seed {seed}, two threads");
+    }
+    assert!(hops > 50_000 && captured > 1_000, "{hops} packet-hops, {captured} captured");
+}
