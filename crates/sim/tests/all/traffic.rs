@@ -567,5 +567,12 @@ fn without_traffic_those_ping_that_may_reach_each_other() {
         let [round] = &report.rounds[..] else { panic!("{report:?}") };
         // Three, two, and the three that are in neither.
         assert_eq!((round.pairs, round.answered), (6 + 2 + 6, 14), "{report:?}");
+
+        let traffic = "traffic:\n- { name: a, ping: { count: 3 }, pairs: [[h1, h2], [h1, h4]] }\n";
+        let fabric = common::fabric(&format!("{ring}{section}{traffic}"));
+        let report = axon_sim::run(&fabric, axon_sim::Options::default());
+        let wanted =
+            "a: 1 of 2 flows are between hosts that may not reach each other, such as h1 and h4";
+        assert!(report.warnings.iter().any(|warning| warning == wanted), "{:?}", report.warnings);
     }
 }

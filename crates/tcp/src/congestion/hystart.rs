@@ -1,11 +1,11 @@
 //! HyStart++ (RFC 9406): slow start ends when round trips grow, before the queue overflows.
 //!
-//! The shortest round trip of each round is compared with that of the round before. If it has grown
-//! by an eighth (and 4 ms at least), the window grows four times slower from then on, for up to five
-//! rounds (conservative slow start). If round trips are shorter again meanwhile, slow start goes on;
-//! else it has ended. Queues that drain in less than 4 ms never show.
+//! The shortest round trip of each round is compared with that of the round before. If it has
+//! grown by an eighth (and 4 ms at least), the window grows four times slower from then on, for up
+//! to five rounds (conservative slow start). If round trips are shorter again meanwhile, slow start
+//! goes on; else it has ended. Queues that drain in less than 4 ms never show.
 
-use super::Acked;
+use super::acked::Acked;
 use crate::segment::Seq;
 use axon_wire::Span;
 
@@ -99,8 +99,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// Rounds of 16 acknowledgements of a segment each, all with one round trip in milliseconds; the
-    /// number of the round in which slow start ends.
+    /// Rounds of 16 acknowledgements of a segment each, all with one round trip in milliseconds;
+    /// the number of the round in which slow start ends.
     fn ends_in(hystart: &mut HyStart, rounds: &[u64]) -> Option<usize> {
         for (round, &millis) in (0u32..).zip(rounds) {
             for segment in 1..=16 {

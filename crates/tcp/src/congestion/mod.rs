@@ -3,6 +3,7 @@
 //! All begin with slow start from an initial window of ten segments (RFC 6928), and differ in how
 //! the window grows after it and by how much it shrinks. The window counts bytes.
 
+mod acked;
 mod cubic;
 mod dctcp;
 mod hystart;
@@ -10,7 +11,8 @@ mod reno;
 
 use crate::config::Algorithm;
 use crate::segment::Seq;
-use axon_wire::{Span, Time};
+pub(crate) use acked::Acked;
+use axon_wire::Time;
 use cubic::Cubic;
 use dctcp::Dctcp;
 use hystart::HyStart;
@@ -18,25 +20,6 @@ use reno::Reno;
 
 /// The window grows no further: more than any receiver's window.
 const WINDOW_MAX: u32 = 1 << 30;
-
-/// What an acknowledgement says to the algorithm.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Acked {
-    pub(crate) now: Time,
-    /// Bytes that it acknowledges anew.
-    pub(crate) bytes: u32,
-    /// The smoothed round trip.
-    pub(crate) rtt: Span,
-    /// The window, and nothing else, held the sender back since the last one (RFC 7661, §4.1).
-    pub(crate) limited: bool,
-    /// The sender is repairing after a timeout: one segment per acknowledgement (RFC 3465 §2.3).
-    pub(crate) after_timeout: bool,
-    /// The round trip that it shows.
-    pub(crate) sample: Option<Span>,
-    /// The number that it acknowledges up to, and the next one to send.
-    pub(crate) ack: Seq,
-    pub(crate) next: Seq,
-}
 
 /// What grows the window once slow start has ended.
 #[derive(Clone, Debug)]
@@ -218,6 +201,7 @@ impl Congestion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::Span;
 
     pub(crate) fn acked(bytes: u32) -> Acked {
         let rtt = Span::from_millis(100);

@@ -171,6 +171,7 @@ impl Report {
         let (without_address, cut_off) = world.without_address();
         let mut warnings = world.in_flight_warnings(&flows);
         warnings.extend(cut_off);
+        warnings.extend(world.forbidden_flows());
         warnings.extend(world.program_warnings());
         warnings.extend(world.agent_warnings());
         let (ended_at, dropped_at) = end_counts(world).into_iter().partition(|end| end.is_ordinary);

@@ -13,8 +13,8 @@ pub(crate) struct Pings {
     started: Vec<(usize, usize, bool, Option<PingId>)>,
 }
 
-/// Starts a ping for every ordered pair of connected hosts that may reach each other, or for an even
-/// share of them if there are more than `pairs_max`; over both families if hosts have both.
+/// Starts a ping for every ordered pair of connected hosts that may reach each other, or for an
+/// even share of them if there are more than `pairs_max`; over both families if hosts have both.
 pub(crate) fn all_pairs(
     world: &mut World,
     (interval, requests): (Span, u16),

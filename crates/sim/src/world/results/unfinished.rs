@@ -72,6 +72,21 @@ impl World {
         lacks
     }
 
+    /// A warning for each entry with flows between hosts that may not reach each other.
+    pub(crate) fn forbidden_flows(&self) -> impl Iterator<Item = String> {
+        self.fabric().traffic.iter().filter_map(|entry| {
+            let forbidden = |&&(from, to): &&(usize, usize)| !self.may_reach(from, to);
+            let &(from, to) = entry.flows.iter().find(forbidden)?;
+            let count = entry.flows.iter().filter(forbidden).count();
+            let [from, to] = [from, to].map(|host| &self.fabric().hosts[host].name);
+            let (name, all) = (&entry.name, entry.flows.len());
+            Some(format!(
+                "{name}: {count} of {all} flows are between hosts that may not reach each other, \
+                 such as {from} and {to}"
+            ))
+        })
+    }
+
     /// A warning for each flow that ended a while ago and has datagrams that are neither received
     /// nor lost.
     pub(crate) fn in_flight_warnings(&self, flows: &[FlowReport]) -> Vec<String> {
