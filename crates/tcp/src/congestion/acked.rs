@@ -1,4 +1,4 @@
-//! What congestion control is told of an acknowledgement.
+//! What an acknowledgement says to congestion control.
 
 use crate::segment::Seq;
 use axon_wire::{Span, Time};
