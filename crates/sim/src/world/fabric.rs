@@ -219,7 +219,7 @@ impl World {
         let config = HostConfig {
             mac: host.mac,
             fixed: self.fixed_address(index),
-            is_gateway: self.fabric.uplinks.iter().any(|uplink| uplink.host == index),
+            is_gateway: self.is_gateway(index),
             ipv6: self.fabric.is_dual_stack().then_some(host.ip6),
             announces: !self.silent_hosts,
             mtu: self.fabric.mtu,
@@ -245,6 +245,11 @@ impl World {
         };
         let ip = host.ip.or_else(|| (!leases).then(given).flatten());
         Some((ip?, self.fabric.prefix_len_of(host)))
+    }
+
+    /// Whether a host stands for what is behind an uplink.
+    fn is_gateway(&self, index: usize) -> bool {
+        self.fabric.uplinks.iter().any(|uplink| uplink.host == index)
     }
 
     /// The VLAN of a host: it is in the one of its frames without a tag, or else in the lowest of
@@ -457,8 +462,12 @@ impl World {
         self.host(host)?.address6()
     }
 
-    /// Whether a host is to have an IPv6 address of global scope.
+    /// Whether a host is to have an IPv6 address of global scope; what is behind an uplink is not:
+    /// it is advertised nothing.
     pub fn wants_v6(&self, host: usize) -> bool {
+        if self.is_gateway(host) {
+            return false;
+        }
         let tag = self.host_vlan(host).tag;
         let named = &self.fabric.hosts[host];
         match tag.is_none() {

@@ -31,3 +31,16 @@ fn hosts_get_the_gateway_as_their_router_and_reach_what_is_behind_it() {
         assert_eq!(world.ping_stats(ping).expect("it has begun").received, 1);
     }
 }
+
+#[test]
+fn nobody_waits_for_a_gateway_to_have_ipv6() {
+    let fabric = fabric(
+        "name: up\ntopology: {ring: {switches: 3}}\nipv6: {prefix: \"fd00:10::/64\"}\nuplinks:\n  \
+         - {name: up1, at: s3-p5, gateway: 10.0.0.254}\n",
+    );
+    let report = axon_sim::run(&fabric, axon_sim::Options::default());
+    assert!(report.passed() && report.warnings.is_empty(), "{report:?}");
+    let [round] = &report.rounds[..] else { panic!("{report:?}") };
+    // Four hosts over IPv4, three of them over IPv6.
+    assert_eq!(round.pairs, 4 * 3 + 3 * 2);
+}
