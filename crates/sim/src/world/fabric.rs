@@ -10,7 +10,7 @@ use crate::engine::station::StationNode;
 use crate::engine::{Engine, Step};
 use crate::host::arp_host::ArpHosts;
 use crate::host::ping::{PingPlan, PingStats};
-use crate::host::{self, Host, HostConfig, HostVlan};
+use crate::host::{self, Host, HostConfig};
 use crate::link::links::{LinkId, WireEnd};
 use crate::link::timing;
 use crate::world::baselines::{self, Baseline, Plans};
@@ -21,7 +21,6 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
-use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -247,27 +246,6 @@ impl World {
         Some((ip?, self.fabric.prefix_len_of(host)))
     }
 
-    /// Whether a host stands for what is behind an uplink.
-    fn is_gateway(&self, index: usize) -> bool {
-        self.fabric.uplinks.iter().any(|uplink| uplink.host == index)
-    }
-
-    /// The VLAN of a host: it is in the one of its frames without a tag, or else in the lowest of
-    /// those with one.
-    fn host_vlan(&self, index: usize) -> HostVlan {
-        let host = &self.fabric.hosts[index];
-        let at = End { switch: host.switch, port: host.port };
-        let Some(vlans) = self.fabric.port_vlans(at) else { return HostVlan::default() };
-        let tagged = vlans.tagged.first().copied().filter(|_| vlans.untagged.is_none());
-        HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
-    }
-
-    /// The VLAN that a host is in, if it is in one.
-    pub(super) fn vlan_of(&self, index: usize) -> VlanId {
-        let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
-        access.unwrap_or(self.host_vlan(index).tag)
-    }
-
     /// Lets the world run on so many threads from now on. What happens is the same, bit for
     /// bit. Returns how many it really uses: one where links between its parts take no time.
     pub fn set_threads(&mut self, threads: usize) -> usize {
@@ -460,20 +438,6 @@ impl World {
     /// The IPv6 address of global scope of a host, if it has one now.
     pub fn address6(&self, host: usize) -> Option<Ipv6Addr> {
         self.host(host)?.address6()
-    }
-
-    /// Whether a host is to have an IPv6 address of global scope; what is behind an uplink is not:
-    /// it is advertised nothing.
-    pub fn wants_v6(&self, host: usize) -> bool {
-        if self.is_gateway(host) {
-            return false;
-        }
-        let tag = self.host_vlan(host).tag;
-        let named = &self.fabric.hosts[host];
-        match tag.is_none() {
-            true => self.fabric.address6(named).is_some(),
-            false => self.fabric.address6_in(named, tag).is_some(),
-        }
     }
 
     /// Whether every host has an address, and one of IPv6 if it is to have one.

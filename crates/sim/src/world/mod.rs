@@ -6,6 +6,7 @@ mod arp_hosts;
 pub mod bare;
 pub mod baselines;
 mod behind;
+mod belonging;
 mod bonds;
 pub mod capture;
 mod class_bytes;

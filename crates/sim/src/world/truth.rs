@@ -7,8 +7,6 @@
 use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
 use crate::world::World;
-use axon_control::controller::policy::Identity;
-use axon_fabric::assemble::switch_id;
 use axon_fabric::model::Network;
 use axon_node::Dataplane;
 use axon_wire::{Hops, MacAddr, PortNo, Route};
@@ -106,17 +104,6 @@ impl World {
                 })
             })
             .collect()
-    }
-
-    /// Whether two hosts may reach each other: they are in one VLAN, and `isolation` lets them.
-    pub fn may_reach(&self, one: usize, other: usize) -> bool {
-        let identity = |host: usize| {
-            let far = self.far_end(WireEnd { station: self.host_station(host), port: PortNo(0) });
-            let at = far.map(|end| (switch_id(end.station), end.port));
-            Identity { mac: self.fabric.hosts[host].mac, at }
-        };
-        self.vlan_of(one) == self.vlan_of(other)
-            && self.fabric.policy.allows(&identity(one), &identity(other))
     }
 
     /// Every valid route, on any switch that the controller can reach, that does not lead to

@@ -1,0 +1,59 @@
+//! To what a host belongs: its VLAN, its tenant, what is behind an uplink; and so, who may reach
+//! whom.
+
+use crate::host::HostVlan;
+use crate::link::links::WireEnd;
+use crate::world::World;
+use axon_control::controller::policy::Identity;
+use axon_fabric::assemble::switch_id;
+use axon_fabric::model::End;
+use axon_wire::PortNo;
+use axon_wire::vlan::VlanId;
+
+impl World {
+    /// The VLAN of a host: it is in the one of its frames without a tag, or else in the lowest of
+    /// those with one.
+    pub(super) fn host_vlan(&self, index: usize) -> HostVlan {
+        let host = &self.fabric.hosts[index];
+        let at = End { switch: host.switch, port: host.port };
+        let Some(vlans) = self.fabric.port_vlans(at) else { return HostVlan::default() };
+        let tagged = vlans.tagged.first().copied().filter(|_| vlans.untagged.is_none());
+        HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
+    }
+
+    /// The VLAN that a host is in, if it is in one.
+    pub(super) fn vlan_of(&self, index: usize) -> VlanId {
+        let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
+        access.unwrap_or(self.host_vlan(index).tag)
+    }
+
+    /// Whether two hosts may reach each other: they are in one VLAN, and `isolation` lets them.
+    pub fn may_reach(&self, one: usize, other: usize) -> bool {
+        let identity = |host: usize| {
+            let far = self.far_end(WireEnd { station: self.host_station(host), port: PortNo(0) });
+            let at = far.map(|end| (switch_id(end.station), end.port));
+            Identity { mac: self.fabric.hosts[host].mac, at }
+        };
+        self.vlan_of(one) == self.vlan_of(other)
+            && self.fabric.policy.allows(&identity(one), &identity(other))
+    }
+
+    /// Whether a host stands for what is behind an uplink.
+    pub(super) fn is_gateway(&self, index: usize) -> bool {
+        self.fabric.uplinks.iter().any(|uplink| uplink.host == index)
+    }
+
+    /// Whether a host is to have an IPv6 address of global scope; what is behind an uplink is not:
+    /// it is advertised nothing.
+    pub fn wants_v6(&self, host: usize) -> bool {
+        if self.is_gateway(host) {
+            return false;
+        }
+        let tag = self.host_vlan(host).tag;
+        let named = &self.fabric.hosts[host];
+        match tag.is_none() {
+            true => self.fabric.address6(named).is_some(),
+            false => self.fabric.address6_in(named, tag).is_some(),
+        }
+    }
+}
