@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
+.PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths tcp \
     dual-stack reproduce lint bench bench-sim bench-snapshot fuzz docs check-models prove-failures
 
 help: ## this list
@@ -67,6 +67,9 @@ tenants: $(if $(AXON),,build) ## 20 revocations under load, and a scan, in a lab
 
 bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of BCube, with real hosts; as root
 	AXON=$(or $(AXON),target/release/axon) tools/bcube-paths
+
+tcp: $(if $(AXON),,build) ## the simulator's TCP beside Linux's, over the same fabric files; as root
+	tools/tcp --axon $(or $(AXON),target/release/axon)
 
 # ROWS are ids of experiments, AXON a program that is built already, OUT the folder of the results.
 reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS; in results/reproduce

@@ -2,7 +2,7 @@
 
 use crate::error::Problem;
 use crate::file::{self, Others};
-use crate::identity::{CONTROLLER_MAC, SERVER_MAC, switch_id, switch_mac};
+use crate::identity::{CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, switch_id, switch_mac};
 use crate::index::{Index, Node};
 use crate::model::{BySource, End, Fabric, Network, Policy};
 use crate::names;
@@ -33,6 +33,7 @@ impl Fabric {
         let host = |mac| self.hosts.iter().find(|host| host.mac == mac);
         match subject {
             Subject::Mac(mac) => host(mac).map_or(mac.to_string(), |host| host.name.clone()),
+            Subject::Port(CONTROLLER_ID, port) => names::port_name(&self.controller.name, port),
             Subject::Port(node, port) => {
                 let mut switches = (0..).zip(&self.switches);
                 let switch = switches.find(|(index, _)| switch_id(*index) == node);

@@ -221,6 +221,8 @@ pub(super) mod tests {
         assert_eq!(follow(&[1, 0]), ("s1-p1 s2-p0".to_owned(), true));
         assert_eq!(follow(&[1]), ("s1-p1".to_owned(), false), "it ends at another switch");
         assert_eq!(follow(&[0, 1]), ("s1-p0".to_owned(), false), "a host is no switch");
+        let controllers = directory.port_name((axon_fabric::assemble::CONTROLLER_ID, PortNo(0)));
+        assert_eq!(controllers, "c1-p0");
         assert_eq!(follow(&[1, 7]), ("s1-p1 s2-p7".to_owned(), false), "there is no such port");
     }
 }

@@ -2,10 +2,14 @@
 
 use super::frame::{self, Arrived};
 use crate::host::apps::AppId;
-use axon_tcp::{Config, Connection, Flags, Segment, Seq};
+use axon_tcp::{Config, Connection, Flags, Segment, Seq, State};
 use axon_wire::{MacAddr, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
+
+/// Connections of a host that peers have begun to open. A SYN beyond them is ignored, and comes
+/// again if it is meant (Linux: `somaxconn`).
+const OPENING_MAX: u32 = 4096;
 
 /// Local port, remote address and remote port.
 pub(crate) type Ends = (u16, Ipv4Addr, u16);
@@ -24,6 +28,8 @@ struct Slot {
     mac: MacAddr,
     /// Bytes that came in order, or not, and are not what is sent.
     wrong: u64,
+    /// A peer has begun to open it.
+    is_opening: bool,
     /// When it is woken.
     timer: Option<Time>,
     /// It is among those that may have something to send.
@@ -44,6 +50,8 @@ pub(crate) struct Tcp {
     timers: BTreeSet<(Time, ConnectionId)>,
     /// Connections so far, which decides their first numbers.
     count: u32,
+    /// Connections that peers have begun to open.
+    opening: u32,
     without_sack: bool,
     /// The numbers of frames that may still wait in a plain NIC.
     pub(super) waiting: VecDeque<u64>,
@@ -104,6 +112,7 @@ impl Tcp {
             ends,
             mac,
             wrong: 0,
+            is_opening: false,
             timer: None,
             is_ready: false,
             is_news: false,
@@ -246,6 +255,11 @@ impl Tcp {
                 slot.mac = arrived.mac;
                 slot.wrong += arrived.wrong;
                 slot.connection.on_segment(now, &arrived.segment);
+                let has_opened = slot.connection.state() != State::SynReceived;
+                if slot.is_opening && has_opened {
+                    slot.is_opening = false;
+                    self.opening -= 1;
+                }
                 self.make_ready(id);
                 self.make_news(id);
                 return true;
@@ -253,12 +267,19 @@ impl Tcp {
             self.remove(id);
         }
         let Some(&(owner, config)) = self.listeners.get(&arrived.to_port) else { return false };
+        if opens && self.opening >= OPENING_MAX {
+            return true;
+        }
         let config = self.allowed(config);
         let first = self.first_number();
         let Some(connection) = Connection::accept(now, config, first, &arrived.segment) else {
             return false;
         };
-        self.add(owner, ends, arrived.mac, connection);
+        let id = self.add(owner, ends, arrived.mac, connection);
+        if let Some(slot) = self.slot(id) {
+            slot.is_opening = true;
+            self.opening += 1;
+        }
         true
     }
 
@@ -298,9 +319,60 @@ impl Tcp {
         if let Some(at) = slot.timer {
             self.timers.remove(&(at, id));
         }
+        self.opening -= u32::from(slot.is_opening);
         // Few wait at a time; the name is given to another.
         self.ready.retain(|&other| other != id);
         self.news.retain(|&other| other != id);
         self.free.push(id.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axon_tcp::Options;
+
+    fn arrived(from_port: u16, flags: Flags, (seq, ack): (Seq, Seq)) -> Arrived {
+        Arrived {
+            mac: MacAddr([2; 6]),
+            from: (Ipv4Addr::new(10, 0, 0, 2), from_port),
+            to: Ipv4Addr::new(10, 0, 0, 1),
+            to_port: 9,
+            segment: Segment {
+                seq,
+                ack,
+                flags,
+                window: 1000,
+                options: Options::default(),
+                bytes: 0,
+                mark: axon_tcp::Mark::None,
+            },
+            wrong: 0,
+        }
+    }
+
+    #[test]
+    fn a_flood_of_syns_takes_a_bounded_number_of_places_and_who_answers_gives_his_back() {
+        let now = Time::ZERO;
+        let mut tcp = Tcp::default();
+        tcp.listen(9, AppId(0), Config::default());
+        let syn = |tcp: &mut Tcp, port| {
+            assert!(tcp.receive(now, &arrived(port, Flags::SYN, (Seq(5), Seq(0)))));
+        };
+        (1..=5000).for_each(|port| syn(&mut tcp, port));
+        assert_eq!((tcp.by_ends.len(), tcp.opening), (OPENING_MAX as usize, OPENING_MAX));
+        // The first one answers; then there is a place for one more.
+        let id = tcp.by_ends[&(9, Ipv4Addr::new(10, 0, 0, 2), 1)];
+        let (_, answer) = tcp.poll(now, id).expect("SYN and ACK");
+        assert!(tcp.receive(now, &arrived(1, Flags::ACK, (Seq(6), answer.seq + 1))));
+        assert_eq!(tcp.opening, OPENING_MAX - 1);
+        (5001..=5010).for_each(|port| syn(&mut tcp, port));
+        assert_eq!(tcp.by_ends.len(), OPENING_MAX as usize + 1);
+        tcp.close_port(9);
+        while let Some(id) = tcp.next_ready() {
+            tcp.poll(now, id);
+            tcp.forget_closed(id);
+        }
+        assert_eq!((tcp.by_ends.len(), tcp.opening), (0, 0));
     }
 }
