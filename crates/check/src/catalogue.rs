@@ -87,6 +87,9 @@ fn large() -> Vec<Entry> {
         fabric("set-up, a link fails", 3, known, ask.plus(cut)),
         fabric("failover, a loss", 3, connected, Budget { losses: 1, ..cut }),
         fabric("failover, a duplicate", 3, connected, Budget { duplicates: 1, ..cut }),
+        fabric("failover, a switch restarts", 3, connected, Budget { restarts: 1, ..cut }),
+        fabric("failover, controller restarts", 3, connected, Budget { controllers: 1, ..cut }),
+        fabric("failover, later", 3, connected, Budget { ticks: 1, ..cut }),
         fabric("routes, a switch restarts", 3, connected, Budget { restarts: 1, ..one }),
         fabric("routes, controller restarts", 3, connected, Budget { controllers: 1, ..one }),
     ]

@@ -25,6 +25,7 @@ mod wrong;
 use crate::budget::Budget;
 use settle::Settled;
 use stateright::{Model, Property};
+use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use violation::Wrong;
@@ -81,12 +82,18 @@ pub enum FabricAction {
 }
 
 /// A state: the fabric, and what may still happen.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FabricState {
     world: Arc<World>,
     wrong: Option<Wrong>,
     left: Budget,
     print: u128,
+}
+
+impl Debug for FabricState {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:032x} {:?} {:?}", self.print, self.wrong, self.left)
+    }
 }
 
 impl Hash for FabricState {
@@ -103,7 +110,7 @@ impl PartialEq for FabricState {
 
 impl FabricState {
     fn new(world: World, left: Budget) -> FabricState {
-        let (print, wrong) = (crate::print::of(&world), world.find_wrong());
+        let (print, wrong) = (world.print(), world.find_wrong());
         FabricState { world: Arc::new(world), wrong, left, print }
     }
 }

@@ -236,7 +236,7 @@ impl World {
         while let Some(effect) = ahead.pop_front() {
             let now = self.now;
             let Switch { incarnation, edge, device, controller, reports, .. } =
-                &mut self.switches[switch];
+                &mut *self.switches[switch];
             let (from, node) = (*incarnation, incarnation.node);
             match effect {
                 Effect::Route { ticket, change } => {

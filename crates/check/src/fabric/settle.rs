@@ -1,7 +1,6 @@
 //! What becomes of a fabric when faults stop.
 
 use super::world::World;
-use crate::print;
 use axon_wire::{Span, Time};
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -43,7 +42,7 @@ impl Settled {
                     return false;
                 }
             }
-            at = print::of(&world);
+            at = world.print();
         }
         false
     }

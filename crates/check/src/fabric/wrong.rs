@@ -98,7 +98,7 @@ impl World {
 
     /// Compares the flows of a switch with the newest decisions that it has taken.
     pub(super) fn look_at_order(&mut self, switch: usize, backups_used: u64) {
-        let this = &mut self.switches[switch];
+        let this = &mut *self.switches[switch];
         let took_backup = this.edge.counters().backups_used > backups_used;
         for (port, to, flow) in this.edge.flows().filter(|(.., flow)| !flow.inherited) {
             let now = (flow.stamp, Some(flow.route.clone()));
