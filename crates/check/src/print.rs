@@ -123,7 +123,12 @@ fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
 
 /// What a text ends with.
 fn found(text: &str) -> Option<Found> {
-    if text.ends_with(' ') && !text.ends_with(": ") {
+    // Nearly no bracket or blank ends a label, and most show that by what is before them.
+    let tail = text.as_bytes().last_chunk()?;
+    if !matches!(
+        tail,
+        b"s {" | b"r {" | [_, b' ', b'['] | b"me(" | [b'n' | b's' | b'r' | b'e', b':', b' ']
+    ) {
         return None;
     }
     let ends = |label: &&&str| text.ends_with(**label);

@@ -37,6 +37,9 @@ pub enum Fault {
     OpensAll,
     /// The edge gets no news of links that are down, and the controller gets no port states.
     SilentLinks,
+    /// A switch that waits for the answer of a new controller does not tell it of links that it
+    /// loses meanwhile.
+    KeepsNews,
 }
 
 /// The commands of the controller to one incarnation of a switch.
@@ -138,6 +141,11 @@ impl World {
         }
         world.quiesce();
         world
+    }
+
+    /// A switch by its node.
+    pub(super) fn switch(&self, node: NodeId) -> &Switch {
+        &self.switches[wiring::place_of(node)]
     }
 
     /// Delivers everything in flight and on the streams, without time passing.

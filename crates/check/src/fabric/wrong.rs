@@ -124,6 +124,12 @@ impl World {
         route.is_some_and(|route| self.leads_to(node, route, to) == Ok(true))
     }
 
+    /// Whether the links that are left lead from one host to the other. The controller is where the
+    /// first host is.
+    pub(super) fn can_connect(&self) -> bool {
+        self.way_to(self.wiring.host_at(1).node).is_some()
+    }
+
     /// Whether the controller and the edges have the same routes.
     pub(super) fn agrees(&self) -> bool {
         let mut decided = BTreeSet::new();
