@@ -70,6 +70,11 @@ fn large() -> Vec<Entry> {
     let one = Budget { losses: 1, duplicates: 1, ..NONE };
     let ask = Budget { asks: 1, ..NONE };
     let cut = Budget { cuts: 1, ..NONE };
+    let tick = Budget { ticks: 1, ..NONE };
+    let restart = Budget { restarts: 1, ..NONE };
+    let controller = Budget { controllers: 1, ..NONE };
+    let loss = Budget { losses: 1, ..NONE };
+    let duplicate = Budget { duplicates: 1, ..NONE };
     let (known, connected) = (Start::Known, Start::Connected);
     vec![
         stream("stream, 3 items", Budget { asks: 3, ticks: 3, restarts: 1, ..one }),
@@ -85,8 +90,16 @@ fn large() -> Vec<Entry> {
         fabric("set-up, controller restarts", 2, known, Budget { controllers: 1, ..one.plus(ask) }),
         fabric("set-up, both restart", 2, known, Budget { restarts: 1, controllers: 1, ..ask }),
         fabric("set-up, a link fails", 3, known, ask.plus(cut)),
-        fabric("failover, a loss", 3, connected, Budget { losses: 1, ..cut }),
-        fabric("failover, a duplicate", 3, connected, Budget { duplicates: 1, ..cut }),
+        fabric("failover, a loss", 3, connected, cut.plus(loss)),
+        fabric("failover, a duplicate", 3, connected, cut.plus(duplicate)),
+        fabric("failover, later", 3, connected, cut.plus(tick)),
+        fabric("failover, a loss, later", 3, connected, cut.plus(tick).plus(loss)),
+        fabric("failover, two links", 3, connected, Budget { cuts: 2, ..NONE }),
+        fabric("failover, a switch restarts", 3, connected, cut.plus(restart)),
+        fabric("failover, restart and loss", 3, connected, cut.plus(restart).plus(loss)),
+        fabric("failover, restart, duplicate", 3, connected, cut.plus(restart).plus(duplicate)),
+        fabric("failover, controller restarts", 3, connected, cut.plus(controller)),
+        fabric("failover, controller and loss", 3, connected, cut.plus(controller).plus(loss)),
         fabric("routes, a switch restarts", 3, connected, Budget { restarts: 1, ..one }),
         fabric("routes, controller restarts", 3, connected, Budget { controllers: 1, ..one }),
     ]
@@ -114,6 +127,11 @@ pub fn planted() -> Vec<Entry> {
             "planted: switch that is silent about links",
             (3, Start::Connected, Fault::SilentLinks),
             Budget { cuts: 1, ..NONE },
+        ),
+        planted_fabric(
+            "planted: switch that keeps lost links",
+            (3, Start::Connected, Fault::KeepsNews),
+            Budget { cuts: 1, controllers: 1, ..NONE },
         ),
         planted_fabric(
             "planted: node that opens what is for another",

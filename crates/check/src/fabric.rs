@@ -14,6 +14,7 @@
 mod delivery;
 mod device;
 mod moot;
+mod order;
 mod packet;
 mod settle;
 mod switch;
@@ -23,8 +24,10 @@ mod world;
 mod wrong;
 
 use crate::budget::Budget;
+use order::First;
 use settle::Settled;
 use stateright::{Model, Property};
+use std::fmt::{self, Debug};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 pub use violation::Wrong;
@@ -39,6 +42,8 @@ pub struct FabricModel {
     budget: Budget,
     fault: Fault,
     settled: Settled,
+    /// Whether steps of which one order is enough come in any (`order.rs`).
+    in_any_order: bool,
 }
 
 /// What there is at the start, beside hosts that the controller knows.
@@ -81,12 +86,20 @@ pub enum FabricAction {
 }
 
 /// A state: the fabric, and what may still happen.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct FabricState {
     world: Arc<World>,
     wrong: Option<Wrong>,
     left: Budget,
     print: u128,
+    /// The switches that receive from the controller alone from here on (`order.rs`).
+    quiet: Vec<bool>,
+}
+
+impl Debug for FabricState {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{:032x} {:?} {:?}", self.print, self.wrong, self.left)
+    }
 }
 
 impl Hash for FabricState {
@@ -102,21 +115,33 @@ impl PartialEq for FabricState {
 }
 
 impl FabricState {
-    fn new(world: World, left: Budget) -> FabricState {
-        let (print, wrong) = (crate::print::of(&world), world.find_wrong());
-        FabricState { world: Arc::new(world), wrong, left, print }
+    /// The same state after another, in which no switch may have been quiet that is not now.
+    fn after(mut self, last: &FabricState) -> FabricState {
+        if last.quiet.iter().zip(&self.quiet).any(|(before, now)| before > now) {
+            self.wrong = Some(Wrong::Reduction);
+        }
+        self
     }
 }
 
 impl FabricModel {
     /// A fabric of 1 to 3 switches.
     pub fn new(switches: usize, start: Start, budget: Budget) -> FabricModel {
-        FabricModel { switches, start, budget, fault: Fault::None, settled: Settled::default() }
+        let (fault, settled) = (Fault::None, Settled::default());
+        FabricModel { switches, start, budget, fault, settled, in_any_order: false }
     }
 
     /// The same with a planted fault.
     pub fn with_fault(self, fault: Fault) -> FabricModel {
         FabricModel { fault, ..self }
+    }
+
+    fn state(&self, world: World, left: Budget) -> FabricState {
+        let (print, wrong) = (world.print(), world.find_wrong());
+        // A set-up goes back and forth between switches, so none is quiet.
+        let is_quiet = |switch| self.budget.asks == 0 && world.is_quiet(switch, left);
+        let quiet = (0..self.switches).map(is_quiet).collect();
+        FabricState { world: Arc::new(world), wrong, left, print, quiet }
     }
 }
 
@@ -129,18 +154,26 @@ impl Model for FabricModel {
         if self.start == Start::Connected {
             world.connect();
         }
-        vec![FabricState::new(world, self.budget)]
+        vec![self.state(world, self.budget)]
     }
 
     fn actions(&self, state: &FabricState, actions: &mut Vec<FabricAction>) {
         let (world, left) = (&state.world, state.left);
-        for (at, packet) in world.flight.different() {
+        let first = world.first(left, &state.quiet).filter(|_| !self.in_any_order);
+        if let Some(First::Command(switch)) = first {
+            return actions.push(FabricAction::Command(switch));
+        }
+        let is_next = |at| first.is_none_or(|first| first == First::Packet(at));
+        for (at, packet) in world.flight.different().filter(|&(at, _)| is_next(at)) {
             let kind = packet.kind();
             actions.push(FabricAction::Deliver(at, kind));
             let loses = packet.is_fragile() && left.losses > 0 || packet.is_over(&world.cut);
             actions.extend(loses.then_some(FabricAction::Lose(at, kind)));
             let doubles = packet.is_fragile() && left.duplicates > 0;
             actions.extend(doubles.then_some(FabricAction::Double(at, kind)));
+        }
+        if first.is_some() {
+            return;
         }
         for switch in 0..self.switches {
             actions.extend(world.has_report(switch).then_some(FabricAction::Report(switch)));
@@ -205,7 +238,7 @@ impl Model for FabricModel {
             }
         }
         world.forget_moot(left.ticks == 0);
-        Some(FabricState::new(world, left))
+        Some(self.state(world, left).after(last))
     }
 
     fn properties(&self) -> Vec<Property<FabricModel>> {
@@ -226,6 +259,9 @@ impl Model for FabricModel {
             Property::always("backups lead where their routes do", |_, state: &Self::State| {
                 state.wrong != Some(Wrong::Backup)
             }),
+            Property::always("what a reduction relies on", |_, state: &Self::State| {
+                state.wrong != Some(Wrong::Reduction)
+            }),
             Property::always(
                 "the hosts reach each other when faults stop",
                 |model: &Self, state: &Self::State| {
@@ -242,5 +278,42 @@ impl Model for FabricModel {
             }));
         }
         all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{BTreeSet, HashSet};
+
+    /// The states in which nothing is left to deliver, and how many states there are in all.
+    fn ends(budget: Budget, in_any_order: bool) -> (BTreeSet<u128>, usize) {
+        let model = FabricModel { in_any_order, ..FabricModel::new(3, Start::Connected, budget) };
+        let (mut ends, mut known) = (BTreeSet::new(), HashSet::new());
+        let mut ahead = model.init_states();
+        while let Some(state) = ahead.pop() {
+            if !known.insert((state.print, state.left)) {
+                continue;
+            }
+            if !World::clone(&state.world).deliver_any() {
+                ends.insert(state.print);
+            }
+            ahead.extend(model.next_states(&state));
+        }
+        (ends, known.len())
+    }
+
+    #[test]
+    fn one_order_of_steps_has_the_same_ends_as_all() {
+        let none = Budget::default();
+        for budget in [
+            Budget { cuts: 1, losses: 1, ..none },
+            Budget { controllers: 1, duplicates: 1, ..none },
+            Budget { restarts: 1, losses: 1, ..none },
+        ] {
+            let ((one, few), (all, many)) = (ends(budget, false), ends(budget, true));
+            assert!(one == all, "{budget:?}: {} ends of {}", one.len(), all.len());
+            assert!(few < many, "{budget:?}: {few} states of {many}");
+        }
     }
 }

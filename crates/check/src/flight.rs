@@ -1,15 +1,14 @@
 //! Messages in flight: they arrive in any order, and the order in which they were sent is
 //! forgotten.
 
-use crate::print;
+use crate::print::Print;
 use std::fmt::{self, Debug};
+use std::sync::Arc;
 
-/// What a message is sorted by: what it is but for its numbers, and these.
-type Key = (u128, Vec<u64>);
-
-/// A multiset of messages.
+/// A multiset of messages, sorted by what they are but for their numbers, and by these: so it is
+/// sorted alike in two states whose numbers have the same order.
 #[derive(Clone)]
-pub struct Flight<T>(Vec<(Key, T)>);
+pub struct Flight<T>(Vec<(Arc<Print>, T)>);
 
 impl<T: Debug> Debug for Flight<T> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
@@ -26,9 +25,9 @@ impl<T> Default for Flight<T> {
 impl<T: Clone + Debug> Flight<T> {
     /// Adds a message.
     pub fn push(&mut self, message: T) {
-        let key = print::shape_and_numbers(&message);
-        let at = self.0.partition_point(|(other, _)| *other < key);
-        self.0.insert(at, (key, message));
+        let print = Arc::new(Print::new(&message));
+        let at = self.0.partition_point(|(other, _)| *other < print);
+        self.0.insert(at, (print, message));
     }
 
     /// Takes the message at this place.
@@ -52,6 +51,16 @@ impl<T: Clone + Debug> Flight<T> {
         self.0.retain(|(_, message)| keep(message));
     }
 
+    /// What each message shows of itself.
+    pub fn prints(&self) -> impl Iterator<Item = &Print> {
+        self.0.iter().map(|(print, _)| &**print)
+    }
+
+    /// All messages.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, message)| message)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -66,6 +75,7 @@ impl<T: Clone + Debug> Flight<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::print;
 
     #[test]
     fn the_order_of_sending_is_forgotten_and_equal_messages_are_one_choice() {

@@ -13,6 +13,7 @@ pub mod catalogue;
 pub mod discovery;
 pub mod fabric;
 pub mod flight;
+pub mod part;
 pub mod print;
 pub mod run;
 pub mod stream;

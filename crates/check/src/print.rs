@@ -11,11 +11,13 @@
 //!
 //! The text is hashed to 128 bits. The checker keeps 64 of a state: of a million states two are
 //! taken for one with a chance of 3 in 10^8.
+//!
+//! A step changes few parts of a state, so each part has a [`Print`] of its own, which a copy of
+//! the part keeps: the hash of its text without the numbers, and these. The fingerprint of a state
+//! is that of the hashes of its parts and of the places of all their numbers in the order of all.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::fmt::{Debug, Write};
+use xxhash_rust::xxh3;
 
 /// How what is left out begins; it ends with the bracket that closes the last one.
 const LEFT_OUT: [&str; 7] = [
@@ -32,65 +34,122 @@ const NUMBERS_LEFT_OUT: [&str; 2] = ["generation: ", "tickets: "];
 /// What stands before a number of a decision, and before one of a port state.
 const NUMBERED: [&[&str]; 2] = [&["number: "], &["version: ", "version: Some(", "nonce: "]];
 
-thread_local! {
-    static TEXT: RefCell<String> = const { RefCell::new(String::new()) };
+/// What a part of a state shows of itself.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Print {
+    /// The hash of the text without its numbers.
+    shape: u128,
+    /// The numbers of decisions, and those of port states, in the order of the text.
+    numbers: [Vec<u64>; 2],
+}
+
+/// What is at a place of a text.
+enum Found {
+    /// A label of what is left out, so long.
+    LeftOut(&'static str),
+    /// A number of this kind comes next.
+    Number(usize),
 }
 
 /// The fingerprint of a value.
 pub fn of(value: &dyn Debug) -> u128 {
-    TEXT.with_borrow_mut(|text| {
-        text.clear();
-        // A `String` takes whatever is written to it.
-        let _ = write!(text, "{value:?}");
-        let mut kept = keep(text);
-        for labels in NUMBERED {
-            let numbers = numbers(&kept, labels);
-            kept = with_ranks(&kept, &numbers);
-        }
-        xxhash_rust::xxh3::xxh3_128(kept.as_bytes())
-    })
+    whole(&[&Print::new(value)])
 }
 
-/// What a message is but for its numbers, and these: messages are sorted alike in two states whose
-/// numbers have the same order.
-pub fn shape_and_numbers(value: &dyn Debug) -> (u128, Vec<u64>) {
-    let text = format!("{value:?}");
-    let mut all = Vec::new();
-    let mut shape = text;
-    for labels in NUMBERED {
-        let found = numbers(&shape, labels);
-        all.extend(found.iter().map(|&(.., number)| number));
-        shape = replaced(&shape, &found, |_| Cow::Borrowed("n"));
+/// The fingerprint of all these parts together.
+pub fn whole(parts: &[&Print]) -> u128 {
+    let mut bytes = Vec::with_capacity(1024);
+    for part in parts {
+        bytes.extend(part.shape.to_le_bytes());
     }
-    (xxhash_rust::xxh3::xxh3_128(shape.as_bytes()), all)
+    for kind in 0..NUMBERED.len() {
+        let numbers = || parts.iter().flat_map(|part| &part.numbers[kind]);
+        let mut all: Vec<u64> = numbers().copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        for number in numbers() {
+            let rank = all.partition_point(|other| other < number);
+            bytes.extend((rank as u32).to_le_bytes());
+        }
+    }
+    xxh3::xxh3_128(&bytes)
 }
 
-/// The text without what is left out.
-fn keep(text: &str) -> String {
-    let begins = |labels: &'static [&'static str]| {
-        labels.iter().flat_map(|label| text.match_indices(*label).map(move |(at, _)| (at, *label)))
-    };
-    let mut all: Vec<(usize, &str)> = begins(&LEFT_OUT).chain(begins(&NUMBERS_LEFT_OUT)).collect();
-    all.sort_unstable();
-    let (mut kept, mut last) = (String::with_capacity(text.len()), 0);
-    for (at, label) in all {
-        // One that is within another is left out with it.
-        if at < last {
-            continue;
-        }
-        kept.push_str(&text[last..at]);
-        let from = at + label.len();
-        last = match label.ends_with(' ') {
-            true => from + digits(&text[from..]),
-            false => after_bracket(text, from),
-        };
-        // A search leaves its path behind.
-        if label == "Detour {" && text[last..].starts_with(", path: [") {
-            last = after_bracket(text, last + ", path: [".len());
+impl Print {
+    /// What a part shows of itself.
+    pub fn new(part: &dyn Debug) -> Print {
+        let mut text = String::with_capacity(8192);
+        // A `String` takes whatever is written to it.
+        let _ = write!(text, "{part:?}");
+        let (kept, numbers) = keep(&text);
+        Print { shape: xxh3::xxh3_128(kept.as_bytes()), numbers }
+    }
+}
+
+/// The text without what is left out and with a letter for each number; and the numbers.
+fn keep(text: &str) -> (String, [Vec<u64>; 2]) {
+    let (mut kept, mut numbers) = (String::with_capacity(text.len()), [Vec::new(), Vec::new()]);
+    let (mut last, mut at) = (0, 0);
+    while let Some(ahead) = (text.as_bytes()[at..].iter()).position(|byte| b" {[(".contains(byte)) {
+        at += ahead + 1;
+        match found(&text[last..at]) {
+            Some(Found::LeftOut(label)) => {
+                kept.push_str(&text[last..at - label.len()]);
+                at = match label.ends_with(' ') {
+                    true => at + digits(&text[at..]),
+                    false => after_bracket(text, at),
+                };
+                // A search leaves its path behind.
+                if label == "Detour {" && text[at..].starts_with(", path: [") {
+                    at = after_bracket(text, at + ", path: [".len());
+                }
+                last = at;
+            }
+            Some(Found::Number(kind)) => {
+                let to = at + digits(&text[at..]);
+                if let Ok(number) = text[at..to].parse() {
+                    numbers[kind].push(number);
+                    kept.push_str(&text[last..at]);
+                    kept.push('n');
+                    (last, at) = (to, to);
+                }
+            }
+            None => {}
         }
     }
     kept.push_str(&text[last..]);
-    kept
+    (kept, numbers)
+}
+
+/// What a text ends with.
+fn found(text: &str) -> Option<Found> {
+    // Nearly no bracket or blank ends a label, and most show that by what is before them.
+    let tail = text.as_bytes().last_chunk()?;
+    if !matches!(
+        tail,
+        b"s {" | b"r {" | [_, b' ', b'['] | b"me(" | [b'n' | b's' | b'r' | b'e', b':', b' ']
+    ) {
+        return None;
+    }
+    let ends = |label: &&&str| text.ends_with(**label);
+    let left_out = LEFT_OUT.iter().chain(&NUMBERS_LEFT_OUT);
+    if let Some(label) = left_out.into_iter().find(ends) {
+        return Some(Found::LeftOut(label));
+    }
+    let mut kinds = NUMBERED.iter().enumerate();
+    kinds.find_map(|(kind, labels)| {
+        let label = labels.iter().find(ends)?;
+        let is_incarnation = follows_node(&text[..text.len() - label.len()]);
+        (!is_incarnation).then_some(Found::Number(kind))
+    })
+}
+
+/// Whether a text ends with a node, after which comes the number of its incarnation.
+fn follows_node(text: &str) -> bool {
+    let before = text.strip_suffix("), ");
+    before.is_some_and(|text| {
+        text.trim_end_matches(|c: char| c.is_ascii_digit()).ends_with("NodeId(")
+    })
 }
 
 /// The place after the bracket that closes an open one.
@@ -111,49 +170,6 @@ fn after_bracket(text: &str, from: usize) -> usize {
 
 fn digits(text: &str) -> usize {
     text.bytes().take_while(u8::is_ascii_digit).count()
-}
-
-/// Where numbers are, and what they are; not those of incarnations, which come after a node.
-fn numbers(text: &str, labels: &[&str]) -> Vec<(usize, usize, u64)> {
-    let mut found = Vec::new();
-    for label in labels {
-        for (at, _) in text.match_indices(label) {
-            let before = &text[..at];
-            let node = before.strip_suffix("), ").and_then(|before| before.rsplit('(').next());
-            let is_incarnation = node.is_some_and(|node| node.len() == digits(node))
-                && before
-                    .trim_end_matches("), ")
-                    .trim_end_matches(char::is_numeric)
-                    .ends_with("NodeId(");
-            let from = at + label.len();
-            let to = from + digits(&text[from..]);
-            if !is_incarnation && let Ok(number) = text[from..to].parse() {
-                found.push((from, to, number));
-            }
-        }
-    }
-    found.sort_unstable();
-    found
-}
-
-fn with_ranks(text: &str, found: &[(usize, usize, u64)]) -> String {
-    let all: BTreeSet<u64> = found.iter().map(|&(.., number)| number).collect();
-    replaced(text, found, |number| Cow::Owned(all.range(..number).count().to_string()))
-}
-
-fn replaced(
-    text: &str,
-    found: &[(usize, usize, u64)],
-    by: impl Fn(u64) -> Cow<'static, str>,
-) -> String {
-    let (mut out, mut last) = (String::with_capacity(text.len()), 0);
-    for &(from, to, number) in found {
-        out.push_str(&text[last..from]);
-        out.push_str(&by(number));
-        last = to;
-    }
-    out.push_str(&text[last..]);
-    out
 }
 
 #[cfg(test)]
@@ -188,8 +204,17 @@ mod tests {
     }
 
     #[test]
+    fn parts_have_one_order_of_numbers_together() {
+        let part = |number: u64| Print::new(&format_args!("{{ number: {number} }}"));
+        let print = |a, b| whole(&[&part(a), &part(b)]);
+        assert_eq!(print(3, 17), print(4, 5));
+        assert_ne!(print(3, 17), print(4, 4));
+        assert_ne!(print(3, 17), print(17, 3));
+    }
+
+    #[test]
     fn the_memory_of_searches_is_left_out() {
-        let print = |text: &str| keep(text);
+        let print = |text: &str| keep(text).0;
         let text =
             "a: 1, x: ShortestPaths { rows: [Row { a: [1] }] }, Detour { b: {} }, path: [2], c";
         assert_eq!(print(text), "a: 1, x: , , c");

@@ -99,7 +99,11 @@ impl World {
         let ends = [at, far];
         self.link_down(switch, at.port, LinkDown { ends, hops_left: NEWS_HOPS });
         self.at_switch(switch, |edge, now, device, out| edge.fail_over(now, ends, device, out));
-        self.hello(switch);
+        let this = &self.switches[switch];
+        let waits = this.trial == Some(self.running) && this.controller != this.trial;
+        if self.fault != Fault::KeepsNews || !waits {
+            self.hello(switch);
+        }
     }
 
     /// A link is down, says a neighbour or the switch itself.
@@ -209,7 +213,7 @@ impl World {
     }
 
     /// The way from the controller to a switch over links that work, which a Hello has come by.
-    fn way_to(&self, node: NodeId) -> Option<Hops> {
+    pub(super) fn way_to(&self, node: NodeId) -> Option<Hops> {
         let start = wiring::node_id(0);
         let mut ways = VecDeque::from([(start, vec![PortNo(0)])]);
         while let Some((at, way)) = ways.pop_front() {
@@ -236,7 +240,7 @@ impl World {
         while let Some(effect) = ahead.pop_front() {
             let now = self.now;
             let Switch { incarnation, edge, device, controller, reports, .. } =
-                &mut self.switches[switch];
+                &mut *self.switches[switch];
             let (from, node) = (*incarnation, incarnation.node);
             match effect {
                 Effect::Route { ticket, change } => {

@@ -45,10 +45,7 @@ impl World {
             Packet::Link { to, seal, message, .. } => {
                 let switch = &self.switches[wiring::place_of(to.node)];
                 let knows = |message: &Message| match message {
-                    Message::LinkDown(news) => {
-                        let mut edge = switch.edge.clone();
-                        !edge.link_down(self.now, news.ends)
-                    }
+                    Message::LinkDown(news) => switch.edge.knows_down(self.now, news.ends),
                     _ => false,
                 };
                 *seal != switch.incarnation

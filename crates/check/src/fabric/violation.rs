@@ -15,4 +15,6 @@ pub enum Wrong {
     Answer,
     /// A backup leads elsewhere than its route, or does not start at its switch.
     Backup,
+    /// A switch that was quiet is so no more (`order.rs`).
+    Reduction,
 }

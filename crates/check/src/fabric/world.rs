@@ -6,6 +6,8 @@ use super::switch::{Switch, node_config};
 use super::violation::Wrong;
 use super::wiring::{self, CONTROLLER, CONTROLLER_NODE, Wiring, ip, mac};
 use crate::flight::Flight;
+use crate::part::Part;
+use crate::print::{self, Print};
 use axon_control::config::{ControllerConfig, DhcpConfig, NodeConfig};
 use axon_control::controller::Controller;
 use axon_control::controller::policy::Policy;
@@ -17,7 +19,6 @@ use axon_wire::host_frame;
 use axon_wire::message::{ControllerHello, Item, LinkEnd, Message, Peer, PortState, Role};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::fmt::{self, Debug};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -36,6 +37,9 @@ pub enum Fault {
     OpensAll,
     /// The edge gets no news of links that are down, and the controller gets no port states.
     SilentLinks,
+    /// A switch that waits for the answer of a new controller does not tell it of links that it
+    /// loses meanwhile.
+    KeepsNews,
 }
 
 /// The commands of the controller to one incarnation of a switch.
@@ -53,24 +57,26 @@ pub(super) struct World {
     pub(super) fault: Fault,
     /// Links that have failed.
     pub(super) cut: BTreeSet<usize>,
-    pub(super) switches: Vec<Switch>,
-    pub(super) controller: Controller,
+    pub(super) switches: Vec<Part<Switch>>,
+    pub(super) controller: Part<Controller>,
     pub(super) running: Incarnation,
-    pub(super) stored: Vec<Stored>,
+    pub(super) stored: Part<Vec<Stored>>,
     /// By switch: what the controller has introduced, and its commands.
-    pub(super) commands: BTreeMap<NodeId, Commands>,
+    pub(super) commands: Part<BTreeMap<NodeId, Commands>>,
     pub(super) flight: Flight<Packet>,
     /// What went wrong in a step.
     pub(super) wrong: Option<Wrong>,
 }
 
-impl Debug for World {
-    /// What the future depends on.
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let World { now, cut, switches, controller, running, stored, commands, .. } = self;
-        let (flight, wrong) = (&self.flight, self.wrong);
-        write!(f, "{now:?} {cut:?} {switches:?} {controller:?} {running:?} {stored:?}")?;
-        write!(f, "{commands:?} {flight:?} {wrong:?}")
+impl World {
+    /// The fingerprint of what the future depends on.
+    pub(super) fn print(&self) -> u128 {
+        let World { now, cut, switches, controller, running, stored, commands, wrong, .. } = self;
+        let rest = Print::new(&(now, cut, running, wrong));
+        let mut parts = vec![&rest, controller.print(), stored.print(), commands.print()];
+        parts.extend(switches.iter().map(Part::print));
+        parts.extend(self.flight.prints());
+        print::whole(&parts)
     }
 }
 
@@ -114,14 +120,16 @@ impl World {
         controller.attached(PortNo(0), Some((wiring::node_id(0), CONTROLLER)));
         let mut world = World {
             now: Time::ZERO,
-            switches: (0..switches).map(|switch| Switch::first(&wiring, switch)).collect(),
+            switches: (0..switches)
+                .map(|switch| Part::new(Switch::first(&wiring, switch)))
+                .collect(),
             wiring,
             fault,
             cut: BTreeSet::new(),
-            controller,
+            controller: Part::new(controller),
             running: config.node.incarnation,
-            stored: Vec::new(),
-            commands: BTreeMap::new(),
+            stored: Part::new(Vec::new()),
+            commands: Part::new(BTreeMap::new()),
             flight: Flight::default(),
             wrong: None,
         };
@@ -133,6 +141,11 @@ impl World {
         }
         world.quiesce();
         world
+    }
+
+    /// A switch by its node.
+    pub(super) fn switch(&self, node: NodeId) -> &Switch {
+        &self.switches[wiring::place_of(node)]
     }
 
     /// Delivers everything in flight and on the streams, without time passing.
@@ -218,7 +231,7 @@ impl World {
         call: impl FnOnce(&mut Edge, Time, &Device, &mut Vec<Effect>),
     ) {
         let mut out = Vec::new();
-        let Switch { edge, device, .. } = &mut self.switches[switch];
+        let Switch { edge, device, .. } = &mut *self.switches[switch];
         let used = edge.counters().backups_used;
         if edge.deadline().is_some_and(|at| at <= self.now) {
             edge.timeout(self.now, device, &mut out);
@@ -281,7 +294,7 @@ impl World {
         }
         let mut after = Switch::new(switch, before.incarnation.number + 1, device);
         after.lost = before.lost.clone();
-        self.switches[switch] = after;
+        self.switches[switch] = Part::new(after);
         self.know_ports(switch);
         self.flight.push(Packet::News { at: wiring::node_id(switch) });
     }
@@ -289,7 +302,7 @@ impl World {
     /// The controller starts anew with what it has stored.
     pub(super) fn restart_controller(&mut self) {
         let config = controller_config(self.running.number + 1);
-        self.controller = Controller::new(&config, HOPS_MAX);
+        self.controller = Part::new(Controller::new(&config, HOPS_MAX));
         self.running = config.node.incarnation;
         self.commands.clear();
         let stored = self.stored.clone();

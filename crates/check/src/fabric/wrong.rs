@@ -98,7 +98,7 @@ impl World {
 
     /// Compares the flows of a switch with the newest decisions that it has taken.
     pub(super) fn look_at_order(&mut self, switch: usize, backups_used: u64) {
-        let this = &mut self.switches[switch];
+        let this = &mut *self.switches[switch];
         let took_backup = this.edge.counters().backups_used > backups_used;
         for (port, to, flow) in this.edge.flows().filter(|(.., flow)| !flow.inherited) {
             let now = (flow.stamp, Some(flow.route.clone()));
@@ -122,6 +122,12 @@ impl World {
         let routes = &self.switches[wiring::place_of(node)].device.routes;
         let route = routes.get(&(port, to));
         route.is_some_and(|route| self.leads_to(node, route, to) == Ok(true))
+    }
+
+    /// Whether the links that are left lead from one host to the other. The controller is where the
+    /// first host is.
+    pub(super) fn can_connect(&self) -> bool {
+        self.way_to(self.wiring.host_at(1).node).is_some()
     }
 
     /// Whether the controller and the edges have the same routes.

@@ -41,6 +41,11 @@ impl Edge {
         self.flows.backups.mark(now, self.heartbeat, ends, self.node)
     }
 
+    /// Whether that a link is down would be no news.
+    pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
+        self.flows.backups.knows(now, self.heartbeat, ends)
+    }
+
     /// Every flow over this link, which is down, takes its backup route.
     pub fn fail_over(
         &mut self,

@@ -51,6 +51,12 @@ impl Backups {
         path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
     }
 
+    /// Whether a link is known as down for less than one heartbeat.
+    pub(super) fn knows(&self, now: Time, heartbeat: Span, ends: [LinkEnd; 2]) -> bool {
+        let fresh = |kept: &Time| now + down_max(heartbeat) < *kept + heartbeat;
+        ends.iter().all(|end| self.down.get(end).is_some_and(fresh))
+    }
+
     /// Remembers a link as down for ten heartbeats; `false` if that is known for less than one
     /// heartbeat, or cannot be remembered. A link of this switch always can: if there is no room,
     /// the link that would be forgotten first makes it.
@@ -63,8 +69,7 @@ impl Backups {
     ) -> bool {
         let until = now + down_max(heartbeat);
         self.down.retain(|_, until| now < *until);
-        let fresh = |kept: &Time| until < *kept + heartbeat;
-        if ends.iter().all(|end| self.down.get(end).is_some_and(fresh)) {
+        if self.knows(now, heartbeat, ends) {
             return false;
         }
         let more = ends.iter().filter(|end| !self.down.contains_key(end)).count();

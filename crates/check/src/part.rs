@@ -1,0 +1,65 @@
+//! Parts of a state: copies share them until one is changed, and so does what they show.
+
+use crate::print::Print;
+use std::fmt::{self, Debug};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
+
+/// A part of a state.
+#[derive(Clone)]
+pub struct Part<T> {
+    value: Arc<T>,
+    print: OnceLock<Arc<Print>>,
+}
+
+impl<T> Part<T> {
+    /// A part with this value.
+    pub fn new(value: T) -> Part<T> {
+        Part { value: Arc::new(value), print: OnceLock::new() }
+    }
+}
+
+impl<T: Debug> Part<T> {
+    /// What it shows of itself.
+    pub fn print(&self) -> &Print {
+        self.print.get_or_init(|| Arc::new(Print::new(&*self.value)))
+    }
+}
+
+impl<T> Deref for Part<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: Clone> DerefMut for Part<T> {
+    /// What is reached this way may change.
+    fn deref_mut(&mut self) -> &mut T {
+        self.print = OnceLock::new();
+        Arc::make_mut(&mut self.value)
+    }
+}
+
+impl<T: Debug> Debug for Part<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_that_is_changed_leaves_the_other_as_it_was() {
+        let one = Part::new(vec![1]);
+        let before = one.print().clone();
+        let mut other = one.clone();
+        other.push(2);
+        assert_ne!(*other.print(), before);
+        other.pop();
+        assert_eq!((other.print(), one.print()), (&before, &before));
+    }
+}
