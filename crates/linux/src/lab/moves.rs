@@ -9,7 +9,7 @@
 
 use super::build::enter_net;
 use super::enter::join;
-use super::plan::{CableEnd, Plan};
+use super::plan::{Cable, CableEnd, Plan};
 use super::running::Lab;
 use super::state::StateDir;
 use crate::iproute::run;
@@ -80,7 +80,11 @@ impl Plan {
             bail!("{to} is the port of agent {}; expected a free one", agent.name);
         }
         if to != from && self.link(to).is_ok() {
-            let what = self.host_at(to).unwrap_or("a link of switches");
+            let ends = |cable: &&Cable| cable.ends.iter().any(|end| end.device == to);
+            let ends = self.cables.iter().find(ends).map_or(&[][..], |cable| &cable.ends);
+            let far = ends.iter().find(|end| end.device != to).map(|end| &end.device);
+            let link = || far.map_or("a link".to_owned(), |far| format!("the link to {far}"));
+            let what = self.host_at(to).map_or_else(link, str::to_owned);
             bail!("{to} is taken by {what}; expected a free port");
         }
         Ok(Moved { host, from, to: to.to_owned() })
@@ -199,7 +203,7 @@ agents: [{name: lb, at: s2-p3, run: [lb]}]
         let plan = Plan::of(&fabric, &UpOptions::default()).unwrap();
         let at_h2 = plan.to_move(&fabric, "h2", "s3-p2").unwrap().from;
         for (what, to, why) in [
-            ("h1", "s3-p7", "s3-p7 is taken by a link of switches; expected a free port"),
+            ("h1", "s3-p7", "s3-p7 is taken by the link to s2-p6; expected a free port"),
             ("h1", &at_h2, "is taken by h2; expected a free port"),
             ("h1", "s2-p3", "s2-p3 is the port of agent lb; expected a free one"),
             ("h1", "s3-p99", "there is no port s3-p99; expected a port of a switch"),
