@@ -38,6 +38,7 @@ mod start;
 pub mod state;
 mod supervisor;
 pub mod table;
+mod uplinks;
 pub mod view;
 
 pub use deadlock::Deadlock;
@@ -50,3 +51,4 @@ pub use running::Lab;
 pub use start::{Interrupted, down, up};
 pub use state::StateDir;
 pub use supervisor::Progress;
+pub use uplinks::UplinkPlan;

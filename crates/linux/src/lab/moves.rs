@@ -12,6 +12,7 @@ use super::enter::join;
 use super::plan::{CableEnd, Plan};
 use super::running::Lab;
 use super::state::StateDir;
+use super::uplinks::UplinkPlan;
 use crate::iproute::run;
 use crate::sys;
 use anyhow::{Context, Result, bail, ensure};
@@ -78,6 +79,14 @@ impl Plan {
         }
         if let Some(agent) = self.attached.iter().find(|agent| agent.port == to) {
             bail!("{to} is the port of agent {}; expected a free one", agent.name);
+        }
+        for uplink in &self.uplinks {
+            let UplinkPlan { name, device, port, .. } = uplink;
+            ensure!(from != *port, "{port} is {device}, the device of uplink {name}: it stays");
+            ensure!(
+                to != port,
+                "{to} is taken by {device}, the device of {name}; expected a free port"
+            );
         }
         if to != from && self.link(to).is_ok() {
             let what = self.host_at(to).unwrap_or("a link of switches");
