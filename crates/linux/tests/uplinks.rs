@@ -61,10 +61,8 @@ impl Machine {
             "ip link add eth1 address {MAC} mtu 1600 type veth peer name gw0 mtu 1600 netns {}",
             machine.path()
         ));
-        sh(
-            "ip address add 192.0.2.77/24 dev eth1; ip -6 address add fd00:77::1/64 dev eth1 nodad; \
-            ip link set eth1 up",
-        );
+        sh("ip address add 192.0.2.77/24 dev eth1; ip link set eth1 up; \
+            ip -6 address add fd00:77::1/64 dev eth1 nodad");
         machine.outside(
             "ip address add 10.0.77.254/16 dev gw0; ip address add 192.0.2.1/24 dev gw0; \
              ip address add 198.51.100.1/32 dev lo; ip link set gw0 up; \

@@ -51,4 +51,3 @@ pub use running::Lab;
 pub use start::{Interrupted, down, up};
 pub use state::StateDir;
 pub use supervisor::Progress;
-pub use uplinks::UplinkPlan;

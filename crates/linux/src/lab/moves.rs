@@ -9,10 +9,9 @@
 
 use super::build::enter_net;
 use super::enter::join;
-use super::plan::{CableEnd, Plan};
+use super::plan::{CableEnd, Plan, UplinkPlan};
 use super::running::Lab;
 use super::state::StateDir;
-use super::uplinks::UplinkPlan;
 use crate::iproute::run;
 use crate::sys;
 use anyhow::{Context, Result, bail, ensure};

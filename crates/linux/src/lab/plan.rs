@@ -1,7 +1,6 @@
 //! What a lab consists of, worked out from the fabric before anything is made.
 
 use super::options::UpOptions;
-use super::uplinks::{self, UplinkPlan};
 use crate::choice::{Carrier, DataplaneChoice};
 use crate::daemon::edge_name;
 use crate::port::link_mtu;
@@ -68,6 +67,25 @@ pub struct HostPlan {
     /// What carries the frames of its switch.
     pub carrier: Carrier,
     /// What it may leave to its NIC.
+    pub offloads: Offloads,
+}
+
+/// A device of the machine that is to be a port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UplinkPlan {
+    /// The name of the uplink: `up1`.
+    pub name: String,
+    /// The device in the network namespace that `axon up` runs in: `eth1`.
+    pub device: String,
+    /// The switch whose namespace it is moved into.
+    pub switch: String,
+    /// Its name there: `s3-p5`.
+    pub port: String,
+    /// The gateway behind it.
+    pub gateway: Ipv4Addr,
+    /// Of the port, in bytes.
+    pub mtu: usize,
+    /// What the device may leave unfinished of what it receives.
     pub offloads: Offloads,
 }
 
@@ -163,6 +181,36 @@ fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
     plan.collect()
 }
 
+/// The uplinks of a fabric that name a device.
+///
+/// # Errors
+/// Bridges are to take the place of the switches.
+fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<UplinkPlan>, Problem> {
+    let mut plans = Vec::new();
+    for (number, uplink) in fabric.uplinks.iter().enumerate() {
+        let Some(device) = uplink.device.clone() else { continue };
+        if bridges {
+            let what =
+                format!("a spanning tree of bridges would reach into what is behind {device}");
+            let key = format!("uplinks[{number}].device");
+            let expected = "switches of Axon, or an uplink without a device".to_owned();
+            return Err(Problem { key, what, expected });
+        }
+        let host = &fabric.hosts[uplink.host];
+        let switch = fabric.switches[host.switch].name.clone();
+        plans.push(UplinkPlan {
+            name: host.name.clone(),
+            device,
+            port: port_name(&switch, host.port),
+            switch,
+            gateway: uplink.gateway,
+            mtu: usize::from(fabric.mtu),
+            offloads,
+        });
+    }
+    Ok(plans)
+}
+
 impl Plan {
     /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
@@ -172,7 +220,7 @@ impl Plan {
     pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
         let dataplanes = options.dataplanes(fabric)?;
         let offloads = Offloads::of(&dataplanes);
-        let uplinks = uplinks::plan(fabric, offloads, options.bridges)?;
+        let uplinks = uplinks(fabric, offloads, options.bridges)?;
         let carrier = |switch: usize| dataplanes[switch].carrier;
         let switch_end = |end: End| {
             let node = fabric.switches[end.switch].name.clone();

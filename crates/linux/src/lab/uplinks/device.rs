@@ -1,12 +1,11 @@
-//! A network device that becomes a port for a while: what it must be, how it is taken, and how it is
-//! given back.
+//! A network device that becomes a port for a while: what it must be, how it is taken, and how it
+//! is given back.
 //!
-//! The kernel keeps MAC, MTU and offloads of a device that is moved, and drops its addresses, routes
-//! and queueing discipline. So what can be set again is looked up before: permanent addresses, and
-//! whether the device is up. MTU and offloads are those of the port meanwhile.
+//! The kernel keeps MAC, MTU and offloads of a device that is moved, and drops its addresses,
+//! routes and queueing discipline. So what can be set again is looked up before: permanent
+//! addresses, and whether the device is up. MTU and offloads are those of the port meanwhile.
 
-use super::super::plan::Offloads;
-use super::UplinkPlan;
+use super::super::plan::{Offloads, UplinkPlan};
 use crate::iproute::{output, run};
 use crate::namespace::Namespace;
 use crate::sys::{self, Offload};

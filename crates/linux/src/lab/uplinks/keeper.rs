@@ -6,7 +6,7 @@
 //! the supervisor has ended in whatever way, it gives back what is not back yet, and ends. Its log
 //! says what it could not give back.
 
-use super::Taken;
+use super::device::Taken;
 use super::requests::{self, Answer, Request};
 use crate::lab::options::PART;
 use crate::lab::state::{ProcessId, StateDir};

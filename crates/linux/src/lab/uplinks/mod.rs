@@ -15,40 +15,16 @@ use device::{Taken, look};
 pub(super) use keeper::{keep, start};
 pub(super) use requests::Keeper;
 
-use super::plan::Offloads;
+use super::plan::UplinkPlan;
 use super::state::StateDir;
 use anyhow::{Result, ensure};
-use axon_fabric::Problem;
-use axon_fabric::assemble::port_name;
-use axon_fabric::model::Fabric;
-use serde::{Deserialize, Serialize};
 use std::fs;
-use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
 /// How long the kernel may take to move all devices back.
 const BACK_LIMIT: Duration = Duration::from_secs(10);
 /// Between two looks at whether they are.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// A device of the machine that is to be a port of a switch.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UplinkPlan {
-    /// The name of the uplink: `up1`.
-    pub name: String,
-    /// The device in the network namespace that `axon up` runs in: `eth1`.
-    pub device: String,
-    /// The switch whose namespace it is moved into.
-    pub switch: String,
-    /// Its name there: `s3-p5`.
-    pub port: String,
-    /// The gateway behind it.
-    pub gateway: Ipv4Addr,
-    /// Of the port, in bytes.
-    pub mtu: usize,
-    /// What the device may leave unfinished of what it receives.
-    pub offloads: Offloads,
-}
 
 /// Whether the devices of these uplinks can be ports, before anything is made.
 ///
@@ -80,38 +56,4 @@ pub(super) fn given_back(state: &StateDir) -> Result<Option<String>> {
     let log = fs::read_to_string(state.log(StateDir::KEEPER)).unwrap_or_default();
     let log = log.trim();
     Ok((!log.is_empty()).then(|| log.to_owned()))
-}
-
-/// The uplinks of a fabric that name a device.
-///
-/// # Errors
-/// Bridges are to take the place of the switches.
-pub(super) fn plan(
-    fabric: &Fabric,
-    offloads: Offloads,
-    bridges: bool,
-) -> std::result::Result<Vec<UplinkPlan>, Problem> {
-    let mut plans = Vec::new();
-    for (number, uplink) in fabric.uplinks.iter().enumerate() {
-        let Some(device) = uplink.device.clone() else { continue };
-        if bridges {
-            let what =
-                format!("a spanning tree of bridges would reach into what is behind {device}");
-            let key = format!("uplinks[{number}].device");
-            let expected = "switches of Axon, or an uplink without a device".to_owned();
-            return Err(Problem { key, what, expected });
-        }
-        let host = &fabric.hosts[uplink.host];
-        let switch = fabric.switches[host.switch].name.clone();
-        plans.push(UplinkPlan {
-            name: host.name.clone(),
-            device,
-            port: port_name(&switch, host.port),
-            switch,
-            gateway: uplink.gateway,
-            mtu: usize::from(fabric.mtu),
-            offloads,
-        });
-    }
-    Ok(plans)
 }

@@ -1,7 +1,8 @@
 //! What the supervisor of a lab asks of the keeper of its devices, over a pair of sockets: each
 //! message is one record with one network namespace.
 
-use super::{Taken, UplinkPlan};
+use super::super::plan::UplinkPlan;
+use super::device::Taken;
 use crate::namespace::Namespace;
 use anyhow::{Context, Result, anyhow, bail};
 use axon_agent_port::descriptors;
