@@ -4,12 +4,12 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, recvmsg};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// Receives bytes of a Unix stream socket and the descriptors that come with them, at most three;
-/// waits for them. Returns how many bytes came: 0 at the end of the stream.
+/// Receives bytes of a Unix socket and the descriptors that come with them, at most three; waits
+/// for them. Returns how many bytes came: 0 when the other end is closed.
 ///
 /// # Errors
 /// What `recvmsg(2)` answers.
-pub(crate) fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+pub fn receive(fd: BorrowedFd<'_>, to: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
     let mut parts = [io::IoSliceMut::new(to)];
     let mut space = nix::cmsg_space!([RawFd; 3]);
     let flags = MsgFlags::MSG_CMSG_CLOEXEC;

@@ -7,7 +7,7 @@
 //! Everything unsafe here is in [`memory`] and in the receiving of descriptors.
 
 pub mod client;
-mod descriptors;
+pub mod descriptors;
 pub mod handshake;
 pub mod layout;
 pub mod memory;

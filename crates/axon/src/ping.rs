@@ -105,13 +105,16 @@ fn pairs(fabric: &Fabric, names: &[String]) -> Result<Vec<(usize, usize)>> {
     let mut named = names.iter().map(index).collect::<Result<Vec<usize>>>()?;
     named.sort_unstable();
     named.dedup();
+    // What is behind a real device can be pinged, and sends none of ours.
+    let devices = fabric.uplinks.iter().filter(|uplink| uplink.device.is_some());
+    let outside: Vec<usize> = devices.map(|uplink| uplink.host).collect();
     let wanted = |a: usize, b: usize| match named[..] {
         [] => true,
         [one] => a == one || b == one,
         _ => named.contains(&a) && named.contains(&b),
     };
     let all = (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
-    Ok(all.filter(|&(a, b)| a != b && wanted(a, b)).collect())
+    Ok(all.filter(|&(a, b)| a != b && !outside.contains(&a) && wanted(a, b)).collect())
 }
 
 /// So many of the pairs, in their order; all if there are no more.
@@ -209,5 +212,16 @@ mod tests {
         let apart = "h1,h3: expected one host a word: `axon ping h1 h3`";
         assert_eq!(pairs(&["h1,h3"]).unwrap_err(), apart);
         assert_eq!(pairs(&["h9"]).unwrap_err(), "a has no host h9; it has h1 h2 h3 h4");
+    }
+
+    #[test]
+    fn what_is_behind_a_real_device_is_pinged_and_does_not_ping() {
+        let up = "uplinks: [{name: up1, at: s1, gateway: 10.0.0.254";
+        let pairs = |device: &str| {
+            let text = format!("name: a\ntopology: {{line: {{switches: 2}}}}\n{up}{device}}}]\n");
+            pairs(&axon_fabric::parse("a.yaml".as_ref(), &text).unwrap(), &[]).unwrap()
+        };
+        assert_eq!(pairs(", device: eth1"), [(0, 1), (0, 2), (1, 0), (1, 2)]);
+        assert_eq!(pairs("").len(), 6);
     }
 }

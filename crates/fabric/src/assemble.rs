@@ -15,7 +15,7 @@ use axon_wire::{Bytes, Frame, FrameBuf, Incarnation, MacAddr, Time};
 pub use crate::identity::{
     CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, host_mac, switch_id, switch_mac,
 };
-pub use crate::names::{host_index, port_name, split_port, switch_index};
+pub use crate::names::{host_index, is_device_name, port_name, split_port, switch_index};
 
 /// Bytes that may wait for routes on one switch: some 700 full frames.
 const WAITING_BYTES_MAX: usize = 1 << 20;

@@ -100,7 +100,7 @@ fn finish(
     crate::static_mode::check(fabric, file)?;
     file.dcb.as_ref().map_or(Ok(()), |dcb| dcb::resolve_dcbx(dcb, fabric))?;
     check_ports(fabric, file.topology_key())?;
-    add_hosts(fabric, plan, numbered, default_wire)?;
+    add_hosts(fabric, (file, plan), numbered, default_wire)?;
     dcb::check_hosts(fabric)?;
     add_links(fabric, plan, numbered, default_wire)?;
     reach::check(fabric, file.topology_key())?;
@@ -368,7 +368,7 @@ fn check_ports(fabric: &Fabric, key: &str) -> Result<(), Problem> {
 
 fn add_hosts(
     fabric: &mut Fabric,
-    plan: &Plan,
+    (file, plan): (&File, &Plan),
     ports: &Ports,
     default_wire: Wire,
 ) -> Result<(), Problem> {
@@ -397,6 +397,6 @@ fn add_hosts(
             wire,
         });
     }
-    fabric.uplinks = crate::uplinks::of(plan);
+    fabric.uplinks = crate::uplinks::of(file, plan);
     crate::bonds::resolve(fabric, &ports.bonds)
 }

@@ -240,7 +240,6 @@ pub struct Host {
     pub ip: Option<Ipv4Addr>,
     /// A fixed IPv6 address of global scope, whose first 64 bits are those of its link.
     pub ip6: Option<Ipv6Addr>,
-    /// The switch it is plugged into, by index.
     /// The switch it is plugged into, by index; for a host with a bond that of the first port.
     pub switch: usize,
     /// The port there.
@@ -250,12 +249,14 @@ pub struct Host {
 }
 
 /// A port to a real network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uplink {
     /// The host that stands for what is outside, by index; its address is the gateway's.
     pub host: usize,
     /// The gateway's address.
     pub gateway: Ipv4Addr,
+    /// The network device that a lab takes as the port, if a real one is to be it.
+    pub device: Option<String>,
 }
 
 /// Ports of one or more switches that lead to one host.

@@ -8,6 +8,16 @@ use axon_wire::PortNo;
 /// Characters of a port's name, at most.
 pub const PORT_NAME_MAX: usize = 15;
 
+/// Whether a new device of Linux can have this name: the kernel's own rule (`dev_valid_name`), and
+/// no per cent sign, which it would put a number in the place of.
+pub fn is_device_name(name: &str) -> bool {
+    let refused =
+        |byte: u8| matches!(byte, b'/' | b':' | b'%' | 0x0b) || byte.is_ascii_whitespace();
+    (1..=PORT_NAME_MAX).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && !name.bytes().any(refused)
+}
+
 /// The name of a node's port: `s1-p0`.
 pub fn port_name(node: &str, port: PortNo) -> String {
     format!("{node}-{port}")
@@ -76,6 +86,10 @@ mod tests {
     #[test]
     fn names_that_linux_would_not_take_are_refused() {
         assert!(check("", "abcdefghijkl").is_ok());
+        for name in ["a-name-of-sixteen", "", "t4/../x", "..", "a b", "a:1", "t%d", "a\u{b}"] {
+            assert!(!is_device_name(name), "{name:?}");
+        }
+        assert!(is_device_name("h1-p0") && is_device_name("fifteen-bytes-0"));
         for name in ["abcdefghijklm", "", "1s", "S1", "s_1", "s1-p0", "a/b", "s 1"] {
             assert!(check("", name).is_err(), "{name}");
         }

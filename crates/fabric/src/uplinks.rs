@@ -2,7 +2,8 @@
 //!
 //! In plain English: what is outside counts as one host whose address is the gateway's. So it has a
 //! port that never becomes an Axon port, a name, a place in proofs and in the simulator, and in a
-//! lab a namespace. What it is not is the only host there: behind the port there may be many.
+//! lab a namespace, or a network device of the machine. What it is not is the only host there:
+//! behind the port there may be many.
 
 use crate::error::Problem;
 use crate::file::{self, File};
@@ -39,6 +40,7 @@ pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
         }
         check_dns(&format!("{key}.dns"), uplink.dns.len())?;
         check_domain(&format!("{key}.domain"), uplink.domain.as_deref())?;
+        check_device(&key, number, file)?;
         added.push(PlanHost {
             name: uplink.name.clone(),
             at: topology::end(&format!("{key}.at"), &uplink.at, &switches)?,
@@ -53,11 +55,39 @@ pub(crate) fn add(file: &File, plan: &mut Plan) -> Result<(), Problem> {
     Ok(())
 }
 
-/// The uplinks among the hosts of a plan: those that a key of this kind asks for.
-pub(crate) fn of(plan: &Plan) -> Vec<Uplink> {
+/// Refuses a device that cannot be, that another uplink has too, or whose gateway must be known by
+/// a MAC that the file does not say.
+fn check_device(key: &str, number: usize, file: &File) -> Result<(), Problem> {
+    let uplink = &file.uplinks[number];
+    let Some(device) = &uplink.device else { return Ok(()) };
+    let key = format!("{key}.device");
+    if !names::is_device_name(device) {
+        let what = format!("`{device}` cannot be a network device");
+        let expected = "1 to 15 bytes without blanks, slashes, colons and per cent signs";
+        return Err(Problem::new(key, what, expected));
+    }
+    let same = |other: &&file::Uplink| other.device.as_ref() == Some(device);
+    if let Some(other) = file.uplinks[..number].iter().find(same) {
+        let what = format!("{device} is the device of {} already", other.name);
+        return Err(Problem::new(key, what, "a device of its own"));
+    }
+    if uplink.mac.is_none() && file.controller.mode == file::Mode::Static {
+        let what = "without a controller switches know the gateway by its MAC";
+        return Err(Problem::new(key, what, "`mac` of the uplink beside it, or no device"));
+    }
+    Ok(())
+}
+
+/// The uplinks among the hosts of a plan: those that a key of this kind asks for, in the order of
+/// the file.
+pub(crate) fn of(file: &File, plan: &Plan) -> Vec<Uplink> {
     let hosts = plan.hosts.iter().enumerate();
-    let uplinks = hosts.filter(|(_, host)| host.key.starts_with(KEY));
-    uplinks.filter_map(|(host, plan)| Some(Uplink { host, gateway: plan.ip? })).collect()
+    let hosts = hosts.filter(|(_, host)| host.key.starts_with(KEY));
+    let one = |((host, _), uplink): ((usize, &PlanHost), &file::Uplink)| {
+        let device = uplink.device.clone();
+        Uplink { host, gateway: uplink.gateway, device }
+    };
+    hosts.zip(&file.uplinks).map(one).collect()
 }
 
 /// Checks the gateways, and lets hosts have router, name servers and domain from the uplinks where
@@ -65,6 +95,15 @@ pub(crate) fn of(plan: &Plan) -> Vec<Uplink> {
 pub(crate) fn finish(fabric: &mut Fabric, file: &File, subnet: Ipv4Net) -> Result<(), Problem> {
     for (number, uplink) in file.uplinks.iter().enumerate() {
         check(subnet, &format!("uplinks[{number}].gateway"), uplink.gateway)?;
+    }
+    let router = file.ipv6.as_ref().and_then(|ipv6| ipv6.router.as_ref());
+    let is_router = |uplink: &&file::Uplink| router == Some(&uplink.name);
+    if let Some(uplink) = file.uplinks.iter().find(is_router)
+        && let (Some(device), None) = (&uplink.device, &uplink.mac)
+    {
+        let what = format!("the gateway behind {device} has a MAC of its own");
+        let expected = "its link-local address, or its MAC as `mac` of the uplink";
+        return Err(Problem::new("ipv6.router", what, expected));
     }
     let Some(first) = file.uplinks.first() else { return Ok(()) };
     debug_assert!(fabric.network == Network::Axon, "others were refused");
@@ -126,6 +165,9 @@ mod tests {
         assert_eq!(control.dhcp.domain.as_deref(), Some("example.net"));
         assert!(!control.dhcp.reservations.contains_key(&outside.mac), "a real one has its own");
         assert_eq!(control.uplinks.len(), 1);
+        assert_eq!(fabric.uplinks[0].device, None);
+        let real = parse(&up.replace("domain:", "device: eth1, domain:"), "").unwrap();
+        assert_eq!(real.uplinks[0].device.as_deref(), Some("eth1"));
         let ours = "dhcp: {router: 10.0.0.9, dns: [10.0.0.8], domain: lab.example}";
         let dhcp = parse(up, ours).unwrap().dhcp;
         assert_eq!(dhcp.router, Some([10, 0, 0, 9].into()));
@@ -142,6 +184,17 @@ mod tests {
             ("at: s1, gateway: 10.0.0.254, domain: 'a b'", "", "`a b` is no domain"),
             ("at: s1, gateway: 10.0.0.254", "network: ethernet", "know no uplinks"),
             ("at: s1, gateway: 10.0.0.254", "dhcp: {relay: up1}", "up1 is an uplink"),
+            ("at: s1, gateway: 10.0.0.254, device: a/b", "", "`a/b` cannot be a network device"),
+            (
+                "at: s1, gateway: 10.0.0.254, device: eth1",
+                "controller: {mode: static}",
+                "uplinks[0].device: without a controller switches know the gateway by its MAC",
+            ),
+            (
+                "at: s1, gateway: 10.0.0.254, device: eth1",
+                "ipv6: {prefix: '2001:db8::/64', router: up1}",
+                "ipv6.router: the gateway behind eth1 has a MAC of its own",
+            ),
             (
                 "at: s1-p7, gateway: 10.0.0.254",
                 "ports: {overrides: [{ports: [s1-p7], axon: true}]}",
@@ -151,6 +204,10 @@ mod tests {
             let error = parse(&format!("[{{name: up1, {up}}}]"), rest).unwrap_err();
             assert!(error.contains(reason) && error.starts_with("a.yaml:"), "{error}");
         }
+        let [a, b] = ["a, at: s1, gateway: 10.0.0.254", "b, at: s2, gateway: 10.0.0.253"];
+        let both = format!("[{{name: {a}, device: eth1}}, {{name: {b}, device: eth1}}]");
+        let error = parse(&both, "").unwrap_err();
+        assert!(error.contains("uplinks[1].device: eth1 is the device of a already"), "{error}");
         let taken = "[{name: h1, at: s1, gateway: 10.0.0.254}]";
         assert!(parse(taken, "").unwrap_err().contains("h1 is the name of another node"));
     }

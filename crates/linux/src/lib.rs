@@ -23,6 +23,7 @@ pub mod link_watch;
 pub mod log;
 pub mod machine;
 pub mod moderation;
+mod namespace;
 mod notes;
 pub mod offload;
 pub mod pacer;

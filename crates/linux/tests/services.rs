@@ -347,6 +347,46 @@ fn dhclient6(lab: &Lab, host: &str) -> String {
     given(&lease, "new_ip6_address").unwrap_or_else(|| panic!("{lease}")).into()
 }
 
+/// Kills the controller; h2, which takes the address of h1, does not get it from the next one.
+fn leases_of_dhcpv6_outlive_the_controller(lab: &Lab, address: &str) {
+    run(
+        lab,
+        "c1",
+        "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | \
+         grep -q 'lab-part node /run/lab c1 $' && kill -9 ${p#/proc/}; done; true",
+    );
+    let of_controller = |status: &NodeStatus| match &status.status()?.node {
+        NodeTelemetry::Controller(controller) => Some(controller.restored),
+        _ => None,
+    };
+    let restored = || lab.status().expect("daemons answer").iter().find_map(of_controller);
+    let mut found = None;
+    for _ in 0..400 {
+        found = restored().filter(|restored| restored.leases >= 2);
+        if found.is_some_and(|restored| restored.hosts_provisional == 0) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(found.is_some(), "{:?}", restored());
+    run(
+        lab,
+        "h2",
+        &format!(
+            "ip -6 address add {address}/128 dev h2-p0 nodad; \
+             ping -6 -c 3 -i 0.2 -W 1 -I {address} 2001:db8:0:1::9; \
+             ip -6 address del {address}/128 dev h2-p0"
+        ),
+    );
+    let fabric = lab.fabric().expect("its file is there");
+    let ip: std::net::IpAddr = address.parse().expect("an address");
+    let telemetry = controller(lab);
+    let owners: Vec<_> =
+        telemetry.hosts.iter().filter(|host| host.ips.contains(&ip)).map(|host| host.mac).collect();
+    assert_eq!(owners, [fabric.hosts[0].mac], "{:?}", telemetry.counters);
+    assert!(telemetry.counters.ip_refused > 0, "{:?}", telemetry.counters);
+}
+
 fn dhcpv6() {
     if !needs::programs(&["dhclient", "kea-dhcp6", "dnsmasq"]) {
         return;
@@ -378,14 +418,13 @@ fn dhcpv6() {
     let log = || run(&lab, "h3", "cat /run/kea.log /run/kea.out");
     let own = [dhclient6(&lab, "h1"), dhclient6(&lab, "h2")];
     assert!(own.iter().all(|ip| ip.starts_with("2001:db8:0:1::a")), "{own:?}\n{}", log());
-    run(&lab, "h1", "ip -6 route replace 2001:db8:0:1::/64 dev h1-p0");
-    run(&lab, "h2", "ip -6 route replace 2001:db8:0:1::/64 dev h2-p0");
+    for host in ["h1", "h2"] {
+        run(&lab, host, &format!("ip -6 route replace 2001:db8:0:1::/64 dev {host}-p0"));
+    }
     run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
-    assert_eq!(
-        run(&lab, "h1", "ip -6 -o address show scope global | wc -l").trim(),
-        "1",
-        "no SLAAC"
-    );
+    let count = run(&lab, "h1", "ip -6 -o address show scope global | wc -l");
+    assert_eq!(count.trim(), "1", "no SLAAC");
+    leases_of_dhcpv6_outlive_the_controller(&lab, &own[0]);
     run(&lab, "h2", "dhclient -6 -r -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCP6_RELEASE_NA /run/kea.log");
     let address: std::net::IpAddr = own[0].parse().expect("an address");

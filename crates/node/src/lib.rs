@@ -41,5 +41,8 @@ pub use port::PortKind;
 pub use routes::{RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket};
 pub use settings::{PortSetting, SettingError, SettingName, Treatment};
 pub use snapshot::{Masqueraded, PortSnapshot, Snapshot};
-pub use store::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};
+pub use store::{
+    KeyInVlan, StoreChange, StoreKey, Stored, StoredHost, StoredInVlan, StoredLease, StoredLease6,
+    StoredState,
+};
 pub use vlans::PortVlans;

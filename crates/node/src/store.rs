@@ -6,8 +6,9 @@
 
 use crate::policy::{HostPair, Subject};
 use alloc::vec::Vec;
+use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
 /// A host that a switch has reported.
@@ -58,6 +59,39 @@ pub struct StoredLease {
     pub until: Time,
 }
 
+/// An address of IPv6 that a DHCPv6 server has leased to a host, behind the relay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredLease6 {
+    /// The address.
+    pub ip: Ipv6Addr,
+    /// The MAC address of the host.
+    pub mac: MacAddr,
+    /// The switch of the host.
+    pub switch: NodeId,
+    /// The port of the host.
+    pub port: PortNo,
+    /// When the lease ends, as [`StoredLease::until`].
+    pub until: Time,
+}
+
+/// An entry about one VLAN.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StoredInVlan {
+    /// Of its host table.
+    Host(StoredHost),
+    /// Of its DHCP server.
+    Lease(StoredLease),
+}
+
+/// What an entry about one VLAN is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum KeyInVlan {
+    /// A host.
+    Host(MacAddr),
+    /// An address.
+    Lease(Ipv4Addr),
+}
+
 /// An entry of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stored {
@@ -69,6 +103,10 @@ pub enum Stored {
     Pair(HostPair, bool),
     /// Of the policy: whether something is in quarantine, other than the fabric file says.
     Quarantine(Subject, bool),
+    /// Of the relay of DHCPv6.
+    Lease6(StoredLease6),
+    /// Of a VLAN. Hosts and leases that are in none are entries by themselves.
+    InVlan(VlanId, StoredInVlan),
 }
 
 /// What an entry is about: there is one entry for each.
@@ -82,6 +120,24 @@ pub enum StoreKey {
     Pair(HostPair),
     /// A host or a port in quarantine, or out of it.
     Quarantine(Subject),
+    /// An address of IPv6.
+    Lease6(Ipv6Addr),
+    /// Something in a VLAN.
+    InVlan(VlanId, KeyInVlan),
+}
+
+impl StoreKey {
+    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    pub const fn in_vlan(self, vlan: VlanId) -> Option<StoreKey> {
+        match self {
+            StoreKey::Host(mac) => Some(StoreKey::InVlan(vlan, KeyInVlan::Host(mac))),
+            StoreKey::Lease(ip) => Some(StoreKey::InVlan(vlan, KeyInVlan::Lease(ip))),
+            StoreKey::Pair(_)
+            | StoreKey::Quarantine(_)
+            | StoreKey::Lease6(_)
+            | StoreKey::InVlan(..) => None,
+        }
+    }
 }
 
 impl Stored {
@@ -92,6 +148,54 @@ impl Stored {
             Stored::Lease(lease) => StoreKey::Lease(lease.ip),
             Stored::Pair(pair, _) => StoreKey::Pair(*pair),
             Stored::Quarantine(subject, _) => StoreKey::Quarantine(*subject),
+            Stored::Lease6(lease) => StoreKey::Lease6(lease.ip),
+            Stored::InVlan(vlan, StoredInVlan::Host(host)) => {
+                StoreKey::InVlan(*vlan, KeyInVlan::Host(host.mac))
+            }
+            Stored::InVlan(vlan, StoredInVlan::Lease(lease)) => {
+                StoreKey::InVlan(*vlan, KeyInVlan::Lease(lease.ip))
+            }
+        }
+    }
+
+    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    pub fn in_vlan(self, vlan: VlanId) -> Option<Stored> {
+        match self {
+            Stored::Host(host) => Some(Stored::InVlan(vlan, StoredInVlan::Host(host))),
+            Stored::Lease(lease) => Some(Stored::InVlan(vlan, StoredInVlan::Lease(lease))),
+            Stored::Pair(..) | Stored::Quarantine(..) | Stored::Lease6(_) | Stored::InVlan(..) => {
+                None
+            }
+        }
+    }
+
+    /// The VLAN that an entry is about, and what it says there; `None` for what holds in all.
+    pub fn open(&self) -> Option<(VlanId, Stored)> {
+        match self {
+            Stored::Host(_) | Stored::Lease(_) | Stored::Lease6(_) => {
+                Some((VlanId::NONE, self.clone()))
+            }
+            Stored::InVlan(vlan, StoredInVlan::Host(host)) => {
+                Some((*vlan, Stored::Host(host.clone())))
+            }
+            Stored::InVlan(vlan, StoredInVlan::Lease(lease)) => {
+                Some((*vlan, Stored::Lease(lease.clone())))
+            }
+            Stored::Pair(..) | Stored::Quarantine(..) => None,
+        }
+    }
+
+    /// The port of the host that an entry is about; `None` for one of the policy.
+    pub const fn at(&self) -> Option<(NodeId, PortNo)> {
+        match self {
+            Stored::Host(host) | Stored::InVlan(_, StoredInVlan::Host(host)) => {
+                Some((host.switch, host.port))
+            }
+            Stored::Lease(lease) | Stored::InVlan(_, StoredInVlan::Lease(lease)) => {
+                Some((lease.switch, lease.port))
+            }
+            Stored::Lease6(lease) => Some((lease.switch, lease.port)),
+            Stored::Pair(..) | Stored::Quarantine(..) => None,
         }
     }
 }
@@ -103,4 +207,14 @@ pub enum StoreChange {
     Put(Stored),
     /// There is no such entry any more.
     Delete(StoreKey),
+}
+
+impl StoreChange {
+    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    pub fn in_vlan(self, vlan: VlanId) -> Option<StoreChange> {
+        match self {
+            StoreChange::Put(entry) => entry.in_vlan(vlan).map(StoreChange::Put),
+            StoreChange::Delete(key) => key.in_vlan(vlan).map(StoreChange::Delete),
+        }
+    }
 }

@@ -21,14 +21,19 @@ pub(super) struct Leases6 {
     until: BTreeSet<(Time, Ipv6Addr)>,
     by_port: BTreeMap<Place, BTreeSet<Ipv6Addr>>,
     per_port_max: usize,
+    /// Addresses whose entry in the store may have changed.
+    changed: BTreeSet<Ipv6Addr>,
 }
 
 /// A lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Lease6 {
-    mac: MacAddr,
-    place: Place,
-    until: Time,
+pub(super) struct Lease6 {
+    /// The MAC address of its host.
+    pub mac: MacAddr,
+    /// The port of its host.
+    pub place: Place,
+    /// When it ends.
+    pub until: Time,
 }
 
 impl Leases6 {
@@ -39,7 +44,18 @@ impl Leases6 {
             until: BTreeSet::new(),
             by_port: BTreeMap::new(),
             per_port_max,
+            changed: BTreeSet::new(),
         }
+    }
+
+    /// The lease of an address, also one that has just run out.
+    pub(super) fn get(&self, ip: Ipv6Addr) -> Option<&Lease6> {
+        self.by_ip.get(&ip)
+    }
+
+    /// The addresses whose entry in the store may have changed since the last call.
+    pub(super) fn take_changed(&mut self) -> BTreeSet<Ipv6Addr> {
+        core::mem::take(&mut self.changed)
     }
 
     /// Whose an address is; `None` if nobody has a lease of it.
@@ -68,16 +84,34 @@ impl Leases6 {
         (mac, place): (MacAddr, Place),
         seconds: u32,
     ) {
-        self.remove(ip);
         let until = now + Span::from_secs(seconds.min(SECONDS_MAX).into());
-        self.by_ip.insert(ip, Lease6 { mac, place, until });
-        self.until.insert((until, ip));
-        self.by_port.entry(place).or_default().insert(ip);
+        self.put(ip, Lease6 { mac, place, until });
+    }
+
+    /// Enters a lease as the store held it. Returns whether it was: one that has run out meanwhile
+    /// was that of its host no longer, wherever its host was.
+    pub(super) fn restore(&mut self, now: Time, ip: Ipv6Addr, lease: Lease6) -> bool {
+        let longest = now + Span::from_secs(SECONDS_MAX.into());
+        let lease = Lease6 { until: lease.until.min(longest), ..lease };
+        let fits = now < lease.until && self.has_room(now, lease.place, 1);
+        if fits {
+            self.put(ip, lease);
+        }
+        fits
+    }
+
+    fn put(&mut self, ip: Ipv6Addr, lease: Lease6) {
+        self.remove(ip);
+        self.by_ip.insert(ip, lease);
+        self.until.insert((lease.until, ip));
+        self.by_port.entry(lease.place).or_default().insert(ip);
+        self.changed.insert(ip);
     }
 
     /// Ends a lease.
     pub(super) fn remove(&mut self, ip: Ipv6Addr) {
         let Some(lease) = self.by_ip.remove(&ip) else { return };
+        self.changed.insert(ip);
         self.until.remove(&(lease.until, ip));
         if let Some(held) = self.by_port.get_mut(&lease.place) {
             held.remove(&ip);
@@ -119,5 +153,23 @@ mod tests {
         leases.remove(ip(2));
         assert_eq!(leases.holder(at(11), ip(2)), None);
         assert_eq!((leases.by_ip.len(), leases.until.len(), leases.by_port.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_the_store_held_counts_until_it_runs_out_and_no_more_than_a_port_may_hold() {
+        let mut leases = Leases6::new(1);
+        let ip = |last| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, last);
+        let place = Place { switch: SwitchIndex(0), port: PortNo(1) };
+        let mac = MacAddr([2, 0, 0, 0, 0, 1]);
+        let at = |seconds| Time::ZERO + Span::from_secs(seconds);
+        let lease = |until| Lease6 { mac, place, until };
+        assert!(!leases.restore(at(5), ip(1), lease(at(5))), "it has run out");
+        assert!(leases.restore(at(5), ip(2), lease(at(6))));
+        assert!(!leases.restore(at(5), ip(3), lease(at(9))), "the port is full");
+        assert_eq!((leases.holder(at(5), ip(2)), leases.holder(at(6), ip(2))), (Some(mac), None));
+        assert!(leases.restore(at(6), ip(3), lease(Time::MAX)));
+        assert_eq!(leases.holder(at(6) + Span::from_secs(1_000_000), ip(3)), None);
+        assert_eq!(leases.take_changed(), [ip(2), ip(3)].into());
+        assert_eq!(leases.take_changed(), [].into());
     }
 }

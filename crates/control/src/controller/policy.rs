@@ -263,7 +263,7 @@ impl Policy {
             Stored::Quarantine(subject, on) => {
                 self.changed_quarantine.insert(subject, on);
             }
-            Stored::Host(_) | Stored::Lease(_) => {}
+            Stored::Host(_) | Stored::Lease(_) | Stored::Lease6(_) | Stored::InVlan(..) => {}
         }
     }
 

@@ -1,22 +1,27 @@
 //! What the controller keeps for its next incarnation, and what it makes of it.
 //!
 //! Kept are the hosts that switches have reported, the addresses of the DHCP server with their
-//! owners, and what operators have changed of the policy; not the graph, which switches report
-//! within a heartbeat, nor routes, which the edges keep (`takeover.rs`).
+//! owners, those that a DHCPv6 server has leased behind the relay, and what operators have changed
+//! of the policy; not the graph, which switches report within a heartbeat, nor routes, which the
+//! edges keep (`takeover.rs`).
 //!
 //! What comes from the store is provisional. A host is where it was until its switch is heard; if
 //! that does not report it within five seconds it is queried for and forgotten. A switch that is
 //! never heard loses its hosts like one that is dead. A lease stands as it was and ends no sooner
-//! than a minute after the start: its host may be there, and its switch is still to be heard.
+//! than a minute after the start: its host may be there, and its switch is still to be heard. One
+//! of DHCPv6 ends when it ends: the host takes the address off then by itself.
 
 use super::Controller;
 use super::hosts::{HostIndex, HostTable, Place};
 use super::lease::{Holder, Lease, LeaseState};
+use super::leases6::Lease6;
 use super::topology::Graph;
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_node::telemetry::Restored;
-use axon_node::{StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredState};
+use axon_node::{
+    StoreChange, StoreKey, Stored, StoredHost, StoredLease, StoredLease6, StoredState,
+};
 use axon_wire::{NodeId, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
@@ -24,8 +29,8 @@ use core::net::Ipv4Addr;
 const STANDS: Span = Span::from_secs(60);
 
 impl Controller {
-    /// Enters what the store of an earlier incarnation holds. What does not fit this configuration
-    /// is given up. To be called once, before anything else.
+    /// Enters what the store of an earlier incarnation holds of its hosts. What does not fit this
+    /// configuration is given up. To be called once, before anything else.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
         self.restore_policy(stored);
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
@@ -48,6 +53,18 @@ impl Controller {
                 let shown = self.hosts.by_mac(lease.mac).and_then(|index| self.hosts.get(index));
                 let shown_at = shown.map(|host| host.place());
                 match self.dhcp.restore(now, lease.ip, from_stored(now, lease, place), shown_at) {
+                    true => self.restored.leases += 1,
+                    false => self.give_up(entry.key(), out),
+                }
+            }
+        }
+        for entry in stored {
+            if let Stored::Lease6(lease) = entry {
+                let place = self.remembered_place(now, lease.switch, lease.port);
+                let (mac, until) = (lease.mac, lease.until);
+                let has_relay = self.relay6.is_some();
+                match has_relay && self.leases6.restore(now, lease.ip, Lease6 { mac, place, until })
+                {
                     true => self.restored.leases += 1,
                     false => self.give_up(entry.key(), out),
                 }
@@ -94,6 +111,22 @@ impl Controller {
                     None => continue,
                 },
             };
+            out.push(Effect::Store(change));
+        }
+        self.keep_v6(out);
+    }
+
+    /// What it has of DHCPv6, for [`Controller::keep`].
+    fn keep_v6(&mut self, out: &mut Vec<Effect>) {
+        for ip in self.leases6.take_changed() {
+            let change = self.leases6.get(ip).map_or(
+                StoreChange::Delete(StoreKey::Lease6(ip)),
+                |&Lease6 { mac, place, until }| {
+                    let switch = self.graph.switch(place.switch).incarnation.node;
+                    let port = place.port;
+                    StoreChange::Put(Stored::Lease6(StoredLease6 { ip, mac, switch, port, until }))
+                },
+            );
             out.push(Effect::Store(change));
         }
     }

@@ -15,8 +15,10 @@ use crate::config::{ControllerConfig, DhcpConfig, NodeConfig};
 use crate::effect::Effect;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use axon_node::telemetry::{ControllerCounters, DhcpCounters};
-use axon_node::{HostPair, PolicyChange, PolicyDone, PolicyRefusal, PortVlans, Stored};
+use axon_node::telemetry::{ControllerCounters, DhcpCounters, Restored};
+use axon_node::{
+    HostPair, PolicyChange, PolicyDone, PolicyRefusal, PortVlans, StoreChange, Stored,
+};
 use axon_wire::message::{ControllerHello, Item, Message};
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
@@ -33,6 +35,8 @@ pub struct Controllers {
     leasing: BTreeSet<VlanId>,
     /// Messages and items about hosts of a VLAN at a port that is not in it.
     misplaced: u64,
+    /// Entries of the store of a VLAN that their port is not in any more.
+    given_up: u64,
 }
 
 /// Addresses of a VLAN that are not the fabric's to lease: its hosts may have any.
@@ -61,7 +65,7 @@ impl Controllers {
             of.insert(vlan.vlan, Controller::new(&own, hops_max));
             leasing.extend(vlan.dhcp.as_ref().map(|_| vlan.vlan));
         }
-        Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0 }
+        Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0, given_up: 0 }
     }
 
     /// The controller of hosts that are in no VLAN.
@@ -118,26 +122,52 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::restore`]. Hosts and leases of the store are of no VLAN; what operators
-    /// have changed of the policy holds in all.
+    /// As [`Controller::restore`]: each gets what is of its VLAN, and what operators have changed
+    /// of the policy, which holds in all. Entries of a VLAN that is not there any more, or that
+    /// their port is not in, are given up.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
-        let is_policy =
-            |entry: &&Stored| matches!(entry, Stored::Pair(..) | Stored::Quarantine(..));
-        let policy: Vec<Stored> = stored.iter().filter(is_policy).cloned().collect();
-        for (vlan, controller) in &mut self.of {
-            let stored = if vlan.is_none() { stored } else { &policy[..] };
-            controller.restore(now, stored, out);
+        let policy: Vec<Stored> =
+            stored.iter().filter(|entry| entry.open().is_none()).cloned().collect();
+        let mut own: BTreeMap<VlanId, Vec<Stored>> =
+            self.of.keys().map(|&vlan| (vlan, policy.clone())).collect();
+        for entry in stored {
+            let Some((vlan, inner)) = entry.open() else { continue };
+            let is_in = entry.at().is_some_and(|at| self.is_in(vlan, at));
+            match own.get_mut(&vlan).filter(|_| is_in) {
+                Some(own) => own.push(inner),
+                None => {
+                    self.given_up += 1;
+                    out.push(Effect::Store(StoreChange::Delete(entry.key())));
+                }
+            }
+        }
+        for (vlan, stored) in own {
+            self.with(vlan, out, |controller, out| controller.restore(now, &stored, out));
         }
     }
 
-    /// As [`Controller::keep`]: what is kept is of hosts in no VLAN.
+    /// As [`Controller::keep`].
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
-        for (vlan, controller) in &mut self.of {
-            match vlan.is_none() {
-                true => controller.keep(out),
-                false => controller.keep(&mut Vec::new()),
+        for (&vlan, controller) in &mut self.of {
+            if vlan.is_none() {
+                controller.keep(out);
+                continue;
             }
+            let mut own = Vec::new();
+            controller.keep(&mut own);
+            let change = |effect| match effect {
+                Effect::Store(change) => change.in_vlan(vlan).map(Effect::Store),
+                _ => None,
+            };
+            out.extend(own.into_iter().filter_map(change));
         }
+    }
+
+    /// What this incarnation has of the one before, of all of them together.
+    pub fn restored(&self) -> Restored {
+        let all = self.of.values().map(Controller::restored);
+        let sum = all.fold(Restored::default(), |sum, one| sum.plus(&one));
+        Restored { refused: sum.refused + self.given_up, ..sum }
     }
 
     /// As [`Controller::attached`].
@@ -348,8 +378,10 @@ fn within(
     };
     match &mut effect {
         Effect::Routed { message: Message::ControllerHelloAck(_), .. }
-        | Effect::Command { item: Item::AskLoad { .. }, .. }
-        | Effect::Store(_) => return None,
+        | Effect::Command { item: Item::AskLoad { .. }, .. } => return None,
+        Effect::Store(change) => {
+            return change.clone().in_vlan(vlan).map(Effect::Store);
+        }
         Effect::Routed { to, message, .. } => {
             if let Message::ArpTarget(target) = message {
                 target.to_target.tagged = is_tagged((to.node, target.target_port));

@@ -84,7 +84,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
             routes: controllers.iter().map(|(_, one)| one.flows().len() as u64).sum(),
             policy: self.policy_telemetry(),
             bonds: controller.bonds_telemetry(),
-            restored: controller.restored(),
+            restored: controllers.restored(),
             unacknowledged: self.unacknowledged() as u64,
             plane: self.plane().telemetry(now),
             probes: self.probes().cloned().collect(),

@@ -23,3 +23,4 @@ mod takeover;
 mod tenants;
 #[path = "../../../wire/tests/tshark/mod.rs"]
 mod tshark;
+mod vlans;

@@ -2,9 +2,10 @@
 
 use crate::client::mac;
 use crate::controller;
-use axon_control::config::Dhcpv6Relay;
+use axon_control::config::{ControllerConfig, Dhcpv6Relay};
 use axon_control::controller::Controller;
 use axon_control::effect::Effect;
+use axon_node::{StoreChange, Stored};
 use axon_wire::dhcpv6::{self, Datagram, Relayed, kind, option};
 use axon_wire::message::{ControllerHello, HostFrame, Item, Message, Peer, PortState};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, nd};
@@ -24,6 +25,17 @@ fn local(host: u8) -> (MacAddr, Ipv6Addr) {
     (mac(host), nd::link_local(mac(host)))
 }
 
+/// A relay for host 9, and so many addresses at each port.
+fn config(per_port: usize) -> ControllerConfig {
+    let mut config = controller::config();
+    config.dhcp.leases_per_port_max = per_port;
+    let names = BTreeMap::from([(SWITCH.node, "s1".into())]);
+    let (mac, ip) = local(9);
+    let at = (SWITCH.node, PortNo(AT));
+    config.dhcpv6 = Some(Dhcpv6Relay { ip, mac, at, link: LINK, names });
+    config
+}
+
 /// One switch with hosts at all its ports.
 struct World {
     controller: Controller,
@@ -38,19 +50,19 @@ impl World {
 
     /// With so many addresses at each port.
     fn with(per_port: usize) -> World {
-        let mut config = controller::config();
-        config.dhcp.leases_per_port_max = per_port;
-        let names = BTreeMap::from([(SWITCH.node, "s1".into())]);
-        let (mac, ip) = local(9);
-        let at = (SWITCH.node, PortNo(AT));
-        config.dhcpv6 = Some(Dhcpv6Relay { ip, mac, at, link: LINK, names });
+        let config = config(per_port);
         let own = (config.node.server.mac, nd::link_local(config.node.server.mac));
-        let mut controller = Controller::new(&config, 16);
+        let controller = Controller::new(&config, 16);
+        let mut world = World { controller, own, now: Time::ZERO };
+        world.meet();
+        world
+    }
+
+    fn meet(&mut self) {
         let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
         let hello = ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() };
         let reverse = Hops::from([0, PortNo::CONTROL.0]);
-        controller.controller_hello(Time::ZERO, SWITCH, reverse, hello, &mut Vec::new());
-        World { controller, own, now: Time::ZERO }
+        self.controller.controller_hello(self.now, SWITCH, reverse, hello, &mut Vec::new());
     }
 
     /// A host's frame; returns the frames that go to ports.
@@ -106,6 +118,19 @@ impl World {
         let port = PortNo(host.into());
         let seen = Item::HostSeen { port, mac: mac(host), ips: vec![address.into()] };
         self.controller.item(self.now, SWITCH, seen, &mut Vec::new());
+    }
+
+    /// The next incarnation has what this one has kept, and this server.
+    fn restart(&mut self, config: &ControllerConfig) {
+        let mut out = Vec::new();
+        self.controller.keep(&mut out);
+        let put = |effect| match effect {
+            Effect::Store(StoreChange::Put(entry)) => Some(entry),
+            _ => None,
+        };
+        let stored: Vec<Stored> = out.into_iter().filter_map(put).collect();
+        self.controller = Controller::new(config, 16);
+        self.controller.restore(self.now, &stored, &mut Vec::new());
     }
 
     fn counters(&self) -> axon_node::telemetry::DhcpCounters {
@@ -303,4 +328,48 @@ fn a_port_has_few_requests_outstanding_and_few_addresses() {
     assert_eq!((world.owner(ip(32)), world.counters().port_full), (None, 1));
     let frame = dhcpv6::frame(local(2), dhcpv6::all_servers(), ports, &requests[1]);
     assert_eq!(world.frame(1, frame), [], "the server is not even asked now");
+}
+
+#[test]
+fn the_next_incarnation_knows_whose_addresses_are_until_they_run_out() {
+    let mut world = World::new();
+    world.lease(1, ip(30), 300);
+    world.seen(1, ip(30));
+    world.lease(2, ip(31), 20);
+    world.lease(2, ip(32), 300);
+    assert!(world.ask(2, &asking(kind::RELEASE, 2, &[ip(32)])).is_some());
+    world.now += Span::from_secs(100);
+    world.restart(&config(64));
+    let restored = world.controller.restored();
+    assert_eq!((restored.leases, restored.refused), (1, 1), "one has run out");
+    world.meet();
+    // Neither who says that it has the address nor whoever the server gives it to has it.
+    world.seen(4, ip(30));
+    assert_eq!(world.owner(ip(30)), Some(mac(1)));
+    assert_eq!(world.lease(2, ip(30), 300), 0);
+    assert_eq!((world.owner(ip(30)), world.counters().relay_conflicts), (Some(mac(1)), 1));
+    assert_eq!(world.lease(2, ip(31), 60), 1);
+    // It ends when it was to end.
+    world.now += Span::from_secs(200);
+    world.seen(4, ip(30));
+    assert_eq!(world.owner(ip(30)), Some(mac(4)));
+    // What a renewal says is kept, too.
+    world.lease(1, ip(33), 60);
+    world.seen(1, ip(33));
+    let got = world.ask(1, &asking(kind::RENEW, 1, &[ip(33)])).unwrap();
+    world.answer(&got, &giving(kind::REPLY, 1, &[(ip(33), 600)]));
+    world.now += Span::from_secs(500);
+    world.restart(&config(64));
+    world.meet();
+    world.seen(4, ip(33));
+    assert_eq!(world.owner(ip(33)), Some(mac(1)));
+}
+
+#[test]
+fn leases_of_a_relay_that_is_not_there_any_more_are_given_up() {
+    let mut world = World::new();
+    world.lease(1, ip(30), 300);
+    world.restart(&ControllerConfig { dhcpv6: None, ..config(64) });
+    let restored = world.controller.restored();
+    assert_eq!((restored.leases, restored.refused), (0, 1));
 }

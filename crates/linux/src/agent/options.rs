@@ -1,9 +1,9 @@
 //! How an agent is configured.
 
-use crate::sys;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::Rules;
 use axon_dcbx::lldp::LldpConfig;
+use axon_fabric::assemble::is_device_name;
 use axon_fabric::units::{LINK_RATES, LINK_RATES_EXPECTED};
 use axon_plane::qcn::RpInterpretations;
 use axon_wire::Rate;
@@ -50,7 +50,7 @@ impl AgentOptions {
     /// ends, or rates that no link has.
     pub fn check(&self) -> Result<(), String> {
         for name in [&self.host, &self.port] {
-            if !sys::is_device_name(name) {
+            if !is_device_name(name) {
                 return Err(format!(
                     "{name:?} cannot be an interface; expected 1 to 15 bytes without blanks, \
                      slashes, colons and per cent signs"

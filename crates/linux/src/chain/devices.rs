@@ -1,11 +1,11 @@
 //! The namespaces of a chain and the veth pairs between them.
 
 use crate::iproute::run;
+use crate::namespace::Namespace;
 use crate::sys::{self, Offload};
 use anyhow::{Context, Result};
-use nix::sched::{CloneFlags, setns, unshare};
-use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use nix::sched::{CloneFlags, unshare};
+use std::fs;
 
 /// The device of a switch that frames come in by. The generator has none, the end only this.
 pub(super) const LEFT: &str = "left";
@@ -17,63 +17,30 @@ pub(super) const RIGHT_INDEX: u32 = 11;
 /// Of the devices: a host's, and room for a header.
 const MTU: u32 = 1600;
 
-/// A network namespace that is there as long as this, or a process or device in it.
-pub(super) struct Namespace(File);
-
-impl Namespace {
-    /// The one that the calling thread is in.
-    pub(super) fn here() -> Result<Namespace> {
-        Ok(Namespace(File::open("/proc/thread-self/ns/net")?))
+/// A new namespace without IPv6, and with bridges that do not call the packet filter.
+fn new(home: &Namespace) -> Result<Namespace> {
+    unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
+    let new = Namespace::here();
+    let off = [
+        ("net/ipv6/conf/all/disable_ipv6", "1"),
+        ("net/ipv6/conf/default/disable_ipv6", "1"),
+        ("net/bridge/bridge-nf-call-iptables", "0"),
+        ("net/bridge/bridge-nf-call-ip6tables", "0"),
+        ("net/bridge/bridge-nf-call-arptables", "0"),
+    ];
+    for (name, value) in off {
+        // What the kernel was built without need not be switched off.
+        let _ = fs::write(format!("/proc/sys/{name}"), value);
     }
-
-    /// A new one without IPv6, and with bridges that do not call the packet filter.
-    fn new(home: &Namespace) -> Result<Namespace> {
-        unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
-        let new = Namespace::here();
-        let off = [
-            ("net/ipv6/conf/all/disable_ipv6", "1"),
-            ("net/ipv6/conf/default/disable_ipv6", "1"),
-            ("net/bridge/bridge-nf-call-iptables", "0"),
-            ("net/bridge/bridge-nf-call-ip6tables", "0"),
-            ("net/bridge/bridge-nf-call-arptables", "0"),
-        ];
-        for (name, value) in off {
-            // What the kernel was built without need not be switched off.
-            let _ = fs::write(format!("/proc/sys/{name}"), value);
-        }
-        home.enter()?;
-        new
-    }
-
-    /// Moves the calling thread into it.
-    pub(super) fn enter(&self) -> Result<()> {
-        setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")
-    }
-
-    /// Does something in it, and comes back to `home`.
-    pub(super) fn inside<T>(
-        &self,
-        home: &Namespace,
-        what: impl FnOnce() -> Result<T>,
-    ) -> Result<T> {
-        self.enter()?;
-        let done = what();
-        home.enter()?;
-        done
-    }
-
-    /// Its name for `ip`.
-    fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
-    }
+    home.enter()?;
+    new
 }
 
 /// Makes a namespace for the generator, for each of `switches` and for the end, with veth pairs
 /// between them. At all of them skbs go by NAPI with GRO, as XDP frames do: a packet that leaves by
 /// [`RIGHT`] is not put in the backlog of the CPU.
 pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> {
-    let namespaces: Vec<Namespace> =
-        (0..switches + 2).map(|_| Namespace::new(home)).collect::<Result<_>>()?;
+    let namespaces: Vec<Namespace> = (0..switches + 2).map(|_| new(home)).collect::<Result<_>>()?;
     for pair in namespaces.windows(2) {
         let [from, to] = pair else { continue };
         let line = format!(

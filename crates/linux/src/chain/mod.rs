@@ -16,11 +16,12 @@ mod programs;
 pub use programs::Program;
 
 use crate::kernel::{Kernel, KernelSettings, Plane};
+use crate::namespace::Namespace;
 use anyhow::{Context, Result, ensure};
 use axon_node::PortKind;
 use axon_wire::header::{self, PacketType};
 use axon_wire::{HopWidth, MacAddr, PortNo, Route};
-use devices::{LEFT, LEFT_INDEX, Namespace, RIGHT_INDEX};
+use devices::{LEFT, LEFT_INDEX, RIGHT_INDEX};
 use std::path::Path;
 use std::time::Duration;
 

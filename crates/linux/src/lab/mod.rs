@@ -38,6 +38,7 @@ mod start;
 pub mod state;
 mod supervisor;
 pub mod table;
+mod uplinks;
 pub mod view;
 
 pub use deadlock::Deadlock;

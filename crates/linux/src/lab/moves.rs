@@ -9,7 +9,7 @@
 
 use super::build::enter_net;
 use super::enter::join;
-use super::plan::{Cable, CableEnd, Plan};
+use super::plan::{Cable, CableEnd, Plan, UplinkPlan};
 use super::running::Lab;
 use super::state::StateDir;
 use crate::iproute::run;
@@ -78,6 +78,14 @@ impl Plan {
         }
         if let Some(agent) = self.attached.iter().find(|agent| agent.port == to) {
             bail!("{to} is the port of agent {}; expected a free one", agent.name);
+        }
+        for uplink in &self.uplinks {
+            let UplinkPlan { name, device, port, .. } = uplink;
+            ensure!(from != *port, "{port} is {device}, the device of uplink {name}: it stays");
+            ensure!(
+                to != port,
+                "{to} is taken by {device}, the device of {name}; expected a free port"
+            );
         }
         if to != from && self.link(to).is_ok() {
             let ends = |cable: &&Cable| cable.ends.iter().any(|end| end.device == to);

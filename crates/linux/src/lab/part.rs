@@ -2,7 +2,7 @@
 
 use super::options::PART;
 use super::state::StateDir;
-use super::{attached, enter, links, moves, node, ping, supervisor};
+use super::{attached, enter, links, moves, node, ping, supervisor, uplinks};
 use crate::log;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -29,7 +29,9 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
     let text: Vec<&str> = arguments.iter().take(3).filter_map(|a| a.to_str()).collect();
     let done = |()| ExitCode::SUCCESS;
     match text[..] {
-        ["launcher", state] => supervisor::launch(&StateDir::at(state)).map(done),
+        ["launcher", state] => supervisor::launch(&StateDir::at(state), false).map(done),
+        ["launcher", state, "devices"] => supervisor::launch(&StateDir::at(state), true).map(done),
+        ["keeper", ..] => uplinks::keep().map(done),
         ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
         ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
         ["attached", state, agent] => attached::run(&StateDir::at(state), agent).map(done),

@@ -144,17 +144,24 @@ impl Lab {
     /// addresses of the start.
     fn addresses(&self, family: Family, fabric: &Fabric) -> Result<Vec<Option<IpAddr>>> {
         let plan = self.state.load_plan()?;
-        let given = |(host, plan): (&Host, &HostPlan)| match family {
-            Family::V4 => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
-            Family::V6 if !plan.has_ipv6 => None,
-            Family::V6 => {
-                let ip = fabric.address6(host).unwrap_or_else(|| nd::link_local(host.mac));
-                Some(IpAddr::V6(ip))
+        let planned = plan.hosts.iter().map(|host| (host.name.as_str(), host));
+        let planned: BTreeMap<&str, &HostPlan> = planned.collect();
+        let given = |host: &Host| {
+            match (family, planned.get(host.name.as_str())) {
+                // Behind a device of the machine.
+                (Family::V4, None) => host.ip.map(IpAddr::V4),
+                (Family::V6, None) => None,
+                (Family::V4, Some(plan)) => plan.address.map(|(ip, _)| IpAddr::V4(ip)),
+                (Family::V6, Some(plan)) if !plan.has_ipv6 => None,
+                (Family::V6, Some(_)) => {
+                    let ip = fabric.address6(host).unwrap_or_else(|| nd::link_local(host.mac));
+                    Some(IpAddr::V6(ip))
+                }
             }
         };
-        let given = fabric.hosts.iter().zip(&plan.hosts).map(given);
+        let given: Vec<Option<IpAddr>> = fabric.hosts.iter().map(given).collect();
         if fabric.network == Network::Program {
-            return Ok(given.collect());
+            return Ok(given);
         }
         let mut status = Vec::new();
         for name in plan.knowing() {

@@ -6,8 +6,9 @@ use crate::daemon::edge_name;
 use crate::port::link_mtu;
 use axon_fabric::Problem;
 use axon_fabric::assemble::port_name;
-use axon_fabric::model::{End, Fabric, Network, Shape};
+use axon_fabric::model::{End, Fabric, Host, Link, Network, Shape};
 use axon_wire::{MacAddr, PortNo, Rate};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -32,6 +33,8 @@ pub struct Plan {
     pub attached: Vec<AttachedPlan>,
     /// The links.
     pub cables: Vec<Cable>,
+    /// Devices of the machine that are ports of switches.
+    pub uplinks: Vec<UplinkPlan>,
     /// Whether the kernel carries the frames of some switch.
     pub has_kernel: bool,
     /// Whether Linux bridges take the place of switches.
@@ -67,6 +70,25 @@ pub struct HostPlan {
     pub offloads: Offloads,
 }
 
+/// A device of the machine that is to be a port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UplinkPlan {
+    /// The name of the uplink: `up1`.
+    pub name: String,
+    /// The device in the network namespace that `axon up` runs in: `eth1`.
+    pub device: String,
+    /// The switch whose namespace it is moved into.
+    pub switch: String,
+    /// Its name there: `s3-p5`.
+    pub port: String,
+    /// The gateway behind it.
+    pub gateway: Ipv4Addr,
+    /// Of the port, in bytes.
+    pub mtu: usize,
+    /// What the device may leave unfinished of what it receives.
+    pub offloads: Offloads,
+}
+
 /// An agent that is attached to a port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedPlan {
@@ -82,7 +104,7 @@ pub struct AttachedPlan {
 
 /// What the hosts of a fabric may leave to their NICs. What one switch cannot carry no host may
 /// send, for its frames may pass any of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Offloads {
     /// All that Linux does: every switch is on tc.
     Kept,
@@ -159,6 +181,36 @@ fn attached(fabric: &Fabric) -> Vec<AttachedPlan> {
     plan.collect()
 }
 
+/// The uplinks of a fabric that name a device.
+///
+/// # Errors
+/// Bridges are to take the place of the switches.
+fn uplinks(fabric: &Fabric, offloads: Offloads, bridges: bool) -> Result<Vec<UplinkPlan>, Problem> {
+    let mut plans = Vec::new();
+    for (number, uplink) in fabric.uplinks.iter().enumerate() {
+        let Some(device) = uplink.device.clone() else { continue };
+        if bridges {
+            let what =
+                format!("a spanning tree of bridges would reach into what is behind {device}");
+            let key = format!("uplinks[{number}].device");
+            let expected = "switches of Axon, or an uplink without a device".to_owned();
+            return Err(Problem { key, what, expected });
+        }
+        let host = &fabric.hosts[uplink.host];
+        let switch = fabric.switches[host.switch].name.clone();
+        plans.push(UplinkPlan {
+            name: host.name.clone(),
+            device,
+            port: port_name(&switch, host.port),
+            switch,
+            gateway: uplink.gateway,
+            mtu: usize::from(fabric.mtu),
+            offloads,
+        });
+    }
+    Ok(plans)
+}
+
 impl Plan {
     /// The plan of a checked fabric. With `bare`, only those hosts get an address that have a fixed
     /// one in the file; otherwise all do, see [`Fabric::addresses`].
@@ -167,6 +219,8 @@ impl Plan {
     /// The file names a data plane that this machine or these options do not allow.
     pub fn of(fabric: &Fabric, options: &UpOptions) -> Result<Plan, Problem> {
         let dataplanes = options.dataplanes(fabric)?;
+        let offloads = Offloads::of(&dataplanes);
+        let uplinks = uplinks(fabric, offloads, options.bridges)?;
         let carrier = |switch: usize| dataplanes[switch].carrier;
         let switch_end = |end: End| {
             let node = fabric.switches[end.switch].name.clone();
@@ -174,15 +228,13 @@ impl Plan {
         };
         let far_end =
             |end: CableEnd, switch| CableEnd { gro: carrier(switch) == Carrier::Xdp, ..end };
-        let host_mtu = usize::from(fabric.mtu);
-        let mut cables = Vec::new();
-        for link in &fabric.links {
+        let link = |link: &Link| {
             let (a, b) = (switch_end(link.a), switch_end(link.b));
             let ends = [far_end(a, link.b.switch), far_end(b, link.a.switch)];
-            cables.push(Cable { ends, mtu: link_mtu(fabric), rate: link.wire.rate });
-        }
-        let has_controller = fabric.has_controller();
-        let controller = has_controller.then(|| fabric.controller.name.clone());
+            Cable { ends, mtu: link_mtu(fabric), rate: link.wire.rate }
+        };
+        let mut cables: Vec<Cable> = fabric.links.iter().map(link).collect();
+        let controller = fabric.has_controller().then(|| fabric.controller.name.clone());
         for node in controller.iter().cloned() {
             let device = port_name(&node, PortNo(0));
             let controller_end = CableEnd { node, device, mac: None, gro: false };
@@ -193,7 +245,10 @@ impl Plan {
         }
         let mut hosts = Vec::new();
         let has_host_agent = fabric.dcb.as_ref().is_some_and(|dcb| !dcb.applications.is_empty());
-        for (host, address) in fabric.hosts.iter().zip(addresses(fabric, options)) {
+        // What is behind a real device is not the lab's.
+        let is_own = |host: &Host| uplinks.iter().all(|uplink| uplink.name != host.name);
+        let own = fabric.hosts.iter().zip(addresses(fabric, options));
+        for (host, address) in own.filter(|(host, _)| is_own(host)) {
             let device = port_name(&host.name, PortNo(0));
             let (end, mac) = match has_host_agent {
                 true => (edge_name(&host.name), None),
@@ -202,8 +257,8 @@ impl Plan {
             let host_end = CableEnd { node: host.name.clone(), device: end, mac, gro: false };
             let host_end = far_end(host_end, host.switch);
             let edge = switch_end(End { switch: host.switch, port: host.port });
-            let rate = host.wire.rate;
-            cables.push(Cable { ends: [host_end, edge], mtu: host_mtu, rate });
+            let (ends, rate) = ([host_end, edge], host.wire.rate);
+            cables.push(Cable { ends, mtu: usize::from(fabric.mtu), rate });
             hosts.push(HostPlan {
                 name: host.name.clone(),
                 server: is_server(fabric, host.switch)
@@ -217,22 +272,19 @@ impl Plan {
                 rate,
                 has_host_agent,
                 carrier: carrier(host.switch),
-                offloads: Offloads::of(&dataplanes),
+                offloads,
             });
         }
-        let switches = fabric.switches.iter().map(|switch| switch.name.clone()).collect();
-        let has_kernel = dataplanes.iter().any(|choice| !choice.carrier.is_process());
-        let has_bridges = options.bridges;
-        let attached = if has_bridges { Vec::new() } else { attached(fabric) };
         Ok(Plan {
-            switches,
+            switches: fabric.switches.iter().map(|switch| switch.name.clone()).collect(),
             controller,
             is_static: fabric.is_static(),
             hosts,
-            attached,
+            attached: if options.bridges { Vec::new() } else { attached(fabric) },
             cables,
-            has_kernel,
-            has_bridges,
+            uplinks,
+            has_kernel: dataplanes.iter().any(|choice| !choice.carrier.is_process()),
+            has_bridges: options.bridges,
         })
     }
 
@@ -277,6 +329,9 @@ impl Plan {
                 // Writing to a String cannot fail.
                 let _ = writeln!(text, "{address} {}", host.name);
             }
+        }
+        for UplinkPlan { name, gateway, .. } in &self.uplinks {
+            let _ = writeln!(text, "{gateway} {name}");
         }
         text
     }
@@ -331,6 +386,16 @@ mod tests {
         let (name, switch, port) = ("lb".into(), "s2".into(), "s2-p7".into());
         assert_eq!(plan.attached, [AttachedPlan { name, kind: "run", switch, port }]);
         assert!(plan.hosts.iter().all(|host| host.offloads == Offloads::Finished));
+        let up = "uplinks: [{name: up1, at: s1-p7, gateway: 10.0.0.254, device: eth1}]";
+        let text = text.replace("agents", &format!("{up}\nagents"));
+        let real = axon_fabric::parse("a.yaml".as_ref(), &text).unwrap();
+        let plan_of_real = Plan::of(&real, &options).unwrap();
+        let [uplink] = &plan_of_real.uplinks[..] else { panic!("{plan_of_real:?}") };
+        assert_eq!((uplink.port.as_str(), uplink.offloads), ("s1-p7", Offloads::Finished));
+        assert_eq!((plan_of_real.hosts, plan_of_real.cables), (plan.hosts, plan.cables));
+        let bridges = UpOptions { bridges: true, ..options.clone() };
+        let error = Plan::of(&real, &bridges).unwrap_err().to_string();
+        assert!(error.contains("uplinks[0].device: a spanning tree of bridges"), "{error}");
         // Bridges have no agent ports.
         let plan = Plan::of(&fabric, &UpOptions { bridges: true, ..options }).unwrap();
         assert_eq!(plan.attached, []);

@@ -76,6 +76,13 @@ impl Lab {
         if plan.nodes().any(|name| name == node) {
             return Ok(());
         }
+        if let Some(uplink) = plan.uplinks.iter().find(|uplink| uplink.name == node) {
+            bail!(
+                "{node} is what is behind {}, the device of an uplink: nothing there is the lab's; \
+                 expected another node",
+                uplink.device
+            );
+        }
         let nodes: Vec<&str> = plan.nodes().collect();
         bail!("lab {} has no node {node}; it has {}", self.name, nodes.join(" "))
     }

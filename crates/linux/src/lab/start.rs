@@ -10,6 +10,7 @@ use super::root::{self, RootLock};
 use super::running::{Lab, only};
 use super::state::StateDir;
 use super::supervisor::{Line, Progress};
+use super::uplinks;
 use crate::dataplane;
 use crate::machine::Machine;
 use crate::programmable;
@@ -78,7 +79,8 @@ pub fn up(
     }
     let interrupts = Interrupts::hold().context("cannot hold signals back")?;
     let (taken, note) = take_new(&name, &state, plan.hosts.len())?;
-    let started = start(&state, fabric, options, &interrupts, &mut on_progress);
+    let started = uplinks::check(&plan.uplinks)
+        .and_then(|()| start(&state, fabric, options, &plan, &interrupts, &mut on_progress));
     match started {
         Ok(mut report) => {
             report.notes.extend(note);
@@ -86,7 +88,10 @@ pub fn up(
         }
         Err(error) => {
             let log = std::fs::read_to_string(state.log("supervisor")).unwrap_or_default();
-            end(&name, &state, taken)?;
+            let error = match end(&name, &state, taken) {
+                Ok(()) => error,
+                Err(left) => error.context(format!("{left:#}")),
+            };
             Err(if log.is_empty() { error } else { error.context(log.trim().to_owned()) })
         }
     }
@@ -119,8 +124,12 @@ fn take_new(name: &str, state: &StateDir, hosts: usize) -> Result<(File, Option<
     }
     if state.check().is_ok() {
         let _taken = take(name, state, &lock)?;
-        // Its supervisor is dead, and all else died with it.
+        // Its supervisor is dead, and all else died with it, or gives devices back.
+        let lost = uplinks::given_back(state)?;
         state.remove(&lock)?;
+        if let Some(lost) = lost {
+            bail!("lab {name} ended without a word before, and left this: {lost}");
+        }
     }
     state.create(&lock)?;
     let taken = take(name, state, &lock)?;
@@ -143,6 +152,7 @@ fn start(
     state: &StateDir,
     fabric: &Path,
     options: &UpOptions,
+    plan: &Plan,
     interrupts: &Interrupts,
     on_progress: &mut dyn FnMut(&Progress),
 ) -> Result<Report> {
@@ -151,6 +161,7 @@ fn start(
     let mut launcher = Command::new(std::env::current_exe()?)
         .args([PART, "launcher"])
         .arg(state.path())
+        .args((!plan.uplinks.is_empty()).then_some("devices"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
@@ -221,11 +232,15 @@ fn end(name: &str, state: &StateDir, taken: File) -> Result<()> {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+    let lost = uplinks::given_back(state)?;
     let lock = root::lock()?;
     neighbours::restore(&lock, name);
     let removed = state.remove(&lock);
     drop(taken);
-    removed
+    match lost {
+        Some(lost) => removed.and_then(|()| bail!("lab {name} has ended; {lost}")),
+        None => removed,
+    }
 }
 
 /// Ends the lab `name` (without a name, the only one there is) and removes all that was made

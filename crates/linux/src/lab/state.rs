@@ -21,12 +21,14 @@ use std::path::{Path, PathBuf};
 /// The file that says that a directory is a lab's, and what it says.
 const MARKER: (&str, &str) = ("AXON-LAB", "Made by `axon up`; `axon down` removes it.\n");
 /// What else the lab writes into its directory, beside one file of each [`ENDINGS`] per node.
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     "fabric.yaml",
     "origin.json",
     "options.json",
     "supervisor.json",
     "supervisor.json.new",
+    "keeper.json",
+    "keeper.json.new",
     "restarts.json",
     "moves.json",
     "moves.json.new",
@@ -105,6 +107,9 @@ pub struct StateDir {
 }
 
 impl StateDir {
+    /// Who keeps devices of the machine for the lab, in the names of files.
+    pub(super) const KEEPER: &str = "keeper";
+
     /// Where the state of lab `name` is, whether there or not: `$AXON_STATE_DIR`, else
     /// `/run/axon` for root, else `$XDG_RUNTIME_DIR/axon`, else `axon-UID` in the directory
     /// for temporary files.
@@ -359,6 +364,21 @@ impl StateDir {
         let new = self.path.join("supervisor.json.new");
         fs::write(&new, serde_json::to_vec(&process)?)?;
         Ok(fs::rename(new, path)?)
+    }
+
+    /// Writes down who keeps devices of the machine for the lab.
+    pub(super) fn write_keeper(&self, process: ProcessId) -> Result<()> {
+        let new = self.path.join("keeper.json.new");
+        fs::write(&new, serde_json::to_vec(&process)?)?;
+        Ok(fs::rename(new, self.path.join("keeper.json"))?)
+    }
+
+    /// Who keeps devices of the machine for the lab, if that process is alive.
+    pub fn keeper(&self) -> Option<ProcessId> {
+        self.check().ok()?;
+        let bytes = fs::read(self.path.join("keeper.json")).ok()?;
+        let process: ProcessId = serde_json::from_slice(&bytes).ok()?;
+        process.is_alive().then_some(process)
     }
 
     /// Who supervises the lab, if that process is alive and really does.

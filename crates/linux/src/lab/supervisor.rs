@@ -12,6 +12,7 @@ use super::daemons::Daemons;
 use super::options::{PART, Report};
 use super::plan::{AttachedPlan, HostPlan, Plan};
 use super::state::{ProcessId, StateDir};
+use super::uplinks::{self, Keeper};
 use crate::log;
 use crate::machine;
 use crate::status::ask;
@@ -70,22 +71,27 @@ fn progress(step: &str, done: usize, of: usize) -> Result<()> {
     say(&Line::Progress(Progress { step: step.into(), done, of }))
 }
 
-/// Makes the namespaces and starts the supervisor in them.
-pub(super) fn launch(state: &StateDir) -> Result<()> {
-    match try_launch(state) {
+/// Makes the namespaces and starts the supervisor in them, and before that who keeps devices of the
+/// machine for it, if it is to have any.
+pub(super) fn launch(state: &StateDir, has_devices: bool) -> Result<()> {
+    match try_launch(state, has_devices) {
         Err(error) => say(&Line::Failed(format!("{error:#}"))),
         Ok(()) => Ok(()),
     }
 }
 
-fn try_launch(state: &StateDir) -> Result<()> {
+fn try_launch(state: &StateDir, has_devices: bool) -> Result<()> {
     setsid().context("the launcher is a new process and can lead a session")?;
     let (user, group) = (geteuid(), getegid());
     let program = std::env::current_exe()?;
+    let keeper = has_devices.then(|| uplinks::start(state)).transpose()?;
     let own = CloneFlags::CLONE_NEWPID | CloneFlags::CLONE_NEWNET;
     // Root in a container may lack the right and still be allowed a user namespace.
     let as_root = if user.is_root() { unshare(own) } else { Err(Errno::EPERM) };
     if as_root.is_err() {
+        if has_devices {
+            bail!("a device becomes a port only outside of user namespaces: run as root there");
+        }
         unshare(CloneFlags::CLONE_NEWUSER | own).context(
             "the kernel allows neither namespaces nor user namespaces to this user; run as \
              root, or see sysctl user.max_user_namespaces and kernel.unprivileged_userns_clone",
@@ -99,7 +105,7 @@ fn try_launch(state: &StateDir) -> Result<()> {
     let child = Command::new(program)
         .args([PART, "supervisor"])
         .arg(state.path())
-        .stdin(Stdio::null())
+        .stdin(keeper.map_or_else(Stdio::null, Stdio::from))
         .stderr(log)
         .spawn()
         .context("cannot start the supervisor")?;
@@ -136,6 +142,8 @@ pub(super) fn supervise(state: &StateDir) -> Result<()> {
 
 struct Supervisor {
     plan: Plan,
+    /// Has the devices of the machine that are ports.
+    keeper: Keeper,
     timeout: Duration,
     lab: StateDir,
     daemons: Daemons,
@@ -173,8 +181,15 @@ impl Supervisor {
         nix::sched::setns(&home, CloneFlags::CLONE_NEWNET)?;
         progress("cables", 0, plan.cables.len())?;
         build::make_cables(&plan)?;
+        // Standard input is the other end of the keeper's, if there is one.
+        let mut keeper = Keeper::at(std::io::stdin().as_fd().try_clone_to_owned()?);
+        for uplink in &plan.uplinks {
+            build::enter_net(&uplink.switch)?;
+            keeper.take(uplink)?;
+        }
         let mut supervisor = Supervisor {
             plan,
+            keeper,
             timeout: Duration::from_millis(options.timeout_ms),
             daemons: Daemons::new(lab.clone(), options),
             lab,
@@ -208,6 +223,9 @@ impl Supervisor {
             build::enter_net(node)?;
             for end in devices.get(node).into_iter().flatten() {
                 sys::set_device_up(&end.device, true)?;
+            }
+            for uplink in plan.uplinks.iter().filter(|uplink| uplink.switch == *node) {
+                sys::set_device_up(&uplink.port, true)?;
             }
             if !plan.has_bridges {
                 self.daemons.start(node)?;
@@ -261,7 +279,7 @@ impl Supervisor {
     /// Lets hosts announce their addresses until the controller knows them. Answers with the hosts
     /// that it does not know in time.
     fn wait_until_known(&mut self, started: Instant) -> Result<Vec<String>> {
-        let Supervisor { plan, timeout, lab, daemons } = self;
+        let Supervisor { plan, timeout, lab, daemons, .. } = self;
         let hosts: Vec<&HostPlan> =
             plan.hosts.iter().filter(|host| host.address.is_some()).collect();
         let on_look = |known| {
@@ -296,6 +314,11 @@ impl Supervisor {
             wait(&signals, Some(Duration::from_millis(20)))?;
             while signals.read_signal()?.is_some() {}
             self.daemons.reap();
+        }
+        let lost = self.keeper.give_back_without();
+        if !lost.is_empty() {
+            let mut log = log::open(&self.lab.log(StateDir::KEEPER))?;
+            lost.iter().try_for_each(|error| writeln!(log, "{error:#}"))?;
         }
         Ok(())
     }

@@ -14,9 +14,12 @@
 //!          n        the payload: an entry as it is now, or that there is none any more
 //! ```
 //!
-//! A file that was written to the end of a record is whole. The last record of a key counts.
+//! A file that was written to the end of a record is whole. The last record of a key counts. Kinds
+//! of records are added at the end: a file without them is read as it was, and a version that does
+//! not know a kind leaves its records out.
 
-use axon_node::{HostPair, StoreKey, StoredHost, StoredLease, Subject};
+use axon_node::{HostPair, KeyInVlan, StoreKey, StoredHost, StoredLease, StoredLease6, Subject};
+use axon_wire::vlan::VlanId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -41,6 +44,30 @@ pub(super) enum Record {
     Pair(HostPair, bool),
     /// Whether a host or a port is in quarantine.
     Quarantine(Subject, bool),
+    /// An address of IPv6; its `until` as that of [`Record::Lease`].
+    Lease6(StoredLease6, u64),
+    /// A host in a VLAN.
+    HostInVlan(VlanId, StoredHost),
+    /// An address in a VLAN, as [`Record::Lease`].
+    LeaseInVlan(VlanId, StoredLease, u64),
+}
+
+impl Record {
+    /// What it is an entry of; `None` if it says that there is none any more.
+    fn key(&self) -> Option<StoreKey> {
+        Some(match self {
+            Record::Host(host) => StoreKey::Host(host.mac),
+            Record::Lease(lease, _) => StoreKey::Lease(lease.ip),
+            Record::Pair(pair, _) => StoreKey::Pair(*pair),
+            Record::Quarantine(subject, _) => StoreKey::Quarantine(*subject),
+            Record::Lease6(lease, _) => StoreKey::Lease6(lease.ip),
+            Record::HostInVlan(vlan, host) => StoreKey::InVlan(*vlan, KeyInVlan::Host(host.mac)),
+            Record::LeaseInVlan(vlan, lease, _) => {
+                StoreKey::InVlan(*vlan, KeyInVlan::Lease(lease.ip))
+            }
+            Record::Delete(_) => return None,
+        })
+    }
 }
 
 /// Why a file is not read at all.
@@ -168,23 +195,14 @@ pub(super) fn decode(payload: &[u8]) -> Option<Record> {
 }
 
 fn enter(entries: &mut BTreeMap<StoreKey, Vec<u8>>, payload: &[u8]) {
-    match decode(payload) {
-        Some(Record::Host(host)) => {
-            entries.insert(StoreKey::Host(host.mac), payload.to_vec());
+    let Some(record) = decode(payload) else { return };
+    match record.key() {
+        Some(key) => drop(entries.insert(key, payload.to_vec())),
+        None => {
+            if let Record::Delete(key) = record {
+                entries.remove(&key);
+            }
         }
-        Some(Record::Lease(lease, _)) => {
-            entries.insert(StoreKey::Lease(lease.ip), payload.to_vec());
-        }
-        Some(Record::Delete(key)) => {
-            entries.remove(&key);
-        }
-        Some(Record::Pair(pair, _)) => {
-            entries.insert(StoreKey::Pair(pair), payload.to_vec());
-        }
-        Some(Record::Quarantine(subject, _)) => {
-            entries.insert(StoreKey::Quarantine(subject), payload.to_vec());
-        }
-        None => {}
     }
 }
 
@@ -213,6 +231,87 @@ mod tests {
             put(&mut bytes, offset, &payload(record));
         }
         (bytes, places)
+    }
+
+    /// One record of each kind that is an entry.
+    fn all_kinds() -> Vec<Record> {
+        let (mac, switch, port) = (MacAddr([2, 0, 0, 0, 0, 9]), NodeId(7), PortNo(3));
+        let until = axon_wire::Time::ZERO;
+        let ip = std::net::Ipv4Addr::new(10, 0, 0, 9);
+        let state = axon_node::StoredState::Bound;
+        let lease = StoredLease { ip, mac, client_id: vec![1, 9], switch, port, state, until };
+        let ip = std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 9);
+        let lease6 = StoredLease6 { ip, mac, switch, port, until };
+        let Record::Host(of_vlan) = host(1, 5) else { unreachable!() };
+        let vlan = |id| VlanId::new(id).unwrap();
+        vec![
+            host(1, 1),
+            Record::Lease(lease.clone(), 77),
+            Record::Pair(HostPair::of(mac, MacAddr([2, 0, 0, 0, 0, 8])), true),
+            Record::Quarantine(Subject::Mac(mac), true),
+            Record::Lease6(lease6, 78),
+            Record::HostInVlan(vlan(10), of_vlan.clone()),
+            Record::HostInVlan(vlan(20), of_vlan),
+            Record::LeaseInVlan(vlan(10), lease, 79),
+        ]
+    }
+
+    #[test]
+    fn every_kind_of_record_is_an_entry_of_its_own_that_a_delete_ends() {
+        let records = all_kinds();
+        let keys: Vec<StoreKey> = records.iter().filter_map(Record::key).collect();
+        let (bytes, places) = file(&records);
+        let contents = read(&bytes, "ring").unwrap();
+        assert_eq!((contents.entries.len(), contents.fault), (records.len(), None));
+        for (record, key) in records.iter().zip(&keys) {
+            assert_eq!(decode(&contents.entries[key]).as_ref(), Some(record));
+            let deleted = [&records[..], &[Record::Delete(*key)]].concat();
+            let left = read(&file(&deleted).0, "ring").unwrap().entries;
+            assert_eq!(left.len(), records.len() - 1, "{key:?}");
+            assert!(!left.contains_key(key));
+        }
+        // Cut or changed anywhere, it is what is whole.
+        for cut in places[0]..=bytes.len() {
+            let whole = places.iter().skip(1).chain([&bytes.len()]).filter(|&&end| end <= cut);
+            let contents = read(&bytes[..cut], "ring").unwrap();
+            assert_eq!(contents.entries.len(), whole.count(), "cut at {cut}");
+        }
+        for at in places[0]..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            let contents = read(&changed, "ring").unwrap();
+            assert_eq!(contents.entries.len(), records.len() - 1, "byte {at}");
+        }
+        // Bytes of any kind are a record or none, and never a panic.
+        let mut random = axon_node::random::Random::new(5);
+        for _ in 0..100_000 {
+            let length = random.next_u64() % 40;
+            let mut bytes: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
+            if let Some(kind) = bytes.first_mut() {
+                *kind %= 9;
+            }
+            if let Some(record) = decode(&bytes) {
+                assert_eq!(decode(&payload(&record)), Some(record));
+            }
+        }
+    }
+
+    #[test]
+    fn a_store_of_before_vlans_and_dhcpv6_is_read_as_it_was() {
+        let payloads: [&[u8]; 4] = [
+            &[0, 2, 0, 0, 0, 0, 1, 7, 1, 1, 0, 10, 0, 0, 1],
+            &[0, 2, 0, 0, 0, 0, 5, 7, 5, 1, 0, 10, 0, 0, 5],
+            &[1, 10, 0, 0, 9, 2, 0, 0, 0, 0, 9, 2, 1, 9, 7, 3, 0, 0, 77],
+            &[2, 0, 2, 0, 0, 0, 0, 5],
+        ];
+        let mut bytes = header("ring");
+        for payload in payloads {
+            let offset = bytes.len() as u64;
+            put(&mut bytes, offset, payload);
+        }
+        let entries = read(&bytes, "ring").unwrap().entries;
+        let found: Vec<Record> = entries.values().filter_map(|bytes| decode(bytes)).collect();
+        assert_eq!(found, [host(1, 1), all_kinds().remove(1)]);
     }
 
     fn ports(contents: &Contents) -> Vec<u16> {

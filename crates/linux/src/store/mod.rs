@@ -29,7 +29,7 @@ mod writer;
 use crate::clock::Clock;
 use crate::incarnation::{beside, is_full, sync_parent};
 use anyhow::{Context, Result, bail};
-use axon_node::{Action, StoreChange, StoreKey, Stored};
+use axon_node::{Action, StoreChange, StoreKey, Stored, StoredInVlan, StoredLease, StoredLease6};
 use axon_wire::{Span, Time};
 use format::{Contents, Fault, Record, Refusal};
 use log::Log;
@@ -223,13 +223,27 @@ impl Store {
     }
 
     fn payload(&self, entry: &Stored) -> Vec<u8> {
+        let until = match entry {
+            Stored::Lease(lease) | Stored::InVlan(_, StoredInVlan::Lease(lease)) => lease.until,
+            Stored::Lease6(lease) => lease.until,
+            _ => Time::ZERO,
+        };
+        let until = self.clock.unix_nanos(until);
         format::payload(&match entry {
             Stored::Host(host) => Record::Host(host.clone()),
             Stored::Lease(lease) => {
-                let until = self.clock.unix_nanos(lease.until);
-                let mut lease = lease.clone();
-                lease.until = Time::ZERO;
+                let lease = StoredLease { until: Time::ZERO, ..lease.clone() };
                 Record::Lease(lease, until)
+            }
+            Stored::Lease6(lease) => {
+                Record::Lease6(StoredLease6 { until: Time::ZERO, ..lease.clone() }, until)
+            }
+            Stored::InVlan(vlan, StoredInVlan::Host(host)) => {
+                Record::HostInVlan(*vlan, host.clone())
+            }
+            Stored::InVlan(vlan, StoredInVlan::Lease(lease)) => {
+                let lease = StoredLease { until: Time::ZERO, ..lease.clone() };
+                Record::LeaseInVlan(*vlan, lease, until)
             }
             Stored::Pair(pair, allowed) => Record::Pair(*pair, *allowed),
             Stored::Quarantine(subject, on) => Record::Quarantine(*subject, *on),
@@ -299,12 +313,22 @@ fn found(path: &Path, fabric: &str) -> Result<Contents> {
 
 /// An entry in the time of a node that starts with `clock`.
 fn stored(payload: &[u8], clock: &Clock) -> Option<Stored> {
+    let own = |until: u64| {
+        let nanos = until.saturating_sub(clock.unix_nanos(Time::ZERO));
+        Time::from_nanos(nanos.min(FAR_NANOS))
+    };
     match format::decode(payload)? {
         Record::Host(host) => Some(Stored::Host(host)),
-        Record::Lease(mut lease, until) => {
-            let nanos = until.saturating_sub(clock.unix_nanos(Time::ZERO));
-            lease.until = Time::from_nanos(nanos.min(FAR_NANOS));
-            Some(Stored::Lease(lease))
+        Record::Lease(lease, until) => {
+            Some(Stored::Lease(StoredLease { until: own(until), ..lease }))
+        }
+        Record::Lease6(lease, until) => {
+            Some(Stored::Lease6(StoredLease6 { until: own(until), ..lease }))
+        }
+        Record::HostInVlan(vlan, host) => Some(Stored::InVlan(vlan, StoredInVlan::Host(host))),
+        Record::LeaseInVlan(vlan, lease, until) => {
+            let lease = StoredLease { until: own(until), ..lease };
+            Some(Stored::InVlan(vlan, StoredInVlan::Lease(lease)))
         }
         Record::Delete(_) => None,
         Record::Pair(pair, allowed) => Some(Stored::Pair(pair, allowed)),

@@ -116,6 +116,41 @@ fn what_was_kept_is_there_after_a_crash_and_times_are_those_of_the_wall_clock() 
 }
 
 #[test]
+fn what_is_of_vlans_and_of_dhcpv6_is_there_after_a_crash() {
+    let folder = Folder::new("vlans");
+    let (mut store, _) = open(&folder).unwrap();
+    let until = store.clock.now() + Span::from_secs(1_000);
+    let vlan = |id| axon_wire::vlan::VlanId::new(id).unwrap();
+    let of = |entry: Stored, id| entry.in_vlan(vlan(id)).unwrap();
+    let lease6 = Stored::Lease6(StoredLease6 {
+        ip: std::net::Ipv6Addr::LOCALHOST,
+        mac: mac(1),
+        switch: NodeId(3),
+        port: PortNo(4),
+        until,
+    });
+    let all = [host(1, 1), of(host(1, 2), 10), of(host(1, 3), 20), of(lease(1, until), 10), lease6];
+    put(&mut store, &all);
+    let gone = StoreChange::Delete(host(1, 2).key()).in_vlan(vlan(10)).unwrap();
+    store.keep_changes([&gone].into_iter());
+    std::mem::forget(store);
+    let (_, mut found) = open(&folder).unwrap();
+    found.sort_by_key(Stored::key);
+    let mut left = 0;
+    for entry in &mut found {
+        if let Stored::Lease6(StoredLease6 { until: end, .. })
+        | Stored::InVlan(_, StoredInVlan::Lease(StoredLease { until: end, .. })) = entry
+        {
+            left += u64::from(end.since(Time::ZERO) > Span::from_secs(900));
+            assert!(end.since(Time::ZERO) <= Span::from_secs(1_001), "{end:?}");
+            *end = until;
+        }
+    }
+    let [plain, _, in_20, leased, lease6] = all;
+    assert_eq!((found, left), (vec![plain, lease6, leased, in_20], 2));
+}
+
+#[test]
 fn changes_of_the_policy_are_there_after_a_crash() {
     let folder = Folder::new("policy");
     let (mut store, _) = open(&folder).unwrap();

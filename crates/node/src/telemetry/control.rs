@@ -307,8 +307,8 @@ pub struct Restored {
     pub hosts_provisional: u64,
     /// Leases and other states of addresses that the store held.
     pub leases: u64,
-    /// Entries of the store that fit neither the address pool nor the reservations any more, or
-    /// contradict others: they were given up.
+    /// Entries of the store that fit neither the address pool nor the reservations any more, are of
+    /// a VLAN that their port is not in any more, or contradict others: they were given up.
     pub refused: u64,
     /// Routes of edges that are still to be decided about.
     pub routes_pending: u64,
@@ -318,6 +318,22 @@ pub struct Restored {
     pub routes_moved: u64,
     /// Routes of edges that were removed: no path, or no such host.
     pub routes_removed: u64,
+}
+
+impl Restored {
+    /// The sum of both, field by field.
+    pub const fn plus(&self, other: &Restored) -> Restored {
+        Restored {
+            hosts: self.hosts + other.hosts,
+            hosts_provisional: self.hosts_provisional + other.hosts_provisional,
+            leases: self.leases + other.leases,
+            refused: self.refused + other.refused,
+            routes_pending: self.routes_pending + other.routes_pending,
+            routes_kept: self.routes_kept + other.routes_kept,
+            routes_moved: self.routes_moved + other.routes_moved,
+            routes_removed: self.routes_removed + other.routes_removed,
+        }
+    }
 }
 
 /// What a DHCP server counts.

@@ -2,12 +2,13 @@
 //! send.
 
 use crate::common::{await_addresses, fabric, states, take_all};
+use axon_control::controller::dhcp::LeaseState;
 use axon_node::Drop;
 use axon_sim::apps::RawPlan;
 use axon_sim::links::WireEnd;
 use axon_sim::{DataplaneKind, PingPlan, Setup, World};
 use axon_wire::host_frame;
-use axon_wire::vlan::{TagKind, VlanTag};
+use axon_wire::vlan::{TagKind, VlanId, VlanTag};
 use axon_wire::{MacAddr, PortNo, Span};
 use std::net::Ipv4Addr;
 
@@ -34,6 +35,9 @@ vlans:
 - {id: 20, access: [h3, h4], trunk: [h2]}
 - {id: 30, access: [h5], trunk: [h6], dhcp: {subnet: 192.168.30.0/24}}
 ";
+
+/// The one that leases addresses.
+const VLAN: VlanId = VlanId::new(30).expect("30 is a VLAN");
 
 const PLANES: [DataplaneKind; 4] = [
     DataplaneKind::Software,
@@ -114,6 +118,40 @@ fn hosts_reach_their_own_vlan_with_and_without_tags_on_every_plane() {
         }
         assert_apart(&world);
         take_all(&mut world);
+    }
+}
+
+#[test]
+fn a_controller_that_starts_anew_has_the_hosts_and_leases_of_vlans() {
+    for dataplane in [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline] {
+        let mut world = world(dataplane);
+        let leased = [4, 5].map(|host| world.address(host).expect("it was leased one"));
+        let macs = [4, 5].map(|host| mac(&world, host));
+        world.run_for(Span::from_secs(1));
+        let held = |world: &World| -> Vec<(Ipv4Addr, MacAddr)> {
+            let of_30 = world.controller().unwrap().controllers().get(VLAN).unwrap();
+            let leases = of_30.dhcp().leases();
+            let bound = leases.filter(|(_, lease)| lease.state == LeaseState::Bound);
+            bound.map(|(ip, lease)| (ip, lease.holder.mac)).collect()
+        };
+        let mut all: Vec<(Ipv4Addr, MacAddr)> = leased.into_iter().zip(macs).collect();
+        all.sort_unstable();
+        assert_eq!(held(&world), all, "{dataplane:?}");
+        // One of the hosts is silent: nobody could report it.
+        let silent = world.host_station(4);
+        world.engine_mut().power_off(silent);
+        world.start_controller();
+        let restored = world.controller().unwrap().controllers().restored();
+        // h2 is there for each of its VLANs.
+        assert_eq!((restored.hosts >= 8, restored.refused), (true, 0), "{restored:?}");
+        assert_eq!(held(&world), all, "{dataplane:?}: before any switch was heard");
+        world.run_for(Span::from_secs(4));
+        assert_eq!(held(&world), all, "{dataplane:?}");
+        // The other one forgets, asks, and gets its own and not that of the silent one.
+        world.start_host(5);
+        let limit = world.now() + Span::from_secs(10);
+        assert!(world.run_until_true(limit, |world| world.address(5).is_some()));
+        assert_eq!((world.address(5), held(&world)), (Some(leased[1]), all), "{dataplane:?}");
     }
 }
 

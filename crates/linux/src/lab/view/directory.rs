@@ -1,6 +1,7 @@
 //! Who is who in a lab: names of nodes and hosts, and which ports are joined.
 
 use crate::status::{NodeStatus, PortStatus, Status};
+use axon_fabric::assemble::switch_id;
 use axon_fabric::model::Fabric;
 use axon_node::telemetry::{ControllerHost, NodeTelemetry, PortTelemetry, SwitchTelemetry};
 use axon_node::{Drop, PortCounters, Subject};
@@ -44,6 +45,8 @@ pub struct Directory<'a> {
     fabric: &'a Fabric,
     switches: BTreeMap<NodeId, Switch<'a>>,
     known: Vec<ControllerHost>,
+    /// The MAC of each host of the fabric file, in its order.
+    macs: Vec<MacAddr>,
     hosts: BTreeMap<MacAddr, &'a str>,
 }
 
@@ -56,18 +59,27 @@ impl<'a> Directory<'a> {
             Some((node.id, Switch { status, node }))
         };
         let known = answered.clone().flat_map(|status| known_by(&status.node));
-        let hosts = fabric.hosts.iter().map(|host| (host.mac, host.name.as_str()));
+        let known: Vec<ControllerHost> = known.collect();
+        let macs = macs(fabric, &known);
+        let names = fabric.hosts.iter().map(|host| host.name.as_str());
         Directory {
             fabric,
             switches: answered.clone().filter_map(switch).collect(),
-            known: known.collect(),
-            hosts: hosts.collect(),
+            hosts: macs.iter().copied().zip(names).collect(),
+            known,
+            macs,
         }
     }
 
     /// The fabric file.
     pub fn fabric(&self) -> &'a Fabric {
         self.fabric
+    }
+
+    /// The MAC of each host of the fabric file, in its order. Of a real gateway, which has its own,
+    /// it is the one that is known by its address.
+    pub fn macs(&self) -> &[MacAddr] {
+        &self.macs
     }
 
     /// The hosts that the controller knows, if it has answered. Without a controller: those that
@@ -120,6 +132,22 @@ impl<'a> Directory<'a> {
         }
         (way, false)
     }
+}
+
+/// The MACs of [`Directory::macs`].
+fn macs(fabric: &Fabric, known: &[ControllerHost]) -> Vec<MacAddr> {
+    let mut macs: Vec<MacAddr> = fabric.hosts.iter().map(|host| host.mac).collect();
+    for uplink in fabric.uplinks.iter().filter(|uplink| uplink.device.is_some()) {
+        let host = &fabric.hosts[uplink.host];
+        let at = (switch_id(host.switch), host.port);
+        let is_gateway = |known: &&ControllerHost| {
+            (known.switch, known.port) == at && known.ips.contains(&uplink.gateway.into())
+        };
+        if let Some(gateway) = known.iter().find(is_gateway) {
+            macs[uplink.host] = gateway.mac;
+        }
+    }
+    macs
 }
 
 /// The hosts whose places a node decides about. One that nobody has heard yet is where the file has
@@ -205,6 +233,34 @@ pub(super) mod tests {
             testing::status("s1", s1),
             testing::status("s2", s2),
         ]
+    }
+
+    #[test]
+    fn a_real_gateway_has_the_name_of_its_uplink_by_its_address() {
+        let text = "{name: two, topology: {listed: {switches: [s1, s2], \
+                    hosts: {h1: s1-p0, h2: s2-p0}, links: [[s1-p1, s2-p1]]}}, \
+                    uplinks: [{name: up1, at: s2-p2, gateway: 10.0.0.254, device: eth1}]}";
+        let fabric = axon_fabric::parse(Path::new("two.yaml"), text).unwrap();
+        let mut status = lab(&fabric);
+        let planned = fabric.hosts[2].mac;
+        assert_eq!(Directory::new(&fabric, &status).macs()[2], planned);
+        let real = MacAddr([2, 0, 0, 0, 0x77, 1]);
+        let gateway = ControllerHost {
+            mac: real,
+            vlan: VlanId::NONE,
+            switch: NodeId(2),
+            port: PortNo(2),
+            ips: vec!["10.0.0.254".parse().unwrap()],
+        };
+        let mut controller = testing::controller();
+        controller.hosts = vec![gateway];
+        status[0] = testing::node("c1", 0, NodeTelemetry::Controller(Box::new(controller)));
+        let directory = Directory::new(&fabric, &status);
+        assert_eq!((directory.macs()[2], directory.host_name(real)), (real, "up1".to_owned()));
+        assert_eq!(directory.host_name(planned), planned.to_string());
+        let hosts = super::super::hosts::hosts(&directory);
+        let up1 = hosts.iter().find(|host| host.host.as_deref() == Some("up1")).unwrap();
+        assert_eq!((up1.mac, up1.at.as_deref()), (real, Some("s2-p2")));
     }
 
     #[test]

@@ -45,9 +45,9 @@ type Key = (MacAddr, VlanId);
 
 impl HostView {
     fn new(directory: &Directory<'_>, (mac, vlan): Key) -> HostView {
-        let listed = directory.fabric().hosts.iter().find(|host| host.mac == mac);
+        let listed = directory.macs().iter().position(|listed| *listed == mac);
         HostView {
-            host: listed.map(|host| host.name.clone()),
+            host: listed.map(|index| directory.fabric().hosts[index].name.clone()),
             mac,
             vlan,
             at: None,
@@ -66,7 +66,8 @@ pub fn hosts(directory: &Directory<'_>) -> Vec<HostView> {
     let mut all: BTreeMap<Key, HostView> = BTreeMap::new();
     let fabric = directory.fabric();
     let own = |host| fabric.vlan_of(host).map(|vlan| vlan.id).unwrap_or_default();
-    let listed: Vec<Key> = fabric.hosts.iter().map(|host| (host.mac, own(host))).collect();
+    let listed: Vec<Key> =
+        fabric.hosts.iter().zip(directory.macs()).map(|(host, &mac)| (mac, own(host))).collect();
     for &key in &listed {
         all.insert(key, HostView::new(directory, key));
     }

@@ -66,19 +66,20 @@ pub fn path(directory: &Directory<'_>, from: usize, to: usize) -> PathView {
     // Where the controller has them now; the file says where they began.
     let of = |mac| directory.known().iter().filter(move |host| host.mac == mac);
     let place = |host: &ControllerHost| (host.switch, host.port);
-    let found = of(source.mac).find_map(|host| {
+    let [source_mac, target_mac] = [from, to].map(|host| directory.macs()[host]);
+    let found = of(source_mac).find_map(|host| {
         let switch = directory.switch(host.switch)?;
-        let key = (host.port, host.vlan, target.mac);
+        let key = (host.port, host.vlan, target_mac);
         let routes = || switch.node.routes.iter();
         let for_source = |source| {
             let mut routes = routes().filter(|route| route.source == source);
             routes.find(|route| (route.port, route.vlan, route.destination) == key)
         };
-        let route = for_source(Some(source.mac)).or_else(|| for_source(None))?;
+        let route = for_source(Some(source_mac)).or_else(|| for_source(None))?;
         Some((place(host), route))
     });
     let Some(((node, port), route)) = found else { return view };
-    let there = of(target.mac).find(|host| host.vlan == route.vlan).map(place);
+    let there = of(target_mac).find(|host| host.vlan == route.vlan).map(place);
     view.vlan = route.vlan;
     let (way, arrives) = directory.follow(node, &route.hops);
     let last = way.last().map(|hop| (hop.switch.node.id, hop.egress));

@@ -1,0 +1,340 @@
+//! A network device that becomes a port for a while: what it must be, how it is taken, and how it
+//! is given back.
+//!
+//! The kernel keeps MAC, MTU and offloads of a device that is moved, and drops its addresses,
+//! routes and queueing discipline. So what can be set again is looked up before: permanent
+//! addresses, and whether the device is up. MTU and offloads are those of the port meanwhile.
+
+use super::super::plan::{Offloads, UplinkPlan};
+use crate::iproute::{output, run};
+use crate::namespace::Namespace;
+use crate::sys::{self, Offload};
+use anyhow::{Context, Result, bail, ensure};
+use axon_wire::MacAddr;
+use serde::{Deserialize, Serialize};
+
+/// Devices that consist of others, or are made for others.
+const COMPOSED: [&str; 5] = ["bridge", "bond", "team", "vrf", "openvswitch"];
+
+/// A device as it was found, as far as it can be put back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Found {
+    mac: String,
+    mtu: usize,
+    is_up: bool,
+    addresses: Vec<Address>,
+    /// Those that are switched off at the port, and whether they were on.
+    offloads: Vec<(Offload, bool)>,
+}
+
+/// A device that is a port now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Taken {
+    uplink: UplinkPlan,
+    found: Found,
+}
+
+/// A link as `ip -json -details link` shows it.
+#[derive(Deserialize)]
+struct Link {
+    ifname: String,
+    #[serde(default)]
+    flags: Vec<String>,
+    mtu: usize,
+    #[serde(default)]
+    link_type: String,
+    #[serde(default)]
+    address: String,
+    /// The bridge, or whatever else it is part of.
+    master: Option<String>,
+    /// The device that this one is based on.
+    link: Option<String>,
+    /// Where that one is, if not in this namespace.
+    link_netnsid: Option<i64>,
+    #[serde(default)]
+    min_mtu: usize,
+    /// 0 stands for no limit.
+    #[serde(default)]
+    max_mtu: usize,
+    #[serde(default)]
+    linkinfo: LinkInfo,
+}
+
+#[derive(Default, Deserialize)]
+struct LinkInfo {
+    #[serde(default)]
+    info_kind: String,
+}
+
+#[derive(Deserialize)]
+struct Addressed {
+    ifname: Option<String>,
+    #[serde(default)]
+    addr_info: Vec<Address>,
+}
+
+/// An address as `ip -json address` shows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Address {
+    #[serde(default)]
+    local: String,
+    prefixlen: u8,
+    /// The other end's, of a point-to-point link.
+    address: Option<String>,
+    broadcast: Option<String>,
+    #[serde(default)]
+    scope: String,
+    /// It has a lifetime: whoever has set it sets it again.
+    #[serde(default)]
+    dynamic: bool,
+    #[serde(default)]
+    noprefixroute: bool,
+}
+
+#[derive(Deserialize)]
+struct Route {
+    dst: String,
+    dev: Option<String>,
+    #[serde(default)]
+    nexthops: Vec<NextHop>,
+}
+
+#[derive(Deserialize)]
+struct NextHop {
+    dev: Option<String>,
+}
+
+impl Route {
+    fn is_by(&self, device: &str) -> bool {
+        let hops = self.nexthops.iter().map(|hop| &hop.dev);
+        hops.chain([&self.dev]).any(|dev| dev.as_deref() == Some(device))
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(arguments: &[&str]) -> Result<Vec<T>> {
+    let bytes = output("ip", arguments)?;
+    // Nothing at all is what it prints for an empty list of routes.
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Ok(Vec::new());
+    }
+    serde_json::from_slice(&bytes)
+        .with_context(|| format!("cannot understand what `ip {}` prints", arguments.join(" ")))
+}
+
+/// Looks at the device of an uplink in the network namespace of the calling thread.
+///
+/// # Errors
+/// It is not there, or cannot be a port, or must not: with the reason and the way out. Nothing has
+/// changed.
+pub(in super::super) fn look(uplink: &UplinkPlan) -> Result<Found> {
+    let UplinkPlan { name, device, .. } = uplink;
+    looked_at(uplink).with_context(|| format!("uplink {name} cannot have device {device}"))
+}
+
+fn looked_at(uplink: &UplinkPlan) -> Result<Found> {
+    let device = uplink.device.as_str();
+    let links: Vec<Link> = parsed(&["-json", "-details", "link", "show"])?;
+    let link = links.iter().find(|link| link.ifname == device).with_context(|| {
+        let there: Vec<&str> = links.iter().map(|link| link.ifname.as_str()).collect();
+        format!("this network namespace has none of that name; it has {}", there.join(" "))
+    })?;
+    check(link, &links, uplink.mtu)?;
+    for family in ["-4", "-6"] {
+        let routes: Vec<Route> = parsed(&["-json", family, "route", "show", "table", "all"])?;
+        let default = |route: &Route| route.dst == "default" && route.is_by(device);
+        ensure!(
+            !routes.iter().any(default),
+            "the default route of this machine goes over it, and would be lost; expected a device \
+             that the machine can do without"
+        );
+    }
+    let addressed: Vec<Addressed> = parsed(&["-json", "address", "show", "dev", device])?;
+    let here = addressed.into_iter().filter(|one| one.ifname.as_deref() == Some(device));
+    let addresses = here.flat_map(|one| one.addr_info).filter(Address::can_be_set_again);
+    let off: &[Offload] = match uplink.offloads {
+        Offloads::Kept => &[],
+        Offloads::Finished => &[Offload::Gro, Offload::Lro],
+        Offloads::Bare => &[Offload::Gro, Offload::Lro, Offload::RxVlan],
+    };
+    // What a device does not have need not be switched off.
+    let was = |&offload: &Offload| Some((offload, sys::offload(device, offload).ok()?));
+    Ok(Found {
+        mac: link.address.clone(),
+        mtu: link.mtu,
+        is_up: link.flags.iter().any(|flag| flag == "UP"),
+        addresses: addresses.collect(),
+        offloads: off.iter().filter_map(was).collect(),
+    })
+}
+
+/// Refuses a device that cannot be a port with this MTU, in bytes; `links` are all there are.
+fn check(link: &Link, links: &[Link], mtu: usize) -> Result<()> {
+    let (device, kind) = (link.ifname.as_str(), link.linkinfo.info_kind.as_str());
+    ensure!(!link.flags.iter().any(|flag| flag == "LOOPBACK"), "it is the loopback device");
+    ensure!(link.link_type == "ether", "it is not an Ethernet device ({})", link.link_type);
+    ensure!(!link.flags.iter().any(|flag| flag == "NOARP"), "it has no wire ({kind})");
+    if let Some(master) = &link.master {
+        bail!("it is part of {master}; take it out first (`ip link set {device} nomaster`)");
+    }
+    ensure!(!COMPOSED.contains(&kind), "it is a {kind}, which is made of other devices");
+    let is_above = |other: &&Link| {
+        let based = other.link.as_deref() == Some(device) && other.link_netnsid.is_none();
+        // Each of a veth pair is shown as based on the other.
+        based && other.linkinfo.info_kind != "veth"
+    };
+    if let Some(above) = links.iter().find(is_above) {
+        bail!("{} is based on it, and would lose it; delete that first", above.ifname);
+    }
+    let (least, most) = (link.min_mtu, link.max_mtu);
+    ensure!(
+        least <= mtu && (most == 0 || mtu <= most),
+        "its MTU can be {least} to {most} bytes, and hosts of the fabric have {mtu} (`mtu`)"
+    );
+    Ok(())
+}
+
+impl Address {
+    fn can_be_set_again(&self) -> bool {
+        self.scope == "global" && !self.dynamic && self.address.is_none()
+    }
+
+    fn set(&self, device: &str) -> Result<()> {
+        let address = format!("{}/{}", self.local, self.prefixlen);
+        let mut words = vec!["address", "replace", &address, "dev", device];
+        if let Some(broadcast) = &self.broadcast {
+            words.extend(["broadcast", broadcast]);
+        }
+        if self.noprefixroute {
+            words.push("noprefixroute");
+        }
+        run("ip", &words, "")
+    }
+}
+
+impl Taken {
+    /// Takes the device of an uplink out of `home`, where the calling thread is, and makes it the
+    /// port in `switch`. It is down there.
+    ///
+    /// # Errors
+    /// As [`look`], or what the kernel refuses. Then the device is where it was.
+    pub(super) fn take(uplink: &UplinkPlan, switch: &Namespace, home: &Namespace) -> Result<Taken> {
+        let taken = Taken { found: look(uplink)?, uplink: uplink.clone() };
+        let UplinkPlan { name, device, port, .. } = uplink;
+        let words = ["link", "set", "dev", device, "netns", &switch.path(), "name", port];
+        let set_up = || {
+            let mtu = uplink.mtu.to_string();
+            run("ip", &["link", "set", "dev", port, "mtu", &mtu], "")?;
+            for (offload, _) in &taken.found.offloads {
+                sys::set_offload(port, *offload, false)
+                    .with_context(|| format!("cannot switch {offload:?} off"))?;
+            }
+            Ok(())
+        };
+        let made = run("ip", &words, "").and_then(|()| switch.inside(home, set_up));
+        let Err(error) = made else { return Ok(taken) };
+        // It is under the name of the port, or still under its own.
+        for there in [port, device] {
+            taken.move_back(there, switch, home)?;
+        }
+        Err(error.context(format!("uplink {name} cannot have device {device}")))
+    }
+
+    /// Moves the device back to `home` if it is still in `switch`, and sets what it had there. The
+    /// calling thread is in `home` afterwards.
+    ///
+    /// # Errors
+    /// What could not be put back.
+    pub(super) fn give_back(&self, switch: &Namespace, home: &Namespace) -> Result<()> {
+        self.move_back(&self.uplink.port, switch, home)
+    }
+
+    /// The same, where the device is called `name` in `switch`.
+    fn move_back(&self, name: &str, switch: &Namespace, home: &Namespace) -> Result<()> {
+        let Taken { uplink: UplinkPlan { device, .. }, found } = self;
+        let moved = switch.inside(home, || {
+            if sys::device_flags(name).is_err() {
+                return Ok(false);
+            }
+            let mtu = found.mtu.to_string();
+            run("ip", &["link", "set", "dev", name, "down", "mtu", &mtu], "")?;
+            if sys::device_mac(name).is_ok_and(|mac| MacAddr(mac).to_string() != found.mac) {
+                run("ip", &["link", "set", "dev", name, "address", &found.mac], "")?;
+            }
+            for (offload, was_on) in &found.offloads {
+                // One that was off may be one that cannot be on.
+                let _ = sys::set_offload(name, *offload, *was_on);
+            }
+            // Where the name is taken the kernel moves it all the same, under the one it has.
+            run("ip", &["link", "set", "dev", name, "netns", &home.path(), "name", device], "")?;
+            Ok(true)
+        });
+        match moved {
+            Ok(false) => Ok(()),
+            Ok(true) => self.set_again(),
+            Err(error) if sys::device_flags(name).is_ok() => {
+                Err(error.context(format!("{device} is back, but as {name}")))
+            }
+            Err(error) => Err(error.context(format!("cannot give {device} back"))),
+        }
+    }
+
+    /// Sets addresses and state of the device, which is back under its own name.
+    fn set_again(&self) -> Result<()> {
+        let Taken { uplink: UplinkPlan { device, .. }, found } = self;
+        if found.is_up {
+            sys::set_device_up(device, true)
+                .with_context(|| format!("{device} is back, and cannot be set up"))?;
+        }
+        for address in &found.addresses {
+            let lost = || format!("{device} is back without address {}", address.local);
+            address.set(device).with_context(lost)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(text: &str) -> Vec<Link> {
+        serde_json::from_str(text).unwrap()
+    }
+
+    const ETHERNET: &str = r#""flags":["BROADCAST","UP"],"mtu":1500,"link_type":"ether",
+        "address":"02:00:00:00:00:09","min_mtu":68,"max_mtu":1600"#;
+
+    #[test]
+    fn a_device_is_refused_for_its_mtu_and_for_what_is_made_of_it_here() {
+        let text = format!(
+            r#"[{{"ifname":"eth1",{ETHERNET}}},
+            {{"ifname":"eth2",{ETHERNET},"link":"eth1","link_netnsid":0}},
+            {{"ifname":"v0",{ETHERNET},"link":"v1","linkinfo":{{"info_kind":"veth"}}}},
+            {{"ifname":"v1",{ETHERNET},"link":"v0","linkinfo":{{"info_kind":"veth"}}}},
+            {{"ifname":"eth3",{ETHERNET}}},
+            {{"ifname":"eth3.7",{ETHERNET},"link":"eth3","linkinfo":{{"info_kind":"vlan"}}}},
+            {{"ifname":"ppp0","flags":["UP"],"mtu":1500,"link_type":"ppp"}}]"#
+        );
+        let links = links(&text);
+        let of = |index: usize, mtu| check(&links[index], &links, mtu).map_err(|e| e.to_string());
+        assert_eq!((of(0, 1500), of(1, 1600), of(2, 1500)), (Ok(()), Ok(()), Ok(())));
+        let refused = |index, mtu| of(index, mtu).unwrap_err();
+        assert_eq!(
+            refused(0, 9000),
+            "its MTU can be 68 to 1600 bytes, and hosts of the fabric have 9000 (`mtu`)"
+        );
+        assert!(refused(4, 1500).starts_with("eth3.7 is based on it"));
+        assert_eq!(refused(6, 1500), "it is not an Ethernet device (ppp)");
+    }
+
+    #[test]
+    fn addresses_with_a_lifetime_and_of_one_link_are_not_set_again() {
+        let text = r#"[{"local":"192.0.2.7","prefixlen":24,"scope":"global"},
+            {"local":"192.0.2.8","prefixlen":24,"scope":"global","dynamic":true},
+            {"local":"192.0.2.9","prefixlen":32,"scope":"global","address":"192.0.2.1"},
+            {"local":"fe80::1","prefixlen":64,"scope":"link"}]"#;
+        let addresses: Vec<Address> = serde_json::from_str(text).unwrap();
+        let kept = addresses.iter().filter(|address| address.can_be_set_again());
+        assert_eq!(kept.map(|one| one.local.as_str()).collect::<Vec<_>>(), ["192.0.2.7"]);
+    }
+}

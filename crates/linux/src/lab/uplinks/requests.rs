@@ -1,0 +1,104 @@
+//! What the supervisor of a lab asks of the keeper of its devices, over a pair of sockets: each
+//! message is one record with one network namespace.
+
+use super::super::plan::UplinkPlan;
+use super::device::Taken;
+use crate::namespace::Namespace;
+use anyhow::{Context, Result, anyhow, bail};
+use axon_agent_port::descriptors;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, MsgFlags, SockFlag, SockType, sendmsg, socketpair,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::io::{self, IoSlice};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// The longest message: a device has some hundred addresses at most.
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// To take this device into the namespace that comes with it.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Request(pub UplinkPlan);
+
+/// The device that was taken, out of the namespace that comes with it; or why it was not.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Answer(pub Result<Taken, String>);
+
+/// A pair of sockets that keeps messages apart; either end sees when the other one is closed.
+pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SockFlag::SOCK_CLOEXEC;
+    Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?)
+}
+
+/// Sends a message with a namespace.
+pub(super) fn send(to: BorrowedFd<'_>, what: &impl Serialize, with: &Namespace) -> Result<()> {
+    let bytes = serde_json::to_vec(what)?;
+    let fds = [with.as_fd().as_raw_fd()];
+    let rights = [ControlMessage::ScmRights(&fds)];
+    let parts = [IoSlice::new(&bytes)];
+    sendmsg::<()>(to.as_raw_fd(), &parts, &rights, MsgFlags::MSG_NOSIGNAL, None)?;
+    Ok(())
+}
+
+/// Receives a message and its namespace; `None` when the other end is closed.
+pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Option<(T, Namespace)>> {
+    let mut bytes = vec![0; MESSAGE_BYTES_MAX];
+    let (length, mut fds) = loop {
+        match descriptors::receive(from, &mut bytes) {
+            Err(error) if error.raw_os_error() == Some(Errno::EINTR as i32) => {}
+            received => break received?,
+        }
+    };
+    if length == 0 {
+        return Ok(None);
+    }
+    let fd = fds.pop().context("no namespace comes with a message")?;
+    Ok(Some((serde_json::from_slice(&bytes[..length])?, fd.into())))
+}
+
+/// The supervisor's end, with the devices that it has asked for.
+pub(in super::super) struct Keeper {
+    socket: OwnedFd,
+    held: Vec<(Taken, Namespace, Namespace)>,
+}
+
+impl Keeper {
+    /// At this end of the pair of sockets.
+    pub(in super::super) fn at(socket: OwnedFd) -> Keeper {
+        Keeper { socket, held: Vec::new() }
+    }
+
+    /// Lets the keeper take a device into the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Why it was not taken.
+    pub(in super::super) fn take(&mut self, uplink: &UplinkPlan) -> Result<()> {
+        let switch = Namespace::here()?;
+        send(self.socket.as_fd(), &Request(uplink.clone()), &switch)
+            .context("the keeper of devices has ended")?;
+        let Some((Answer(answer), home)) = receive(self.socket.as_fd())? else {
+            bail!("the keeper of devices has ended");
+        };
+        let taken = answer.map_err(|why| anyhow!(why))?;
+        self.held.push((taken, switch, home));
+        Ok(())
+    }
+
+    /// Gives all devices back if the keeper cannot, because it has ended. Returns what could not be
+    /// put back. The calling thread is in another network namespace afterwards.
+    pub(in super::super) fn give_back_without(&self) -> Vec<anyhow::Error> {
+        let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
+        let is_there = poll(&mut socket, PollTimeout::ZERO).is_ok_and(|closed| closed == 0);
+        if is_there {
+            return Vec::new();
+        }
+        let back = self.held.iter().map(|(taken, switch, home)| {
+            home.enter()?;
+            taken.give_back(switch, home)
+        });
+        back.filter_map(Result::err).collect()
+    }
+}

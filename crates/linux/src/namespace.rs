@@ -1,0 +1,51 @@
+//! Network namespaces by descriptor: each is there as long as one is held.
+
+use anyhow::{Context, Result};
+use nix::sched::{CloneFlags, setns};
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+/// A network namespace that is there as long as this, or a process or device in it.
+#[derive(Debug)]
+pub(crate) struct Namespace(File);
+
+impl Namespace {
+    /// The one that the calling thread is in.
+    pub(crate) fn here() -> Result<Namespace> {
+        Ok(Namespace(File::open("/proc/thread-self/ns/net")?))
+    }
+
+    /// Moves the calling thread into it.
+    pub(crate) fn enter(&self) -> Result<()> {
+        setns(&self.0, CloneFlags::CLONE_NEWNET).context("cannot enter a network namespace")
+    }
+
+    /// Does something in it, and comes back to `home`.
+    pub(crate) fn inside<T>(
+        &self,
+        home: &Namespace,
+        what: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        self.enter()?;
+        let done = what();
+        home.enter()?;
+        done
+    }
+
+    /// Its name for `ip`.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd())
+    }
+}
+
+impl From<OwnedFd> for Namespace {
+    fn from(fd: OwnedFd) -> Namespace {
+        Namespace(fd.into())
+    }
+}
+
+impl AsFd for Namespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
