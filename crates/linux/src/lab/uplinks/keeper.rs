@@ -44,7 +44,15 @@ pub(in super::super) fn keep() -> Result<()> {
     let home = Namespace::here()?;
     let stdin = std::io::stdin();
     let mut held: Vec<(Taken, Namespace)> = Vec::new();
-    while let Some((Request(uplink), switch)) = requests::receive(stdin.as_fd())? {
+    loop {
+        let (Request(uplink), switch) = match requests::receive(stdin.as_fd()) {
+            Ok(Some(request)) => request,
+            Ok(None) => break,
+            Err(error) => {
+                log::line(format_args!("{error:#}"));
+                break;
+            }
+        };
         let taken = Taken::take(&uplink, &switch, &home);
         let answer = Answer(taken.as_ref().map(Clone::clone).map_err(|error| format!("{error:#}")));
         held.extend(taken.ok().map(|taken| (taken, switch)));

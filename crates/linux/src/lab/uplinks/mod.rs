@@ -11,7 +11,7 @@ mod device;
 mod keeper;
 mod requests;
 
-use device::{Taken, look};
+use device::look;
 pub(super) use keeper::{keep, start};
 pub(super) use requests::Keeper;
 
