@@ -104,13 +104,13 @@ impl Debug for FabricState {
 
 impl Hash for FabricState {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.print, self.left).hash(state);
+        (self.print, self.left, self.wrong).hash(state);
     }
 }
 
 impl PartialEq for FabricState {
     fn eq(&self, other: &FabricState) -> bool {
-        (self.print, self.left) == (other.print, other.left)
+        (self.print, self.left, self.wrong) == (other.print, other.left, other.wrong)
     }
 }
 
@@ -118,7 +118,7 @@ impl FabricState {
     /// The same state after another, in which no switch may have been quiet that is not now.
     fn after(mut self, last: &FabricState) -> FabricState {
         if last.quiet.iter().zip(&self.quiet).any(|(before, now)| before > now) {
-            self.wrong = Some(Wrong::Reduction);
+            self.wrong.get_or_insert(Wrong::Reduction);
         }
         self
     }
@@ -310,6 +310,8 @@ mod tests {
             Budget { cuts: 1, losses: 1, ..none },
             Budget { controllers: 1, duplicates: 1, ..none },
             Budget { restarts: 1, losses: 1, ..none },
+            Budget { cuts: 1, ticks: 1, ..none },
+            Budget { cuts: 1, restarts: 1, ..none },
         ] {
             let ((one, few), (all, many)) = (ends(budget, false), ends(budget, true));
             assert!(one == all, "{budget:?}: {} ends of {}", one.len(), all.len());

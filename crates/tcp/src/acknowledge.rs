@@ -64,20 +64,29 @@ impl Sender {
         }
         self.take_echo(segment, bytes);
         self.end_recovery();
-        let counted = u32::from(self.duplicates) * self.mss;
         let lost = self.detect_any(now, segment, advance, same_window);
         self.begin_recovery();
-        // Without selective acknowledgements a duplicate stands for a segment, which is not counted
-        // again when it is acknowledged (RFC 6937 §3).
-        let plain = match advance {
-            _ if self.sack => arrived.bytes,
-            0 => self.mss,
-            _ => arrived.bytes.saturating_sub(counted),
-        };
+        let plain = if self.sack { arrived.bytes } else { self.without_sack(advance) };
         self.follow(now, (bytes, sample), plain, advance > 0 && lost == 0);
         if advance > 0 || self.recovery != Recovery::Open || self.board.sacked() > 0 {
             self.arm_probe(now, config);
         }
+    }
+
+    /// Bytes that an acknowledgement says have arrived, without selective acknowledgements: a
+    /// duplicate stands for a segment, which is not counted again when it is acknowledged. The
+    /// first segment of those was missing, so no duplicate stood for it (RFC 6937 §3).
+    fn without_sack(&mut self, advance: u32) -> u32 {
+        if advance == 0 {
+            self.counted = self.counted.saturating_add(self.mss);
+            return self.mss;
+        }
+        let again = self.counted.min(advance.saturating_sub(self.mss));
+        self.counted -= again;
+        if self.recovery == Recovery::Open {
+            self.counted = 0;
+        }
+        advance - again
     }
 
     /// The receiver's window, unless the segment is older than the one that set it (RFC 9293

@@ -106,6 +106,8 @@ pub(crate) struct Sender {
     pub(crate) tries: u8,
     /// Duplicate acknowledgements in a row, of a peer without SACK.
     pub(crate) duplicates: u8,
+    /// Bytes that duplicates stand for, and that are not acknowledged yet.
+    pub(crate) counted: u32,
     /// The congestion window held it back, in the window of data that ends at `usage_until`.
     pub(crate) held: bool,
     /// The most that was in flight in it.
@@ -149,6 +151,7 @@ impl Sender {
             persist_at: None,
             tries: 0,
             duplicates: 0,
+            counted: 0,
             held: false,
             usage: 0,
             usage_until: start,
@@ -367,7 +370,8 @@ impl Sender {
         let old = self.rack.rtt + window;
         self.board.lose(|begin, range| begin == start || !sack || range.sent + old <= now);
         (self.probe, self.probe_at, self.reorder_at) = (None, None, None);
-        (self.reduced_until, self.say_cwr, self.duplicates) = (None, self.ecn, 0);
+        (self.reduced_until, self.say_cwr) = (None, self.ecn);
+        (self.duplicates, self.counted) = (0, 0);
         self.rtt.backoff = self.rtt.backoff.saturating_add(1);
         self.rto_at = Some(now + self.rtt.timeout(config));
         self.sent.timeouts += 1;

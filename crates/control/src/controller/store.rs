@@ -25,7 +25,7 @@ use axon_node::{
 use axon_wire::{NodeId, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// For how long at least a lease from the store stands.
+/// For how long at least a lease from the store stands: the clock may have been set.
 const STANDS: Span = Span::from_secs(60);
 
 impl Controller {
@@ -61,7 +61,7 @@ impl Controller {
         for entry in stored {
             if let Stored::Lease6(lease) = entry {
                 let place = self.remembered_place(now, lease.switch, lease.port);
-                let (mac, until) = (lease.mac, lease.until);
+                let (mac, until) = (lease.mac, lease.until.max(now + STANDS));
                 let has_relay = self.relay6.is_some();
                 match has_relay && self.leases6.restore(now, lease.ip, Lease6 { mac, place, until })
                 {

@@ -341,8 +341,10 @@ fn the_next_incarnation_knows_whose_addresses_are_until_they_run_out() {
     world.now += Span::from_secs(100);
     world.restart(&config(64));
     let restored = world.controller.restored();
-    assert_eq!((restored.leases, restored.refused), (1, 1), "one has run out");
+    assert_eq!((restored.leases, restored.refused), (2, 0), "one of them has run out");
     world.meet();
+    world.seen(4, ip(31));
+    assert_eq!(world.owner(ip(31)), None, "it stands for a minute more");
     // Neither who says that it has the address nor whoever the server gives it to has it.
     world.seen(4, ip(30));
     assert_eq!(world.owner(ip(30)), Some(mac(1)));

@@ -31,7 +31,7 @@ fn run_part(arguments: &[OsString]) -> Result<ExitCode> {
     match text[..] {
         ["launcher", state] => supervisor::launch(&StateDir::at(state), false).map(done),
         ["launcher", state, "devices"] => supervisor::launch(&StateDir::at(state), true).map(done),
-        ["keeper", ..] => uplinks::keep().map(done),
+        ["keeper", state] => uplinks::keep(&StateDir::at(state)).map(done),
         ["supervisor", state] => supervisor::supervise(&StateDir::at(state)).map(done),
         ["node", state, node] => node::run(&StateDir::at(state), node, arguments.get(3)).map(done),
         ["attached", state, agent] => attached::run(&StateDir::at(state), agent).map(done),

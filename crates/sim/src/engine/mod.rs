@@ -15,8 +15,6 @@ mod power;
 mod prefetch;
 pub mod queue;
 mod restart;
-#[cfg(test)]
-mod same;
 pub(crate) mod shard;
 mod simulator;
 pub mod station;

@@ -1,4 +1,4 @@
-//! What an acknowledgement says to congestion control.
+//! An acknowledgement, as congestion control sees it: bytes, round trips, and where the round ends.
 
 use crate::segment::Seq;
 use axon_wire::{Span, Time};

@@ -320,3 +320,9 @@ fn an_end_without_reordering_takes_less_than_a_kibibyte() {
     let idle = Pair::established(PLAIN, CLEAN).client().memory();
     assert!(idle < 1024, "{idle} bytes at the sender");
 }
+
+#[test]
+fn an_end_takes_less_than_a_kilobyte() {
+    let bytes = size_of::<axon_tcp::Connection>();
+    assert!(bytes < 900, "{bytes}");
+}

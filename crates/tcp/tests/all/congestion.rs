@@ -193,27 +193,30 @@ fn what_is_sent_again_is_not_markable_but_for_dctcp() {
 
 #[test]
 fn without_sack_a_partial_acknowledgement_lets_no_burst_leave() {
-    let configs = [Config { sack: false, ..config(Algorithm::Reno) }; 2];
-    let mut pair = Pair::established(configs, Link { queue: u64::MAX, ..BOTTLENECK });
-    pair.client().write(1 << 40);
-    pair.run_for(Span::from_millis(60));
-    let next = pair.data().last().unwrap().1.seq;
-    let mut lost = [next + 10 * 1460, next + 40 * 1460].to_vec();
-    pair.drop_if = Box::new(move |from, segment, _| {
-        let at = lost.iter().position(|&seq| from == 0 && seq == segment.seq);
-        at.map(|at| lost.remove(at)).is_some()
-    });
-    pair.run_for(Span::from_millis(300));
-    assert_eq!((pair.client().stats().recoveries, pair.dropped), (1, 2));
-    let data = pair.data();
-    let again = |bytes: u32| {
-        let times = data.iter().filter(|(_, segment)| segment.seq == next + bytes);
-        times.map(|&(at, _)| at).max().unwrap()
-    };
-    // From the first one sent again until what follows the second one can be acknowledged.
-    let (from, to) = (again(10 * 1460), again(40 * 1460) + BOTTLENECK.delay);
-    let recovery = data.iter().map(|&(at, _)| at).filter(|&at| at > from && at < to);
-    let times: Vec<_> = recovery.collect();
-    let burst = times.chunk_by(|one, other| one == other).map(<[_]>::len).max();
-    assert!(burst.is_some_and(|burst| burst <= 4), "{burst:?} of {}", times.len());
+    for lost in [&[10, 40][..], &[10, 40, 70]] {
+        let configs = [Config { sack: false, ..config(Algorithm::Reno) }; 2];
+        let mut pair = Pair::established(configs, Link { queue: u64::MAX, ..BOTTLENECK });
+        pair.client().write(1 << 40);
+        pair.run_for(Span::from_millis(60));
+        let next = pair.data().last().unwrap().1.seq;
+        let mut to_lose: Vec<_> = lost.iter().map(|segments| next + segments * 1460).collect();
+        pair.drop_if = Box::new(move |from, segment, _| {
+            let at = to_lose.iter().position(|&seq| from == 0 && seq == segment.seq);
+            at.map(|at| to_lose.remove(at)).is_some()
+        });
+        pair.run_for(Span::from_millis(300));
+        assert_eq!((pair.client().stats().recoveries, pair.dropped), (1, lost.len() as u64));
+        let data = pair.data();
+        let again = |segments: u32| {
+            let seq = next + segments * 1460;
+            let times = data.iter().filter(|(_, segment)| segment.seq == seq);
+            times.map(|&(at, _)| at).max().unwrap()
+        };
+        // From the first one sent again until what follows the last one can be acknowledged.
+        let (from, to) = (again(10), again(*lost.last().unwrap()) + BOTTLENECK.delay);
+        let recovery = data.iter().map(|&(at, _)| at).filter(|&at| at > from && at < to);
+        let times: Vec<_> = recovery.collect();
+        let burst = times.chunk_by(|one, other| one == other).map(<[_]>::len).max();
+        assert!(burst.is_some_and(|burst| burst <= 4), "{lost:?}: {burst:?} of {}", times.len());
+    }
 }

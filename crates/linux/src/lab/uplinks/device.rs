@@ -232,9 +232,12 @@ impl Taken {
         };
         let made = run("ip", &words, "").and_then(|()| switch.inside(home, set_up));
         let Err(error) = made else { return Ok(taken) };
-        // It is under the name of the port, or still under its own.
+        // It is under the name of the port, or still under its own; a cable may have either name.
         for there in [port, device] {
-            taken.move_back(there, switch, home)?;
+            if let Some(now) = taken.move_home(there, true, switch, home)? {
+                taken.restore(&now)?;
+                break;
+            }
         }
         Err(error.context(format!("uplink {name} cannot have device {device}")))
     }
@@ -243,52 +246,70 @@ impl Taken {
     /// calling thread is in `home` afterwards.
     ///
     /// # Errors
-    /// What could not be put back.
+    /// It is still there; or it is back, without what is named.
     pub(super) fn give_back(&self, switch: &Namespace, home: &Namespace) -> Result<()> {
-        self.move_back(&self.uplink.port, switch, home)
+        match self.move_home(&self.uplink.port, false, switch, home)? {
+            Some(now) => self.restore(&now),
+            None => Ok(()),
+        }
     }
 
-    /// The same, where the device is called `name` in `switch`.
-    fn move_back(&self, name: &str, switch: &Namespace, home: &Namespace) -> Result<()> {
+    /// Moves the device called `name` in `switch` back to `home`, down; `None` if there is none, or
+    /// it has to be one with this MAC and is not. Returns its name there. Nothing that may be
+    /// refused comes before it: a namespace that ends takes its devices with it.
+    fn move_home(
+        &self,
+        name: &str,
+        by_mac: bool,
+        switch: &Namespace,
+        home: &Namespace,
+    ) -> Result<Option<String>> {
         let Taken { uplink: UplinkPlan { device, .. }, found } = self;
         let moved = switch.inside(home, || {
-            if sys::device_flags(name).is_err() {
+            let Ok(mac) = sys::device_mac(name) else { return Ok(false) };
+            if by_mac && MacAddr(mac).to_string() != found.mac {
                 return Ok(false);
             }
-            let mtu = found.mtu.to_string();
-            run("ip", &["link", "set", "dev", name, "down", "mtu", &mtu], "")?;
-            if sys::device_mac(name).is_ok_and(|mac| MacAddr(mac).to_string() != found.mac) {
-                run("ip", &["link", "set", "dev", name, "address", &found.mac], "")?;
-            }
-            for (offload, was_on) in &found.offloads {
-                // One that was off may be one that cannot be on.
-                let _ = sys::set_offload(name, *offload, *was_on);
-            }
+            let _ = sys::set_device_up(name, false);
             // Where the name is taken the kernel moves it all the same, under the one it has.
             run("ip", &["link", "set", "dev", name, "netns", &home.path(), "name", device], "")?;
             Ok(true)
         });
         match moved {
-            Ok(false) => Ok(()),
-            Ok(true) => self.set_again(),
-            Err(error) if sys::device_flags(name).is_ok() => {
-                Err(error.context(format!("{device} is back, but as {name}")))
-            }
+            Ok(moved) => Ok(moved.then(|| device.clone())),
+            Err(_) if sys::device_mac(name).is_ok() => Ok(Some(name.to_owned())),
             Err(error) => Err(error.context(format!("cannot give {device} back"))),
         }
     }
 
-    /// Sets addresses and state of the device, which is back under its own name.
-    fn set_again(&self) -> Result<()> {
+    /// Sets what the device had before, which is back as `now`: all that can be set.
+    fn restore(&self, now: &str) -> Result<()> {
         let Taken { uplink: UplinkPlan { device, .. }, found } = self;
+        let mut lacks = Vec::new();
+        let mut set = |what: &str, done: Result<()>| {
+            if let Err(error) = done {
+                lacks.push(format!("without {what} ({error:#})"));
+            }
+        };
+        let mtu = found.mtu.to_string();
+        set("its MTU", run("ip", &["link", "set", "dev", now, "mtu", &mtu], ""));
+        if sys::device_mac(now).is_ok_and(|mac| MacAddr(mac).to_string() != found.mac) {
+            set("its MAC", run("ip", &["link", "set", "dev", now, "address", &found.mac], ""));
+        }
+        for (offload, was_on) in &found.offloads {
+            // One that was off may be one that cannot be on.
+            let _ = sys::set_offload(now, *offload, *was_on);
+        }
         if found.is_up {
-            sys::set_device_up(device, true)
-                .with_context(|| format!("{device} is back, and cannot be set up"))?;
+            set("being up", sys::set_device_up(now, true).map_err(Into::into));
         }
         for address in &found.addresses {
-            let lost = || format!("{device} is back without address {}", address.local);
-            address.set(device).with_context(lost)?;
+            set(&format!("address {}", address.local), address.set(now));
         }
+        if now != device {
+            lacks.insert(0, format!("as {now}"));
+        }
+        ensure!(lacks.is_empty(), "{device} is back, but {}", lacks.join(", "));
         Ok(())
     }
 }

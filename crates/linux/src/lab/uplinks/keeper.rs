@@ -16,6 +16,12 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{SigSet, Signal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long the processes of a lab may take to end.
+const END_LIMIT: Duration = Duration::from_secs(5);
+/// Between two looks at whether they have.
+const LOOK: Duration = Duration::from_millis(5);
 
 /// Starts the keeper of the lab in the network namespace of the calling process. Returns the
 /// supervisor's end of the pair of sockets.
@@ -37,7 +43,7 @@ pub(in super::super) fn start(state: &StateDir) -> Result<OwnedFd> {
 
 /// Keeps devices for the supervisor at the other end of standard input. It ends with the lab only:
 /// signals that ask for an end reach the supervisor, too.
-pub(in super::super) fn keep() -> Result<()> {
+pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
     let mut ends = SigSet::empty();
     ends.extend([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGPIPE]);
     ends.thread_block()?;
@@ -59,6 +65,12 @@ pub(in super::super) fn keep() -> Result<()> {
         if requests::send(stdin.as_fd(), &answer, &home).is_err() {
             break;
         }
+    }
+    // The daemons of the lab end with the supervisor, and use the devices until then. It closes its
+    // end before that.
+    let closed = Instant::now();
+    while state.supervisor_lives() && closed.elapsed() < END_LIMIT {
+        std::thread::sleep(LOOK);
     }
     for (taken, switch) in &held {
         if let Err(error) = taken.give_back(switch, &home) {

@@ -3,6 +3,7 @@
 
 use super::super::plan::UplinkPlan;
 use super::device::Taken;
+use crate::log;
 use crate::namespace::Namespace;
 use anyhow::{Context, Result, anyhow, bail};
 use axon_agent_port::descriptors;
@@ -49,6 +50,10 @@ pub(super) fn receive<T: DeserializeOwned>(from: BorrowedFd<'_>) -> Result<Optio
     let (length, mut fds) = loop {
         match descriptors::receive(from, &mut bytes) {
             Err(error) if error.raw_os_error() == Some(Errno::EINTR as i32) => {}
+            // The other end was closed before it had read all.
+            Err(error) if error.raw_os_error() == Some(Errno::ECONNRESET as i32) => {
+                return Ok(None);
+            }
             received => break received?,
         }
     };
@@ -89,16 +94,25 @@ impl Keeper {
 
     /// Gives all devices back if the keeper cannot, because it has ended. Returns what could not be
     /// put back. The calling thread is in another network namespace afterwards.
-    pub(in super::super) fn give_back_without(&self) -> Vec<anyhow::Error> {
+    pub(in super::super) fn give_back_without(&mut self) -> Vec<anyhow::Error> {
         let mut socket = [PollFd::new(self.socket.as_fd(), PollFlags::empty())];
         let is_there = poll(&mut socket, PollTimeout::ZERO).is_ok_and(|closed| closed == 0);
         if is_there {
             return Vec::new();
         }
-        let back = self.held.iter().map(|(taken, switch, home)| {
+        let back = self.held.drain(..).map(|(taken, switch, home)| {
             home.enter()?;
-            taken.give_back(switch, home)
+            taken.give_back(&switch, &home)
         });
         back.filter_map(Result::err).collect()
+    }
+}
+
+/// However the supervisor ends: a lab that could not be brought up gives devices back, too.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        for error in self.give_back_without() {
+            log::line(format_args!("{error:#}"));
+        }
     }
 }

@@ -23,18 +23,24 @@ pub(crate) fn all_pairs(
     let at = world.now();
     let hosts = world.connected_hosts();
     let others = hosts.len().saturating_sub(1);
-    let pairs = hosts.len() * others;
-    let every = pairs.div_ceil(pairs_max.max(1)).max(1);
+    let all = hosts.len() * others;
+    let pair = |number: usize| {
+        let (from, to) = (number / others, number % others);
+        // The host itself is left out of its row.
+        (hosts[from], hosts[if to < from { to } else { to + 1 }])
+    };
+    let may = |&(from, to): &(usize, usize)| world.may_reach(from, to);
+    let everyone = world.everyone_may_reach_everyone();
+    let count = if everyone { all } else { (0..all).map(pair).filter(may).count() };
+    let every = count.div_ceil(pairs_max.max(1)).max(1);
+    let chosen: Vec<(usize, usize)> = match everyone {
+        true => (0..all).step_by(every).map(pair).collect(),
+        false => (0..all).map(pair).filter(may).step_by(every).collect(),
+    };
     let has_v6: Vec<bool> =
         (0..world.fabric().hosts.len()).map(|host| world.wants_v6(host)).collect();
     let mut started = Vec::new();
-    for pair in (0..pairs).step_by(every) {
-        let (from, to) = (pair / others, pair % others);
-        // The host itself is left out of its row.
-        let (from, to) = (hosts[from], hosts[if to < from { to } else { to + 1 }]);
-        if !world.may_reach(from, to) {
-            continue;
-        }
+    for (from, to) in chosen {
         let v4 = world.address(to).map(IpAddr::V4);
         let v6 = || world.address6(to).map(IpAddr::V6);
         let families =

@@ -32,27 +32,36 @@ fn choose<'a>(dice: &mut Rand32, of: &[&'a str]) -> &'a str {
     of[dice.rand_range(0..of.len() as u32) as usize]
 }
 
-/// What hosts `from` and `to` do, of every kind that there is.
+/// Traffic of one kind, between hosts that are drawn.
 fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
     let from = dice.rand_range(0..hosts.len() as u32) as usize;
     let by = dice.rand_range(1..hosts.len() as u32) as usize;
-    let (one, other) = (&hosts[from], &hosts[(from + by) % hosts.len()]);
-    let app = choose(
-        dice,
-        &[
-            "udp: { rate: 900Mbps, payload: 700 }",
-            "udp: {}",
-            "on_off: { on: { exponential: 20kB }, off: { exponential: 50us }, payload: 900 }",
-            "tcp: { congestion_control: cubic }",
-            "tcp: { congestion_control: dctcp, bytes: 90kB }",
-            "tcp: { bytes: 200kB }",
-            "request_response: { request: 100B, response: 9kB }",
-            "request_response: { transport: udp, response: 800B }",
-            "file_service: { transactions: 20 }",
-            "ping: { interval: 40us }",
-        ],
-    );
-    format!("- {{ {app}, from: {one}, to: {other}, priority: {priority} }}\n")
+    let one = &hosts[from];
+    let others: Vec<&str> = (0..3)
+        .map(|n| hosts[(from + by + n) % hosts.len()].as_str())
+        .filter(|h| h != one)
+        .collect();
+    let pair = format!("from: {one}, to: {}", others[0]);
+    let group = others.join(", ");
+    let (app, ends) = match dice.rand_range(0..13) {
+        0 => ("udp: { rate: 900Mbps, payload: 700 }", pair),
+        1 => ("udp: {}", pair),
+        2 => ("on_off: { on: { exponential: 20kB }, off: { exponential: 50us } }", pair),
+        3 => ("tcp: { congestion_control: cubic }", pair),
+        4 => ("tcp: { congestion_control: dctcp, bytes: 90kB }", pair),
+        5 => ("tcp: { bytes: 200kB }", pair),
+        6 => ("request_response: { request: 100B, response: 9kB }", pair),
+        7 => ("request_response: { transport: udp, response: 800B }", pair),
+        8 => ("file_service: { transactions: 20 }", pair),
+        9 => ("ping: { interval: 40us }", pair),
+        10 => ("incast: { bytes: 8KiB, rounds: 3 }", format!("to: {one}, hosts: [{group}]")),
+        11 => ("all_reduce: { bytes: 64KiB }", format!("hosts: [{one}, {group}]")),
+        _ => ("arp: { pattern: random, per_host: 5, interval: 1ms }", "priority: 0".to_owned()),
+    };
+    match ends.starts_with("priority") {
+        true => format!("- {{ {app}, {ends} }}\n"),
+        false => format!("- {{ {app}, {ends}, priority: {priority} }}\n"),
+    }
 }
 
 /// A fabric and its traffic.
@@ -61,8 +70,9 @@ fn fabric(seed: u64) -> Fabric {
     let topology = ring_with_chords(seed);
     let hosts: Vec<String> =
         (1..=topology.matches("{ at: s").count()).map(|n| format!("h{n}")).collect();
-    let lossless = dice.rand_range(0..3) == 0;
-    let vlans = !lossless && dice.rand_range(0..3) == 0;
+    // Each of these is in some of every six.
+    let (lossless, vlans, small_tables) = (seed % 3 == 0, seed % 3 == 1, seed % 3 == 2);
+    let ipv6 = seed % 2 == 1;
     let rate = choose(dice, &["1Gbps", "10Gbps"]);
     let latency = choose(dice, &["300ns", "1us", "7us"]);
     let queue = choose(dice, &["16KiB", "64KiB", "128KiB"]);
@@ -86,6 +96,12 @@ fn fabric(seed: u64) -> Fabric {
             "vlans:\n- {{ id: 10, access: [{one}], dhcp: {{ subnet: 192.168.1.0/24 }} }}\n\
              - {{ id: 20, access: [{other}], dhcp: {{ subnet: 192.168.2.0/24 }} }}\n"
         );
+    }
+    if small_tables {
+        text.push_str("cam: { entries: 2 }\n");
+    }
+    if ipv6 {
+        text.push_str("ipv6: { prefix: \"fd00:10::/64\" }\n");
     }
     text.push_str("traffic:\n");
     for _ in 0..12 {

@@ -1,5 +1,4 @@
-//! To what a host belongs: its VLAN, its tenant, what is behind an uplink; and so, who may reach
-//! whom.
+//! Who may reach whom: VLANs, tenants, what is behind an uplink, and over which family.
 
 use crate::host::HostVlan;
 use crate::link::links::WireEnd;
@@ -25,6 +24,11 @@ impl World {
     pub(super) fn vlan_of(&self, index: usize) -> VlanId {
         let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
         access.unwrap_or(self.host_vlan(index).tag)
+    }
+
+    /// Whether there are neither VLANs nor tenants.
+    pub(super) fn everyone_may_reach_everyone(&self) -> bool {
+        self.fabric.vlans.is_empty() && self.fabric.policy.is_open()
     }
 
     /// Whether two hosts may reach each other: they are in one VLAN, and `isolation` lets them.
