@@ -233,12 +233,14 @@ impl Taken {
         let made = run("ip", &words, "").and_then(|()| switch.inside(home, set_up));
         let Err(error) = made else { return Ok(taken) };
         // It is under the name of the port, or still under its own; a cable may have either name.
-        for there in [port, device] {
-            if let Some(now) = taken.move_home(there, true, switch, home)? {
-                taken.restore(&now)?;
-                break;
-            }
-        }
+        let put_back = [port, device].into_iter().find_map(|there| {
+            let moved = taken.move_home(there, true, switch, home).transpose()?;
+            Some(moved.and_then(|now| taken.restore(&now)))
+        });
+        let error = match put_back {
+            Some(Err(lacks)) => error.context(format!("{lacks:#}")),
+            _ => error,
+        };
         Err(error.context(format!("uplink {name} cannot have device {device}")))
     }
 
