@@ -383,7 +383,7 @@ impl StateDir {
 
     /// Whether the process that was started to supervise the lab, or another one of the lab, is
     /// still there: it goes when all processes of its PID namespace have gone.
-    pub(super) fn supervisor_lives(&self) -> bool {
+    pub(super) fn has_supervisor_process(&self) -> bool {
         let bytes = fs::read(self.path.join("supervisor.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).is_ok_and(ProcessId::is_alive)
     }

@@ -69,7 +69,7 @@ pub(in super::super) fn keep(state: &StateDir) -> Result<()> {
     // The daemons of the lab end with the supervisor, and use the devices until then. It closes its
     // end before that.
     let closed = Instant::now();
-    while state.supervisor_lives() && closed.elapsed() < END_LIMIT {
+    while state.has_supervisor_process() && closed.elapsed() < END_LIMIT {
         std::thread::sleep(LOOK);
     }
     for (taken, switch) in &held {
