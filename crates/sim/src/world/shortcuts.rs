@@ -42,7 +42,7 @@ fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
         .collect();
     let pair = format!("from: {one}, to: {}", others[0]);
     let group = others.join(", ");
-    let (app, ends) = match dice.rand_range(0..13) {
+    let (app, ends) = match dice.rand_range(0..12) {
         0 => ("udp: { rate: 900Mbps, payload: 700 }", pair),
         1 => ("udp: {}", pair),
         2 => ("on_off: { on: { exponential: 20kB }, off: { exponential: 50us } }", pair),
@@ -54,13 +54,9 @@ fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
         8 => ("file_service: { transactions: 20 }", pair),
         9 => ("ping: { interval: 40us }", pair),
         10 => ("incast: { bytes: 8KiB, rounds: 3 }", format!("to: {one}, hosts: [{group}]")),
-        11 => ("all_reduce: { bytes: 64KiB }", format!("hosts: [{one}, {group}]")),
-        _ => ("arp: { pattern: random, per_host: 5, interval: 1ms }", "priority: 0".to_owned()),
+        _ => ("all_reduce: { bytes: 64KiB }", format!("hosts: [{one}, {group}]")),
     };
-    match ends.starts_with("priority") {
-        true => format!("- {{ {app}, {ends} }}\n"),
-        false => format!("- {{ {app}, {ends}, priority: {priority} }}\n"),
-    }
+    format!("- {{ {app}, {ends}, priority: {priority} }}\n")
 }
 
 /// A fabric and its traffic.
