@@ -10,6 +10,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, ExitCode, Stdio};
 use std::time::Duration;
+use support::shell;
 
 /// What hosts run.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/groups_peer.py");
@@ -52,16 +53,6 @@ multicast: { query_interval: 2s }
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
-}
-
-/// Runs a line of the shell in a node, which must succeed; returns what it prints.
-fn run(lab: &Lab, node: &str, line: &str) -> String {
-    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
-    text
 }
 
 /// A host's program.
@@ -113,7 +104,7 @@ fn up() -> Lab {
     assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
     for host in 1..=7 {
         let line = format!("echo 0 > /proc/sys/net/ipv6/conf/h{host}-p0/disable_ipv6");
-        run(&lab, &format!("h{host}"), &line);
+        shell(&lab, &format!("h{host}"), &line);
     }
     for host in 1..=7 {
         // Detection takes a second and a random delay of up to one more (RFC 4862).
@@ -122,7 +113,7 @@ fn up() -> Lab {
             "for n in $(seq 80); do {show} | grep -v tentative | grep -q . && exit 0; sleep 0.1; \
              done; exit 1"
         );
-        run(&lab, &format!("h{host}"), &line);
+        shell(&lab, &format!("h{host}"), &line);
     }
     lab
 }
@@ -138,7 +129,7 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
     let watchers = ["h6", "h7"].map(|host| Peer::start(&lab, host, "watch", ""));
     // Longer than a membership lasts without an answer to the edges' questions, of 14 s.
     std::thread::sleep(Duration::from_secs(16));
-    run(&lab, "h1", &format!("python3 {PEER} send h1-p0 {COUNT}"));
+    shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 {COUNT}"));
     std::thread::sleep(Duration::from_secs(1));
     for receiver in receivers {
         let (host, text) = receiver.end();
@@ -153,7 +144,7 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
     // They have left: two seconds later nothing comes to their ports.
     std::thread::sleep(Duration::from_secs(3));
     let watchers = ["h2", "h4"].map(|host| Peer::start(&lab, host, "watch", ""));
-    run(&lab, "h1", &format!("python3 {PEER} send h1-p0 20"));
+    shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 20"));
     std::thread::sleep(Duration::from_millis(500));
     for watcher in watchers {
         let (host, text) = watcher.end();

@@ -12,7 +12,7 @@ use axon_node::telemetry::{ControllerTelemetry, EdgeCounters, NodeTelemetry};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use support::needs;
+use support::{needs, shell};
 
 fn main() -> ExitCode {
     support::run(&[
@@ -54,19 +54,9 @@ links: {{ rate: 100Mbps }}
     lab::up(&path, &options, |_| ()).expect("it comes up").0
 }
 
-/// Runs a line of the shell in a node, which must succeed; returns what it prints.
-fn run(lab: &Lab, node: &str, line: &str) -> String {
-    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
-    text
-}
-
 /// Waits until a line of the shell succeeds, ten seconds at the most; returns what it prints.
 fn wait(lab: &Lab, node: &str, line: &str) -> String {
-    run(lab, node, &format!("for n in $(seq 200); do {line} && exit 0; sleep 0.05; done; exit 1"))
+    shell(lab, node, &format!("for n in $(seq 200); do {line} && exit 0; sleep 0.05; done; exit 1"))
 }
 
 fn controller(lab: &Lab) -> ControllerTelemetry {
@@ -112,7 +102,7 @@ exit 0
 fn udhcpc(lab: &Lab, host: &str) -> String {
     let script = script().display().to_string();
     let words = format!("udhcpc -b -t 10 -T 1 -O mtu -p /run/u.pid -i {host}-p0 -s {script}");
-    run(
+    shell(
         lab,
         host,
         &format!("{words} >/run/u.log 2>&1 </dev/null || {{ cat /run/u.log; exit 1; }}"),
@@ -130,7 +120,7 @@ fn dhclient(lab: &Lab, host: &str, id: &str) -> String {
     let words = format!(
         "dhclient -4 -1 -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid -sf {script} {host}-p0"
     );
-    run(lab, host, &format!("echo \"{conf}\" >/run/d.conf; {words} >/run/d.log 2>&1 </dev/null"));
+    shell(lab, host, &format!("echo \"{conf}\" >/run/d.conf; {words} >/run/d.log 2>&1 </dev/null"));
     wait(lab, host, "cat /run/lease.BOUND 2>/dev/null")
 }
 
@@ -161,10 +151,10 @@ fn built_in() {
     assert_eq!(of_two("new_domain_name"), "lab.example");
     assert_eq!((of_two("new_interface_mtu"), of_two("new_dhcp_renewal_time")), ("1400", "300"));
     assert_eq!(of_two("new_dhcp_rebinding_time"), "525");
-    run(&lab, "h1", "ping -c 1 -W 5 10.0.77.51");
-    run(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
+    shell(&lab, "h1", "ping -c 1 -W 5 10.0.77.51");
+    shell(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
     wait(&lab, "h1", "test -e /run/lease.renew");
-    run(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
+    shell(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
     let mut counters = controller(&lab).dhcp;
     for _ in 0..100 {
         if counters.released == 1 {
@@ -183,7 +173,7 @@ fn relayed() {
         return;
     }
     let lab = up("dhcp: { relay: h3 }");
-    run(
+    shell(
         &lab,
         "h3",
         "dnsmasq --conf-file=/dev/null --port=0 --user=root --interface=h3-p0 --bind-interfaces \
@@ -193,29 +183,29 @@ fn relayed() {
          --pid-file=/run/dnsmasq.pid --log-facility=/run/dnsmasq.log --log-dhcp",
     );
     let one = udhcpc(&lab, "h1");
-    let log = || run(&lab, "h3", "cat /run/dnsmasq.log");
+    let log = || shell(&lab, "h3", "cat /run/dnsmasq.log");
     assert_eq!(given(&one, "domain"), Some("first.example"), "option 82: {one}\n{}", log());
     assert_eq!(given(&one, "serverid"), Some("10.0.0.1"), "it renews through the relay");
     let two = dhclient(&lab, "h2", "printer");
     assert_eq!(given(&two, "new_ip_address"), Some("10.0.77.110"), "{two}\n{}", log());
-    run(&lab, "h1", "ping -c 1 -W 5 10.0.77.110");
+    shell(&lab, "h1", "ping -c 1 -W 5 10.0.77.110");
     let before = controller(&lab).dhcp;
-    run(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
+    shell(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
     wait(&lab, "h1", "test -e /run/lease.renew");
-    run(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
+    shell(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCPRELEASE /run/dnsmasq.log");
     // A host that plays the server: its answers end at its edge.
     let forged = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
                   s.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1); \
                   s.bind(('10.0.77.4', 67)); s.sendto(b'x' * 300, ('10.0.255.255', 68))";
-    run(&lab, "h4", &format!("python3 -c \"{forged}\""));
+    shell(&lab, "h4", &format!("python3 -c \"{forged}\""));
     // What it sends to the relay is not the server's.
     let to_relay = forged.replace("10.0.255.255', 68", "10.0.0.1', 67").replace(
         "b'x' * 300",
         "bytes([2, 1, 6]) + bytes(21) + bytes([10, 0, 0, 1]) + bytes(208) + \
          bytes([0x63, 0x82, 0x53, 0x63, 53, 1, 2, 255])",
     );
-    run(&lab, "h4", &format!("python3 -c \"{to_relay}\""));
+    shell(&lab, "h4", &format!("python3 -c \"{to_relay}\""));
     wait(&lab, "h4", "sleep 0.2");
     let telemetry = controller(&lab);
     let after = telemetry.dhcp;
@@ -241,7 +231,7 @@ fn start_kea(lab: &Lab, server: &str, config: &str) {
     let path = beside("json");
     std::fs::write(&path, lines).expect("a file");
     let path = path.display();
-    run(
+    shell(
         lab,
         "h3",
         &format!(
@@ -272,14 +262,14 @@ fn kea() {
         LOG } }"#,
     );
     let one = udhcpc(&lab, "h1");
-    let log = || run(&lab, "h3", "cat /run/kea.log /run/kea.out");
+    let log = || shell(&lab, "h3", "cat /run/kea.log /run/kea.out");
     assert_eq!(given(&one, "domain"), Some("first.example"), "option 82: {one}\n{}", log());
     assert_eq!(given(&one, "serverid"), Some("10.0.0.1"), "it renews through the relay");
     let two = dhclient(&lab, "h2", "printer");
     assert_eq!(given(&two, "new_domain_name_servers"), Some("10.0.77.53"), "{two}\n{}", log());
     let [one, two] = [given(&one, "ip"), given(&two, "new_ip_address")].map(|ip| ip.expect("one"));
-    run(&lab, "h1", &format!("ping -c 1 -W 5 {two}"));
-    run(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
+    shell(&lab, "h1", &format!("ping -c 1 -W 5 {two}"));
+    shell(&lab, "h1", "kill -USR1 $(cat /run/u.pid)");
     wait(&lab, "h1", "test -e /run/lease.renew");
     // A host that has an address asks for the rest; the server answers to that address.
     let inform = format!(
@@ -292,10 +282,10 @@ fn kea() {
          ('10.0.255.255', 67)); \
          print(c.recv(1500)[240:].hex())"
     );
-    let answer = run(&lab, "h1", &format!("python3 -c \"{inform}\""));
+    let answer = shell(&lab, "h1", &format!("python3 -c \"{inform}\""));
     assert!(answer.starts_with("350105") || answer.contains("350105"), "an ACK: {answer}");
     assert!(answer.contains("06040a004d35"), "its name server: {answer}");
-    run(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
+    shell(&lab, "h2", "dhclient -4 -r -cf /run/d.conf -lf /run/d.leases -pf /run/d.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCP4_RELEASE /run/kea.log");
     let counters = controller(&lab).dhcp;
     println!("kea: {counters:?}");
@@ -308,7 +298,7 @@ fn kea() {
 /// Starts systemd-networkd in a host, without systemd: where nobody can write to /sys it takes
 /// devices as they are. Returns the address that it sets.
 fn networkd(lab: &Lab, host: &str) -> String {
-    run(
+    shell(
         lab,
         host,
         &format!(
@@ -334,7 +324,7 @@ fn dhclient6(lab: &Lab, host: &str) -> String {
     use std::os::unix::fs::PermissionsExt;
     std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).expect("it is ours");
     let script = script.display();
-    run(
+    shell(
         lab,
         host,
         &format!(
@@ -349,7 +339,7 @@ fn dhclient6(lab: &Lab, host: &str) -> String {
 
 /// Kills the controller; h2, which takes the address of h1, does not get it from the next one.
 fn leases_of_dhcpv6_outlive_the_controller(lab: &Lab, address: &str) {
-    run(
+    shell(
         lab,
         "c1",
         "for p in /proc/[0-9]*; do tr '\\0' ' ' <$p/cmdline 2>/dev/null | \
@@ -369,7 +359,7 @@ fn leases_of_dhcpv6_outlive_the_controller(lab: &Lab, address: &str) {
         std::thread::sleep(Duration::from_millis(50));
     }
     assert!(found.is_some(), "{:?}", restored());
-    run(
+    shell(
         lab,
         "h2",
         &format!(
@@ -397,11 +387,11 @@ fn dhcpv6() {
   interval: 4s";
     let lab = up(ipv6);
     for host in ["h1", "h2", "h3"] {
-        run(&lab, host, &format!("echo 0 >/proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
+        shell(&lab, host, &format!("echo 0 >/proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
         let show = format!("ip -6 -o address show dev {host}-p0 scope link -tentative");
         wait(&lab, host, &format!("{show} | grep -q fe80"));
     }
-    run(&lab, "h3", "ip -6 address add 2001:db8:0:1::9/64 dev h3-p0 nodad");
+    shell(&lab, "h3", "ip -6 address add 2001:db8:0:1::9/64 dev h3-p0 nodad");
     start_kea(
         &lab,
         "dhcp6",
@@ -415,17 +405,17 @@ fn dhcpv6() {
             "option-data": [{ "name": "dns-servers", "data": "2001:db8:0:1::53" }] }],
         LOG } }"#,
     );
-    let log = || run(&lab, "h3", "cat /run/kea.log /run/kea.out");
+    let log = || shell(&lab, "h3", "cat /run/kea.log /run/kea.out");
     let own = [dhclient6(&lab, "h1"), dhclient6(&lab, "h2")];
     assert!(own.iter().all(|ip| ip.starts_with("2001:db8:0:1::a")), "{own:?}\n{}", log());
     for host in ["h1", "h2"] {
-        run(&lab, host, &format!("ip -6 route replace 2001:db8:0:1::/64 dev {host}-p0"));
+        shell(&lab, host, &format!("ip -6 route replace 2001:db8:0:1::/64 dev {host}-p0"));
     }
-    run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
-    let count = run(&lab, "h1", "ip -6 -o address show scope global | wc -l");
+    shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
+    let count = shell(&lab, "h1", "ip -6 -o address show scope global | wc -l");
     assert_eq!(count.trim(), "1", "no SLAAC");
     leases_of_dhcpv6_outlive_the_controller(&lab, &own[0]);
-    run(&lab, "h2", "dhclient -6 -r -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h2-p0");
+    shell(&lab, "h2", "dhclient -6 -r -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h2-p0");
     wait(&lab, "h3", "grep -q DHCP6_RELEASE_NA /run/kea.log");
     let address: std::net::IpAddr = own[0].parse().expect("an address");
     let telemetry = controller(&lab);
@@ -433,19 +423,19 @@ fn dhcpv6() {
     assert!(telemetry.hosts.iter().any(|host| host.ips.contains(&address)), "it is learned");
     assert_eq!(telemetry.dhcp.released, 1);
     // The same client, served by dnsmasq in its place.
-    run(
+    shell(
         &lab,
         "h1",
         "dhclient -6 -x -cf /run/6.conf -lf /run/6.leases -pf /run/6.pid h1-p0; \
                      rm -f /run/lease6 /run/6.leases",
     );
-    run(
+    shell(
         &lab,
         "h3",
         "kill $(cat /run/kea.pid); while kill -0 $(cat /run/kea.pid) 2>/dev/null; do \
                      sleep 0.05; done",
     );
-    run(
+    shell(
         &lab,
         "h3",
         "dnsmasq --conf-file=/dev/null --port=0 --user=root --interface=h3-p0 \
@@ -465,7 +455,7 @@ fn uplink() {
   - { name: up1, at: s2-p7, gateway: 10.0.77.254, dns: [10.0.77.253], domain: example.net }");
     // The outside: an address beyond the gateway, a name server, and a DHCP server that nobody
     // has asked for.
-    run(
+    shell(
         &lab,
         "up1",
         "ip address add 10.0.77.253/16 dev up1-p0; ip address add 192.0.2.1/32 dev lo; \
@@ -477,26 +467,26 @@ fn uplink() {
     );
     let serve = "import socket as s; l = s.create_server(('192.0.2.1', 7000)); \
                  open('/run/serves', 'w').close(); c, a = l.accept(); c.sendall(c.recv(9) + b'!')";
-    run(&lab, "up1", &format!("python3 -c \"{serve}\" >/dev/null 2>&1 </dev/null &"));
+    shell(&lab, "up1", &format!("python3 -c \"{serve}\" >/dev/null 2>&1 </dev/null &"));
     let lease = dhclient(&lab, "h1", "one");
     let of = |name| given(&lease, name).unwrap_or_else(|| panic!("no {name}: {lease}"));
     assert_eq!((of("new_routers"), of("new_domain_name")), ("10.0.77.254", "example.net"));
     assert_eq!(of("new_domain_name_servers"), "10.0.77.253");
     assert_eq!(of("new_dhcp_server_identifier"), "10.0.0.1");
-    run(&lab, "h1", "ip route add default via 10.0.77.254");
-    run(&lab, "h1", "echo nameserver 10.0.77.253 >/etc/resolv.conf");
-    assert!(run(&lab, "h1", "getent ahostsv4 www.example.net").starts_with("192.0.2.1 "));
-    run(&lab, "h1", "ping -c 1 -W 5 192.0.2.1");
-    run(&lab, "up1", &format!("ping -c 1 -W 5 {}", of("new_ip_address")));
+    shell(&lab, "h1", "ip route add default via 10.0.77.254");
+    shell(&lab, "h1", "echo nameserver 10.0.77.253 >/etc/resolv.conf");
+    assert!(shell(&lab, "h1", "getent ahostsv4 www.example.net").starts_with("192.0.2.1 "));
+    shell(&lab, "h1", "ping -c 1 -W 5 192.0.2.1");
+    shell(&lab, "up1", &format!("ping -c 1 -W 5 {}", of("new_ip_address")));
     wait(&lab, "up1", "test -e /run/serves");
     let connect = "import socket as s; c = s.create_connection(('www.example.net', 7000), 5); \
                    c.sendall(b'hello'); print(c.recv(9).decode())";
-    assert_eq!(run(&lab, "h1", &format!("python3 -c \"{connect}\"")).trim(), "hello!");
+    assert_eq!(shell(&lab, "h1", &format!("python3 -c \"{connect}\"")).trim(), "hello!");
     // The fabric's own address answers, inside and outside, and leases nothing to the outside.
-    run(&lab, "h1", "ping -c 1 -W 5 10.0.0.1");
-    run(&lab, "up1", "ping -c 1 -W 5 10.0.0.1");
-    run(&lab, "up1", "! udhcpc -n -q -t 3 -T 1 -i up1-p0 -s /bin/true >/dev/null 2>&1");
-    let asked = run(&lab, "up1", "grep -c DHCPDISCOVER /run/dnsmasq.log; true");
+    shell(&lab, "h1", "ping -c 1 -W 5 10.0.0.1");
+    shell(&lab, "up1", "ping -c 1 -W 5 10.0.0.1");
+    shell(&lab, "up1", "! udhcpc -n -q -t 3 -T 1 -i up1-p0 -s /bin/true >/dev/null 2>&1");
+    let asked = shell(&lab, "up1", "grep -c DHCPDISCOVER /run/dnsmasq.log; true");
     assert_eq!(asked.trim(), "0", "no request of a host comes out");
     assert_eq!(controller(&lab).dhcp.malformed, 0);
     lab::down(Some(lab.name())).expect("it ends");
@@ -505,7 +495,7 @@ fn uplink() {
 /// Switches IPv6 on at a host and waits for its address of the prefix, after duplicate address
 /// detection; returns it.
 fn with_ipv6(lab: &Lab, host: &str) -> String {
-    run(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
+    shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
     let show = format!("ip -6 -o address show dev {host}-p0 scope global -tentative");
     let state = wait(lab, host, &format!("{show} | grep 2001:db8:0:1:"));
     let address = state.split_whitespace().skip_while(|word| *word != "inet6").nth(1);
@@ -525,7 +515,7 @@ fn advertised() {
   mtu: 1400
   interval: 4s");
     let own = [with_ipv6(&lab, "h1"), with_ipv6(&lab, "h2")];
-    run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
+    shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {}", own[1]));
     // To the router, which has no address of the prefix, over its link-local one.
     let fabric = lab.fabric().expect("its file is there");
     let pairs = [(0, 1), (1, 0), (0, 2)];
@@ -533,13 +523,13 @@ fn advertised() {
     let pings = pings.expect("hosts can ping");
     assert!(pings.iter().all(|ping| ping.rtt_ns.is_some()), "{pings:?}");
     let local = axon_wire::nd::link_local(lab.fabric().expect("its file is there").hosts[2].mac);
-    let default = run(&lab, "h1", "ip -6 route show default");
+    let default = shell(&lab, "h1", "ip -6 route show default");
     assert!(default.contains(&format!("via {local} ")), "{default}");
-    assert_eq!(run(&lab, "h1", "cat /proc/sys/net/ipv6/conf/h1-p0/mtu").trim(), "1400");
+    assert_eq!(shell(&lab, "h1", "cat /proc/sys/net/ipv6/conf/h1-p0/mtu").trim(), "1400");
     // Another reader of the formats, beside the kernel.
     let filter = "icmp6 and ip6[40] == 134";
     let line = format!("timeout 30 tshark -V -l -i h1-p0 -c 1 -f '{filter}' 2>/run/t.log");
-    let text = run(&lab, "h1", &line);
+    let text = shell(&lab, "h1", &line);
     for part in ["2001:db8:0:1::53", "lab.example", "2001:db8:0:1::", "1400"] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -549,12 +539,12 @@ fn advertised() {
                   f.setsockopt(s.IPPROTO_IPV6, s.IPV6_MULTICAST_HOPS, 255); \
                   f.sendto(bytes([134, 0, 0, 0, 64, 0, 7, 8]) + bytes(8), \
                   ('ff02::1', 0, 0, s.if_nametoindex('h2-p0')))";
-    run(&lab, "h2", &format!("python3 -c \"{forged}\""));
+    shell(&lab, "h2", &format!("python3 -c \"{forged}\""));
     wait(&lab, "h2", "sleep 0.2");
     let edges = edges(&lab);
     println!("edges: {edges:?}");
     assert_eq!(edges.iter().map(|edge| edge.advertisements_refused).sum::<u64>(), 1);
     assert!(edges.iter().all(|edge| edge.advertisements >= 3));
-    assert_eq!(run(&lab, "h1", "ip -6 route show default").lines().count(), 1);
+    assert_eq!(shell(&lab, "h1", "ip -6 route show default").lines().count(), 1);
     lab::down(Some(lab.name())).expect("it ends");
 }

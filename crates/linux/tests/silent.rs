@@ -11,6 +11,7 @@ use axon_node::telemetry::{ControllerCounters, NodeTelemetry};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
+use support::shell;
 
 fn main() -> ExitCode {
     support::run(&[
@@ -47,16 +48,6 @@ links: { rate: 100Mbps }
     path
 }
 
-/// Runs a line of the shell in a node, which must succeed; returns what it prints.
-fn run(lab: &Lab, node: &str, line: &str) -> String {
-    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
-    text
-}
-
 fn controller(lab: &Lab) -> ControllerCounters {
     let nodes = lab.status().expect("daemons answer");
     let of = |node: &NodeStatus| match &node.status()?.node {
@@ -69,9 +60,9 @@ fn controller(lab: &Lab) -> ControllerCounters {
 fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
     // A second address of a known host. The kernel does not announce it (arp_notify is off).
-    run(&lab, "h2", "ip address add 10.0.77.72/16 dev h2-p0");
+    shell(&lab, "h2", "ip address add 10.0.77.72/16 dev h2-p0");
     // A host that nobody has heard of: another MAC, another address.
-    run(
+    shell(
         &lab,
         "h4",
         "ip address flush dev h4-p0 && ip link set h4-p0 address 02:00:00:00:77:44 \
@@ -80,14 +71,14 @@ fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
     assert_eq!(controller(&lab).seeks_found, 0);
     for address in ["10.0.77.72", "10.0.77.74"] {
         // One request of one host, without a repetition.
-        let text = run(&lab, "h1", &format!("ping -c 1 -W 5 {address}"));
+        let text = shell(&lab, "h1", &format!("ping -c 1 -W 5 {address}"));
         println!("{}", text.lines().nth(1).unwrap_or_default());
     }
     let counters = controller(&lab);
     assert_eq!((counters.seeks, counters.seeks_found), (2, 2), "{counters:?}");
     // The silent host's own words work too, and a host that is not there is not.
-    run(&lab, "h4", "ping -c 1 -W 5 10.0.77.72");
-    run(&lab, "h1", "! ping -c 1 -W 2 10.0.77.99");
+    shell(&lab, "h4", "ping -c 1 -W 5 10.0.77.72");
+    shell(&lab, "h1", "! ping -c 1 -W 2 10.0.77.99");
     assert!(controller(&lab).seeks > 2);
     lab::down(Some(lab.name())).expect("it ends");
 }
@@ -95,8 +86,8 @@ fn addresses_that_have_never_sent_a_frame_answer_the_first_ping() {
 fn the_fabrics_own_address_answers_ping() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
     let server = lab.fabric().expect("its file is there").dhcp.server;
-    run(&lab, "h3", &format!("ping -c 3 -i 0.2 -W 5 {server}"));
-    run(&lab, "h1", &format!("ping -c 1 -s 1400 -W 5 {server}"));
+    shell(&lab, "h3", &format!("ping -c 3 -i 0.2 -W 5 {server}"));
+    shell(&lab, "h1", &format!("ping -c 1 -s 1400 -W 5 {server}"));
     lab::down(Some(lab.name())).expect("it ends");
 }
 
@@ -104,7 +95,7 @@ fn the_fabrics_own_address_answers_ping() {
 /// valid; returns that.
 fn with_ipv6(lab: &Lab, host: &str) -> String {
     let device = format!("{host}-p0");
-    run(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6"));
+    shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6"));
     let state = valid(lab, host, "scope link");
     let address = state.split_whitespace().skip_while(|word| *word != "inet6").nth(1);
     let address = address.and_then(|address| address.split('/').next());
@@ -119,31 +110,31 @@ fn valid(lab: &Lab, host: &str, which: &str) -> String {
         "for n in $(seq 80); do {show} | grep -q . && ! {show} tentative | grep -qv dadfailed \
          && break; sleep 0.1; done; {show}"
     );
-    run(lab, host, &line)
+    shell(lab, host, &line)
 }
 
 fn hosts_reach_each_other_over_ipv6() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
     let local = ["h1", "h2", "h3"].map(|host| with_ipv6(&lab, host));
     let of_h2 = local[1].split('%').next().unwrap_or_default();
-    run(&lab, "h1", &format!("ping -6 -c 1 -W 5 {of_h2}%h1-p0"));
+    shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {of_h2}%h1-p0"));
     // Addresses that their hosts have never sent from.
     for (host, last) in [("h1", 1), ("h2", 2)] {
         let options = "nodad";
-        run(&lab, host, &format!("ip address add 2001:db8::{last}/64 dev {host}-p0 {options}"));
+        shell(&lab, host, &format!("ip address add 2001:db8::{last}/64 dev {host}-p0 {options}"));
     }
-    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
-    run(&lab, "h2", "ping -6 -c 3 -i 0.2 -W 5 2001:db8::1");
+    shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
+    shell(&lab, "h2", "ping -6 -c 3 -i 0.2 -W 5 2001:db8::1");
     // The first holder keeps its address, and the kernel of the second sees it.
-    run(&lab, "h3", "ip address add 2001:db8::2/64 dev h3-p0");
+    shell(&lab, "h3", "ip address add 2001:db8::2/64 dev h3-p0");
     let of_h3 = valid(&lab, "h3", "scope global");
     assert!(of_h3.contains("dadfailed"), "{of_h3}");
-    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
+    shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::2");
     // One that nobody has is the host's own.
-    run(&lab, "h3", "ip address add 2001:db8::3/64 dev h3-p0");
+    shell(&lab, "h3", "ip address add 2001:db8::3/64 dev h3-p0");
     let of_h3 = valid(&lab, "h3", "to 2001:db8::3");
     assert!(!of_h3.contains("dadfailed"), "{of_h3}");
-    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::3");
+    shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::3");
     lab::down(Some(lab.name())).expect("it ends");
 }
 
@@ -171,6 +162,6 @@ fn hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up() {
     lab.set_link("h1,s1", true).expect("there is this link");
     // The kernel detects duplicates again when the link is back, and waits for that.
     assert!(valid(&lab, "h1", "scope global").contains("2001:db8::1/64"));
-    run(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::4 || ping -6 -c 5 -i 0.5 -W 1 2001:db8::4");
+    shell(&lab, "h1", "ping -6 -c 1 -W 5 2001:db8::4 || ping -6 -c 5 -i 0.5 -W 1 2001:db8::4");
     lab::down(Some(lab.name())).expect("it ends");
 }

@@ -17,7 +17,7 @@ use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
-use support::needs;
+use support::{needs, shell};
 
 fn main() -> ExitCode {
     support::run(&[
@@ -124,16 +124,6 @@ fn up(rest: &str) -> Lab {
     lab::up(&file("eth1", rest), &options, |_| ()).expect("it comes up").0
 }
 
-/// Runs a line of the shell in a node, which must succeed.
-fn run(lab: &Lab, node: &str, line: &str) -> String {
-    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
-    let output = command.output().expect("it starts");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
-    text
-}
-
 fn refused() {
     if !has_programs() {
         return;
@@ -189,12 +179,12 @@ fn lease(lab: &Lab) -> String {
                 \"$interface\"; env >/run/lease; }\n";
     std::fs::write(&script, text).expect("a file");
     let script = script.display();
-    run(
+    shell(
         lab,
         "h2",
         &format!("chmod 755 {script}; udhcpc -n -q -t 10 -T 1 -i h2-p0 -s {script} 2>&1"),
     );
-    run(lab, "h2", "cat /run/lease")
+    shell(lab, "h2", "cat /run/lease")
 }
 
 fn planes() {
@@ -215,11 +205,14 @@ fn planes() {
         assert!(lease.lines().any(|line| line == "router=10.0.77.254"), "{lease}");
         let own = lease.lines().find_map(|line| line.strip_prefix("ip=")).expect("an address");
         for (host, ip) in [("h1", "10.0.77.1"), ("h2", own)] {
-            run(&lab, host, "ip route replace default via 10.0.77.254");
-            run(&lab, host, "ping -c 2 -W 5 10.0.77.254 && ping -c 1 -W 5 198.51.100.1");
+            shell(&lab, host, "ip route replace default via 10.0.77.254");
+            shell(&lab, host, "ping -c 2 -W 5 10.0.77.254 && ping -c 1 -W 5 198.51.100.1");
             machine.outside(&format!("ping -c 1 -W 5 {ip}"));
         }
-        assert_eq!(run(&lab, "h1", "getent ahostsv4 up1 | cut -d\\  -f1 | uniq"), "10.0.77.254\n");
+        assert_eq!(
+            shell(&lab, "h1", "getent ahostsv4 up1 | cut -d\\  -f1 | uniq"),
+            "10.0.77.254\n"
+        );
         stream(&machine, &lab);
         if plane == "full" {
             what_is_outside_is_not_the_labs(&lab);
@@ -247,7 +240,7 @@ c.sendall(b\"y\" * 1000000)";
                    c.sendall(b\"x\" * 1000000); n = 0
 while n < 1000000: n += len(c.recv(65536))
 print(n)";
-    assert_eq!(run(lab, "h1", &format!("python3 -c '{connect}'")).trim(), "1000000");
+    assert_eq!(shell(lab, "h1", &format!("python3 -c '{connect}'")).trim(), "1000000");
     assert!(server.wait().expect("it ends").success());
 }
 
@@ -268,8 +261,8 @@ fn what_is_outside_is_not_the_labs(lab: &Lab) {
 fn restarted(machine: &Machine, lab: &Lab) {
     let of_s2 = "for p in /proc/[0-9]*; do tr \"\\0\" \" \" <$p/cmdline 2>/dev/null | \
                  grep -q \"lab-part node /run/lab s2 $\" && kill -9 ${p#/proc/}; done; true";
-    run(lab, "s2", of_s2);
-    run(
+    shell(lab, "s2", of_s2);
+    shell(
         lab,
         "h1",
         "for n in 1 2 3 4 5 6 7 8; do ping -c 1 -W 2 10.0.77.254 && exit 0; done; exit 1",

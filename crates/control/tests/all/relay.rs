@@ -2,18 +2,18 @@
 
 use crate::client::{self, Client, NONE, Reply, SERVER, SERVER_MAC, ip, mac, selecting};
 use crate::controller;
+use crate::one_switch::{self, SWITCH};
 use axon_control::config::{RelayConfig, UplinkConfig};
 use axon_control::controller::Controller;
 use axon_control::controller::dhcp::LeaseState;
 use axon_control::effect::Effect;
-use axon_wire::message::{ControllerHello, HostFrame, Item, Message, Peer, PortState};
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
+use axon_wire::message::{HostFrame, Item, Message};
+use axon_wire::{MacAddr, PortNo, Time};
 use smoltcp::phy::ChecksumCapabilities;
 use smoltcp::wire::*;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
 /// The port of the server, and the server: host 9.
 const AT: PortNo = PortNo(3);
 
@@ -36,9 +36,7 @@ impl World {
         config.dhcp.relay =
             Some(RelayConfig { ip: ip(9), mac: mac(9), at: (SWITCH.node, AT), names });
         let mut controller = Controller::new(&config, 16);
-        let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
-        let hello = ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() };
-        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        let (reverse, hello) = (one_switch::reverse(), one_switch::hello());
         controller.controller_hello(Time::ZERO, SWITCH, reverse, hello, &mut Vec::new());
         World { controller, now: Time::ZERO }
     }
@@ -313,12 +311,7 @@ fn the_address_of_a_gateway_is_at_its_uplink_and_nowhere_else() {
     let mut asks = client::client(1, DhcpMessageType::Discover);
     asks.requested = Some(gateway);
     let (mut out, frame) = (Vec::new(), asks.frame());
-    let hello = ControllerHello {
-        version: 1,
-        nonce: 1,
-        ports: (1..8).map(|port| PortState { port: PortNo(port), peer: Peer::Host }).collect(),
-    };
-    let reverse = Hops::from([0, PortNo::CONTROL.0]);
+    let (reverse, hello) = (one_switch::reverse(), one_switch::hello());
     controller.controller_hello(Time::ZERO, SWITCH, reverse, hello, &mut out);
     controller.dhcp_relay(Time::ZERO, SWITCH, HostFrame { port: PortNo(1), frame }, &mut out);
     let offered = out.iter().find_map(|effect| match effect {

@@ -2,17 +2,18 @@
 
 use crate::client::mac;
 use crate::controller;
+use crate::kept::{Kept, keep};
+use crate::one_switch::{self, SWITCH};
 use axon_control::config::{ControllerConfig, Dhcpv6Relay};
 use axon_control::controller::Controller;
 use axon_control::effect::Effect;
-use axon_node::{StoreChange, Stored};
+use axon_node::Stored;
 use axon_wire::dhcpv6::{self, Datagram, Relayed, kind, option};
-use axon_wire::message::{ControllerHello, HostFrame, Item, Message, Peer, PortState};
-use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, nd};
+use axon_wire::message::{HostFrame, Item, Message};
+use axon_wire::{MacAddr, PortNo, Span, Time, nd};
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
 /// The port of the server, and the server: host 9.
 const AT: u16 = 3;
 const LINK: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 1);
@@ -59,9 +60,7 @@ impl World {
     }
 
     fn meet(&mut self) {
-        let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
-        let hello = ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() };
-        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        let (reverse, hello) = (one_switch::reverse(), one_switch::hello());
         self.controller.controller_hello(self.now, SWITCH, reverse, hello, &mut Vec::new());
     }
 
@@ -124,11 +123,9 @@ impl World {
     fn restart(&mut self, config: &ControllerConfig) {
         let mut out = Vec::new();
         self.controller.keep(&mut out);
-        let put = |effect| match effect {
-            Effect::Store(StoreChange::Put(entry)) => Some(entry),
-            _ => None,
-        };
-        let stored: Vec<Stored> = out.into_iter().filter_map(put).collect();
+        let mut kept = Kept::new();
+        keep(&mut kept, &mut out);
+        let stored: Vec<Stored> = kept.into_values().collect();
         self.controller = Controller::new(config, 16);
         self.controller.restore(self.now, &stored, &mut Vec::new());
     }

@@ -1,6 +1,7 @@
 //! Two edges and a controller, joined without loss or delay, and stations that send them frames.
 
 use crate::client::{SERVER, SERVER_MAC};
+use crate::kept::{Kept, keep};
 use axon_control::config::*;
 use axon_control::controller::Controller;
 use axon_control::controller::hosts::Place;
@@ -9,9 +10,7 @@ use axon_control::controller::router::RouterKind;
 use axon_control::controller::topology::SwitchIndex;
 use axon_control::edge::Edge;
 use axon_control::effect::Effect;
-use axon_node::{
-    Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, StoreChange, StoreKey, Stored,
-};
+use axon_node::{Capabilities, FeatureSet, PortKind, PortView, RouteAnswer, Stored};
 use axon_wire::message::{ControllerHello, Message};
 use axon_wire::{HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Rate, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -68,7 +67,7 @@ pub struct Net {
     pub controller: Controller,
     config: ControllerConfig,
     /// What the controller has kept for its next incarnation.
-    pub store: BTreeMap<StoreKey, Stored>,
+    pub store: Kept,
     edges: Vec<(Edge, Ports)>,
     /// Whether each edge has found this incarnation of the controller, which receives it only then.
     found: [bool; 2],
@@ -125,7 +124,7 @@ impl Net {
             now: Time::from_nanos(1_000_000_000),
             controller: Controller::new(&config, 100),
             config,
-            store: BTreeMap::new(),
+            store: Kept::new(),
             edges: vec![edge(0), edge(1)],
             found: [false; 2],
             ahead: VecDeque::new(),
@@ -189,15 +188,7 @@ impl Net {
         let mut out = Vec::new();
         call(&mut self.controller, self.now, &mut out);
         self.controller.keep(&mut out);
-        for effect in out.extract_if(.., |effect| matches!(effect, Effect::Store(_))) {
-            match effect {
-                Effect::Store(StoreChange::Put(entry)) => {
-                    self.store.insert(entry.key(), entry);
-                }
-                Effect::Store(StoreChange::Delete(key)) => drop(self.store.remove(&key)),
-                _ => unreachable!(),
-            }
-        }
+        keep(&mut self.store, &mut out);
         self.ahead.extend(out.into_iter().map(|effect| (None, effect)));
     }
 

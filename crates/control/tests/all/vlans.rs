@@ -2,16 +2,15 @@
 
 use crate::client::*;
 use crate::controller;
+use crate::kept::{Kept, keep};
+use crate::one_switch::{self, SWITCH};
 use axon_control::config::{ControllerConfig, ServerIdentity, VlanConfig};
 use axon_control::controller::vlans::Controllers;
 use axon_control::effect::Effect;
-use axon_node::{KeyInVlan, PortVlans, StoreChange, StoreKey, Stored};
-use axon_wire::message::{ControllerHello, HostFrame, Item, Message, Peer, PortState};
+use axon_node::{KeyInVlan, PortVlans, StoreKey, Stored};
+use axon_wire::message::{HostFrame, Item, Message};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Hops, Incarnation, NodeId, PortNo, Span, Time};
-use std::collections::BTreeMap;
-
-const SWITCH: Incarnation = Incarnation { node: NodeId(1), number: 1 };
+use axon_wire::{PortNo, Span, Time};
 
 fn vlan(id: u16) -> VlanId {
     VlanId::new(id).unwrap()
@@ -40,22 +39,20 @@ fn config() -> ControllerConfig {
 
 struct World {
     all: Controllers,
-    store: BTreeMap<StoreKey, Stored>,
+    store: Kept,
     now: Time,
 }
 
 impl World {
     fn new() -> World {
         let all = Controllers::new(&config(), 16);
-        let mut world = World { all, store: BTreeMap::new(), now: Time::ZERO };
+        let mut world = World { all, store: Kept::new(), now: Time::ZERO };
         world.meet();
         world
     }
 
     fn meet(&mut self) {
-        let state = |port| PortState { port: PortNo(port), peer: Peer::Host };
-        let hello = ControllerHello { version: 1, nonce: 1, ports: (1..8).map(state).collect() };
-        let reverse = Hops::from([0, PortNo::CONTROL.0]);
+        let (reverse, hello) = (one_switch::reverse(), one_switch::hello());
         self.call(|all, now, out| all.controller_hello(now, SWITCH, &reverse, &hello, out));
     }
 
@@ -64,15 +61,7 @@ impl World {
         let mut out = Vec::new();
         call(&mut self.all, self.now, &mut out);
         self.all.keep(&mut out);
-        for effect in out.extract_if(.., |effect| matches!(effect, Effect::Store(_))) {
-            match effect {
-                Effect::Store(StoreChange::Put(entry)) => {
-                    self.store.insert(entry.key(), entry);
-                }
-                Effect::Store(StoreChange::Delete(key)) => drop(self.store.remove(&key)),
-                _ => unreachable!(),
-            }
-        }
+        keep(&mut self.store, &mut out);
         out
     }
 

@@ -381,8 +381,8 @@ impl StateDir {
         process.is_alive().then_some(process)
     }
 
-    /// Whether the process that was started to supervise the lab, or another one of the lab, is
-    /// still there: it goes when all processes of its PID namespace have gone.
+    /// Whether the process that supervises the lab is still there. It goes when all processes of
+    /// its PID namespace have gone.
     pub(super) fn has_supervisor_process(&self) -> bool {
         let bytes = fs::read(self.path.join("supervisor.json")).unwrap_or_default();
         serde_json::from_slice(&bytes).is_ok_and(ProcessId::is_alive)

@@ -4,7 +4,7 @@
 #[path = "../../../wire/tests/needs/mod.rs"]
 pub mod needs;
 
-use axon_linux::lab;
+use axon_linux::lab::{self, Lab};
 use std::process::{Command, ExitCode};
 
 /// A test and its name.
@@ -40,4 +40,15 @@ pub fn run(tests: &[Test]) -> ExitCode {
         println!("test {name} ... ok");
     }
     ExitCode::SUCCESS
+}
+
+/// Runs a line of the shell in a node of a lab, which must succeed; returns what it prints.
+#[allow(dead_code, reason = "not every test runs lines in nodes")]
+pub fn shell(lab: &Lab, node: &str, line: &str) -> String {
+    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
+    text
 }

@@ -290,23 +290,23 @@ impl Taken {
         let mut lacks = Vec::new();
         let mut set = |what: &str, done: Result<()>| {
             if let Err(error) = done {
-                lacks.push(format!("without {what} ({error:#})"));
+                lacks.push(format!("{what} ({error:#})"));
             }
         };
         let mtu = found.mtu.to_string();
-        set("its MTU", run("ip", &["link", "set", "dev", now, "mtu", &mtu], ""));
+        set("with another MTU", run("ip", &["link", "set", "dev", now, "mtu", &mtu], ""));
         if sys::device_mac(now).is_ok_and(|mac| MacAddr(mac).to_string() != found.mac) {
-            set("its MAC", run("ip", &["link", "set", "dev", now, "address", &found.mac], ""));
+            set("with another MAC", run("ip", &["link", "set", "dev", now, "address", &found.mac], ""));
         }
         for (offload, was_on) in &found.offloads {
             // One that was off may be one that cannot be on.
             let _ = sys::set_offload(now, *offload, *was_on);
         }
         if found.is_up {
-            set("being up", sys::set_device_up(now, true).map_err(Into::into));
+            set("down", sys::set_device_up(now, true).map_err(Into::into));
         }
         for address in &found.addresses {
-            set(&format!("address {}", address.local), address.set(now));
+            set(&format!("without address {}", address.local), address.set(now));
         }
         if now != device {
             lacks.insert(0, format!("as {now}"));
