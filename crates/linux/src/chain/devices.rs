@@ -18,7 +18,7 @@ pub(super) const RIGHT_INDEX: u32 = 11;
 const MTU: u32 = 1600;
 
 /// A new namespace without IPv6, and with bridges that do not call the packet filter.
-fn new(home: &Namespace) -> Result<Namespace> {
+fn bare(home: &Namespace) -> Result<Namespace> {
     unshare(CloneFlags::CLONE_NEWNET).context("cannot make a network namespace")?;
     let new = Namespace::here();
     let off = [
@@ -40,7 +40,7 @@ fn new(home: &Namespace) -> Result<Namespace> {
 /// between them. At all of them skbs go by NAPI with GRO, as XDP frames do: a packet that leaves by
 /// [`RIGHT`] is not put in the backlog of the CPU.
 pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> {
-    let namespaces: Vec<Namespace> = (0..switches + 2).map(|_| new(home)).collect::<Result<_>>()?;
+    let namespaces: Vec<Namespace> = (0..switches + 2).map(|_| bare(home)).collect::<Result<_>>()?;
     for pair in namespaces.windows(2) {
         let [from, to] = pair else { continue };
         let line = format!(
