@@ -40,7 +40,8 @@ fn bare(home: &Namespace) -> Result<Namespace> {
 /// between them. At all of them skbs go by NAPI with GRO, as XDP frames do: a packet that leaves by
 /// [`RIGHT`] is not put in the backlog of the CPU.
 pub(super) fn make(home: &Namespace, switches: usize) -> Result<Vec<Namespace>> {
-    let namespaces: Vec<Namespace> = (0..switches + 2).map(|_| bare(home)).collect::<Result<_>>()?;
+    let namespaces: Vec<Namespace> =
+        (0..switches + 2).map(|_| bare(home)).collect::<Result<_>>()?;
     for pair in namespaces.windows(2) {
         let [from, to] = pair else { continue };
         let line = format!(

@@ -296,7 +296,10 @@ impl Taken {
         let mtu = found.mtu.to_string();
         set("with another MTU", run("ip", &["link", "set", "dev", now, "mtu", &mtu], ""));
         if sys::device_mac(now).is_ok_and(|mac| MacAddr(mac).to_string() != found.mac) {
-            set("with another MAC", run("ip", &["link", "set", "dev", now, "address", &found.mac], ""));
+            set(
+                "with another MAC",
+                run("ip", &["link", "set", "dev", now, "address", &found.mac], ""),
+            );
         }
         for (offload, was_on) in &found.offloads {
             // One that was off may be one that cannot be on.
