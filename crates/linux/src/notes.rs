@@ -43,6 +43,7 @@ enum Kind {
     Misplaced,
     Miscabled,
     BondMismatch,
+    IpConflict,
     Carrier,
     Agent(AgentEvent),
 }
@@ -111,6 +112,11 @@ impl NoteLog {
             Note::HostMisplaced { node: switch, port, mac } => {
                 tracing::warn!(node, %switch, %port, %mac, "ALARM: a host at a port where the \
                     fabric file does not admit it");
+            }
+            Note::IpConflict { ip, holder, claimant } => {
+                let [(switch, port, mac), (by_switch, by_port, by)] = [holder, claimant];
+                tracing::warn!(node, %ip, %switch, %port, %mac, %by_switch, %by_port, %by,
+                    "ALARM: an address conflict: two hosts use one address; the first keeps it");
             }
             Note::BondMismatch(ends) => {
                 let [(switch, port, partner), (first, first_port, expected)] = ends;
@@ -196,6 +202,7 @@ fn about(note: &Note) -> About {
         Note::HostMisplaced { .. } => (Kind::Misplaced, PortNo::CONTROL),
         Note::Miscabled { port, .. } => (Kind::Miscabled, port),
         Note::BondMismatch(..) => (Kind::BondMismatch, PortNo::CONTROL),
+        Note::IpConflict { .. } => (Kind::IpConflict, PortNo::CONTROL),
     }
 }
 

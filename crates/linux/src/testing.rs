@@ -41,6 +41,7 @@ pub(crate) fn controller() -> ControllerTelemetry {
         neighbours: Vec::new(),
         switches: 0,
         hosts: Vec::new(),
+        ip_conflicts: Vec::new(),
         routes: 0,
         policy: Default::default(),
         bonds: Vec::new(),

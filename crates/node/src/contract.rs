@@ -11,6 +11,7 @@ use crate::store::StoreChange;
 use alloc::boxed::Box;
 use axon_wire::message::LinkEnd;
 use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
+use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 /// An input of a node from its runtime.
@@ -454,5 +455,14 @@ pub enum Note {
         port: PortNo,
         /// The MAC of the host.
         mac: MacAddr,
+    },
+    /// From a controller: two hosts use one address, and the first one keeps it.
+    IpConflict {
+        /// The address.
+        ip: IpAddr,
+        /// The host that has it: switch, port and MAC.
+        holder: (NodeId, PortNo, MacAddr),
+        /// The host that claims it.
+        claimant: (NodeId, PortNo, MacAddr),
     },
 }

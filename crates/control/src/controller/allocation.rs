@@ -164,12 +164,8 @@ impl Leases {
             self.show(now, mac, Some(at), ip);
             return true;
         }
-        let lease = self.by_ip.get(&ip);
-        let is = |state| lease.is_some_and(|lease| lease.state == state);
-        // Behind one port the newest host has the address.
-        let succeeds = is(LeaseState::InUse) && lease.is_some_and(|l| l.holder.place == at);
-        if !succeeds {
-            if self.taken_from(mac, ip) && !is(LeaseState::Declined) {
+        if !self.is_used_at(at, ip) {
+            if self.is_anothers(mac, at, ip) {
                 if let Some(mut lease) = self.take(ip) {
                     lease.rival = Some(mac);
                     self.put(ip, lease);
@@ -187,6 +183,19 @@ impl Leases {
         let holder = Holder { mac, client_id: Vec::new(), place: at };
         self.put(ip, Lease::new(holder, LeaseState::InUse, now));
         true
+    }
+
+    /// Whether an address belongs to another host, and a claim of this one is refused.
+    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
+        let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
+        self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
+    }
+
+    /// Whether a host at a port uses an address without a lease. Another one there may have it.
+    fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
+        let lease = self.by_ip.get(&ip);
+        lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
     }
 
     /// Frees an address that a host without a lease no longer uses.

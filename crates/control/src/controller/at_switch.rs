@@ -20,6 +20,7 @@ use alloc::vec::Vec;
 use axon_node::Stored;
 use axon_wire::message::{ArpReply, ArpTarget, Item, Peer, Role};
 use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
+use core::net::IpAddr;
 
 impl Controller {
     /// The controller of the switch that `config` names, with the topology of the fabric file. None
@@ -127,9 +128,13 @@ impl Controller {
             self.counters.arp_misplaced += 1;
             return None;
         };
-        if let Some(ip) = m.source_ip {
+        // Whether it may have the address of another host is decided where hosts are reported.
+        let is_free = |ip: &IpAddr| self.hosts.by_ip(*ip).is_none();
+        if let Some(ip) = m.source_ip.filter(is_free) {
             self.own(now, source, ip, out);
         }
+        let own = |ip: &IpAddr| self.hosts.by_ip(*ip) == Some(source);
+        let source_ip = m.source_ip.filter(own);
         let target = self.host_at(here, m.target_mac)?;
         if self.is_to_be_heard(target, out) {
             return None;
@@ -146,7 +151,7 @@ impl Controller {
             (back.number, back.to_install(), back.source.is_some());
         self.counters.arp_answered += 1;
         let stamp = self.stamp(number);
-        let m = ArpTarget { to_source, source_by_pair, ..m };
+        let m = ArpTarget { to_source, source_by_pair, source_ip, ..m };
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
 

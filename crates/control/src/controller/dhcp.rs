@@ -132,6 +132,23 @@ impl DhcpServer {
         }
     }
 
+    /// Whether an address is a host's by reservation, lease or its use of an address of the pool.
+    pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner == mac,
+            Some(Owner::Client(_)) | None => self.leases.lasts_with(mac, ip),
+        }
+    }
+
+    /// Whether an address is given to another host in this way, and a claim of this one refused.
+    pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
+        match self.reserved.get(&ip) {
+            Some(Owner::Mac(owner)) => *owner != mac,
+            Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => true,
+            Some(Owner::Client(_)) | None => self.leases.is_anothers(mac, at, ip),
+        }
+    }
+
     /// Whether a host can have an address: one of the subnet, but neither the server's nor, where
     /// there are such (RFC 3021), that of the network or its broadcast.
     pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {

@@ -567,7 +567,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_one_owner_and_the_newest_wins() {
+    fn an_address_has_one_owner_whom_it_was_given_last() {
         let mut table = table();
         let Learned::Here(first) = table.report(at(1, 1), MAC) else { panic!() };
         let other = MacAddr([2, 0, 0, 0, 0, 2]);

@@ -323,6 +323,7 @@ impl Controller {
         };
         out.push(Effect::Store(stored));
         self.groups.all_changed(now);
+        self.end_conflicts();
         // All routes that it concerns have an end at this port.
         let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();

@@ -14,6 +14,7 @@ mod bonds;
 pub mod bounds;
 mod by_source;
 mod changed;
+mod conflicts;
 mod counts;
 pub mod dhcp;
 mod drain;
@@ -26,6 +27,7 @@ mod lease;
 mod leases6;
 mod members;
 mod over_bound;
+mod owning;
 mod pace;
 pub mod packet;
 mod peers;
@@ -62,6 +64,7 @@ use axon_wire::{Hops, Incarnation, Layer, MacAddr, NodeId, PortNo, Span, Time};
 use backups::Backups;
 use bond_list::Bonds;
 use bounds::Bounds;
+use conflicts::Conflicts;
 use core::net::IpAddr;
 use dhcp::DhcpServer;
 use draining::Drain;
@@ -123,6 +126,8 @@ pub struct Controller {
     take_over: TakeOver,
     /// Addresses that nobody is known to have and that are being looked for.
     seeking: Seeking,
+    /// Addresses that two hosts claim.
+    conflicts: Conflicts,
     restored: Restored,
     /// Whether routes were added or moved since the last round began.
     round_wanted: bool,
@@ -191,6 +196,7 @@ impl Controller {
             groups: Groups::default(),
             take_over: TakeOver::new(&config.node.timers),
             seeking: Seeking::default(),
+            conflicts: Conflicts::default(),
             restored: Restored::default(),
             round_wanted: false,
             path: Vec::new(),
@@ -284,7 +290,7 @@ impl Controller {
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
                 for ip in ips.into_iter().take(IPS_PER_HOST_MAX) {
-                    self.own(now, host, ip, out);
+                    self.claimed(now, host, ip, out);
                 }
                 if learned == Learned::Moved(host) {
                     self.migrate(host, out);
@@ -348,6 +354,7 @@ impl Controller {
             self.verify(now, host, out);
         }
         self.settle(now, out);
+        self.conflicts_due(now, out);
         self.links_run_out(now, out);
         self.age(now, out);
         self.take_over(now, out);
@@ -366,6 +373,7 @@ impl Controller {
         let (links, backups) = (self.graph.deadline(), self.backups_deadline());
         let all = [hosts, dhcp, ageing, take_over, improving, links, backups];
         let others = [self.groups.deadline(), self.drain.deadline(), self.bonds_deadline()];
+        let others = others.into_iter().chain([self.conflicts.deadline()]);
         all.into_iter().chain(others).flatten().min()
     }
 
@@ -390,37 +398,6 @@ impl Controller {
         };
         self.ageing.heard(now, index);
         Some(index)
-    }
-
-    /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the
-    /// previous owner are removed; frames request them again by MAC.
-    ///
-    /// An address that is reserved for another host, leased to it, or of the pool and in use by it
-    /// stays with that host. So does one that the policy reserves, or whose owner this host may not
-    /// reach. The address of a gateway is at its uplink.
-    fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
-        let Some((mac, place)) = self.hosts.get(host).map(|host| (host.mac, host.place())) else {
-            return;
-        };
-        let leases6 = &self.leases6;
-        let place = self.home(place);
-        let claims = |dhcp: &mut DhcpServer| match ip {
-            IpAddr::V4(ip) => dhcp.claim(now, mac, place, ip),
-            IpAddr::V6(ip) => leases6.holder(now, ip).is_none_or(|holder| holder == mac),
-        };
-        let may = self.may_own(host, mac, ip) && self.may_be_gateway(place, ip);
-        if !may || !claims(&mut self.dhcp) {
-            self.counters.ip_refused += 1;
-            return;
-        }
-        let owned = self.hosts.own(host, ip, self.dhcp.address_of(mac).map(IpAddr::V4));
-        self.found(ip);
-        if let Some(before) = owned.before {
-            self.cut_off(before, out);
-        }
-        if let Some(IpAddr::V4(surplus)) = owned.surplus {
-            self.dhcp.abandon(now, mac, surplus);
-        }
     }
 
     /// Gives addresses that have become free to the hosts that wait for them, and queries hosts

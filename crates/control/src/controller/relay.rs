@@ -70,7 +70,7 @@ impl Controller {
         if matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline) {
             let done = self.dhcp.serve(now, place, true, &request);
             let Some(ip) = done.released else { return };
-            self.hosts.disown(host, IpAddr::V4(ip));
+            self.disown(now, host, IpAddr::V4(ip), out);
             self.cut_off(host, out);
         }
         let (circuit, remote) = self.names(place);

@@ -110,7 +110,7 @@ impl Controller {
     fn give_up_v6(&mut self, now: Time, host: HostIndex, ip: Ipv6Addr, out: &mut Vec<Effect>) {
         if self.leases6.holder(now, ip).is_some() {
             self.leases6.remove(ip);
-            self.hosts.disown(host, IpAddr::V6(ip));
+            self.disown(now, host, IpAddr::V6(ip), out);
             self.cut_off(host, out);
             self.dhcp.relaying().released += 1;
         }

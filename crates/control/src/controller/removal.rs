@@ -54,13 +54,13 @@ impl Controller {
                 }
             }
             Withdrawn::Gone(host) => {
-                if let Some(host) = self.hosts.get(host) {
-                    self.dhcp.shown(now, mac, None, &host.ips);
-                }
+                let ips = self.hosts.get(host).map_or(Vec::new(), |host| host.ips.clone());
+                self.dhcp.shown(now, mac, None, &ips);
                 self.leave(host, out);
                 self.cut_off(host, out);
                 self.hosts.forget(host);
                 self.groups.host_gone(now, mac);
+                self.forgotten(now, mac, ips, out);
             }
         }
     }

@@ -47,9 +47,7 @@ impl Controller {
                 return;
             }
         };
-        if let Some(ip) = m.source_ip {
-            self.own(now, source, ip, out);
-        }
+        let Some(m) = self.in_own_name(now, source, m, out) else { return };
         let target = match m.target {
             Target::Ip(ip) => self.hosts.by_ip(ip),
             Target::Mac(mac) => self.hosts.by_mac(mac),
@@ -193,7 +191,7 @@ impl Controller {
         let done = self.dhcp.serve(now, place, here, &request);
         if let Learned::Here(host) = learned {
             if let Some(ip) = done.released {
-                self.hosts.disown(host, IpAddr::V4(ip));
+                self.disown(now, host, IpAddr::V4(ip), out);
                 self.cut_off(host, out);
             }
             if let Some(ip) = done.leased {

@@ -34,8 +34,8 @@ pub(super) struct Hosts {
     pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
     pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
-    /// Addresses of these that the controller has lost.
-    withdrawn: BTreeSet<IpAddr>,
+    /// Addresses of these that the controller asks for, with the hosts that it had them from.
+    withdrawn: BTreeSet<(IpAddr, MacAddr)>,
     /// Ports that are selected for a bond, by its key: those of one bond are one place.
     bonds: BTreeMap<PortNo, u16>,
 }
@@ -118,18 +118,22 @@ impl Hosts {
         self.by_port.get(&port).into_iter().flatten().copied()
     }
 
-    /// The controller does not have this address any more: it is reported again when its host says
-    /// that it has it.
+    /// The controller asks for an address: each host that was reported with it is reported again
+    /// when it says that it has it.
     pub(super) fn withdraw(&mut self, ip: IpAddr) {
         let Hosts { reported, withdrawn, .. } = self;
-        withdrawn.insert(ip);
-        withdrawn.retain(|&ip| reported.values().any(|(_, ips)| ips.contains(ip)));
+        let with_it = reported.iter().filter(|(_, (_, ips))| ips.contains(ip));
+        withdrawn.extend(with_it.map(|(&mac, _)| (ip, mac)));
+        let is_reported = |ip, mac| {
+            reported.get(&mac).is_some_and(|(_, ips): &(PortNo, Addresses)| ips.contains(ip))
+        };
+        withdrawn.retain(|&(ip, mac)| is_reported(ip, mac));
     }
 
     /// Whether an address is to be reported again, now that its host has used it.
     pub(super) fn report_again(&mut self, mac: MacAddr, ip: IpAddr) -> bool {
         let Some((_, ips)) = self.reported.get_mut(&mac) else { return false };
-        let again = ips.contains(ip) && self.withdrawn.remove(&ip);
+        let again = ips.contains(ip) && self.withdrawn.remove(&(ip, mac));
         if again {
             ips.forget(ip);
         }

@@ -7,8 +7,8 @@ use crate::discovery::Discovery;
 use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_node::telemetry::{
-    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, Neighbour,
-    SwitchTelemetry,
+    ControllerHost, ControllerTelemetry, Counts, EdgeCounters, EdgeHost, EdgeRoute, IpConflict,
+    Neighbour, SwitchTelemetry,
 };
 use axon_node::{Dataplane, Refusal};
 use axon_wire::{Frame, PortNo, Time};
@@ -76,11 +76,15 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
                 ControllerHost { mac, vlan, switch, port: place.port, ips }
             })
         });
+        let conflicts = controllers.iter().flat_map(|(vlan, one)| {
+            one.ip_conflicts().map(move |conflict| IpConflict { vlan, ..conflict })
+        });
         ControllerTelemetry {
             id: self.incarnation().node,
             neighbours: neighbours(self.discovery()),
             switches: graph.switches().filter(|(_, switch)| switch.was_heard()).count() as u64,
             hosts: hosts.collect(),
+            ip_conflicts: conflicts.collect(),
             routes: controllers.iter().map(|(_, one)| one.flows().len() as u64).sum(),
             policy: self.policy_telemetry(),
             bonds: controller.bonds_telemetry(),

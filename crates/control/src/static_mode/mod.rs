@@ -345,6 +345,7 @@ impl StaticControl {
             missing: self.cables.missing(&self.view),
             miscabled: self.cables.miscabled().collect(),
             hosts: hosts.collect(),
+            ip_conflicts: controller.ip_conflicts().collect(),
             routes: controller.flows().len() as u64,
             policy: controller.policy_telemetry(),
             counters: *controller.counters(),

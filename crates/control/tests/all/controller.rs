@@ -240,7 +240,10 @@ impl World {
                 Effect::Command { to, item: item @ Item::SetBackup { .. } } => {
                     self.set_backup(to.0, item);
                 }
-                Effect::Routed { message: Message::ControllerHelloAck(_), .. } => {}
+                Effect::Routed {
+                    message: Message::ControllerHelloAck(_) | Message::Seek(_),
+                    ..
+                } => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -463,6 +466,13 @@ fn an_address_that_changes_hands_cuts_off_its_old_owner() {
     let from = world.incarnation(3);
     let (now, out) = (world.now, &mut world.out);
     world.controller.item(now, from, item, out);
+    // Host 2 is asked and says nothing.
+    for _ in 0..3 {
+        world.carry_out();
+        assert!(world.tables.contains_key(&(1, 9, mac(2))));
+        world.now += Span::from_millis(100);
+        world.controller.timeout(world.now, &mut world.out);
+    }
     world.carry_out();
     assert!(!world.tables.contains_key(&(1, 9, mac(2))));
     let target = world.ask(1, 9, 1, Target::Ip(ip(2))).unwrap();

@@ -5,6 +5,7 @@ mod bonds;
 mod by_source;
 mod client;
 mod comeback;
+mod conflicts;
 mod controller;
 mod dcbx;
 mod dhcp;

@@ -150,9 +150,13 @@ fn a_switch_that_gets_its_first_host_port_is_asked_for_what_requests_wait_for() 
 fn a_request_that_has_waited_takes_no_address_back_that_is_anothers_by_now() {
     let mut scene = Scene::new();
     scene.ask(Target::Ip(ip(7)), None);
-    // Host 5 claims the address of host 1 meanwhile.
+    // Host 5 claims the address of host 1 meanwhile, which does not answer for it.
     let item = Item::HostSeen { port: PortNo(8), mac: mac(5), ips: vec![ip(1)] };
     scene.controller.item(scene.now, incarnation(3), item, &mut scene.out);
+    for _ in 0..3 {
+        scene.pass(100);
+        scene.controller.timeout(scene.now, &mut scene.out);
+    }
     scene.out.clear();
     scene.seen(3, 9, 7);
     assert_eq!(scene.answered(), [(mac(7), 1)], "host 1 is there, and is answered");

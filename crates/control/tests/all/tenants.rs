@@ -278,7 +278,12 @@ fn an_address_stays_with_a_host_that_the_claimant_may_not_reach() {
     scene.seen_with(2, 3, 11, ip(1));
     assert_eq!(owner(&scene, 1), Some(mac(1)));
     scene.seen_with(2, 2, 2, ip(1));
-    assert_eq!(owner(&scene, 1), Some(mac(2)), "within a tenant the newest claim wins");
+    assert_eq!(owner(&scene, 1), Some(mac(1)), "within a tenant it is asked");
+    for _ in 0..3 {
+        scene.now += Span::from_millis(100);
+        scene.call(|controller, now, out| controller.timeout(now, out));
+    }
+    assert_eq!(owner(&scene, 1), Some(mac(2)), "and loses an address that it does not answer for");
     scene.seen_with(2, 3, 11, ip(100));
     assert_eq!(owner(&scene, 100), None);
     scene.seen_with(1, 1, 1, ip(100));

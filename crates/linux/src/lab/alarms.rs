@@ -3,12 +3,16 @@
 use crate::status::{NodeStatus, PortStatus, Status};
 use axon_node::Refusal;
 use axon_node::telemetry::{
-    ControllerCounters, EdgeDebts, Miscabled, NodeTelemetry, ProgrammableTelemetry, RefusedSetting,
+    ConflictingHost, ControllerCounters, EdgeDebts, IpConflict, Miscabled, NodeTelemetry,
+    ProgrammableTelemetry, RefusedSetting,
 };
 use axon_wire::NodeId;
 use axon_wire::message::LinkEnd;
 use std::collections::BTreeMap;
 use std::fmt::Write;
+
+/// Conflicts of addresses that have a line of their own.
+const CONFLICTS_SHOWN: usize = 8;
 
 /// One line for each thing that is wrong; empty if nothing is.
 pub fn alarms(status: &[NodeStatus]) -> String {
@@ -60,6 +64,14 @@ pub fn alarms(status: &[NodeStatus]) -> String {
                  refused (ip_refused)"
             );
         }
+        let conflicts = match &status.node {
+            NodeTelemetry::Controller(controller) => &controller.ip_conflicts[..],
+            NodeTelemetry::Switch(switch) => {
+                switch.alone.as_ref().map_or(&[][..], |alone| &alone.ip_conflicts)
+            }
+            _ => &[],
+        };
+        ip_conflicts(&mut text, &status.name, conflicts, &names);
         if let Some(counters) = counters {
             policy(&mut text, &status.name, counters);
         }
@@ -77,12 +89,46 @@ fn named(status: &Status) -> Option<(NodeId, &str)> {
     Some((status.node.id()?, &status.name))
 }
 
-/// Cables that are not as the fabric file of a fabric without a controller has them.
-fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeMap<NodeId, &str>) {
-    let end = |end: LinkEnd| match names.get(&end.node) {
+/// Addresses that two hosts use now.
+fn ip_conflicts(
+    text: &mut String,
+    name: &str,
+    conflicts: &[IpConflict],
+    names: &BTreeMap<NodeId, &str>,
+) {
+    let host = |host: ConflictingHost| {
+        let (mac, at) = (host.mac, LinkEnd { node: host.switch, port: host.port });
+        format!("{mac} at {}", port_name(at, names))
+    };
+    for &IpConflict { ip, vlan, holder, claimant } in conflicts.iter().take(CONFLICTS_SHOWN) {
+        let (holder, claimant) = (host(holder), host(claimant));
+        let vlan = if vlan.is_none() { String::new() } else { format!(" in VLAN {vlan}") };
+        let _ = writeln!(
+            text,
+            "alarm: {name}: two hosts use the address {ip}{vlan}: {holder}, which keeps it, and \
+             {claimant}; give one of them another address"
+        );
+    }
+    if let Some(more) = conflicts.len().checked_sub(CONFLICTS_SHOWN).filter(|more| *more > 0) {
+        let _ = writeln!(
+            text,
+            "alarm: {name}: two hosts use each of {more} more addresses; `axon status --json` has \
+             them (ip_conflicts)"
+        );
+    }
+}
+
+/// The name of a port of a switch.
+fn port_name(end: LinkEnd, names: &BTreeMap<NodeId, &str>) -> String {
+    match names.get(&end.node) {
         Some(name) => format!("{name}-{}", end.port),
         None => format!("port {} of switch {}", end.port, end.node),
-    };
+    }
+}
+
+/// Cables that are not as the fabric file of a fabric without a controller has them.
+fn cables(text: &mut String, name: &str, miscabled: &[Miscabled], names: &BTreeMap<NodeId, &str>) {
+    let end = |end| port_name(end, names);
     for &Miscabled { port, expected, found } in miscabled {
         let expected = expected.map_or_else(|| "no other switch".to_owned(), end);
         let found = end(found);
@@ -193,6 +239,7 @@ mod tests {
             missing: Vec::new(),
             miscabled,
             hosts: Vec::new(),
+            ip_conflicts: Vec::new(),
             routes: 0,
             policy: Default::default(),
             counters: Default::default(),
@@ -207,6 +254,40 @@ mod tests {
              alarm: s1-p1 leads to port p4 of switch 0000000000000009; the fabric file has no \
              other switch there. The link is not used\n"
         );
+    }
+
+    #[test]
+    fn an_address_conflict_is_shown_with_both_hosts_and_many_are_counted() {
+        let mut controller = testing::controller();
+        let host = |last, switch, port| ConflictingHost {
+            mac: axon_wire::MacAddr([2, 0, 0, 0, 0, last]),
+            switch: NodeId(switch),
+            port: PortNo(port),
+        };
+        let conflict = |last| IpConflict {
+            ip: std::net::Ipv4Addr::new(10, 0, 0, last).into(),
+            vlan: Default::default(),
+            holder: host(1, 1, 2),
+            claimant: host(2, 9, 4),
+        };
+        controller.ip_conflicts = vec![conflict(7)];
+        let mut s1 = testing::switch(3);
+        s1.id = NodeId(1);
+        let s1 = testing::status("s1", s1);
+        let shown = |controller: &axon_node::telemetry::ControllerTelemetry| {
+            let node = NodeTelemetry::Controller(Box::new(controller.clone()));
+            alarms(&[s1.clone(), testing::node("c1", 1, node)])
+        };
+        assert_eq!(
+            shown(&controller),
+            "alarm: c1: two hosts use the address 10.0.0.7: 02:00:00:00:00:01 at s1-p2, which keeps \
+             it, and 02:00:00:00:00:02 at port p4 of switch 0000000000000009; give one of them \
+             another address\n"
+        );
+        controller.ip_conflicts.extend((10..30).map(conflict));
+        let text = shown(&controller);
+        assert_eq!(text.lines().count(), CONFLICTS_SHOWN + 1, "{text}");
+        assert!(text.contains("each of 13 more addresses"), "{text}");
     }
 
     #[test]

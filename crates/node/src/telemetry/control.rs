@@ -101,6 +101,32 @@ pub struct ControllerHost {
     pub ips: Vec<IpAddr>,
 }
 
+/// An address that two hosts use. The first one keeps it: requests for the address lead to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IpConflict {
+    /// The address.
+    pub ip: IpAddr,
+    /// The VLAN that both are in; left out of JSON where that is none.
+    #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
+    pub vlan: VlanId,
+    /// The host that has the address.
+    pub holder: ConflictingHost,
+    /// The host that claims it.
+    pub claimant: ConflictingHost,
+}
+
+/// One of two hosts that use one address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictingHost {
+    /// The MAC address of the host.
+    #[serde(with = "text::mac")]
+    pub mac: MacAddr,
+    /// The identity of the switch that the host is at.
+    pub switch: NodeId,
+    /// The port of that switch that the host is at, from 0.
+    pub port: PortNo,
+}
+
 /// What an edge has done since it started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EdgeCounters {
@@ -223,8 +249,16 @@ pub struct ControllerCounters {
     pub routes_removed: u64,
     /// Routes that their switch has removed because no frame took them for long.
     pub routes_aged: u64,
-    /// Addresses that a host claimed and that belong to another by reservation or lease.
+    /// Claims of addresses that were refused: the address belongs to another host by reservation
+    /// or lease, or to one that the host may not reach; or there are too many address conflicts, of
+    /// its port or of all.
     pub ip_refused: u64,
+    /// Address conflicts: how often two hosts claimed one address and the first one, asked for it,
+    /// has answered. It keeps the address.
+    pub ip_conflicts: u64,
+    /// ARP requests and solicitations in the name of an address that another host has, which are
+    /// not answered.
+    pub arp_not_owner: u64,
     /// Hosts that were forgotten because their switch was silent for too long.
     pub hosts_aged: u64,
     /// Items on a stream that only a controller sends.
@@ -448,6 +482,8 @@ plus!(ControllerCounters {
     routes_removed,
     routes_aged,
     ip_refused,
+    ip_conflicts,
+    arp_not_owner,
     hosts_aged,
     item_misplaced,
     dhcp_unreachable,

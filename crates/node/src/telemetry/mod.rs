@@ -18,9 +18,9 @@ pub mod text;
 
 pub use bonds::{BondTelemetry, MemberTelemetry, PartnerTelemetry};
 pub use control::{
-    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
-    Neighbour, PairTelemetry, PolicyTelemetry, QuarantineTelemetry, RefusedSetting, Restored,
-    TenantTelemetry,
+    ConflictingHost, ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts,
+    EdgeHost, EdgeRoute, IpConflict, Neighbour, PairTelemetry, PolicyTelemetry,
+    QuarantineTelemetry, RefusedSetting, Restored, TenantTelemetry,
 };
 pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};

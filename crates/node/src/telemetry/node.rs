@@ -3,7 +3,7 @@
 use super::bonds::BondTelemetry;
 use super::control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
-    Neighbour, PolicyTelemetry, RefusedSetting, Restored,
+    IpConflict, Neighbour, PolicyTelemetry, RefusedSetting, Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;
@@ -97,6 +97,8 @@ pub struct ControllerTelemetry {
     pub switches: u64,
     /// The hosts of the fabric.
     pub hosts: Vec<ControllerHost>,
+    /// Addresses that two hosts use now, 256 at most for each VLAN.
+    pub ip_conflicts: Vec<IpConflict>,
     /// How many routes it has set up that stand.
     pub routes: u64,
     /// Which hosts may reach which.

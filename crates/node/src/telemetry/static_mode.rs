@@ -1,6 +1,8 @@
 //! What a switch reports of itself in a fabric without a controller.
 
-use super::control::{ControllerCounters, ControllerHost, DhcpCounters, PolicyTelemetry};
+use super::control::{
+    ControllerCounters, ControllerHost, DhcpCounters, IpConflict, PolicyTelemetry,
+};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 use axon_wire::message::LinkEnd;
@@ -19,6 +21,9 @@ pub struct StaticTelemetry {
     pub miscabled: Vec<Miscabled>,
     /// The hosts of the fabric that it knows.
     pub hosts: Vec<ControllerHost>,
+    /// Addresses that two hosts use now, one at this switch and one that has had it before; 256 at
+    /// most.
+    pub ip_conflicts: Vec<IpConflict>,
     /// How many routes at its own ports stand.
     pub routes: u64,
     /// Which hosts may reach which, at this switch.

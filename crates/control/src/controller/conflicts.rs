@@ -1,0 +1,399 @@
+//! Address conflicts: addresses that two hosts claim, and whom the controller asks about them when;
+//! `owning.rs` says what for.
+//!
+//! In plain English: the *holder* of an address is asked up to three times, 100 ms apart. If it is
+//! silent, the *claimant* has the address. If it answers, it keeps the address and the conflict
+//! stands. The claimant's next word makes the controller ask the holder again, a second after the
+//! last time at the earliest; what comes within 100 ms of a question may be an answer to it, and
+//! does not count. After 10 s without a word of the claimant it is asked in the same way; if it is
+//! silent, the conflict is over.
+//!
+//! Each time that the holder is asked takes a token of the claimant's port and one of the fabric's.
+//! Without them, or with too many conflicts of the port or of all, a claim is refused.
+
+use super::hosts::Place;
+use crate::bucket::{Bucket, Rate};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use axon_wire::{MacAddr, Span, Time};
+use core::net::IpAddr;
+
+/// From one question to the next.
+pub(super) const ROUND: Span = Span::from_millis(100);
+/// Questions without an answer before a host counts as silent.
+const ROUNDS: u32 = 3;
+/// The holder is asked again for a new word of the claimant after so long at the earliest.
+const PAUSE: Span = Span::from_secs(1);
+/// After so long without a word of the claimant it is asked itself.
+const QUIET: Span = Span::from_secs(10);
+/// Conflicts that are kept.
+const CONFLICTS_MAX: usize = 256;
+/// Of these, conflicts with claimants at one port.
+const PER_PORT_MAX: usize = 64;
+/// How often holders are asked because of the hosts of one port: as many addresses at once as a
+/// router with virtual ones may take over.
+const OF_PORT: Rate = Rate { every: Span::from_millis(250), burst: 64 };
+/// The same for the whole fabric.
+const OF_ALL: Rate = Rate { every: Span::from_millis(50), burst: 256 };
+
+/// What is being done about a conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The holder has been asked so many times in a row.
+    AsksHolder(u32),
+    /// The holder has answered; others may still answer the same question.
+    Answered,
+    /// The claimant's next word counts, or has come and waits for its time.
+    Stands { claimed: bool },
+    /// The claimant has been asked so many times in a row.
+    AsksClaimant(u32),
+}
+
+/// An address that two hosts claim.
+#[derive(Clone, Debug)]
+struct Conflict {
+    claimant: MacAddr,
+    /// The port that the claim came from.
+    at: Place,
+    phase: Phase,
+    /// When the holder was asked last.
+    asked: Time,
+    /// When to do the next thing.
+    due: Time,
+    /// Whether the holder has answered since this claimant came.
+    stood: bool,
+}
+
+/// All conflicts of the fabric.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Conflicts {
+    by_ip: BTreeMap<IpAddr, Conflict>,
+    due: BTreeSet<(Time, IpAddr)>,
+    ports: BTreeMap<Place, Bucket>,
+    all: Bucket,
+}
+
+/// What a claim of an address comes to that another host holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Claim {
+    /// The holder is to be asked now.
+    Ask,
+    /// The holder has been asked, or will be.
+    Waits,
+    /// Too many conflicts or questions, or another claimant was first.
+    Refused,
+}
+
+/// What is to be done about a conflict now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// To ask the holder whether it has the address.
+    AskHolder,
+    /// The holder has not answered. Unless the conflict is ended, the holder is asked again in a
+    /// second.
+    HolderSilent,
+    /// To have the next word of the claimant reported.
+    Watch,
+    /// To ask the claimant.
+    AskClaimant,
+}
+
+impl Conflicts {
+    /// A host at a port claims an address that another one holds.
+    pub(super) fn claim(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
+        let Some(conflict) = self.by_ip.get(&ip) else {
+            return self.begin(now, at, ip, by);
+        };
+        let is_first = conflict.claimant == by;
+        let rested = now >= conflict.asked + PAUSE;
+        match conflict.phase {
+            Phase::AsksHolder(_) | Phase::Answered if is_first => Claim::Waits,
+            Phase::AsksHolder(_) | Phase::Answered => Claim::Refused,
+            Phase::Stands { .. } | Phase::AsksClaimant(_) if !rested && !is_first => Claim::Refused,
+            Phase::Stands { .. } | Phase::AsksClaimant(_) if !rested => {
+                self.set(ip, Phase::Stands { claimed: true }, conflict.asked + PAUSE);
+                Claim::Waits
+            }
+            Phase::Stands { .. } | Phase::AsksClaimant(_) => self.again(now, at, ip, by),
+        }
+    }
+
+    fn begin(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
+        let of_port = || self.by_ip.values().filter(|conflict| conflict.at == at).count();
+        let is_full = self.by_ip.len() >= CONFLICTS_MAX || of_port() >= PER_PORT_MAX;
+        if is_full || !self.take_token(now, at) {
+            return Claim::Refused;
+        }
+        let due = now + ROUND;
+        let phase = Phase::AsksHolder(1);
+        let conflict = Conflict { claimant: by, at, phase, asked: now, due, stood: false };
+        self.by_ip.insert(ip, conflict);
+        self.due.insert((due, ip));
+        Claim::Ask
+    }
+
+    /// The holder is asked anew, if there is a token for it.
+    fn again(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
+        if !self.take_token(now, at) {
+            self.set(ip, Phase::Stands { claimed: false }, now + QUIET);
+            return Claim::Waits;
+        }
+        if let Some(conflict) = self.by_ip.get_mut(&ip) {
+            conflict.stood &= conflict.claimant == by;
+            (conflict.claimant, conflict.at, conflict.asked) = (by, at, now);
+        }
+        self.set(ip, Phase::AsksHolder(1), now + ROUND);
+        Claim::Ask
+    }
+
+    /// The holder of an address says that it has it. Returns whether that is an answer by which a
+    /// conflict stands that did not stand before.
+    pub(super) fn answered(&mut self, ip: IpAddr) -> bool {
+        let Some(conflict) = self.by_ip.get_mut(&ip) else { return false };
+        if !matches!(conflict.phase, Phase::AsksHolder(_)) {
+            return false;
+        }
+        let is_news = !core::mem::replace(&mut conflict.stood, true);
+        let due = conflict.asked + ROUND;
+        self.set(ip, Phase::Answered, due);
+        is_news
+    }
+
+    /// The next conflict that something is to be done about by `now`.
+    pub(super) fn take_due(&mut self, now: Time) -> Option<(IpAddr, Due)> {
+        loop {
+            let &(due, ip) = self.due.first().filter(|(due, _)| *due <= now)?;
+            let Some(conflict) = self.by_ip.get(&ip) else {
+                self.due.remove(&(due, ip));
+                continue;
+            };
+            let (at, by, asked) = (conflict.at, conflict.claimant, conflict.asked);
+            match conflict.phase {
+                Phase::AsksHolder(rounds) if rounds < ROUNDS => {
+                    self.set(ip, Phase::AsksHolder(rounds + 1), now + ROUND);
+                    if let Some(conflict) = self.by_ip.get_mut(&ip) {
+                        conflict.asked = now;
+                    }
+                    return Some((ip, Due::AskHolder));
+                }
+                Phase::AsksHolder(_) => {
+                    self.set(ip, Phase::Stands { claimed: true }, now + PAUSE);
+                    return Some((ip, Due::HolderSilent));
+                }
+                Phase::Answered => {
+                    self.set(ip, Phase::Stands { claimed: false }, asked + QUIET);
+                    return Some((ip, Due::Watch));
+                }
+                Phase::Stands { claimed: true } => {
+                    if self.again(now, at, ip, by) == Claim::Ask {
+                        return Some((ip, Due::AskHolder));
+                    }
+                }
+                Phase::Stands { claimed: false } => {
+                    self.set(ip, Phase::AsksClaimant(1), now + ROUND);
+                    return Some((ip, Due::AskClaimant));
+                }
+                Phase::AsksClaimant(rounds) if rounds < ROUNDS => {
+                    self.set(ip, Phase::AsksClaimant(rounds + 1), now + ROUND);
+                    return Some((ip, Due::AskClaimant));
+                }
+                Phase::AsksClaimant(_) => drop(self.end(ip)),
+            }
+        }
+    }
+
+    /// When to call [`Conflicts::take_due`] next.
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.due.first().map(|&(due, _)| due)
+    }
+
+    /// Ends the conflict about an address; returns its claimant, if there was one.
+    pub(super) fn end(&mut self, ip: IpAddr) -> Option<MacAddr> {
+        let conflict = self.by_ip.remove(&ip)?;
+        self.due.remove(&(conflict.due, ip));
+        Some(conflict.claimant)
+    }
+
+    /// The host that claims an address of another one.
+    pub(super) fn claimant(&self, ip: IpAddr) -> Option<MacAddr> {
+        self.by_ip.get(&ip).map(|conflict| conflict.claimant)
+    }
+
+    /// The addresses that a host claims and others hold.
+    pub(super) fn claimed_by(&self, mac: MacAddr) -> Vec<IpAddr> {
+        let of = self.by_ip.iter().filter(|(_, conflict)| conflict.claimant == mac);
+        of.map(|(&ip, _)| ip).collect()
+    }
+
+    /// All addresses that two hosts claim.
+    pub(super) fn all(&self) -> Vec<IpAddr> {
+        self.by_ip.keys().copied().collect()
+    }
+
+    /// The conflicts whose holder has answered: the address and its claimant.
+    pub(super) fn standing(&self) -> impl Iterator<Item = (IpAddr, MacAddr)> {
+        let standing = self.by_ip.iter().filter(|(_, conflict)| conflict.stood);
+        standing.map(|(&ip, conflict)| (ip, conflict.claimant))
+    }
+
+    fn set(&mut self, ip: IpAddr, phase: Phase, due: Time) {
+        if let Some(conflict) = self.by_ip.get_mut(&ip) {
+            self.due.remove(&(conflict.due, ip));
+            self.due.insert((due, ip));
+            (conflict.phase, conflict.due) = (phase, due);
+        }
+    }
+
+    fn take_token(&mut self, now: Time, at: Place) -> bool {
+        // Each that is not full has taken a token of the fabric's a while ago: there are few.
+        if self.ports.len() > CONFLICTS_MAX {
+            self.ports.retain(|_, bucket| !bucket.is_full(now));
+        }
+        let of_port = self.ports.entry(at).or_default();
+        let has = of_port.has(now, OF_PORT) && self.all.has(now, OF_ALL);
+        if has {
+            of_port.take(now, OF_PORT);
+            self.all.take(now, OF_ALL);
+        }
+        has
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topology::SwitchIndex;
+    use super::*;
+    use axon_wire::PortNo;
+    use core::net::Ipv4Addr;
+
+    const fn mac(host: u8) -> MacAddr {
+        MacAddr([2, 0, 0, 0, 0, host])
+    }
+
+    fn ip(number: u32) -> IpAddr {
+        Ipv4Addr::from(0x0a00_0000 + number).into()
+    }
+
+    fn place(port: u16) -> Place {
+        Place { switch: SwitchIndex(0), port: PortNo(port) }
+    }
+
+    fn at(millis: u64) -> Time {
+        Time::ZERO + Span::from_millis(millis)
+    }
+
+    /// What becomes due of address 1 until `end`, with the times in milliseconds.
+    fn due(conflicts: &mut Conflicts, end: u64) -> Vec<(u64, Due)> {
+        let mut all = Vec::new();
+        while let Some(next) = conflicts.deadline().filter(|&next| next <= at(end)) {
+            while let Some((of, due)) = conflicts.take_due(next) {
+                assert_eq!(of, ip(1));
+                all.push((next.since(Time::ZERO).as_millis(), due));
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_holder_is_silent_after_three_questions_and_not_before() {
+        let mut conflicts = Conflicts::default();
+        assert_eq!(conflicts.claim(at(0), place(1), ip(1), mac(2)), Claim::Ask);
+        assert_eq!(conflicts.claim(at(50), place(1), ip(1), mac(2)), Claim::Waits);
+        assert_eq!(conflicts.claim(at(50), place(3), ip(1), mac(3)), Claim::Refused, "the second");
+        let expected = [(100, Due::AskHolder), (200, Due::AskHolder), (300, Due::HolderSilent)];
+        assert_eq!(due(&mut conflicts, 1_000), expected);
+        assert_eq!(conflicts.standing().count(), 0, "nobody has answered");
+        assert_eq!(conflicts.end(ip(1)), Some(mac(2)));
+        assert_eq!((conflicts.deadline(), conflicts.end(ip(1))), (None, None));
+    }
+
+    #[test]
+    fn a_conflict_stands_while_both_answer_and_the_holder_is_asked_once_a_second() {
+        let mut conflicts = Conflicts::default();
+        conflicts.claim(at(0), place(1), ip(1), mac(2));
+        assert!(conflicts.answered(ip(1)), "that is news");
+        assert!(!conflicts.answered(ip(1)));
+        assert_eq!(conflicts.standing().collect::<Vec<_>>(), [(ip(1), mac(2))]);
+        assert_eq!(conflicts.claim(at(60), place(1), ip(1), mac(2)), Claim::Waits);
+        assert_eq!(due(&mut conflicts, 900), [(100, Due::Watch)], "what came before was no news");
+        // Five words a second for a while.
+        let mut asked = Vec::new();
+        for millis in (900..5_000).step_by(200) {
+            let claim = conflicts.claim(at(millis), place(1), ip(1), mac(2));
+            if claim == Claim::Ask {
+                asked.push(millis);
+            }
+            assert_ne!(claim, Claim::Refused);
+            let all = due(&mut conflicts, millis + 199);
+            asked.extend(all.iter().filter(|(_, due)| *due == Due::AskHolder).map(|&(at, _)| at));
+            assert!(!conflicts.answered(ip(1)), "no news");
+        }
+        assert!(asked.windows(2).all(|pair| pair[1] - pair[0] >= 1_000), "{asked:?}");
+        assert_eq!(asked.len(), 5, "{asked:?}");
+    }
+
+    #[test]
+    fn a_claimant_that_is_quiet_is_asked_and_the_conflict_ends_if_it_is_silent() {
+        let mut conflicts = Conflicts::default();
+        conflicts.claim(at(0), place(1), ip(1), mac(2));
+        conflicts.answered(ip(1));
+        let all = due(&mut conflicts, 10_050);
+        assert_eq!(all, [(100, Due::Watch), (10_000, Due::AskClaimant)]);
+        assert_eq!(conflicts.claim(at(10_060), place(1), ip(1), mac(2)), Claim::Ask);
+        conflicts.answered(ip(1));
+        let all = due(&mut conflicts, 60_000);
+        let asked = [20_060, 20_160, 20_260].map(|at| (at, Due::AskClaimant));
+        assert_eq!(all[1..], asked);
+        assert!(conflicts.by_ip.is_empty() && conflicts.due.is_empty());
+    }
+
+    #[test]
+    fn the_newest_claimant_of_a_conflict_that_stands_is_the_one_that_counts() {
+        let mut conflicts = Conflicts::default();
+        conflicts.claim(at(0), place(1), ip(1), mac(2));
+        conflicts.answered(ip(1));
+        due(&mut conflicts, 500);
+        assert_eq!(conflicts.claim(at(500), place(3), ip(1), mac(3)), Claim::Refused);
+        assert_eq!(conflicts.claim(at(1_000), place(3), ip(1), mac(3)), Claim::Ask);
+        assert_eq!((conflicts.claimant(ip(1)), conflicts.standing().count()), (Some(mac(3)), 0));
+        assert!(conflicts.answered(ip(1)), "of another claimant");
+        assert_eq!(conflicts.claimed_by(mac(3)), [ip(1)]);
+        assert!(conflicts.claimed_by(mac(2)).is_empty());
+    }
+
+    #[test]
+    fn a_flood_of_claims_is_bounded_for_a_port_and_for_all() {
+        let mut conflicts = Conflicts::default();
+        let mut asked = 0;
+        for millis in 0..10_000 {
+            for number in 0..4 {
+                let ip = ip(1 + (millis as u32 * 4 + number) % 5_000);
+                let claim = conflicts.claim(at(millis), place(1), ip, mac(2));
+                asked += u64::from(claim == Claim::Ask);
+                conflicts.answered(ip);
+            }
+            while let Some((_, due)) = conflicts.take_due(at(millis)) {
+                asked += u64::from(matches!(due, Due::AskHolder | Due::AskClaimant));
+            }
+        }
+        assert_eq!(conflicts.by_ip.len(), PER_PORT_MAX);
+        assert!(asked <= OF_PORT.burst + 40, "{asked} questions in 10 s");
+        for port in 2..100 {
+            for number in 0..64 {
+                let ip = ip(10_000 + u32::from(port) * 64 + number);
+                conflicts.claim(at(10_000), place(port), ip, mac(3));
+            }
+        }
+        assert_eq!(conflicts.by_ip.len(), CONFLICTS_MAX);
+        assert_eq!(conflicts.due.len(), CONFLICTS_MAX);
+        // Those who answer no more are forgotten.
+        while let Some(next) = conflicts.deadline() {
+            while let Some((ip, due)) = conflicts.take_due(next) {
+                if due == Due::HolderSilent {
+                    conflicts.end(ip);
+                }
+            }
+        }
+        assert!(conflicts.by_ip.is_empty() && conflicts.ports.len() <= CONFLICTS_MAX + 1);
+    }
+}
