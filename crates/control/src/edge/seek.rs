@@ -1,10 +1,10 @@
-//! Search for an address that nobody is known to have, at the hosts of this switch. What the
-//! controller does about it is in `controller/seek.rs`.
+//! Search for an address that nobody is known to have, or that two hosts claim, at the hosts of this
+//! switch. What the controller does about it is in `controller/seek.rs` and `controller/owning.rs`.
 //!
 //! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
 //! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control
 //! plane, for that MAC never has a route, and whoever gives it is learned and reported like any
-//! host; reported again, if the controller had the address before and has lost it. The controller
+//! host; reported again, if the controller had the address of that host before. The controller
 //! keeps to a rate of its own; the limit here holds what hosts receive within bounds even if it
 //! does not.
 
@@ -23,7 +23,7 @@ use core::net::IpAddr;
 pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(5), burst: 1_024 };
 
 impl Edge {
-    /// The controller looks for a host that has this address.
+    /// The controller looks for the hosts that have this address.
     pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let Some(question) = self.question(MacAddr::BROADCAST, m.ip) else {
             self.counters.messages_ignored += 1;
@@ -118,6 +118,21 @@ mod tests {
         let seen = Item::HostSeen { port, mac, ips: [ip(9).into()].into() };
         assert_eq!(reports(bench.frame(2, &says(9))), [Effect::Report(seen)]);
         assert_eq!(reports(bench.frame(2, &says(9))), []);
+    }
+
+    #[test]
+    fn each_of_two_hosts_with_one_address_is_reported_again() {
+        let mut bench = Bench::new();
+        let says = |n| host_frame::reply(mac(n), ip(9), SERVER.mac, SERVER.ip);
+        bench.frame(0, &says(1));
+        bench.frame(2, &says(2));
+        seek(&mut bench, 9, Some(2));
+        let mut reported = |port, n| {
+            let effects = bench.frame(port, &says(n));
+            effects.iter().filter(|e| matches!(e, Effect::Report(_))).count()
+        };
+        // The word of one is not that of the other.
+        assert_eq!([reported(2, 2), reported(2, 2), reported(0, 1), reported(0, 1)], [1, 0, 1, 0]);
     }
 
     #[test]

@@ -186,9 +186,9 @@ fn a_client_is_served_by_the_host_that_is_the_server_and_its_address_is_bound() 
     assert_eq!(world.owner(ip(30)), Some(mac(1)));
     // It stays with that host until it runs out.
     world.seen(2, ip(30));
-    assert_eq!(world.owner(ip(30)), Some(mac(1)));
-    world.now += Span::from_secs(61);
     world.pass();
+    assert_eq!(world.owner(ip(30)), Some(mac(1)), "though it does not answer for it");
+    world.now += Span::from_secs(61);
     world.seen(2, ip(30));
     assert_eq!(world.owner(ip(30)), Some(mac(1)), "it is asked");
     world.pass();

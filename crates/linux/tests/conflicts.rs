@@ -1,0 +1,165 @@
+//! Two real hosts with one address: the first holder keeps it while it answers, an alarm names both,
+//! and the second one has it as soon as the first has given it up.
+
+mod support;
+
+use axon_linux::lab::{self, Lab, UpOptions, alarms::alarms};
+use axon_node::telemetry::NodeTelemetry;
+use axon_wire::MacAddr;
+use std::path::PathBuf;
+use std::process::{Child, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+use support::{needs, shell};
+
+const NAME: &str = "test-conflicts";
+/// How long anything may take that is waited for.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The address that both have, outside of the pool.
+const SHARED: &str = "10.0.82.100";
+
+fn main() -> ExitCode {
+    support::run(&[
+        ("the_first_of_two_hosts_with_one_address_keeps_it", first_keeps),
+        ("so_it_does_in_a_fabric_without_a_controller", without_controller),
+    ])
+}
+
+/// A line of three switches with a host each.
+fn up(controller: bool) -> Lab {
+    let alone = if controller { "" } else { "controller: { mode: static }\n" };
+    let pool = if controller { "dhcp: { pool: [10.0.1.0, 10.0.1.255] }\n" } else { "" };
+    let text = format!(
+        "name: {NAME}\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n      \
+         h1: {{ at: s1-p0, ip: 10.0.82.1 }}\n      h2: {{ at: s2-p0, ip: 10.0.82.2 }}\n      \
+         h3: {{ at: s3-p0, ip: 10.0.82.3 }}\n    links: [[s1-p8, s2-p9], [s2-p8, s3-p9]]\n\
+         {pool}{alone}"
+    );
+    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let path = root.with_extension("yaml");
+    std::fs::write(&path, text).expect("a file");
+    let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it comes up");
+    assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
+    lab
+}
+
+/// Sends a gratuitous ARP for the address.
+fn announce(lab: &Lab, host: &str) {
+    let program = format!(
+        "import socket
+s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(('{host}-p0', 0x806))
+mac = s.getsockname()[4]; ip = socket.inet_aton('{SHARED}')
+s.send(b'\\xff' * 6 + mac + b'\\x08\\x06\\x00\\x01\\x08\\x00\\x06\\x04\\x00\\x01' + mac + ip + bytes(6) + ip)
+"
+    );
+    let mut command = lab.command(host, &["python3", "-c", &program]).expect("a command");
+    assert!(command.status().expect("it starts").success());
+}
+
+/// The host that has the address, as each that knows says.
+fn owners(lab: &Lab) -> Vec<MacAddr> {
+    let status = lab.status().expect("daemons answer");
+    let shared: std::net::IpAddr = SHARED.parse().expect("an address");
+    let hosts = status.iter().filter_map(|status| match status.node()? {
+        NodeTelemetry::Controller(controller) => Some(&controller.hosts),
+        NodeTelemetry::Switch(switch) => Some(&switch.alone.as_ref()?.hosts),
+        _ => None,
+    });
+    hosts.flatten().filter(|host| host.ips.contains(&shared)).map(|host| host.mac).collect()
+}
+
+fn await_owner(lab: &Lab, mac: MacAddr) {
+    let limit = Instant::now() + LIMIT;
+    loop {
+        let owners = owners(lab);
+        if !owners.is_empty() && owners.iter().all(|&owner| owner == mac) {
+            return;
+        }
+        assert!(Instant::now() < limit, "{owners:?} have it, not {mac}");
+    }
+}
+
+/// Waits for the lines about conflicts in the status, or for none.
+fn await_alarms(lab: &Lab, count: usize) -> String {
+    let limit = Instant::now() + LIMIT;
+    loop {
+        let text = alarms(&lab.status().expect("daemons answer"));
+        let of_conflicts = text.lines().filter(|line| line.contains("two hosts use")).count();
+        if of_conflicts == count {
+            return text;
+        }
+        assert!(Instant::now() < limit, "{count} conflicts are expected:\n{text}");
+    }
+}
+
+/// Echo requests that a host has received.
+fn echoed(lab: &Lab, host: &str) -> u64 {
+    let line = "awk '/^Icmp:/ { for (n = 1; n <= NF; n++) { if ($n == \"InEchos\") at = n; else if \
+                (at && $at + 0 == $at) { print $at; exit } } }' /proc/net/snmp";
+    let text = shell(lab, host, line);
+    text.trim().parse().unwrap_or_else(|_| panic!("{host}: {text:?}"))
+}
+
+/// Pings the address from h3 ten times a second until it is ended; `-q` prints the sum then.
+fn ping(lab: &Lab) -> Child {
+    let line = format!("exec ping -q -i 0.1 {SHARED}");
+    let mut command = lab.command("h3", &["sh", "-c", &line]).expect("a command");
+    command.stdout(Stdio::piped()).spawn().expect("it starts")
+}
+
+fn held(lab: &Lab) {
+    let fabric = lab.fabric().expect("its file is there");
+    let macs: Vec<MacAddr> = fabric.hosts.iter().map(|host| host.mac).collect();
+    shell(lab, "h2", "ping -c 1 -W 5 10.0.82.3");
+    shell(lab, "h1", &format!("ip address add {SHARED}/16 dev h1-p0"));
+    announce(lab, "h1");
+    await_owner(lab, macs[0]);
+    shell(lab, "h3", &format!("ping -c 2 -i 0.2 -W 5 {SHARED}"));
+    let before = echoed(lab, "h2");
+    let pinging = ping(lab);
+    // Host 2 announces the address, and pings with it for longer than an ARP entry is believed.
+    shell(lab, "h2", &format!("ip address add {SHARED}/16 dev h2-p0"));
+    announce(lab, "h2");
+    shell(lab, "h2", &format!("ping -q -c 8 -W 1 -I {SHARED} 10.0.82.3 || true"));
+    announce(lab, "h2");
+    let text = await_alarms(lab, 1);
+    let line = text.lines().find(|line| line.contains("two hosts use")).expect("a line");
+    for part in [SHARED, "s1-p0", "s2-p0", &macs[0].to_string(), &macs[1].to_string()] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    let id = pinging.id();
+    assert!(std::process::Command::new("kill").args(["-INT", &id.to_string()]).status().is_ok());
+    let output = pinging.wait_with_output().expect("it ends");
+    let sum = String::from_utf8_lossy(&output.stdout);
+    assert!(sum.contains(" 0% packet loss"), "{sum}");
+    assert_eq!(echoed(lab, "h2"), before, "host 2 has been sent none of these:\n{sum}");
+    let entry = shell(lab, "h3", &format!("ip neighbour show {SHARED}"));
+    assert!(entry.contains(&macs[0].to_string()), "{entry}");
+    assert!(owners(lab).iter().all(|&owner| owner == macs[0]));
+
+    shell(lab, "h1", &format!("ip address del {SHARED}/16 dev h1-p0"));
+    announce(lab, "h2");
+    let since = Instant::now();
+    await_owner(lab, macs[1]);
+    println!("host 2 has the address after {:?}", since.elapsed());
+    await_alarms(lab, 0);
+    shell(lab, "h3", &format!("ip neighbour flush dev h3-p0; ping -c 3 -i 0.2 -W 5 {SHARED}"));
+    assert_eq!(echoed(lab, "h2"), before + 3);
+}
+
+fn first_keeps() {
+    if !needs::programs(&["python3", "ping", "awk"]) {
+        return;
+    }
+    let lab = up(true);
+    held(&lab);
+    lab::down(Some(NAME)).expect("it ends");
+}
+
+fn without_controller() {
+    if !needs::programs(&["python3", "ping", "awk"]) {
+        return;
+    }
+    let lab = up(false);
+    held(&lab);
+    lab::down(Some(NAME)).expect("it ends");
+}
