@@ -104,7 +104,7 @@ pub struct ControllerHost {
 /// An address that two hosts use. The first one keeps it: requests for the address lead to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IpConflict {
-    /// The address.
+    /// The address that both hosts use.
     pub ip: IpAddr,
     /// The VLAN that both are in; left out of JSON where that is none.
     #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
