@@ -1,5 +1,5 @@
-//! Two real hosts with one address: the first holder keeps it while it answers, an alarm names both,
-//! and the second one has it as soon as the first has given it up.
+//! Two real hosts with one address: the first holder keeps it while it answers, an alarm names
+//! both, and the second one has it as soon as the first has given it up.
 
 mod support;
 
@@ -48,7 +48,8 @@ fn announce(lab: &Lab, host: &str) {
         "import socket
 s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW); s.bind(('{host}-p0', 0x806))
 mac = s.getsockname()[4]; ip = socket.inet_aton('{SHARED}')
-s.send(b'\\xff' * 6 + mac + b'\\x08\\x06\\x00\\x01\\x08\\x00\\x06\\x04\\x00\\x01' + mac + ip + bytes(6) + ip)
+arp = bytes.fromhex('0806000108000604' + '0001')
+s.send(b'\\xff' * 6 + mac + arp + mac + ip + bytes(6) + ip)
 "
     );
     let mut command = lab.command(host, &["python3", "-c", &program]).expect("a command");

@@ -3,14 +3,14 @@
 //! In plain English: the first holder keeps an address (RFC 5227 clause 2.4, RFC 4862 clause 5.4).
 //! What the DHCP server, the relay or the store gives to a host is its own at once. Any other claim
 //! of an address that another host holds begins a conflict (`conflicts.rs`): the hosts of the
-//! holder's switch are asked for the address, all but those at the claimant's port. The edge reports
-//! the holder again if it answers (`edge/seek.rs`), and so the conflict stands: it is noted, counted
-//! and listed with both hosts. If the holder is silent three times, the claimant gets the address;
-//! so a floating address moves, and that of a NIC that was replaced.
+//! holder's switch are asked for the address, all but those at the claimant's port. The edge
+//! reports the holder again if it answers (`edge/seek.rs`), and so the conflict stands: it is
+//! noted, counted and listed with both hosts. If the holder is silent three times, the claimant
+//! gets the address; so a floating address moves, and that of a NIC that was replaced.
 //!
-//! While a conflict stands, the claimant's edge is to report it again when it next uses the address:
-//! its hosts, without the claimant's port, are asked too, which makes it forget that it has
-//! reported. So a later claim counts, and with it a failover after a conflict.
+//! While a conflict stands, the claimant's edge is to report it again when it next uses the
+//! address: its hosts, without the claimant's port, are asked too, which makes it forget that it
+//! has reported. So a later claim counts, and with it a failover after a conflict.
 //!
 //! A host speaks for an address in ARP or neighbour discovery, which its edge reports. That an edge
 //! asks for a route in the name of an address is no answer of the holder: it may be a repetition,

@@ -1,5 +1,6 @@
-//! Search for an address that nobody is known to have, or that two hosts claim, at the hosts of this
-//! switch. What the controller does about it is in `controller/seek.rs` and `controller/owning.rs`.
+//! Search for an address that nobody is known to have, or that two hosts claim, at the hosts of
+//! this switch. What the controller does about it is in `controller/seek.rs` and
+//! `controller/owning.rs`.
 //!
 //! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
 //! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control

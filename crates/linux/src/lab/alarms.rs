@@ -280,9 +280,9 @@ mod tests {
         };
         assert_eq!(
             shown(&controller),
-            "alarm: c1: two hosts use the address 10.0.0.7: 02:00:00:00:00:01 at s1-p2, which keeps \
-             it, and 02:00:00:00:00:02 at port p4 of switch 0000000000000009; give one of them \
-             another address\n"
+            "alarm: c1: two hosts use the address 10.0.0.7: 02:00:00:00:00:01 at s1-p2, which \
+             keeps it, and 02:00:00:00:00:02 at port p4 of switch 0000000000000009; give one of \
+             them another address\n"
         );
         controller.ip_conflicts.extend((10..30).map(conflict));
         let text = shown(&controller);

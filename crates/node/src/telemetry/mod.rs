@@ -7,6 +7,7 @@
 //! object from the reason's name to the count; reasons that never occurred are left out.
 
 pub mod bonds;
+pub mod conflicts;
 pub mod control;
 pub mod counts;
 pub mod dcbx;
@@ -17,10 +18,11 @@ pub mod static_mode;
 pub mod text;
 
 pub use bonds::{BondTelemetry, MemberTelemetry, PartnerTelemetry};
+pub use conflicts::{ConflictingHost, IpConflict};
 pub use control::{
-    ConflictingHost, ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts,
-    EdgeHost, EdgeRoute, IpConflict, Neighbour, PairTelemetry, PolicyTelemetry,
-    QuarantineTelemetry, RefusedSetting, Restored, TenantTelemetry,
+    ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
+    Neighbour, PairTelemetry, PolicyTelemetry, QuarantineTelemetry, RefusedSetting, Restored,
+    TenantTelemetry,
 };
 pub use counts::{Counts, Reason};
 pub use dcbx::{DcbxTelemetry, Defence, LldpNeighbour, RemoteDcbx, RemoteEts, RemotePfc, Source};

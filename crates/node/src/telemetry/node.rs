@@ -1,9 +1,10 @@
 //! What a whole node reports of itself.
 
 use super::bonds::BondTelemetry;
+use super::conflicts::IpConflict;
 use super::control::{
     ControllerCounters, ControllerHost, DhcpCounters, EdgeCounters, EdgeDebts, EdgeHost, EdgeRoute,
-    IpConflict, Neighbour, PolicyTelemetry, RefusedSetting, Restored,
+    Neighbour, PolicyTelemetry, RefusedSetting, Restored,
 };
 use super::counts::Counts;
 use super::dcbx::DcbxTelemetry;

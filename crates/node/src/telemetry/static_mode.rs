@@ -1,8 +1,7 @@
 //! What a switch reports of itself in a fabric without a controller.
 
-use super::control::{
-    ControllerCounters, ControllerHost, DhcpCounters, IpConflict, PolicyTelemetry,
-};
+use super::conflicts::IpConflict;
+use super::control::{ControllerCounters, ControllerHost, DhcpCounters, PolicyTelemetry};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 use axon_wire::message::LinkEnd;
