@@ -17,9 +17,11 @@ pub trait Node<B> {
     /// it is to be handled as [`Input::Frame`].
     ///
     /// It comes to what [`Node::handle`] would come to, which a runtime may always call instead.
-    /// What the node waits for, and its deadline, stay as they were.
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
-        let _ = (now, port, frame);
+    /// What the node waits for, and its deadline, stay as they were. `free_at` says when the wire of
+    /// each port that is busy is free: its `TxDone` may be due and not delivered yet, if the port is
+    /// not [awaited](Node::awaited).
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+        let _ = (now, port, frame, free_at);
         None
     }
 

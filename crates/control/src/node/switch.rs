@@ -439,8 +439,11 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     }
 
     #[inline]
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
-        if self.is_quiet(now) { self.chassis.plane.pass(now, port, frame) } else { None }
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+        match self.is_quiet(now) {
+            true => self.chassis.plane.pass(now, port, frame, free_at),
+            false => None,
+        }
     }
 
     #[inline]

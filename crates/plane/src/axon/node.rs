@@ -24,8 +24,13 @@ impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
 
     /// Not while anything is due that comes before the frame.
     #[inline]
-    fn pass(&mut self, _now: Time, port: PortNo, frame: &mut B) -> Option<PortNo> {
-        if Plane::deadline(self).is_some() { None } else { Plane::pass(self, port, frame) }
+    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+        match Plane::deadline(self) {
+            None => Plane::pass(self, port, frame, |port| {
+                free_at.get(port.index()).is_some_and(|&at| at <= now)
+            }),
+            Some(_) => None,
+        }
     }
 
     #[inline]

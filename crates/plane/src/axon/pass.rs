@@ -18,15 +18,21 @@ use axon_wire::{Frame, PortNo};
 impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Passes a sound frame on that came in by `ingress` and may leave now; says by which port it
     /// leaves. `None`: nothing has changed, and the frame is to be [received](Plane::receive).
+    /// `is_free` says whether the wire of a port that was busy is free now.
     #[inline]
-    pub fn pass(&mut self, ingress: PortNo, frame: &mut B) -> Option<PortNo> {
+    pub fn pass(
+        &mut self,
+        ingress: PortNo,
+        frame: &mut B,
+        is_free: impl Fn(PortNo) -> bool,
+    ) -> Option<PortNo> {
         if !T::STATELESS_STEP || self.config.on_full == OnFull::CongestionMessage {
             return None;
         }
         let came_bytes = frame.length();
         let egress = match self.ports.kind(ingress)? {
-            PortKind::Axon => self.pass_packet(ingress, frame)?,
-            PortKind::Host => self.pass_host_frame(ingress, frame)?,
+            PortKind::Axon => self.pass_packet(ingress, frame, is_free)?,
+            PortKind::Host => self.pass_host_frame(ingress, frame, is_free)?,
             PortKind::Unknown => return None,
         };
         self.ports.passed((ingress, came_bytes), (egress, frame.length()));
@@ -35,7 +41,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// The step of an Axon packet.
     #[inline(always)]
-    fn pass_packet(&mut self, ingress: PortNo, frame: &mut B) -> Option<PortNo> {
+    fn pass_packet(
+        &mut self,
+        ingress: PortNo,
+        frame: &mut B,
+        is_free: impl Fn(PortNo) -> bool,
+    ) -> Option<PortNo> {
         let width = self.config.hop_width;
         let bytes = frame.bytes();
         let header = HeaderFields::parse(bytes, width).ok()?;
@@ -46,7 +57,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         {
             return None;
         }
-        match self.ports.open(egress)? {
+        match self.ports.open(egress, is_free)? {
             PortKind::Axon => header.advance(frame.bytes_mut(), width, ingress),
             PortKind::Host if header.packet_type == PacketType::Ethernet => {
                 let length = frame.length() - header.header_bytes;
@@ -63,7 +74,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// The lookup of a host's frame, its route before it, and the first step of that.
     #[inline(always)]
-    fn pass_host_frame(&mut self, ingress: PortNo, frame: &mut B) -> Option<PortNo> {
+    fn pass_host_frame(
+        &mut self,
+        ingress: PortNo,
+        frame: &mut B,
+        is_free: impl Fn(PortNo) -> bool,
+    ) -> Option<PortNo> {
         let (bytes, length) = (frame.bytes(), frame.length());
         let has_vlans = self.settings.get(ingress.index()).is_some_and(|port| port.vlans.is_some());
         let key = RouteKey::of_frame(VlanId::NONE, bytes);
@@ -81,7 +97,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         let (route, tagged) = self.tables.lookup(ingress, key, bytes)?;
         let header = HeaderFields::parse(route, width).ok()?;
         let egress = header.next_hop(route, width)?;
-        if tagged || self.ports.open(egress) != Some(PortKind::Axon) {
+        if tagged || self.ports.open(egress, is_free) != Some(PortKind::Axon) {
             return None;
         }
         frame.push_front(route.len()).ok()?;

@@ -5,11 +5,13 @@ use axon_node::PortKind;
 use axon_wire::{Frame, PortNo};
 
 impl<B: Frame> Ports<B> {
-    /// The kind of `port`, if a frame may start there now and nobody watches its queues.
-    #[inline]
-    pub(crate) fn open(&self, port: PortNo) -> Option<PortKind> {
+    /// The kind of `port`, if a frame may start there now and nobody watches its queues. A wire
+    /// that was busy may be free by now, which matters only where nothing waits for it.
+    #[inline(always)]
+    pub(crate) fn open(&self, port: PortNo, is_free: impl Fn(PortNo) -> bool) -> Option<PortKind> {
         let tx = self.tx.get(port.index())?;
-        (tx.is_idle() && !tx.watched).then_some(tx.kind)
+        let free = !tx.busy || !tx.waiting && is_free(port);
+        (free && tx.up && !tx.held && !tx.watched).then_some(tx.kind)
     }
 
     /// A frame came in by one port with so many bytes, and leaves by another, which is open, with

@@ -68,22 +68,24 @@ fn a_frame_that_meets_no_obstacle_passes_and_no_other() {
         let hops = Hops::from([next.0, 9]);
         FrameBuf::new(&packet(PacketType::Ethernet, &hops, &Hops::default(), &[0x44; 60]))
     };
+    let busy = |_| false;
     let (mut first, mut second) = (from_host(), from_host());
-    assert_eq!(plane.pass(HOST, &mut first), Some(AXON));
+    assert_eq!(plane.pass(HOST, &mut first, busy), Some(AXON));
     let view = HeaderView::parse(first.bytes(), HopWidth::Eight).unwrap();
     assert_eq!((view.forward_count(), view.reverse_count()), (1, 1));
     assert_eq!(view.payload(), second.bytes());
-    assert_eq!(plane.pass(HOST, &mut second), None, "the wire is busy");
+    assert_eq!(plane.pass(HOST, &mut second, busy), None, "the wire is busy");
     assert_eq!(second.bytes(), ethernet(host(2), 100));
-    assert_eq!(plane.pass(AXON, &mut in_transit(PortNo(2))), Some(PortNo(2)));
+    assert_eq!(plane.pass(HOST, &mut from_host(), |port| port == AXON), Some(AXON), "free by now");
+    assert_eq!(plane.pass(AXON, &mut in_transit(PortNo(2)), busy), Some(PortNo(2)));
     let mut stripped = in_transit(HOST);
-    assert_eq!(plane.pass(PortNo(3), &mut stripped), Some(HOST));
+    assert_eq!(plane.pass(PortNo(3), &mut stripped, busy), Some(HOST));
     assert_eq!(stripped.bytes(), [0x44; 60]);
     for refused in [UNKNOWN, DOWN, PortNo::CONTROL, PortNo(77)] {
-        assert_eq!(plane.pass(AXON, &mut in_transit(refused)), None, "{refused}");
+        assert_eq!(plane.pass(AXON, &mut in_transit(refused), busy), None, "{refused}");
     }
     let counted = plane.counters().total();
-    assert_eq!((counted.rx_frames, counted.tx_frames), (3, 3));
+    assert_eq!((counted.rx_frames, counted.tx_frames), (4, 4));
 }
 
 fn receive(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> Action<FrameBuf> {

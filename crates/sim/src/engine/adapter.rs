@@ -20,6 +20,7 @@ mod wires;
 use crate::engine::accounts::Accounts;
 use crate::engine::event::{Common, Event, Kind};
 use crate::engine::place::Place;
+use crate::engine::queue::Key;
 use crate::engine::store::Store;
 use crate::engine::taps::Taps;
 use crate::engine::trace::{Line, StationTrace, What};
@@ -30,19 +31,9 @@ use crate::link::port::{PortState, Verdict};
 use crate::link::timing::{Passage, Timing};
 use axon_node::{Action, Drop, Input, Node};
 use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
-use std::collections::VecDeque;
 
 /// Wake-ups at one instant after which a node is held to be broken.
 const STUCK_MAX: u32 = 10_000;
-
-/// A `TxDone` that is owed to a station.
-#[derive(Clone, Copy, Debug)]
-struct Owed {
-    due: Time,
-    port: PortNo,
-    /// An event will see to it; otherwise it is seen to before the next input.
-    planned: bool,
-}
 
 /// The port that a frame leaves by; the station, the port and the carrier at the far end.
 type Onward = (PortNo, (Place, PortNo, u32));
@@ -51,15 +42,15 @@ type Onward = (PortNo, (Place, PortNo, u32));
 /// with the node of the station before it.
 #[repr(C)]
 pub(crate) struct Adapter {
-    /// The earliest of the wires that are busy.
+    /// No wire is free before.
     owed_first: Time,
-    /// Wires that are busy, by time and then by port.
-    owed: VecDeque<Owed>,
+    /// No wire that the node waits for is free before.
+    awaited_first: Time,
+    /// When the wire of each port is free; [`Time::MAX`] where no `TxDone` is owed.
+    free_at: Box<[Time]>,
     /// Events that it has caused.
     sequence: u64,
-    /// When its next wake-up is due, if one is in the queue.
-    armed: Option<Time>,
-    pub(crate) ports: Vec<PortState>,
+    pub(crate) ports: Box<[PortState]>,
     /// Its number in the world.
     pub(crate) number: u32,
     /// Wake-ups in a row that did not move its deadline past them.
@@ -67,6 +58,10 @@ pub(crate) struct Adapter {
     pub(crate) trace: StationTrace,
     /// Frames in and out of the present incarnation.
     pub(crate) accounts: Accounts,
+    /// When its next wake-up is due, if one is in the queue.
+    armed: Option<Time>,
+    /// Ports that the node waits for, and for whose `TxDone` there is an event.
+    planned: Vec<PortNo>,
     /// Its NIC drops a frame with a bad FCS.
     pub(crate) checks_fcs: bool,
     /// Its frames look like a host's to the pipeline of a switch.
@@ -93,16 +88,18 @@ impl Adapter {
     pub(crate) fn new(name: String, number: u32) -> Adapter {
         Adapter {
             owed_first: Time::MAX,
-            owed: VecDeque::new(),
-            armed: None,
+            awaited_first: Time::MAX,
+            free_at: Box::default(),
             sequence: 0,
-            ports: Vec::new(),
-            trace: StationTrace::default(),
+            ports: Box::default(),
             number,
             stuck: 0,
+            trace: StationTrace::default(),
+            accounts: Accounts::default(),
+            armed: None,
+            planned: Vec::new(),
             checks_fcs: false,
             host: false,
-            accounts: Accounts::default(),
             name,
             timing: Timing::default(),
             past: Accounts::default(),
@@ -121,49 +118,39 @@ impl Adapter {
         self.owed_first.ticks() ^ self.trace.events() ^ self.accounts.received
     }
 
-    /// A prefetch hint for the busy wires.
+    /// A prefetch hint for what a host needs beside.
     #[inline]
-    pub(crate) fn prefetch_wires(&self) -> u64 {
-        self.owed.front().map_or(0, |owed| owed.due.ticks())
+    pub(crate) fn prefetch_end(&self) -> u64 {
+        self.armed.map_or(0, Time::ticks) ^ self.trace.prefetch()
     }
 
-    /// A prefetch hint for the state of a port.
+    /// A prefetch hint for a port where a frame comes in.
     #[inline]
     pub(crate) fn prefetch_port(&self, port: PortNo) -> u64 {
+        self.ports.get(port.index()).map_or(0, |port_state| port_state.wire_free.ticks())
+    }
+
+    /// A prefetch hint for a port where a frame goes out.
+    #[inline]
+    pub(crate) fn prefetch_way(&self, port: PortNo) -> u64 {
         let Some(port_state) = self.ports.get(port.index()) else { return 0 };
-        let cable =
-            port_state.cable.as_ref().map_or(0, |cable| u64::from(cable.carrier) ^ cable.delivered);
-        port_state.wire_free.ticks() ^ cable
+        let peer = port_state.cable.as_ref().map_or(0, |cable| u64::from(cable.peer.slot));
+        let free_at = self.free_at.get(port.index()).map_or(0, |free_at| free_at.ticks());
+        port_state.wire_free.ticks() ^ peer ^ free_at
     }
 
     /// The state of a port. Ports come into being when they are first used.
     pub(crate) fn port_mut(&mut self, port: PortNo) -> &mut PortState {
         let index = port.index();
         if index >= self.ports.len() {
-            self.ports.resize_with(index + 1, PortState::default);
+            let mut ports = std::mem::take(&mut self.ports).into_vec();
+            ports.resize_with(index + 1, PortState::default);
+            self.ports = ports.into();
+            let mut free_at = std::mem::take(&mut self.free_at).into_vec();
+            free_at.resize(index + 1, Time::MAX);
+            self.free_at = free_at.into();
         }
         &mut self.ports[index]
-    }
-
-    /// Handles an event for the node.
-    #[inline]
-    pub(crate) fn handle<N>(&mut self, node: &mut N, kind: Kind, common: &mut Common)
-    where
-        N: Node<FrameBuf> + ?Sized,
-    {
-        match kind {
-            Kind::Arrive { port, intact, carrier, complete_at, frame } => {
-                self.arrive(node, (port, carrier), (frame, complete_at, intact), common);
-            }
-            Kind::TxDone => {
-                self.free_wires(node, common);
-                self.await_wires(node, common);
-                self.arm(node.deadline(), common);
-            }
-            Kind::Wake => self.wake(node, common),
-            // The station has taken it; see `Station::handle`.
-            Kind::Queues { .. } => {}
-        }
     }
 
     /// Whether a port has the carrier of this number now.
@@ -172,8 +159,9 @@ impl Adapter {
         cable.is_some_and(|cable| cable.carrier == carrier)
     }
 
+    /// A frame has come in.
     #[inline]
-    fn arrive<N>(
+    pub(crate) fn arrive<N>(
         &mut self,
         node: &mut N,
         (port, carrier): (PortNo, u32),
@@ -199,20 +187,33 @@ impl Adapter {
                 return self.drop_frame(port, Drop::BadFcs, &frame, common);
             }
         } else if !common.without.passing {
-            self.free_wires(node, common);
-            if let Some(out) = node.pass(common.now, port, &mut frame) {
+            if self.awaited_first <= common.now {
+                self.free_wires(node, common);
+            }
+            if let Some(out) = node.pass(common.now, port, &mut frame, &self.free_at) {
                 self.transmit(node, (out, complete_at, intact), frame, common);
-                // What the node waits for is planned already: had the wire of an awaited port
-                // become free just now, its event would still be in the queue.
+                // What the node waits for is planned already.
                 return if common.without.lazy_tx_done {
-                    self.plan_wires(None, common)
+                    self.plan_wires(common)
                 };
             }
         }
         self.deliver(node, Input::Frame { port, frame, complete_at, intact }, common);
     }
 
-    fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
+    /// A wire that the node waits for is free.
+    pub(crate) fn tx_done<N: Node<FrameBuf> + ?Sized>(
+        &mut self,
+        node: &mut N,
+        common: &mut Common,
+    ) {
+        self.free_wires(node, common);
+        self.await_wires(node, common);
+        self.arm(node.deadline(), common);
+    }
+
+    /// The node wanted to be called.
+    pub(crate) fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         if self.armed != Some(common.now) {
             return;
         }
@@ -274,7 +275,7 @@ impl Adapter {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn transmit<N>(
         &mut self,
         node: &N,
@@ -350,7 +351,7 @@ impl Adapter {
             Verdict::Odd(Odd::Twice) => {
                 let (complete_at, frame) = (passage.complete, frame.clone());
                 let copy = Kind::Arrive { port: port_there, intact, carrier, complete_at, frame };
-                self.push(handed, peer, copy, common);
+                self.push_odd(handed, peer, copy, common);
             }
             Verdict::Lost(loss) => {
                 return self.lose(port, loss, &frame, common);
@@ -373,7 +374,7 @@ impl Adapter {
         N: Node<FrameBuf> + ?Sized,
     {
         let bytes = (0..).map_while(|port| node.queue_bytes(PortNo(port))).collect();
-        self.push(handed, peer, Kind::Queues { carrier, bytes }, common);
+        self.push_odd(handed, peer, Kind::Queues { carrier, bytes }, common);
     }
 
     /// Flips a bit of a frame; one behind its last byte is in its padding or FCS.
@@ -404,8 +405,9 @@ impl Adapter {
     /// Ends the incarnation: no wake-up and no `TxDone` is owed any more.
     pub(crate) fn forget(&mut self) {
         self.armed = None;
-        self.owed.clear();
-        self.owed_first = Time::MAX;
+        self.free_at.fill(Time::MAX);
+        self.planned.clear();
+        (self.owed_first, self.awaited_first) = (Time::MAX, Time::MAX);
         self.ports.iter_mut().for_each(|port_state| port_state.is_free_at(Time::ZERO));
     }
 
@@ -429,14 +431,19 @@ impl Adapter {
         }
     }
 
+    #[cold]
+    fn push_odd(&mut self, time: Time, to: Place, kind: Kind, common: &mut Common) {
+        self.push(time, to, kind, common);
+    }
+
     fn push_own(&mut self, time: Time, kind: Kind, common: &mut Common) {
         let to = Place { shard: common.number, slot: common.slot };
         self.push(time, to, kind, common);
     }
 
-    #[inline]
+    #[inline(always)]
     fn push(&mut self, time: Time, to: Place, kind: Kind, common: &mut Common) {
-        let key = crate::engine::queue::Key { time, source: self.number, sequence: self.sequence };
+        let key = Key { time, source: self.number, sequence: self.sequence };
         self.sequence += 1;
         let event = Event { station: to.slot, kind };
         if to.shard == common.number {

@@ -139,9 +139,15 @@ impl Node<FrameBuf> for SwitchPlane {
     }
 
     #[inline]
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut FrameBuf) -> Option<PortNo> {
+    fn pass(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &mut FrameBuf,
+        free_at: &[Time],
+    ) -> Option<PortNo> {
         match self {
-            SwitchPlane::Software(plane) => Node::pass(plane, now, port, frame),
+            SwitchPlane::Software(plane) => Node::pass(plane, now, port, frame, free_at),
             _ => None,
         }
     }

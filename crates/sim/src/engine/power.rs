@@ -49,7 +49,7 @@ impl Engine {
         let state = self.station_mut(station);
         let adapter = &mut state.adapter;
         adapter.incarnations += 1;
-        adapter.trace.whole = !node.is_transit();
+        adapter.trace.set_whole(!node.is_transit());
         adapter.checks_fcs = node.is_host();
         let what = What::Power(Some(adapter.incarnations));
         state.node = node;

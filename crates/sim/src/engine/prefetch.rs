@@ -7,22 +7,33 @@
 //! depends on another, and the waits overlap.
 
 use crate::engine::event::{Event, Kind};
+use crate::engine::queue::Queue;
 use crate::engine::station::{Station, StationNode};
 use axon_node::Dataplane;
 use axon_wire::{Frame, FrameBuf, PortNo};
 
-/// Reads a little of all that these events will need. Changes nothing.
-pub(crate) fn read<'a>(events: impl Iterator<Item = &'a Event> + Clone, stations: &[Station]) {
+/// Events that are read ahead for at once, at most.
+const TOGETHER: usize = 64;
+
+/// Reads a little of all that the events that have begun will need. Changes nothing.
+pub(crate) fn read(queue: &Queue<Event>, stations: &[Station]) {
+    let (mut begun, mut count) = ([None; TOGETHER], 0);
+    queue.each_begun(&mut |event| {
+        if count < TOGETHER {
+            begun[count] = Some(event);
+            count += 1;
+        }
+    });
+    let events = begun[..count].iter().copied().flatten();
     let mut sum = 0;
     for event in events.clone() {
         sum ^= stations[event.station as usize].adapter.prefetch();
     }
     for event in events.clone() {
         let station = &stations[event.station as usize];
-        sum ^= station.adapter.prefetch_wires();
         match &station.node {
             StationNode::Switch(node) => sum ^= Dataplane::prefetch(node.plane(), None),
-            StationNode::Host(host) => sum ^= host.prefetch(),
+            StationNode::Host(host) => sum ^= host.prefetch() ^ station.adapter.prefetch_end(),
             _ => {}
         }
         if let Kind::Arrive { port, frame, .. } = &event.kind {
@@ -36,11 +47,11 @@ pub(crate) fn read<'a>(events: impl Iterator<Item = &'a Event> + Clone, stations
                 sum ^= Dataplane::prefetch(node.plane(), Some(*port));
                 if let Some(out) = Dataplane::next_hop(node.plane(), frame.bytes()) {
                     sum ^= Dataplane::prefetch(node.plane(), Some(out));
-                    sum ^= station.adapter.prefetch_port(out);
+                    sum ^= station.adapter.prefetch_way(out);
                 }
             }
             (StationNode::Host(host), _) => {
-                sum ^= host.prefetch_apps() ^ station.adapter.prefetch_port(PortNo(0))
+                sum ^= host.prefetch_apps() ^ station.adapter.prefetch_way(PortNo(0))
             }
             _ => {}
         }

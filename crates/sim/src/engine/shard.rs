@@ -27,7 +27,6 @@ impl Shard {
     /// Takes a station in, in the next slot.
     pub(crate) fn add(&mut self, station: Station) {
         self.stations.push(station);
-        self.common.queue.fetch_together(self.is_large());
     }
 
     #[inline]
@@ -39,7 +38,7 @@ impl Shard {
     #[inline]
     pub(crate) fn step(&mut self, limit: Time) -> bool {
         if self.is_large() && self.common.queue.begin(limit) {
-            prefetch::read(self.common.queue.begun(), &self.stations);
+            prefetch::read(&self.common.queue, &self.stations);
         }
         let Some((key, event)) = self.common.queue.pop_until(limit) else {
             return false;

@@ -144,6 +144,11 @@ pub struct Station {
     pub(crate) adapter: Adapter,
 }
 
+const _: () = assert!(
+    std::mem::offset_of!(Station, adapter.accounts.nowhere) == 128,
+    "what every frame needs is in two cache lines"
+);
+
 /// The node of a station without power: it ignores every input.
 struct NoNode;
 
@@ -197,18 +202,20 @@ impl Station {
     /// Handles an event.
     #[inline]
     pub(crate) fn handle(&mut self, kind: Kind, common: &mut Common) {
-        if let Kind::Queues { carrier, bytes } = kind {
-            return self.take_queues(carrier, &bytes);
-        }
-        let mut kind = kind;
-        if let Kind::Arrive { frame, .. } = &mut kind
-            && frame.is_light()
-            && !self.node.takes_light()
-        {
-            frame.make_whole();
-        }
         let adapter = &mut self.adapter;
-        with_node!(&mut self.node, |node| adapter.handle(node, kind, common));
+        match kind {
+            Kind::Arrive { port, intact, carrier, complete_at, mut frame } => {
+                if frame.is_light() && !self.node.takes_light() {
+                    frame.make_whole();
+                }
+                with_node!(&mut self.node, |node| {
+                    adapter.arrive(node, (port, carrier), (frame, complete_at, intact), common);
+                });
+            }
+            Kind::TxDone => with_node!(&mut self.node, |node| adapter.tx_done(node, common)),
+            Kind::Wake => with_node!(&mut self.node, |node| adapter.wake(node, common)),
+            Kind::Queues { carrier, bytes } => self.take_queues(carrier, &bytes),
+        }
     }
 
     /// An agent is shown the queues of its switch.

@@ -55,18 +55,22 @@ pub enum What<'a> {
 }
 
 /// The hash of what happened at one station.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct StationTrace {
     hash: u64,
     events: u64,
-    /// Frames that are sent, lost or dropped enter with all their bytes.
-    pub(crate) whole: bool,
-    /// What the last light frame had behind its head, and its hash.
-    filled: (Filling, u64),
+    /// Frames that are sent, lost or dropped enter with all their bytes. What the last light frame
+    /// had behind its head, and its hash.
+    whole: Option<Box<(Filling, u64)>>,
 }
 
 impl StationTrace {
+    /// Says whether frames enter with all their bytes.
+    pub(crate) fn set_whole(&mut self, whole: bool) {
+        self.whole = whole.then(Box::default);
+    }
+
     /// Adds one event. `port` is [`PortNo::CONTROL`] where none is meant.
     #[inline]
     pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
@@ -100,7 +104,7 @@ impl StationTrace {
     /// Adds a frame that came in.
     #[inline]
     pub(crate) fn received(&mut self, time: Time, port: PortNo, frame: Contents<'_>) {
-        let detail = if self.whole { head_hash(frame.stored) } else { 0 };
+        let detail = if self.whole.is_some() { head_hash(frame.stored) } else { 0 };
         self.fold_in(time, port, (2, detail, frame.length()));
     }
 
@@ -117,31 +121,40 @@ impl StationTrace {
     #[inline]
     fn frame_hash(&mut self, frame: Contents<'_>) -> u64 {
         let head = head_hash(frame.stored);
-        if self.whole { fold(head ^ MIX[1], self.rest_hash(frame) ^ MIX[2]) } else { head }
+        match &mut self.whole {
+            Some(filled) => fold(head ^ MIX[1], rest_hash(filled, frame) ^ MIX[2]),
+            None => head,
+        }
     }
 
-    /// The hash of what follows the head: 0 if nothing does.
-    #[inline(never)]
-    fn rest_hash(&mut self, frame: Contents<'_>) -> u64 {
-        let rest = frame.stored.get(HEAD_BYTES..).unwrap_or_default();
-        let Filling { byte, count } = frame.filling;
-        if count == 0 {
-            return if rest.is_empty() { 0 } else { xxh3_64(rest) };
-        }
-        if rest.iter().any(|&stored| stored != byte) {
-            return xxh3_64(&frame.whole()[HEAD_BYTES..]);
-        }
-        let all = Filling { byte, count: count + rest.len() as u16 };
-        if self.filled.0 != all {
-            self.filled = (all, xxh3_64(&vec![byte; all.count.into()]));
-        }
-        self.filled.1
+    /// A prefetch hint for what a frame with all its bytes needs.
+    #[inline]
+    pub(crate) fn prefetch(&self) -> u64 {
+        self.whole.as_ref().map_or(0, |filled| filled.1)
     }
 
     /// How many events it holds.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
+}
+
+/// The hash of what follows the head: 0 if nothing does. That of the last filling is kept.
+#[inline(never)]
+fn rest_hash(filled: &mut (Filling, u64), frame: Contents<'_>) -> u64 {
+    let rest = frame.stored.get(HEAD_BYTES..).unwrap_or_default();
+    let Filling { byte, count } = frame.filling;
+    if count == 0 {
+        return if rest.is_empty() { 0 } else { xxh3_64(rest) };
+    }
+    if rest.iter().any(|&stored| stored != byte) {
+        return xxh3_64(&frame.whole()[HEAD_BYTES..]);
+    }
+    let all = Filling { byte, count: count + rest.len() as u16 };
+    if filled.0 != all {
+        *filled = (all, xxh3_64(&vec![byte; all.count.into()]));
+    }
+    filled.1
 }
 
 #[inline]
@@ -289,7 +302,8 @@ mod tests {
     }
 
     fn trace(events: &[(u64, u16, What<'_>)], whole: bool) -> StationTrace {
-        let mut trace = StationTrace { whole, ..StationTrace::default() };
+        let mut trace = StationTrace::default();
+        trace.set_whole(whole);
         for &(nanos, port, what) in events {
             trace.add(Time::from_nanos(nanos), PortNo(port), what);
         }
@@ -347,7 +361,7 @@ mod tests {
         let (one, two) = ((5, 1, What::Carrier(true)), (5, 2, What::Carrier(true)));
         let (forth, back) = (trace(&[one, two], false), trace(&[two, one], false));
         assert_ne!(forth, back);
-        assert_ne!(combine([forth, back].iter()), combine([back, forth].iter()));
+        assert_ne!(combine([&forth, &back].into_iter()), combine([&back, &forth].into_iter()));
     }
 
     #[test]

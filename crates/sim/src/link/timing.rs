@@ -180,7 +180,7 @@ impl Way {
     /// What becomes of a frame of `bytes` bytes that is transmitted at `now`: its tail will
     /// have passed the sender's ingress stages at `complete_at`, its wire is taken until
     /// `wire_free`, and the far end was last handed a frame at `handed_last`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn passage(
         &self,
         now: Time,

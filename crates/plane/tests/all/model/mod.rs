@@ -132,15 +132,32 @@ impl World {
     }
 
     /// A frame that the plane passes comes to what receiving it comes to, state and all; one that
-    /// it does not pass is as it came, and counted nowhere.
+    /// it does not pass is as it came, and counted nowhere. So it is where wires are free whose
+    /// `TxDone` was not delivered.
     fn check_passing(&self, port: PortNo, came: &FrameBuf, complete_at: Time) {
+        for free_at in [&[][..], &[self.now; PORTS as usize]] {
+            self.check_passing_with(port, came, complete_at, free_at);
+        }
+    }
+
+    fn check_passing_with(
+        &self,
+        port: PortNo,
+        came: &FrameBuf,
+        complete_at: Time,
+        free_at: &[Time],
+    ) {
         let (mut passing, mut frame) = (self.plane.clone(), came.clone());
-        let Some(egress) = Node::pass(&mut passing, self.now, port, &mut frame) else {
+        let Some(egress) = Node::pass(&mut passing, self.now, port, &mut frame, free_at) else {
             assert_eq!(frame.bytes(), came.bytes());
             assert_eq!(passing.counters(), self.plane.counters());
             return;
         };
         let (mut receiving, mut out) = (self.plane.clone(), Vec::new());
+        if !free_at.is_empty() {
+            receiving.tx_done(self.now, egress, &mut out);
+            assert_eq!(out, [], "nobody waited for the wire");
+        }
         receiving.receive(self.now, port, came.clone(), complete_at, true, &mut out);
         let [Action::Transmit { port: other, frame: received, complete_at: at, intact: true }] =
             &out[..]

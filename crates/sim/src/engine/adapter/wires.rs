@@ -1,22 +1,22 @@
 //! The wires of a station that are busy, and the `TxDone`s that are owed for them.
 
-use super::{Adapter, Owed};
+use super::Adapter;
 use crate::engine::event::{Common, Kind};
 use axon_node::{Awaited, Input, Node};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl Adapter {
-    /// Delivers the `TxDone`s that are due.
+    /// Delivers the `TxDone`s that are due, by time and then by port.
     #[inline]
     pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
         N: Node<FrameBuf> + ?Sized,
     {
         while self.owed_first <= common.now {
-            let Some(Owed { due, port, .. }) = self.owed.pop_front() else {
+            let Some((due, port)) = self.first_owed().filter(|(due, _)| *due <= common.now) else {
                 return;
             };
-            self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
+            self.cancel_tx_done(port);
             if !common.without.passing && node.freed(due, port) {
                 continue;
             }
@@ -27,18 +27,35 @@ impl Adapter {
         }
     }
 
-    /// The wire of `port` is busy until then.
+    /// The wire that is free first, and when.
     #[inline]
-    pub(super) fn owe(&mut self, port: PortNo, due: Time) {
-        let owed = Owed { due, port, planned: false };
-        let before = |other: &Owed| (other.due, other.port) < (due, port);
-        if self.owed.back().is_none_or(before) {
-            self.owed.push_back(owed);
-        } else {
-            let place = self.owed.partition_point(before);
-            self.owed.insert(place, owed);
+    fn first_owed(&mut self) -> Option<(Time, PortNo)> {
+        let mut first = (Time::MAX, PortNo::CONTROL);
+        for (port, &due) in (0..).zip(&self.free_at) {
+            if due < first.0 {
+                first = (due, PortNo(port));
+            }
         }
+        self.owed_first = first.0;
+        (first.0 < Time::MAX).then_some(first)
+    }
+
+    /// The wire of `port` is busy until then.
+    #[inline(always)]
+    pub(super) fn owe(&mut self, port: PortNo, due: Time) {
+        if self.awaited_first < Time::MAX {
+            self.forget_plan(port);
+        }
+        self.free_at[port.index()] = due;
         self.owed_first = self.owed_first.min(due);
+    }
+
+    /// What was planned for the wire of `port` counts no more.
+    #[inline(never)]
+    fn forget_plan(&mut self, port: PortNo) {
+        self.planned.retain(|&planned| planned != port);
+        let dues = self.planned.iter().map(|planned| self.free_at[planned.index()]);
+        self.awaited_first = dues.min().unwrap_or(Time::MAX);
     }
 
     /// Plans an event for each busy wire that the node now waits for.
@@ -50,28 +67,37 @@ impl Adapter {
         loop {
             match node.awaited() {
                 Awaited::None => break,
-                Awaited::Port(port) => self.plan_wires(Some(port), common),
-                Awaited::Every => break self.plan_wires(None, common),
+                Awaited::Port(port) => self.plan_wire(port, common),
+                Awaited::Every => break self.plan_wires(common),
             }
         }
         if common.without.lazy_tx_done {
-            self.plan_wires(None, common);
+            self.plan_wires(common);
         }
     }
 
-    pub(super) fn plan_wires(&mut self, only: Option<PortNo>, common: &mut Common) {
-        for index in 0..self.owed.len() {
-            let Owed { due, port, planned } = self.owed[index];
-            if !planned && only.is_none_or(|only| only == port) {
-                self.owed[index].planned = true;
-                self.push_own(due, Kind::TxDone, common);
-            }
+    pub(super) fn plan_wires(&mut self, common: &mut Common) {
+        (0..self.free_at.len()).for_each(|port| self.plan_wire(PortNo(port as u16), common));
+    }
+
+    fn plan_wire(&mut self, port: PortNo, common: &mut Common) {
+        let due = self.free_at.get(port.index()).copied().filter(|due| *due < Time::MAX);
+        if let Some(due) = due
+            && !self.planned.contains(&port)
+        {
+            self.planned.push(port);
+            self.awaited_first = self.awaited_first.min(due);
+            self.push_own(due, Kind::TxDone, common);
         }
     }
 
     /// Cancels the `TxDone` that is owed for a port.
     pub(crate) fn cancel_tx_done(&mut self, port: PortNo) {
-        self.owed.retain(|owed| owed.port != port);
-        self.owed_first = self.owed.front().map_or(Time::MAX, |owed| owed.due);
+        if let Some(free_at) = self.free_at.get_mut(port.index()) {
+            *free_at = Time::MAX;
+            if self.awaited_first < Time::MAX {
+                self.forget_plan(port);
+            }
+        }
     }
 }

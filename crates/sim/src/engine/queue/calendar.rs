@@ -1,28 +1,21 @@
-//! The events to come, in one total order.
+//! A calendar of events (R. Brown, CACM 31(10), 1988): for those that come in no order.
 //!
-//! The order is that of [`Key`]: time, then the station that caused the event, then how
-//! many events that station had caused before. No two events share a key, so the order
-//! does not depend on how the queue keeps them.
+//! It is a wheel of buckets, each for an equal stretch of time, and a heap for what lies beyond one
+//! turn of the wheel. A bucket is a plain list until its time comes; then it is sorted, and read
+//! from its end. What is added to the bucket that is being read goes to a small heap beside it.
+//! Entries are small; the events themselves lie in a slab and move twice, in and out.
 //!
-//! It keeps them in a calendar (R. Brown, CACM 31(10), 1988): a wheel of buckets, each for
-//! an equal stretch of time, and a heap for what lies beyond one turn of the wheel. A bucket
-//! is a plain list until its time comes; then it is sorted, and read from its end. What is
-//! added to the bucket that is being read goes to a small heap beside it. Entries are small;
-//! the events themselves lie in a slab and move twice, in and out.
-//!
-//! The width of a bucket follows the events, so that one holds some few or dozens whatever the size
-//! of the world: enough to sort and to fetch together, few enough to sort fast. It decides
-//! how long things take, never their order.
+//! The width of a bucket follows the events, so that one holds some few whatever the size of the
+//! world. It decides how long things take, never their order.
 
-use axon_wire::Time;
+use super::{Key, Order};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Buckets of the wheel: a power of two.
 const BUCKETS: usize = 4096;
-/// Events that a bucket should hold where what they need is in the processor's caches, and where
-/// it has to be fetched: then it is fetched for all of them together.
-const WANTED: [usize; 2] = [6, 32];
+/// Events that a bucket should hold.
+const WANTED: usize = 6;
 /// Buckets are made narrower above so many times that in each that is not empty, on average.
 const CROWDED: u64 = 2;
 /// Buckets are made wider below one in so many of that. Each that is read holds one at least.
@@ -43,17 +36,6 @@ const SHIFT_MAX: u32 = 36;
 /// The width of buckets at the start: 2^12 ticks, 41 ns.
 const SHIFT_START: u32 = 12;
 
-/// The place of an event among all events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// When it happens.
-    pub time: Time,
-    /// The station that caused it.
-    pub source: u32,
-    /// Events that this source had caused before.
-    pub sequence: u64,
-}
-
 /// A key, and where its event lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
@@ -64,15 +46,10 @@ struct Entry {
 }
 
 impl Entry {
-    fn key(&self) -> Key {
-        let Entry { time, source, sequence, .. } = *self;
-        Key { time: Time::from_ticks(time), source, sequence }
-    }
-
     /// Its key as two numbers to compare.
     #[inline]
-    fn order(&self) -> (u64, u128) {
-        (self.time, u128::from(self.source) << 64 | u128::from(self.sequence))
+    fn order(&self) -> Order {
+        Order::new(self.time, self.source, self.sequence)
     }
 }
 
@@ -92,9 +69,9 @@ impl Ord for Early {
     }
 }
 
-/// A priority queue of events, earliest key first.
+/// Events in a calendar.
 #[derive(Debug)]
-pub struct Queue<E> {
+pub(super) struct Calendar<E> {
     /// The bucket that is being read, the latest first.
     current: Vec<Entry>,
     /// What was added to it, or before it, meanwhile.
@@ -118,9 +95,6 @@ pub struct Queue<E> {
     shift: u32,
     slots: Vec<Option<E>>,
     free: Vec<u32>,
-    len: usize,
-    /// Events that a bucket should hold.
-    wanted: usize,
     /// Events of one bucket above which it is tried with narrower ones.
     bucket_max: usize,
     /// Periods in a row with too few events in a bucket.
@@ -133,9 +107,9 @@ pub struct Queue<E> {
     turned: u64,
 }
 
-impl<E> Default for Queue<E> {
-    fn default() -> Queue<E> {
-        Queue {
+impl<E> Default for Calendar<E> {
+    fn default() -> Calendar<E> {
+        Calendar {
             current: Vec::new(),
             late: BinaryHeap::new(),
             ranks: Vec::new(),
@@ -149,8 +123,6 @@ impl<E> Default for Queue<E> {
             shift: SHIFT_START,
             slots: Vec::new(),
             free: Vec::new(),
-            len: 0,
-            wanted: WANTED[0],
             bucket_max: BUCKET_MAX,
             sparse: 0,
             patience: 1,
@@ -160,18 +132,12 @@ impl<E> Default for Queue<E> {
     }
 }
 
-impl<E> Queue<E> {
-    /// Says whether what events need has to be fetched from memory: buckets hold more of them then.
-    pub fn fetch_together(&mut self, together: bool) {
-        self.wanted = WANTED[usize::from(together)];
-    }
-
-    /// Adds an event. Keys must differ; the caller counts sequences.
+impl<E> Calendar<E> {
+    /// Adds an event.
     ///
     /// # Panics
     /// With more than 2^32 events to come.
-    #[inline]
-    pub fn push(&mut self, key: Key, event: E) {
+    pub(super) fn push(&mut self, key: Key, event: E) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(event);
@@ -183,7 +149,6 @@ impl<E> Queue<E> {
             }
         };
         let Key { time, source, sequence } = key;
-        self.len += 1;
         self.place(Entry { time: time.ticks(), source, slot, sequence });
         if self.late.len() > self.bucket_max {
             self.refine();
@@ -199,7 +164,7 @@ impl<E> Queue<E> {
             let index = bucket as usize % BUCKETS;
             let list = &mut self.wheel[index];
             if list.capacity() == 0 {
-                *list = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(WANTED[0]));
+                *list = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(WANTED));
                 self.occupied[index / 64] |= 1 << (index % 64);
             }
             list.push(entry);
@@ -209,56 +174,58 @@ impl<E> Queue<E> {
         }
     }
 
-    /// Takes the earliest event.
-    pub fn pop(&mut self) -> Option<(Key, E)> {
-        self.pop_until(Time::MAX)
+    /// The place of the earliest event, if its bucket begins at or before `limit`.
+    pub(super) fn front(&mut self, limit: u64) -> Option<Order> {
+        if self.is_read() {
+            self.turn(limit);
+        }
+        self.open()
     }
 
-    /// If all events of the bucket that is being read are taken, begins the next one, unless
-    /// it lies beyond `limit`; says whether it did. Nobody need call this.
-    #[inline]
-    pub fn begin(&mut self, limit: Time) -> bool {
-        self.current.is_empty() && self.late.is_empty() && self.turn(limit.ticks())
+    /// Whether all events of the bucket that is being read are taken.
+    fn is_read(&self) -> bool {
+        self.current.is_empty() && self.late.is_empty()
     }
 
-    /// The events of the bucket that is being read that were there when it began or was last
-    /// split, less those taken.
-    pub fn begun(&self) -> impl Iterator<Item = &E> + Clone {
-        self.current.iter().rev().filter_map(|entry| self.slots[entry.slot as usize].as_ref())
+    /// The place of the earliest event in the bucket that is being read.
+    fn open(&self) -> Option<Order> {
+        let late = self.late.peek().map(|early| early.0.order());
+        self.current.last().map(Entry::order).into_iter().chain(late).min()
     }
 
-    /// Takes the earliest event, if it is due at or before `limit`.
-    #[inline]
-    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
-        self.begin(limit);
-        let entry = if self.late.is_empty() {
-            self.current.pop_if(|entry| entry.time <= limit.ticks())?
-        } else {
-            self.pop_late(limit.ticks())?
-        };
-        let event = self.slots[entry.slot as usize].take()?;
-        self.free.push(entry.slot);
-        self.len -= 1;
-        Some((entry.key(), event))
-    }
-
-    /// Takes the earliest entry where some were added while the bucket was read.
-    #[inline(never)]
-    fn pop_late(&mut self, limit: u64) -> Option<Entry> {
-        let late = self.late.peek()?.0;
-        match self.current.last() {
-            Some(read) if read.order() < late.order() => {
-                self.current.pop_if(|entry| entry.time <= limit)
-            }
-            _ if late.time > limit => None,
-            _ => self.late.pop().map(|early| early.0),
+    /// No event is earlier: the time of the first that is open, or the beginning of its bucket.
+    pub(super) fn from(&self) -> u64 {
+        match self.open() {
+            Some(Order(time, _)) => time,
+            None => self.next_bucket().map_or(u64::MAX, |bucket| bucket << self.shift),
         }
     }
 
+    /// Takes the event that [`Calendar::front`] has found.
+    pub(super) fn pop(&mut self) -> Option<(Key, E)> {
+        let late = self.late.peek().map(|early| early.0.order());
+        let read = self.current.last().map(Entry::order);
+        let is_late = late.is_some_and(|late| read.is_none_or(|read| late < read));
+        let entry = match is_late {
+            true => self.late.pop()?.0,
+            false => self.current.pop()?,
+        };
+        let event = self.slots[entry.slot as usize].take()?;
+        self.free.push(entry.slot);
+        Some((entry.order().key(), event))
+    }
+
+    /// Shows the events of the bucket that is being read that happen at or before `limit`, but for
+    /// those that were added meanwhile.
+    pub(super) fn each_until<'a>(&'a self, limit: u64, show: &mut impl FnMut(&'a E)) {
+        let due = self.current.iter().rev().take_while(|entry| entry.time <= limit);
+        due.filter_map(|entry| self.slots[entry.slot as usize].as_ref()).for_each(show);
+    }
+
     /// Begins the next bucket that is not empty, unless it lies beyond `limit`.
-    fn turn(&mut self, limit: u64) -> bool {
+    fn turn(&mut self, limit: u64) {
         let Some(bucket) = self.next_bucket().filter(|bucket| bucket << self.shift <= limit) else {
-            return false;
+            return;
         };
         self.base = bucket;
         let index = bucket as usize % BUCKETS;
@@ -279,7 +246,6 @@ impl<E> Queue<E> {
         if self.turns >= PERIOD {
             self.reconsider();
         }
-        true
     }
 
     /// Moves what lay beyond the wheel and no longer does into it, now that `bucket` is read.
@@ -341,7 +307,7 @@ impl<E> Queue<E> {
     /// Fits the width of buckets to what those of late have held.
     #[cold]
     fn reconsider(&mut self) {
-        let (held, wanted) = (self.turned, self.turns * self.wanted as u64);
+        let (held, wanted) = (self.turned, self.turns * WANTED as u64);
         (self.turns, self.turned) = (0, 0);
         self.bucket_max = BUCKET_MAX;
         self.sparse = if held * SPARSE < wanted { self.sparse + 1 } else { 0 };
@@ -361,7 +327,7 @@ impl<E> Queue<E> {
         let late = self.late.iter().map(|early| early.0.time);
         let mut times: Vec<u64> = self.current.iter().map(|entry| entry.time).chain(late).collect();
         let held = times.len();
-        let (before, &mut some, _) = times.select_nth_unstable(self.wanted);
+        let (before, &mut some, _) = times.select_nth_unstable(WANTED);
         let span = some - before.iter().min().copied().unwrap_or(some);
         if span > 0 {
             self.patience = (self.patience * 2).min(PATIENCE_MAX);
@@ -418,143 +384,91 @@ impl<E> Queue<E> {
         }
     }
 
-    /// The key of the earliest event.
-    pub fn peek(&self) -> Option<Key> {
-        let read = self.current.last();
-        let late = self.late.peek().map(|early| &early.0);
-        let open = read.into_iter().chain(late).min_by_key(|entry| entry.order());
-        if let Some(entry) = open {
-            return Some(entry.key());
+    /// The place of the earliest event.
+    pub(super) fn peek(&self) -> Option<Order> {
+        if let Some(open) = self.open() {
+            return Some(open);
         }
         let bucket = self.next_bucket()?;
         let near = self.wheel[bucket as usize % BUCKETS].iter();
         let near = near.filter(|entry| entry.time >> self.shift == bucket);
         let far = self.far.peek().map(|early| &early.0);
-        near.chain(far).min_by_key(|entry| entry.order()).map(Entry::key)
+        near.chain(far).map(Entry::order).min()
     }
 
-    /// Events to come, in no order: for counting only.
-    pub fn iter(&self) -> impl Iterator<Item = &E> {
+    /// All events, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
         self.slots.iter().flatten()
-    }
-
-    /// How many events are to come.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether nothing is to come.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::Time;
     use std::collections::BTreeMap;
 
-    fn key(nanos: u64, source: u32, sequence: u64) -> Key {
-        Key { time: Time::from_nanos(nanos), source, sequence }
+    fn key(ticks: u64, sequence: u64) -> Key {
+        Key { time: Time::from_ticks(ticks), source: 0, sequence }
     }
 
-    #[test]
-    fn events_come_by_time_then_source_then_sequence() {
-        let order = [key(1, 9, 9), key(2, 0, 1), key(2, 0, 2), key(2, 1, 0), key(2, u32::MAX, 0)];
-        let mut queue = Queue::default();
-        for index in [3, 1, 4, 0, 2] {
-            queue.push(order[index], index);
+    impl<E> Calendar<E> {
+        fn take(&mut self) -> Option<(Key, E)> {
+            self.front(u64::MAX)?;
+            self.pop()
         }
-        assert_eq!(queue.peek(), Some(order[0]));
-        assert_eq!(queue.len(), 5);
-        for (index, &expected) in order.iter().enumerate() {
-            assert_eq!(queue.pop(), Some((expected, index)));
-        }
-        assert!(queue.is_empty() && queue.pop().is_none());
     }
 
     #[test]
     fn buckets_that_a_burst_has_made_narrow_get_wide_again() {
-        let mut queue = Queue::default();
+        let mut calendar = Calendar::default();
         for tick in 0..300 {
-            queue.push(Key { time: Time::from_ticks(tick), source: 0, sequence: tick }, tick);
+            calendar.push(key(tick, tick), tick);
         }
-        while queue.pop().is_some() {}
-        let narrow = queue.shift;
+        while calendar.take().is_some() {}
+        let narrow = calendar.shift;
         assert!(narrow < SHIFT_START, "{narrow}");
         for number in 1..100_000 {
-            queue.push(key(number * 1000, 0, number), number);
-            assert_eq!(queue.pop().map(|(_, number)| number), Some(number));
+            calendar.push(key(number * 100_000, number), number);
+            assert_eq!(calendar.take().map(|(_, number)| number), Some(number));
         }
-        assert!(queue.shift > narrow, "{} after {narrow}", queue.shift);
+        assert!(calendar.shift > narrow, "{} after {narrow}", calendar.shift);
     }
 
     #[test]
     fn places_are_used_again() {
-        let mut queue = Queue::default();
+        let mut calendar = Calendar::default();
         for round in 0..100 {
-            queue.push(key(round, 0, round), round);
-            queue.push(key(round, 1, round), round);
-            queue.pop();
-            queue.pop();
+            calendar.push(key(round, 2 * round), round);
+            calendar.push(key(round, 2 * round + 1), round);
+            assert!(calendar.take().is_some() && calendar.take().is_some());
         }
-        assert_eq!(queue.slots.len(), 2);
-        assert_eq!(queue.iter().count(), 0);
-    }
-
-    /// How far ahead events are caused, in ticks: up to a power of two that changes as the
-    /// world does, from all at once to seconds.
-    fn spans(phase: u64) -> u64 {
-        [1, 1 << 4, 1 << 20, 1 << 12, 1 << 38, 1 << 8, 1 << 30][phase as usize % 7]
+        assert_eq!(calendar.slots.len(), 2);
+        assert_eq!(calendar.iter().count(), 0);
     }
 
     #[test]
-    fn the_order_is_that_of_a_sorted_map_whatever_the_events() {
-        for seed in 0..5u64 {
-            let mut random = oorandom::Rand64::new(seed.into());
-            let (mut queue, mut map) = (Queue::default(), BTreeMap::new());
-            let (mut now, mut sequence) = (0, 0);
-            for step in 0..24_000u64 {
-                let busy = 1 + (step / 4000) % 3;
-                for _ in 0..random.rand_range(0..2 * busy + 1) {
-                    let ahead = random.rand_range(0..spans(seed + step / 2400));
-                    let time = Time::from_ticks(now + ahead);
-                    let key = Key { time, source: random.rand_range(0..50) as u32, sequence };
-                    queue.push(key, sequence);
-                    map.insert(key, sequence);
-                    sequence += 1;
-                }
-                let limit = Time::from_ticks(now + random.rand_range(0..1 << 22));
-                let expected = map.first_key_value().map(|(&key, &event)| (key, event));
-                assert_eq!(queue.peek(), expected.map(|(key, _)| key), "seed {seed}, step {step}");
-                let expected = expected.filter(|(key, _)| key.time <= limit);
-                assert_eq!(queue.pop_until(limit), expected, "seed {seed}, step {step}");
-                if let Some((key, _)) = expected {
-                    map.remove(&key);
-                    now = key.time.ticks();
-                }
-                assert_eq!(queue.len(), map.len());
+    fn events_far_and_near_come_in_order_and_none_before_the_bound() {
+        let mut random = oorandom::Rand64::new(1);
+        let (mut calendar, mut map) = (Calendar::default(), BTreeMap::new());
+        let mut now = 0;
+        for sequence in 0..50_000 {
+            let span = random.rand_range(1..40);
+            let ahead = random.rand_range(0..1 << span);
+            let key = key(now + ahead, sequence);
+            calendar.push(key, sequence);
+            map.insert(key, sequence);
+            if random.rand_range(0..5) > 1 {
+                let (&first, _) = map.first_key_value().expect("one was added");
+                assert!(calendar.from() <= first.time.ticks());
+                assert_eq!(calendar.peek().map(Order::key), Some(first));
+                assert_eq!(calendar.take(), map.pop_first());
+                now = first.time.ticks();
             }
-            while let Some((key, event)) = map.pop_first() {
-                assert_eq!(queue.pop(), Some((key, event)), "seed {seed}");
-            }
-            assert!(queue.pop().is_none());
         }
-    }
-
-    #[test]
-    fn every_event_of_a_bucket_is_shown_before_it_is_taken() {
-        let mut queue = Queue::default();
-        for time in 1..1000 {
-            queue.push(key(time * 100, 0, time), time);
+        while let Some(first) = map.pop_first() {
+            assert_eq!(calendar.take(), Some(first));
         }
-        let mut shown = vec![false; 1000];
-        loop {
-            if queue.begin(Time::MAX) {
-                queue.begun().for_each(|&event| shown[event as usize] = true);
-            }
-            let Some((_, event)) = queue.pop() else { break };
-            assert!(shown[event as usize], "{event}");
-        }
+        assert!(calendar.take().is_none());
     }
 }

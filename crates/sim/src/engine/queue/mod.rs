@@ -1,0 +1,303 @@
+//! The events to come, in one total order.
+//!
+//! The order is that of [`Key`]: time, then the station that caused the event, then how
+//! many events that station had caused before. No two events share a key, so the order
+//! does not depend on how the queue keeps them.
+//!
+//! It keeps most of them in lists that are in order as they are (`lanes.rs`), and the others in a
+//! calendar (`calendar.rs`).
+
+mod calendar;
+mod lanes;
+
+use axon_wire::Time;
+use calendar::Calendar;
+use lanes::Lanes;
+
+/// Events that are to be fetched from memory together.
+const TOGETHER: u64 = 32;
+
+/// The place of an event among all events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// When it happens.
+    pub time: Time,
+    /// The station that caused it.
+    pub source: u32,
+    /// Events that this source had caused before.
+    pub sequence: u64,
+}
+
+/// A key as two numbers to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Order(u64, u128);
+
+impl Order {
+    #[inline]
+    fn new(time: u64, source: u32, sequence: u64) -> Order {
+        Order(time, u128::from(source) << 64 | u128::from(sequence))
+    }
+
+    fn of(key: Key) -> Order {
+        Order::new(key.time.ticks(), key.source, key.sequence)
+    }
+
+    fn key(self) -> Key {
+        let Order(time, rest) = self;
+        let (source, sequence) = ((rest >> 64) as u32, rest as u64);
+        Key { time: Time::from_ticks(time), source, sequence }
+    }
+}
+
+/// A priority queue of events, earliest key first.
+#[derive(Debug)]
+pub struct Queue<E> {
+    lanes: Lanes<E>,
+    calendar: Calendar<E>,
+    /// Nothing in the calendar happens before.
+    calendar_from: u64,
+    len: usize,
+    /// Events up to here were shown by [`Queue::each_begun`].
+    shown: u64,
+    /// How far ahead they are shown, in ticks, and how many were taken since.
+    stretch: u64,
+    taken: u64,
+}
+
+impl<E> Default for Queue<E> {
+    fn default() -> Queue<E> {
+        Queue {
+            lanes: Lanes::default(),
+            calendar: Calendar::default(),
+            calendar_from: u64::MAX,
+            len: 0,
+            shown: 0,
+            stretch: 1,
+            taken: 0,
+        }
+    }
+}
+
+impl<E> Queue<E> {
+    /// Adds an event. Keys must differ; the caller counts sequences.
+    ///
+    /// # Panics
+    /// With more than 2^32 events to come.
+    #[inline(always)]
+    pub fn push(&mut self, key: Key, event: E) {
+        self.len += 1;
+        match self.lanes.lane_of(key) {
+            Some(lane) => self.lanes.push(lane, key, event),
+            None => self.push_aside(key, event),
+        }
+    }
+
+    /// Adds an event to the calendar.
+    #[inline(never)]
+    fn push_aside(&mut self, key: Key, event: E) {
+        self.calendar_from = self.calendar_from.min(key.time.ticks());
+        self.calendar.push(key, event);
+    }
+
+    /// Takes the earliest event.
+    pub fn pop(&mut self) -> Option<(Key, E)> {
+        self.pop_until(Time::MAX)
+    }
+
+    /// Takes the earliest event, if it is due at or before `limit`.
+    #[inline(always)]
+    pub fn pop_until(&mut self, limit: Time) -> Option<(Key, E)> {
+        let first = self.lanes.first();
+        if first >= self.calendar_from {
+            return self.pop_either(limit.ticks());
+        }
+        if first > limit.ticks() {
+            return None;
+        }
+        self.len -= 1;
+        self.taken += 1;
+        self.lanes.pop()
+    }
+
+    /// The same where the earliest may be in the calendar.
+    #[inline(never)]
+    fn pop_either(&mut self, limit: u64) -> Option<(Key, E)> {
+        let first = self.lanes.first();
+        let theirs = self.calendar.front(first.min(limit));
+        let theirs = theirs.filter(|theirs| self.lanes.order().is_none_or(|ours| *theirs < ours));
+        let taken = match theirs {
+            Some(theirs) if theirs.0 <= limit => {
+                self.lanes.advance(theirs.0);
+                self.calendar.pop()
+            }
+            None if first <= limit => self.lanes.pop(),
+            _ => None,
+        };
+        self.calendar_from = self.calendar.from();
+        if taken.is_some() {
+            self.len -= 1;
+            self.taken += 1;
+        }
+        taken
+    }
+
+    /// If all events that were shown are taken, shows some more, unless the next is due beyond
+    /// `limit`; says whether it did. Nobody need call this.
+    #[inline]
+    pub fn begin(&mut self, limit: Time) -> bool {
+        let next = self.lanes.first().min(self.calendar_from);
+        if next <= self.shown && self.taken > 0 || next > limit.ticks() {
+            return false;
+        }
+        self.show(next);
+        true
+    }
+
+    #[cold]
+    fn show(&mut self, next: u64) {
+        if self.taken > 2 * TOGETHER {
+            self.stretch /= 2;
+        } else if self.taken < TOGETHER / 2 {
+            self.stretch = (self.stretch * 2).clamp(1, 1 << 40);
+        }
+        self.taken = 0;
+        self.shown = next.saturating_add(self.stretch);
+        self.calendar.front(next);
+        self.calendar_from = self.calendar.from();
+    }
+
+    /// Shows the events that have begun with [`Queue::begin`], less those taken.
+    pub fn each_begun<'a>(&'a self, show: &mut impl FnMut(&'a E)) {
+        self.lanes.each_until(self.shown, show);
+        self.calendar.each_until(self.shown, show);
+    }
+
+    /// The key of the earliest event.
+    pub fn peek(&self) -> Option<Key> {
+        let both = self.lanes.order().into_iter().chain(self.calendar.peek());
+        both.min().map(Order::key)
+    }
+
+    /// Events to come, in no order: for counting only.
+    pub fn iter(&self) -> impl Iterator<Item = &E> {
+        self.lanes.iter().chain(self.calendar.iter())
+    }
+
+    /// How many events are to come.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing is to come.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn key(nanos: u64, source: u32, sequence: u64) -> Key {
+        Key { time: Time::from_nanos(nanos), source, sequence }
+    }
+
+    #[test]
+    fn events_come_by_time_then_source_then_sequence() {
+        let order = [key(1, 9, 9), key(2, 0, 1), key(2, 0, 2), key(2, 1, 0), key(2, u32::MAX, 0)];
+        let mut queue = Queue::default();
+        for index in [3, 1, 4, 0, 2] {
+            queue.push(order[index], index);
+        }
+        assert_eq!(queue.peek(), Some(order[0]));
+        assert_eq!(queue.len(), 5);
+        for (index, &expected) in order.iter().enumerate() {
+            assert_eq!(queue.pop(), Some((expected, index)));
+        }
+        assert!(queue.is_empty() && queue.pop().is_none());
+    }
+
+    /// How far ahead events are caused, in ticks: up to a power of two that changes as the
+    /// world does, from all at once to seconds.
+    fn spans(phase: u64) -> u64 {
+        [1, 1 << 4, 1 << 20, 1 << 12, 1 << 38, 1 << 8, 1 << 30][phase as usize % 7]
+    }
+
+    /// How far ahead the next event is: one of three spans, as frames and timers have them, or any.
+    fn ahead(random: &mut oorandom::Rand64, step: u64, seed: u64) -> u64 {
+        match seed % 2 {
+            0 => [100_000, 120_000, 400_000][random.rand_range(0..3) as usize],
+            _ => random.rand_range(0..spans(seed + step / 2400)),
+        }
+    }
+
+    #[test]
+    fn the_order_is_that_of_a_sorted_map_whatever_the_events() {
+        for seed in 0..8u64 {
+            let mut random = oorandom::Rand64::new(seed.into());
+            let (mut queue, mut map) = (Queue::default(), BTreeMap::new());
+            let (mut now, mut sequence) = (0, 0);
+            for step in 0..24_000u64 {
+                let busy = 1 + (step / 4000) % 3;
+                for _ in 0..random.rand_range(0..2 * busy + 1) {
+                    let time = Time::from_ticks(now + ahead(&mut random, step, seed));
+                    let key = Key { time, source: random.rand_range(0..50) as u32, sequence };
+                    queue.push(key, sequence);
+                    map.insert(key, sequence);
+                    sequence += 1;
+                }
+                let limit = Time::from_ticks(now + random.rand_range(0..1 << 22));
+                let expected = map.first_key_value().map(|(&key, &event)| (key, event));
+                assert_eq!(queue.peek(), expected.map(|(key, _)| key), "seed {seed}, step {step}");
+                let expected = expected.filter(|(key, _)| key.time <= limit);
+                assert_eq!(queue.pop_until(limit), expected, "seed {seed}, step {step}");
+                if let Some((key, _)) = expected {
+                    map.remove(&key);
+                    now = key.time.ticks();
+                }
+                assert_eq!(queue.len(), map.len());
+                assert_eq!(queue.iter().count(), map.len());
+            }
+            while let Some((key, event)) = map.pop_first() {
+                assert_eq!(queue.pop(), Some((key, event)), "seed {seed}");
+            }
+            assert!(queue.pop().is_none());
+        }
+    }
+
+    #[test]
+    fn events_that_follow_by_few_spans_need_no_calendar() {
+        let mut queue = Queue::default();
+        let spans = [700_000, 100_000, 120_000, 5_000];
+        for source in 0..4 {
+            queue.push(key(u64::from(source), source, 0), spans[source as usize]);
+        }
+        for sequence in 1..10_000 {
+            let (Key { time, source, .. }, span) = queue.pop().expect("each causes another");
+            let time = Time::from_ticks(time.ticks() + span);
+            queue.push(Key { time, source, sequence }, span);
+        }
+        assert_eq!((queue.calendar.iter().count(), queue.lanes.iter().count()), (0, 4));
+        assert_eq!(queue.calendar_from, u64::MAX);
+    }
+
+    #[test]
+    fn nearly_every_event_is_shown_before_it_is_taken() {
+        let mut queue = Queue::default();
+        for time in 1..1000 {
+            queue.push(key(time * 100, 0, time), time);
+        }
+        let (mut shown, mut times) = (vec![false; 1000], 0);
+        loop {
+            if queue.begin(Time::MAX) {
+                queue.each_begun(&mut |&event| shown[event as usize] = true);
+                times += 1;
+            }
+            let Some((_, event)) = queue.pop() else { break };
+            assert!(shown[event as usize], "{event}");
+        }
+        assert!((1000 / 64..1000 / 8).contains(&times), "some dozens at a time: {times}");
+        assert!(!queue.begin(Time::MAX), "nothing is left");
+    }
+}
