@@ -17,16 +17,17 @@ pub trait Node<B> {
     /// it is to be handled as [`Input::Frame`].
     ///
     /// It comes to what [`Node::handle`] would come to, which a runtime may always call instead.
-    /// What the node waits for, and its deadline, stay as they were. `free_at` says when the wire of
-    /// each port that is busy is free: its `TxDone` may be due and not delivered yet, if the port is
-    /// not [awaited](Node::awaited).
+    /// What the node waits for, and its deadline, stay as they were. `free_at` says when the wire
+    /// of each port that is busy is free: where the port is not [awaited](Node::awaited), its
+    /// `TxDone` may be due and not delivered. The frame that is passed then takes its place.
     fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
         let _ = (now, port, frame, free_at);
         None
     }
 
-    /// The wire of `port` is free, as [`Input::TxDone`] says. `true`: nothing more is to be done.
-    /// `false`: nothing has changed, and that input is to be handled.
+    /// The wire of `port` is free since `now`, as [`Input::TxDone`] says, which may be before the
+    /// time of frames that were [passed](Node::pass). `true`: nothing more is to be done. `false`:
+    /// nothing has changed, and that input is to be handled.
     fn freed(&mut self, now: Time, port: PortNo) -> bool {
         let _ = (now, port);
         false
@@ -39,9 +40,9 @@ pub trait Node<B> {
     /// was queued behind a frame on the wire since the last call. A port is returned at least once
     /// for every frame on its wire that another one waits behind.
     ///
-    /// A runtime may hold back the `TxDone` of a port that is not awaited until the next input to
-    /// this node, and must deliver it before that input if the wire is free by then. A runtime that
-    /// holds back none need not call this.
+    /// A runtime may hold back the `TxDone` of a port that is not awaited until the next input that
+    /// this node handles, and must deliver it before that input if the wire is free by then. A
+    /// frame that is passed is no such input. A runtime that holds back none need not call this.
     fn awaited(&mut self) -> Awaited {
         Awaited::Every
     }

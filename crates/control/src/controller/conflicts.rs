@@ -8,8 +8,11 @@
 //! does not count. After 10 s without a word of the claimant it is asked in the same way; if it is
 //! silent, the conflict is over.
 //!
-//! Each time that the holder is asked takes a token of the claimant's port and one of the fabric's.
-//! Without them, or with too many conflicts of the port or of all, a claim is refused.
+//! Each time that the holder is first asked takes a token of the claimant's port and one of the
+//! fabric's. Without them, or with too many conflicts of the port, a claim is refused; so is that
+//! of a third host while the holder is asked. An edge reports an address of a host once, so 10 s
+//! after a refusal the claimant's edge is asked to report it again. With too many conflicts of
+//! all, one of the port that has most makes room.
 
 use super::hosts::Place;
 use crate::bucket::{Bucket, Rate};
@@ -26,9 +29,11 @@ const ROUNDS: u32 = 3;
 const PAUSE: Span = Span::from_secs(1);
 /// After so long without a word of the claimant it is asked itself.
 const QUIET: Span = Span::from_secs(10);
-/// Conflicts that are kept.
+/// After so long the edge of a claimant that was refused is to report it again.
+const RETRY: Span = Span::from_secs(10);
+/// Conflicts that are kept, and refused claims.
 const CONFLICTS_MAX: usize = 256;
-/// Of these, conflicts with claimants at one port.
+/// Of these, those with claimants at one port.
 const PER_PORT_MAX: usize = 64;
 /// How often holders are asked because of the hosts of one port: as many addresses at once as a
 /// router with virtual ones may take over.
@@ -69,6 +74,8 @@ struct Conflict {
 pub(super) struct Conflicts {
     by_ip: BTreeMap<IpAddr, Conflict>,
     due: BTreeSet<(Time, IpAddr)>,
+    /// Claims that were refused, and when to listen for them again.
+    refused: BTreeSet<(Time, IpAddr, MacAddr, Place)>,
     ports: BTreeMap<Place, Bucket>,
     all: Bucket,
 }
@@ -96,11 +103,30 @@ pub(super) enum Due {
     Watch,
     /// To ask the claimant.
     AskClaimant,
+    /// To have the next word of a host reported whose claim was refused.
+    Listen(MacAddr),
 }
 
 impl Conflicts {
     /// A host at a port claims an address that another one holds.
     pub(super) fn claim(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
+        let claim = self.judge(now, at, ip, by);
+        if claim == Claim::Refused {
+            self.remember(now + RETRY, at, ip, by);
+        }
+        claim
+    }
+
+    fn remember(&mut self, due: Time, at: Place, ip: IpAddr, by: MacAddr) {
+        let of_port = self.refused.iter().filter(|refused| refused.3 == at).count();
+        let is_full = self.refused.len() >= CONFLICTS_MAX || of_port >= PER_PORT_MAX;
+        let is_known = || self.refused.iter().any(|refused| (refused.1, refused.2) == (ip, by));
+        if !is_full && !is_known() {
+            self.refused.insert((due, ip, by, at));
+        }
+    }
+
+    fn judge(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
         let Some(conflict) = self.by_ip.get(&ip) else {
             return self.begin(now, at, ip, by);
         };
@@ -119,9 +145,8 @@ impl Conflicts {
     }
 
     fn begin(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
-        let of_port = || self.by_ip.values().filter(|conflict| conflict.at == at).count();
-        let is_full = self.by_ip.len() >= CONFLICTS_MAX || of_port() >= PER_PORT_MAX;
-        if is_full || !self.take_token(now, at) {
+        let of_port = self.count_at(at);
+        if of_port >= PER_PORT_MAX || !self.has_room(of_port) || !self.take_token(now, at) {
             return Claim::Refused;
         }
         let due = now + ROUND;
@@ -132,14 +157,40 @@ impl Conflicts {
         Claim::Ask
     }
 
+    /// How many conflicts have a claimant at this port.
+    fn count_at(&self, at: Place) -> usize {
+        self.by_ip.values().filter(|conflict| conflict.at == at).count()
+    }
+
+    /// Whether there is room for one more conflict of a port that has so many: if need be that of
+    /// one which stands, of the port that has most of those.
+    fn has_room(&mut self, of_port: usize) -> bool {
+        if self.by_ip.len() < CONFLICTS_MAX {
+            return true;
+        }
+        let mut standing = BTreeMap::<Place, (usize, IpAddr)>::new();
+        for (&ip, conflict) in &self.by_ip {
+            if matches!(conflict.phase, Phase::Stands { .. } | Phase::AsksClaimant(_)) {
+                standing.entry(conflict.at).or_insert((0, ip)).0 += 1;
+            }
+        }
+        let most = standing.into_values().max().filter(|(count, _)| *count > of_port + 1);
+        most.and_then(|(_, ip)| self.end(ip)).is_some()
+    }
+
     /// The holder is asked anew, if there is a token for it.
     fn again(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
-        if !self.take_token(now, at) {
+        let of = self.by_ip.get(&ip).map(|conflict| (conflict.claimant, conflict.at));
+        let is_first = of.is_some_and(|(claimant, _)| claimant == by);
+        let moves = of.is_some_and(|(_, before)| before != at);
+        if moves && self.count_at(at) >= PER_PORT_MAX || !self.take_token(now, at) {
+            if !is_first {
+                return Claim::Refused;
+            }
             self.set(ip, Phase::Stands { claimed: false }, now + QUIET);
             return Claim::Waits;
         }
         if let Some(conflict) = self.by_ip.get_mut(&ip) {
-            conflict.stood &= conflict.claimant == by;
             (conflict.claimant, conflict.at, conflict.asked) = (by, at, now);
         }
         self.set(ip, Phase::AsksHolder(1), now + ROUND);
@@ -161,6 +212,12 @@ impl Conflicts {
 
     /// The next conflict that something is to be done about by `now`.
     pub(super) fn take_due(&mut self, now: Time) -> Option<(IpAddr, Due)> {
+        if let Some(&refused @ (due, ip, by, _)) = self.refused.first()
+            && due <= now
+        {
+            self.refused.remove(&refused);
+            return Some((ip, Due::Listen(by)));
+        }
         loop {
             let &(due, ip) = self.due.first().filter(|(due, _)| *due <= now)?;
             let Some(conflict) = self.by_ip.get(&ip) else {
@@ -204,7 +261,8 @@ impl Conflicts {
 
     /// When to call [`Conflicts::take_due`] next.
     pub(super) fn deadline(&self) -> Option<Time> {
-        self.due.first().map(|&(due, _)| due)
+        let refused = self.refused.first().map(|refused| refused.0);
+        self.due.first().map(|&(due, _)| due).into_iter().chain(refused).min()
     }
 
     /// Ends the conflict about an address; returns its claimant, if there was one.
@@ -295,6 +353,33 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_claim_is_heard_again_and_the_port_with_most_conflicts_makes_room() {
+        let mut conflicts = Conflicts::default();
+        let address = |n: u16| IpAddr::from([10, 9, (n >> 8) as u8, n as u8]);
+        let place = |port| Place { switch: SwitchIndex(0), port: PortNo(port) };
+        let host = |n| MacAddr([2, 0, 0, 0, 1, n]);
+        for n in 0..CONFLICTS_MAX as u16 {
+            let (at, by) = (place(n / 64), host((n / 64) as u8));
+            assert_eq!(conflicts.claim(Time::ZERO, at, address(n), by), Claim::Ask);
+            assert!(conflicts.answered(address(n)));
+        }
+        let mut now = Time::ZERO + ROUND;
+        while conflicts.take_due(now).is_some() {}
+        // One more of a port with its share, and one of a port without any, when there are tokens.
+        now += Span::from_secs(20);
+        assert_eq!(conflicts.claim(now, place(0), address(900), host(0)), Claim::Refused);
+        assert_eq!(conflicts.claim(now, place(9), address(901), host(9)), Claim::Ask);
+        assert_eq!(conflicts.all().len(), CONFLICTS_MAX);
+        let mut heard = Vec::new();
+        let end = now + RETRY;
+        while let Some((ip, due)) = conflicts.take_due(end) {
+            heard.extend(matches!(due, Due::Listen(_)).then_some((ip, due)));
+            assert!(conflicts.all().len() <= CONFLICTS_MAX);
+        }
+        assert_eq!(heard, [(address(900), Due::Listen(host(0)))]);
+    }
+
+    #[test]
     fn a_holder_is_silent_after_three_questions_and_not_before() {
         let mut conflicts = Conflicts::default();
         assert_eq!(conflicts.claim(at(0), place(1), ip(1), mac(2)), Claim::Ask);
@@ -304,7 +389,10 @@ mod tests {
         assert_eq!(due(&mut conflicts, 1_000), expected);
         assert_eq!(conflicts.standing().count(), 0, "nobody has answered");
         assert_eq!(conflicts.end(ip(1)), Some(mac(2)));
-        assert_eq!((conflicts.deadline(), conflicts.end(ip(1))), (None, None));
+        assert_eq!((conflicts.deadline(), conflicts.end(ip(1))), (Some(at(50) + RETRY), None));
+        let expected = [(10_050, Due::Listen(mac(3)))];
+        assert_eq!(due(&mut conflicts, 20_000), expected, "the second is heard again");
+        assert_eq!(conflicts.deadline(), None);
     }
 
     #[test]
@@ -355,8 +443,8 @@ mod tests {
         due(&mut conflicts, 500);
         assert_eq!(conflicts.claim(at(500), place(3), ip(1), mac(3)), Claim::Refused);
         assert_eq!(conflicts.claim(at(1_000), place(3), ip(1), mac(3)), Claim::Ask);
-        assert_eq!((conflicts.claimant(ip(1)), conflicts.standing().count()), (Some(mac(3)), 0));
-        assert!(conflicts.answered(ip(1)), "of another claimant");
+        assert_eq!((conflicts.claimant(ip(1)), conflicts.standing().count()), (Some(mac(3)), 1));
+        assert!(!conflicts.answered(ip(1)), "it stood already");
         assert_eq!(conflicts.claimed_by(mac(3)), [ip(1)]);
         assert!(conflicts.claimed_by(mac(2)).is_empty());
     }

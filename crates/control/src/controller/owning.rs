@@ -173,6 +173,10 @@ impl Controller {
     /// holders to the claimants.
     pub(super) fn conflicts_due(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((ip, due)) = self.conflicts.take_due(now) {
+            if let Due::Listen(mac) = due {
+                self.listen(ip, mac, out);
+                continue;
+            }
             let Some([holder, claimant]) = self.conflict_of(ip) else {
                 self.conflicts.end(ip);
                 continue;
@@ -180,6 +184,7 @@ impl Controller {
             match due {
                 Due::AskHolder => self.ask_holder(ip, out),
                 Due::AskClaimant => self.ask_at(ip, (claimant, holder), false, out),
+                Due::Listen(_) => {}
                 Due::Watch => self.ask_at(ip, (claimant, claimant), true, out),
                 // It may be there and its switch not heard yet: it is forgotten in time.
                 Due::HolderSilent if self.is_provisional(holder) => {}
@@ -188,6 +193,15 @@ impl Controller {
                     self.own(now, claimant, ip, out);
                 }
             }
+        }
+    }
+
+    /// The edge of a host whose claim was refused is to report it again when it next uses the
+    /// address.
+    fn listen(&mut self, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
+        let host = self.hosts.by_mac(mac);
+        if let Some(host) = host.filter(|&host| self.hosts.by_ip(ip) != Some(host)) {
+            self.ask_at(ip, (host, host), true, out);
         }
     }
 

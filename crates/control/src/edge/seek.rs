@@ -21,7 +21,7 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
 /// Questions to the hosts of this switch: twice what a controller asks of it.
-pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(5), burst: 1_024 };
+pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(2), burst: 2_048 };
 
 impl Edge {
     /// The controller looks for the hosts that have this address.

@@ -7,10 +7,11 @@
 //!
 //! **`TxDone` is lazy.** A wire that is free again matters only to a node that waits for it,
 //! and mostly none does. So a `TxDone` becomes an event only while its port is
-//! [awaited](axon_node::Node::awaited); the others are delivered before the next input of the
-//! station, each with the time at which it was due. The order at one instant is the same for
-//! both: before any other input of an instant come the `TxDone`s due at or before it, by time
-//! and then by port. So neither a station nor the trace sees a difference.
+//! [awaited](axon_node::Node::awaited); the others are delivered before the next input that the
+//! node handles, each with the time at which it was due, if no frame that was passed has taken the
+//! wire meanwhile. The order at one instant is the same for both: before any other input of an
+//! instant come the `TxDone`s due at or before it, by time and then by port. So neither a station
+//! nor the trace sees a difference.
 //!
 //! All of this is written for any type of node, and made anew for switches and for hosts: what
 //! happens for every frame of every link is one straight piece of code.
@@ -38,8 +39,8 @@ const STUCK_MAX: u32 = 10_000;
 /// The port that a frame leaves by; the station, the port and the carrier at the far end.
 type Onward = (PortNo, (Place, PortNo, u32));
 
-/// The adapter between a node and its world. What every frame needs comes first, in two cache lines
-/// with the node of the station before it.
+/// The adapter between a node and its world. What every frame that passes needs comes first, in two
+/// cache lines with the node of the station before it.
 #[repr(C)]
 pub(crate) struct Adapter {
     /// No wire is free before.
@@ -188,6 +189,8 @@ impl Adapter {
             }
         } else if !common.without.passing {
             if self.awaited_first <= common.now {
+                // What the node waits for after that is planned when the event comes that was
+                // planned for this wire: it is still in the queue.
                 self.free_wires(node, common);
             }
             if let Some(out) = node.pass(common.now, port, &mut frame, &self.free_at) {

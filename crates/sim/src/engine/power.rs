@@ -79,12 +79,14 @@ impl Engine {
 
     /// Stops the node of a station; nothing happens if it is stopped or has no power.
     pub fn stop(&mut self, station: usize) {
-        let node = &mut self.station_mut(station).node;
-        if matches!(node, StationNode::Off | StationNode::Stopped(_)) {
+        let at = self.places[station];
+        let (state, common) = self.shards[at.shard as usize].call(at.slot);
+        if matches!(state.node, StationNode::Off | StationNode::Stopped(_)) {
             return;
         }
-        let stopped = std::mem::replace(node, StationNode::Off);
-        *node = StationNode::Stopped(Box::new(Stopped { node: stopped, inputs: Vec::new() }));
+        state.free_wires(common);
+        let stopped = std::mem::replace(&mut state.node, StationNode::Off);
+        state.node = StationNode::Stopped(Box::new(Stopped { node: stopped, inputs: Vec::new() }));
     }
 
     /// Lets the node of a station go on; nothing happens if it is not stopped.

@@ -146,7 +146,7 @@ pub struct Station {
 
 const _: () = assert!(
     std::mem::offset_of!(Station, adapter.accounts.nowhere) == 128,
-    "what every frame needs is in two cache lines"
+    "what every frame that passes needs is in two cache lines"
 );
 
 /// The node of a station without power: it ignores every input.

@@ -128,6 +128,10 @@ impl Speed {
     }
 }
 
+/// The head of a frame that is stored: no number of bytes, and no `Option`, whose tag a port would
+/// have to read in its first cache line to know whether it has a cable.
+const STORED: u32 = u32::MAX;
+
 /// All that decides when a frame that is sent here is seen there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
@@ -137,8 +141,8 @@ pub(crate) struct Way {
     /// From the head, or from the last bit, to the plane at the far end: the latency of the
     /// wire and the ingress stages there.
     onward: Delay,
-    /// Bytes that make the head; `None` where the far end stores frames.
-    head_bytes: Option<u32>,
+    /// Bytes that make the head; [`STORED`] where the far end stores frames.
+    head_bytes: u32,
 }
 
 /// When things happen to one frame on one way.
@@ -168,12 +172,12 @@ impl Way {
         let cut_through = far.cut_through && !stored;
         let ingress = if from_host { far.from_host } else { far.from_switch };
         // No frame is as long as 2^32 bytes, and no head longer than its frame.
-        let head_bytes = u32::try_from(far.head_bytes).unwrap_or(u32::MAX);
+        let head_bytes = u32::try_from(far.head_bytes).unwrap_or(STORED - 1);
         Way {
             speed,
             egress: near.egress,
             onward: Delay { fixed: ingress.fixed + latency.ticks(), ..ingress },
-            head_bytes: cut_through.then_some(head_bytes),
+            head_bytes: if cut_through { head_bytes } else { STORED },
         }
     }
 
@@ -198,8 +202,8 @@ impl Way {
         let gap_end = last_bit + self.speed.time_for(GAP_BYTES);
         let complete = (last_bit + onward).max(handed_last);
         let handed = match self.head_bytes {
-            None => complete,
-            Some(head) => {
+            STORED => complete,
+            head => {
                 let head = self.speed.time_for(u64::from(head)).min(duration);
                 (start + head + onward).max(handed_last)
             }
@@ -211,8 +215,8 @@ impl Way {
     pub(crate) fn lookahead(&self) -> Span {
         let least = padded_bytes(0);
         let on_wire = self.speed.time_for(match self.head_bytes {
-            None => PREAMBLE_BYTES + least,
-            Some(head) => u64::from(head).min(PREAMBLE_BYTES + least),
+            STORED => PREAMBLE_BYTES + least,
+            head => u64::from(head).min(PREAMBLE_BYTES + least),
         });
         self.egress.of_frame(least) + on_wire + self.onward.of_frame(least)
     }

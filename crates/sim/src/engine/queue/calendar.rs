@@ -8,7 +8,7 @@
 //! The width of a bucket follows the events, so that one holds some few whatever the size of the
 //! world. It decides how long things take, never their order.
 
-use super::{Key, Order};
+use super::key::{Key, Order};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -196,7 +196,7 @@ impl<E> Calendar<E> {
     /// No event is earlier: the time of the first that is open, or the beginning of its bucket.
     pub(super) fn from(&self) -> u64 {
         match self.open() {
-            Some(Order(time, _)) => time,
+            Some(order) => order.0,
             None => self.next_bucket().map_or(u64::MAX, |bucket| bucket << self.shift),
         }
     }

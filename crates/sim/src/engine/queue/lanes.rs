@@ -1,16 +1,16 @@
 //! Events that need no sorting, since they come nearly in order.
 //!
-//! Most events follow their cause by one of a few spans of time: that of a cable, of a frame on
-//! the wire, of a source from one datagram to the next. Those of one span are caused in the order in
+//! Most events follow their cause by one of a few spans of time: that of a cable, of a frame on the
+//! wire, of a source from one datagram to the next. Those of one span are caused in the order in
 //! which they happen. So a few lists, each in order because only what is later than its last is
 //! appended, take nearly all of them, and the earliest is the first of one of them.
 //!
-//! There are two lists for each power of two of the span, so an event of the far future never bars a
-//! list to those that are near.
+//! There are two lists for each power of two of the span, so an event of the far future never bars
+//! a list to those that are near.
 
 mod lane;
 
-use super::{Key, Order};
+use super::key::{Key, Order};
 use axon_wire::Time;
 use lane::{Item, Lane, Spare};
 
@@ -60,7 +60,7 @@ impl<E> Lanes<E> {
     pub(super) fn lane_of(&self, key: Key) -> Option<usize> {
         let time = key.time.ticks();
         let span = (time.saturating_sub(self.now) | 1).ilog2() as usize;
-        if span >= SPANS {
+        if span >= SPANS || time == u64::MAX {
             return None;
         }
         let lane = span * WAYS;

@@ -8,46 +8,20 @@
 //! calendar (`calendar.rs`).
 
 mod calendar;
+mod key;
 mod lanes;
+
+pub use key::Key;
 
 use axon_wire::Time;
 use calendar::Calendar;
+use key::Order;
 use lanes::Lanes;
 
 /// Events that are to be fetched from memory together.
 const TOGETHER: u64 = 32;
-
-/// The place of an event among all events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
-    /// When it happens.
-    pub time: Time,
-    /// The station that caused it.
-    pub source: u32,
-    /// Events that this source had caused before.
-    pub sequence: u64,
-}
-
-/// A key as two numbers to compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Order(u64, u128);
-
-impl Order {
-    #[inline]
-    fn new(time: u64, source: u32, sequence: u64) -> Order {
-        Order(time, u128::from(source) << 64 | u128::from(sequence))
-    }
-
-    fn of(key: Key) -> Order {
-        Order::new(key.time.ticks(), key.source, key.sequence)
-    }
-
-    fn key(self) -> Key {
-        let Order(time, rest) = self;
-        let (source, sequence) = ((rest >> 64) as u32, rest as u64);
-        Key { time: Time::from_ticks(time), source, sequence }
-    }
-}
+/// They are not looked for further ahead than so many ticks, 10 ms.
+const STRETCH_MAX: u64 = 1 << 30;
 
 /// A priority queue of events, earliest key first.
 #[derive(Debug)]
@@ -59,7 +33,8 @@ pub struct Queue<E> {
     len: usize,
     /// Events up to here were shown by [`Queue::each_begun`].
     shown: u64,
-    /// How far ahead they are shown, in ticks, and how many were taken since.
+    /// When that was, how far ahead they are shown, in ticks, and how many were taken since.
+    since: u64,
     stretch: u64,
     taken: u64,
 }
@@ -72,6 +47,7 @@ impl<E> Default for Queue<E> {
             calendar_from: u64::MAX,
             len: 0,
             shown: 0,
+            since: 0,
             stretch: 1,
             taken: 0,
         }
@@ -141,26 +117,25 @@ impl<E> Queue<E> {
         taken
     }
 
-    /// If all events that were shown are taken, shows some more, unless the next is due beyond
-    /// `limit`; says whether it did. Nobody need call this.
+    /// If the events that were shown are taken, or many that were not, shows some more, unless the
+    /// next is due beyond `limit`; says whether it did. Nobody need call this.
     #[inline]
     pub fn begin(&mut self, limit: Time) -> bool {
         let next = self.lanes.first().min(self.calendar_from);
-        if next <= self.shown && self.taken > 0 || next > limit.ticks() {
+        let goes_on = next <= self.shown && (1..=4 * TOGETHER).contains(&self.taken);
+        if goes_on || next > limit.ticks() || self.is_empty() {
             return false;
         }
         self.show(next);
         true
     }
 
+    /// Shows as far ahead as some dozens of events take at the pace of those since the last time.
     #[cold]
     fn show(&mut self, next: u64) {
-        if self.taken > 2 * TOGETHER {
-            self.stretch /= 2;
-        } else if self.taken < TOGETHER / 2 {
-            self.stretch = (self.stretch * 2).clamp(1, 1 << 40);
-        }
-        self.taken = 0;
+        let pace = next.saturating_sub(self.since).saturating_mul(TOGETHER) / self.taken.max(1);
+        self.stretch = pace.clamp(1, (2 * self.stretch).min(STRETCH_MAX));
+        (self.taken, self.since) = (0, next);
         self.shown = next.saturating_add(self.stretch);
         self.calendar.front(next);
         self.calendar_from = self.calendar.from();
@@ -247,7 +222,13 @@ mod tests {
                     map.insert(key, sequence);
                     sequence += 1;
                 }
-                let limit = Time::from_ticks(now + random.rand_range(0..1 << 22));
+                let limit = match random.rand_range(0..4) {
+                    0 => map.first_key_value().map_or(Time::MAX, |(key, _)| key.time),
+                    _ => Time::from_ticks(now + random.rand_range(0..1 << 22)),
+                };
+                if random.rand_range(0..3) == 0 {
+                    queue.begin(limit);
+                }
                 let expected = map.first_key_value().map(|(&key, &event)| (key, event));
                 assert_eq!(queue.peek(), expected.map(|(key, _)| key), "seed {seed}, step {step}");
                 let expected = expected.filter(|(key, _)| key.time <= limit);
@@ -288,7 +269,11 @@ mod tests {
         for time in 1..1000 {
             queue.push(key(time * 100, 0, time), time);
         }
-        let (mut shown, mut times) = (vec![false; 1000], 0);
+        // Ten times as many at once after a quiet stretch.
+        for time in 1000..2000 {
+            queue.push(key(1_000_000 + time * 10, 0, time), time);
+        }
+        let (mut shown, mut times) = (vec![false; 2000], 0);
         loop {
             if queue.begin(Time::MAX) {
                 queue.each_begun(&mut |&event| shown[event as usize] = true);
@@ -297,7 +282,7 @@ mod tests {
             let Some((_, event)) = queue.pop() else { break };
             assert!(shown[event as usize], "{event}");
         }
-        assert!((1000 / 64..1000 / 8).contains(&times), "some dozens at a time: {times}");
+        assert!((2000 / 128..2000 / 8).contains(&times), "some dozens at a time: {times}");
         assert!(!queue.begin(Time::MAX), "nothing is left");
     }
 }

@@ -1,11 +1,12 @@
-//! One list of events in order, in pieces: it takes no more memory than its events need now, and
-//! that which was used last, since it is still in the processor's caches.
+//! One list of events in order, in chunks. It walks through as much memory as its events need now,
+//! and uses again what was used last, which is still in the processor's caches. Chunks that are not
+//! needed any more are kept.
 
-use super::Order;
+use crate::engine::queue::key::Order;
 use std::collections::VecDeque;
 
-/// Events of a piece.
-const PIECE: usize = 64;
+/// Events of a chunk.
+const CHUNK: usize = 64;
 
 /// An event with its place among all.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ impl<E> Item<E> {
     }
 }
 
-/// Pieces to use again, the last one first.
+/// Chunks to use again, the last one first.
 #[derive(Debug)]
 pub(super) struct Spare<E>(Vec<VecDeque<Item<E>>>);
 
@@ -57,7 +58,7 @@ impl<E> Lane<E> {
     /// Appends an event to a list that is not empty.
     #[inline(always)]
     pub(super) fn push(&mut self, item: Item<E>, spare: &mut Spare<E>) {
-        if self.back.len() == PIECE {
+        if self.back.len() == CHUNK {
             self.extend(spare);
         }
         self.back.push_back(item);
@@ -65,7 +66,7 @@ impl<E> Lane<E> {
 
     #[inline(never)]
     fn extend(&mut self, spare: &mut Spare<E>) {
-        let fresh = spare.0.pop().unwrap_or_else(|| VecDeque::with_capacity(PIECE));
+        let fresh = spare.0.pop().unwrap_or_else(|| VecDeque::with_capacity(CHUNK));
         self.middle.push_back(std::mem::replace(&mut self.back, fresh));
     }
 
@@ -105,9 +106,9 @@ impl<E> Lane<E> {
 
     /// Shows the events that happen at or before `limit`, in order.
     pub(super) fn each_until<'a>(&'a self, limit: u64, show: &mut impl FnMut(&'a E)) {
-        let pieces = std::iter::once(&self.front).chain(&self.middle);
-        for piece in pieces.chain(std::iter::once(&self.back)) {
-            for item in piece {
+        let chunks = std::iter::once(&self.front).chain(&self.middle);
+        for chunk in chunks.chain(std::iter::once(&self.back)) {
+            for item in chunk {
                 if item.time > limit {
                     return;
                 }
