@@ -12,6 +12,12 @@ impl Adapter {
     where
         N: Node<FrameBuf> + ?Sized,
     {
+        if self.owed_first > common.now {
+            return;
+        }
+        if !common.without.passing {
+            self.free_idle(node, common.now);
+        }
         while self.owed_first <= common.now {
             let Some((due, port)) = self.first_owed().filter(|(due, _)| *due <= common.now) else {
                 return;
@@ -25,6 +31,25 @@ impl Adapter {
                 self.carry_out(node, common);
             }
         }
+    }
+
+    /// Frees the wires that nobody waits for, in one go: their order does not matter. If the node
+    /// waits for one that is free just now, others of this instant keep their place in the order.
+    #[inline]
+    fn free_idle<N>(&mut self, node: &mut N, now: Time)
+    where
+        N: Node<FrameBuf> + ?Sized,
+    {
+        let in_order = self.awaited_first <= now;
+        let mut first = Time::MAX;
+        for (port, free_at) in (0..).zip(&mut self.free_at) {
+            let is_due = *free_at < now || *free_at == now && !in_order;
+            if is_due && node.freed(*free_at, PortNo(port)) {
+                *free_at = Time::MAX;
+            }
+            first = first.min(*free_at);
+        }
+        self.owed_first = first;
     }
 
     /// The wire that is free first, and when.
