@@ -19,8 +19,8 @@ const SHARED: &str = "10.0.82.100";
 
 fn main() -> ExitCode {
     support::run(&[
-        ("the_first_of_two_hosts_with_one_address_keeps_it", first_keeps),
-        ("so_it_does_in_a_fabric_without_a_controller", without_controller),
+        ("the_first_of_two_hosts_with_one_address_keeps_it", || held(true)),
+        ("so_it_does_in_a_fabric_without_a_controller", || held(false)),
     ])
 }
 
@@ -107,7 +107,11 @@ fn ping(lab: &Lab) -> Child {
     command.stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
-fn held(lab: &Lab) {
+fn held(controller: bool) {
+    if !needs::programs(&["python3", "ping", "awk"]) {
+        return;
+    }
+    let lab = &up(controller);
     let fabric = lab.fabric().expect("its file is there");
     let macs: Vec<MacAddr> = fabric.hosts.iter().map(|host| host.mac).collect();
     shell(lab, "h2", "ping -c 1 -W 5 10.0.82.3");
@@ -143,22 +147,5 @@ fn held(lab: &Lab) {
     await_alarms(lab, 0);
     shell(lab, "h3", &format!("ip neighbour flush dev h3-p0; ping -c 3 -i 0.2 -W 5 {SHARED}"));
     assert_eq!(echoed(lab, "h2"), before + 3);
-}
-
-fn first_keeps() {
-    if !needs::programs(&["python3", "ping", "awk"]) {
-        return;
-    }
-    let lab = up(true);
-    held(&lab);
-    lab::down(Some(NAME)).expect("it ends");
-}
-
-fn without_controller() {
-    if !needs::programs(&["python3", "ping", "awk"]) {
-        return;
-    }
-    let lab = up(false);
-    held(&lab);
     lab::down(Some(NAME)).expect("it ends");
 }

@@ -44,8 +44,8 @@ const _: () = assert!(
     "a port is two cache lines"
 );
 
-/// One end of a cable. It counts what this end sends, and what comes out here. What comes in needs
-/// the second of its cache lines only, what goes out both.
+/// One end of a cable. It counts what this end sends, and what comes out here. The fields for what
+/// comes in are in the second of its cache lines, those for what goes out in both.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CableEnd {
