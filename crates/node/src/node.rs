@@ -25,6 +25,17 @@ pub trait Node<B> {
         None
     }
 
+    /// Takes a sound frame of which nothing comes but that it is counted: no action, no other
+    /// deadline, nothing to wait for. `false`: nothing has changed, and it is to be handled as
+    /// [`Input::Frame`].
+    ///
+    /// It comes to what [`Node::handle`] would come to, which a runtime may always call instead,
+    /// and has to if something of the node is due by `now`.
+    fn absorb(&mut self, now: Time, frame: &mut B, complete_at: Time) -> bool {
+        let _ = (now, frame, complete_at);
+        false
+    }
+
     /// The wire of `port` is free since `now`, as [`Input::TxDone`] says, which may be before the
     /// time of frames that were [passed](Node::pass). `true`: nothing more is to be done. `false`:
     /// nothing has changed, and that input is to be handled.

@@ -69,8 +69,8 @@ pub(crate) struct Adapter {
     pub(crate) host: bool,
     pub(crate) name: String,
     pub(crate) timing: Timing,
-    /// Frames in and out of all earlier incarnations.
-    pub(crate) past: Accounts,
+    /// Frames in and out of all earlier incarnations, if there were any.
+    pub(crate) past: Option<Box<Accounts>>,
     /// What did not balance when an incarnation ended; the first such fault is kept.
     pub(crate) fault: Option<String>,
     /// The number of incarnations so far, which is that of the running one, from 1.
@@ -103,7 +103,7 @@ impl Adapter {
             host: false,
             name,
             timing: Timing::default(),
-            past: Accounts::default(),
+            past: None,
             fault: None,
             incarnations: 0,
             taps: None,
@@ -199,6 +199,10 @@ impl Adapter {
                 return if common.without.lazy_tx_done {
                     self.plan_wires(common)
                 };
+            }
+            let is_due = self.armed.is_some_and(|armed| armed <= common.now);
+            if !is_due && node.absorb(common.now, &mut frame, complete_at) {
+                return;
             }
         }
         self.deliver(node, Input::Frame { port, frame, complete_at, intact }, common);

@@ -36,7 +36,8 @@ pub(crate) struct Without {
     pub(crate) lazy_tx_done: bool,
     /// Every frame is stored whole where it is sent.
     pub(crate) light_frames: bool,
-    /// Every input is handled by the node: none is [passed](axon_node::Node::pass).
+    /// Every input is handled by the node: none is [passed](axon_node::Node::pass) or
+    /// [absorbed](axon_node::Node::absorb).
     pub(crate) passing: bool,
 }
 

@@ -72,7 +72,7 @@ impl Engine {
         let adapter = &mut state.adapter;
         adapter.forget();
         let accounts = std::mem::take(&mut adapter.accounts);
-        adapter.past.add(&accounts);
+        adapter.past.get_or_insert_default().add(&accounts);
         self.record(station, PortNo::CONTROL, What::Power(None));
         self.refresh_station(station);
     }

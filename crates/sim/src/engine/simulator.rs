@@ -67,6 +67,12 @@ impl Engine {
         }
     }
 
+    /// Makes room for so many more stations, and no more than that.
+    pub(crate) fn reserve(&mut self, stations: usize) {
+        self.places.reserve_exact(stations);
+        self.shards[0].stations.reserve_exact(stations);
+    }
+
     /// Adds a place for a node, without power; the number names it.
     pub fn add_station(&mut self, name: &str) -> usize {
         let number = self.places.len();
@@ -210,16 +216,18 @@ mod tests {
     use crate::World;
     use crate::engine::event::Without;
     use crate::engine::threads::WORTH;
-    use crate::host::apps::UdpPlan;
+    use crate::host::apps::{FlowStats, UdpPlan};
     use crate::link::links::WireEnd;
     use axon_wire::{PortNo, Span, Time};
 
-    /// What a run came to: hash, packet-hops, events, and what two ports carried.
+    /// What a run came to: hash, packet-hops, events, what sinks have counted, and what two ports
+    /// carried.
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
         hash: u64,
         packet_hops: u64,
         events: u64,
+        sinks: Vec<FlowStats>,
         captured: Vec<(Time, Vec<u8>)>,
     }
 
@@ -240,6 +248,7 @@ mod tests {
         for (station, port) in [(0, PortNo(0)), (2, PortNo(1))] {
             world.engine_mut().capture(WireEnd { station, port });
         }
+        let mut sinks = Vec::new();
         for host in 0..8 {
             let target = world.address((host + 3) % 8).expect("an address");
             let payload = 20 + 190 * host;
@@ -247,7 +256,7 @@ mod tests {
             world.with_host(host, |node, now| {
                 // A datagram to the last one finds nobody who listens.
                 if host < 7 {
-                    node.udp_listen(9);
+                    sinks.push((host, node.udp_listen(9)));
                 }
                 node.udp_send(UdpPlan { target, port: 9, payload, interval, count: 3000 }, now);
             });
@@ -258,7 +267,8 @@ mod tests {
         let captured = captured.into_iter().map(|captured| (captured.at, captured.frame)).collect();
         let engine = world.engine();
         let (hash, packet_hops) = (engine.trace_hash(), engine.packet_hops());
-        Outcome { hash, packet_hops, events: engine.events(), captured }
+        let sinks = sinks.into_iter().filter_map(|(host, id)| world.flow_stats(host, id).cloned());
+        Outcome { hash, packet_hops, events: engine.events(), sinks: sinks.collect(), captured }
     }
 
     #[test]

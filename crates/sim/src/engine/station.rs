@@ -194,8 +194,10 @@ impl Station {
 
     /// Frames in and out over all its incarnations.
     pub fn accounts(&self) -> Accounts {
-        let mut sum = self.adapter.past.clone();
-        sum.add(&self.adapter.accounts);
+        let mut sum = self.adapter.accounts.clone();
+        if let Some(past) = &self.adapter.past {
+            sum.add(past);
+        }
         sum
     }
 

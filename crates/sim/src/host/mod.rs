@@ -10,6 +10,7 @@ pub(crate) mod datagram;
 pub mod dcb_nic;
 mod flow_control;
 mod gateway;
+mod interface;
 mod ipv6;
 pub(crate) mod lost;
 mod nic;

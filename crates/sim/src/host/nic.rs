@@ -27,7 +27,7 @@ pub(crate) struct Nic {
     /// Frames that the stack or an application made.
     pub(crate) made: u64,
     pub(crate) rx: VecDeque<FrameBuf>,
-    mtu: usize,
+    mtu: u16,
     /// Frames that ended here because there was no carrier.
     pub(crate) unsent: u64,
     /// The datagrams among them.
@@ -37,7 +37,7 @@ pub(crate) struct Nic {
 impl Nic {
     pub(crate) fn new(mtu: u16) -> Nic {
         Nic {
-            mtu: usize::from(mtu),
+            mtu,
             carrier: false,
             rx: VecDeque::new(),
             tx: VecDeque::new(),
@@ -47,6 +47,11 @@ impl Nic {
             unsent: 0,
             lost: LostDatagrams::default(),
         }
+    }
+
+    /// The longest IP packet, in bytes.
+    pub(crate) fn mtu(&self) -> u16 {
+        self.mtu
     }
 
     /// Whether the stack can hand over another frame now. A NIC with priorities takes every
@@ -184,7 +189,7 @@ impl Device for Nic {
     fn capabilities(&self) -> DeviceCapabilities {
         let mut capabilities = DeviceCapabilities::default();
         capabilities.medium = Medium::Ethernet;
-        capabilities.max_transmission_unit = self.mtu + ETHERNET_BYTES;
+        capabilities.max_transmission_unit = usize::from(self.mtu) + ETHERNET_BYTES;
         capabilities
     }
 }

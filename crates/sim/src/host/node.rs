@@ -17,6 +17,7 @@
 //! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
 
 mod bonded;
+mod counted;
 mod prefetch;
 
 use crate::host::apps::{App, AppId, Apps, TcpWatch};
@@ -25,6 +26,7 @@ use crate::host::config::HostConfig;
 use crate::host::datagram;
 use crate::host::dcb_nic::DcbNic;
 use crate::host::gateway;
+use crate::host::interface::Interface;
 use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
 use crate::host::ping::Ping;
@@ -33,10 +35,10 @@ use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::{Contents, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
-use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
-use smoltcp::wire::{EthernetAddress, HardwareAddress, Ipv4Cidr};
+use smoltcp::wire::Ipv4Cidr;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -83,16 +85,13 @@ impl Host {
     ///
     /// # Panics
     /// If the configuration of its NIC's traffic classes is invalid.
-    pub fn new(config: HostConfig, now: Time) -> Host {
+    pub fn new(config: HostConfig) -> Host {
         let (mut nic, mut rx) = (Nic::new(config.mtu), RxRing::new());
         if let Some(dcb) = &config.dcb {
             rx.set_limits(dcb.ring);
             nic.dcb = Some(Box::new(DcbNic::new(dcb.clone(), config.mac)));
         }
-        let hardware = HardwareAddress::Ethernet(EthernetAddress(config.mac.0));
-        let mut start = Config::new(hardware);
-        start.random_seed = config.seed;
-        let mut iface = Interface::new(start, &mut nic, instant(now));
+        let mut iface = Interface::new(config.mac, config.seed);
         let mut sockets = SocketSet::new(Vec::new());
         let dhcp = match config.fixed {
             Some((ip, prefix_len)) => {
@@ -246,7 +245,7 @@ impl Host {
             ipv6.carrier(now, up);
             set_address(&mut self.stack.iface, self.cidr, Some(ipv6));
         }
-        self.stack.iface.update_ip_addrs(|_| ());
+        self.stack.iface.forget_neighbours();
         self.announce = None;
         if !up {
             return;
@@ -264,8 +263,8 @@ impl Host {
             frame.make_whole();
             self.apps.watch(now, frame.bytes());
         }
-        if let Some(reads_payload) = self.listener(frame.contents()) {
-            if reads_payload {
+        if let Some(only_counts) = self.listener(frame.contents()) {
+            if !only_counts {
                 frame.make_whole();
             }
             let more = datagram::parse(frame.contents())
@@ -298,7 +297,7 @@ impl Host {
         true
     }
 
-    /// Whether the application reads the payload that a frame is for; `None` if it is for none.
+    /// Whether the application that a frame is for only counts it; `None` if it is for none.
     #[inline]
     fn listener(&self, frame: Contents<'_>) -> Option<bool> {
         let datagram = datagram::parse(frame)?;
@@ -357,7 +356,8 @@ impl Host {
     }
 
     fn next_due(&mut self, now: Time) -> Option<Time> {
-        let stack = self.stack.iface.poll_at(instant(now), &self.stack.sockets).map(|at| {
+        let Stack { iface, nic, sockets, .. } = &mut self.stack;
+        let stack = iface.poll_at(instant(now), nic, sockets).map(|at| {
             let at = Time::from_nanos(at.total_micros().max(0) as u64 * 1000);
             // What is still due after a poll waits for something else: ask again soon.
             if at <= now { now + Span::from_micros(1000) } else { at }
@@ -461,6 +461,11 @@ impl Node<FrameBuf> for Host {
         let own = earlier(earlier(tcp, self.due), self.apps.deadline());
         let first = earlier(earlier(earlier(own, self.rx.deadline()), dcb), bond);
         (first < Time::MAX).then_some(first)
+    }
+
+    #[inline]
+    fn absorb(&mut self, now: Time, frame: &mut FrameBuf, complete_at: Time) -> bool {
+        self.take_counted(now, frame, complete_at)
     }
 
     #[inline]

@@ -81,7 +81,7 @@ impl Host {
     /// Makes the stack forget the MACs of all neighbours, as it cannot forget one, and gives it
     /// those of IPv6 that are known: it asks for one a second, whosever that is.
     pub(super) fn renew_neighbours(&mut self) {
-        self.stack.iface.update_ip_addrs(|_| ());
+        self.stack.iface.forget_neighbours();
         for (ip, mac) in self.stack.neighbours.known_v6() {
             let frame = nd::advertisement(mac, ip, None);
             self.stack.nic.rx.push_back(FrameBuf::new(&frame));

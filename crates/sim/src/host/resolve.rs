@@ -151,11 +151,6 @@ pub(crate) fn announce(mac: MacAddr, ip: Ipv4Addr, nic: &mut Nic) {
 }
 
 fn request(mac: MacAddr, ip: Ipv4Addr, target: Ipv4Addr, nic: &mut Nic) {
-    let ethernet = EthernetRepr {
-        src_addr: EthernetAddress(mac.0),
-        dst_addr: EthernetAddress::BROADCAST,
-        ethertype: EthernetProtocol::Arp,
-    };
     let arp = ArpRepr::EthernetIpv4 {
         operation: ArpOperation::Request,
         source_hardware_addr: EthernetAddress(mac.0),
@@ -163,11 +158,17 @@ fn request(mac: MacAddr, ip: Ipv4Addr, target: Ipv4Addr, nic: &mut Nic) {
         target_hardware_addr: EthernetAddress([0; 6]),
         target_protocol_addr: target,
     };
-    nic.build(ethernet.buffer_len() + arp.buffer_len(), |bytes| {
-        let mut frame = EthernetFrame::new_unchecked(bytes);
-        ethernet.emit(&mut frame);
-        arp.emit(&mut ArpPacket::new_unchecked(frame.payload_mut()));
-    });
+    nic.put(&arp_frame(arp, EthernetAddress(mac.0), EthernetAddress::BROADCAST));
+}
+
+/// An ARP packet in a frame.
+pub(crate) fn arp_frame(arp: ArpRepr, from: EthernetAddress, to: EthernetAddress) -> Vec<u8> {
+    let ethernet = EthernetRepr { src_addr: from, dst_addr: to, ethertype: EthernetProtocol::Arp };
+    let mut bytes = vec![0; ethernet.buffer_len() + arp.buffer_len()];
+    let mut frame = EthernetFrame::new_unchecked(&mut bytes);
+    ethernet.emit(&mut frame);
+    arp.emit(&mut ArpPacket::new_unchecked(frame.payload_mut()));
+    bytes
 }
 
 /// Sender's address, sender's MAC and target's address of an ARP frame.

@@ -130,6 +130,14 @@ impl RxRing {
         Ok(None)
     }
 
+    /// Whether a frame that is whole at `complete_at` would be given back at once, and would leave
+    /// nothing behind.
+    #[inline]
+    pub(crate) fn gives_back_at_once(&self, now: Time, complete_at: Time) -> bool {
+        let is_free = self.rate.is_none() && self.processing == Span::ZERO;
+        is_free && complete_at <= now && self.waiting.is_empty()
+    }
+
     fn refuses(&self, bytes: u64, group: Option<Priority>) -> Option<Drop> {
         match (group, self.limits) {
             (Some(group), Some(RingLimits { xoff, headroom, .. })) => {

@@ -2,12 +2,13 @@
 
 use crate::host::apps::AppId;
 use crate::host::datagram;
+use crate::host::interface::Interface;
 use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
 use crate::host::resolve::Neighbours;
 use crate::host::tcp::Tcp;
 use axon_wire::{MacAddr, Time};
-use smoltcp::iface::{Interface, SocketHandle, SocketSet};
+use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
@@ -35,7 +36,7 @@ pub(crate) struct Stack {
     pub(crate) adding: AppId,
     /// Applications have connections of the stack.
     pub(crate) has_sockets: bool,
-    pub(crate) iface: Box<Interface>,
+    pub(crate) iface: Interface,
     pub(crate) sockets: SocketSet<'static>,
 }
 
@@ -47,7 +48,6 @@ impl Stack {
         mac: MacAddr,
         mtu: u16,
     ) -> Stack {
-        let iface = Box::new(iface);
         Stack {
             iface,
             nic,
@@ -86,12 +86,7 @@ impl Stack {
     /// Enters the subnet and the router, or that there is none.
     fn set_router(&mut self, router: Option<(Ipv4Cidr, Ipv4Addr)>) {
         self.router = router;
-        let routes = self.iface.routes_mut();
-        // The table has room for one, and takes it in the place of the one before.
-        let _ = match router {
-            Some((_, router)) => routes.add_default_ipv4_route(router).ok().flatten(),
-            None => routes.remove_default_ipv4_route(),
-        };
+        self.iface.set_router(router.map(|(_, router)| router));
     }
 
     /// Whose MAC a packet for an address goes to: that of the address itself, or of the router.
@@ -148,12 +143,7 @@ impl Stack {
 /// Gives an interface this address, or none, and those of IPv6 beside it.
 pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>, v6: Option<&Ipv6>) {
     let v6 = v6.into_iter().flat_map(Ipv6::valid).map(|ip| IpCidr::new(ip.into(), 64));
-    iface.update_ip_addrs(|addresses| {
-        addresses.clear();
-        for cidr in cidr.map(IpCidr::Ipv4).into_iter().chain(v6) {
-            addresses.push(cidr).expect("few addresses fit");
-        }
-    });
+    iface.set_addresses(cidr.map(IpCidr::Ipv4).into_iter().chain(v6));
 }
 
 /// Simulated time as smoltcp counts it, rounded down to a microsecond.

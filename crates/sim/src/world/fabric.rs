@@ -117,7 +117,9 @@ impl World {
         let names = fabric.switches.iter().map(|switch| &switch.name);
         let names = names.chain([&fabric.controller.name]);
         let names = names.chain(fabric.hosts.iter().map(|host| &host.name));
-        for name in names.chain(fabric.agents.iter().map(|agent| &agent.name)) {
+        let names = names.chain(fabric.agents.iter().map(|agent| &agent.name));
+        world.engine.reserve(names.clone().count());
+        for name in names {
             world.engine.add_station(name);
         }
         world.engine.set_hop_width(fabric.hop_width);
@@ -228,7 +230,7 @@ impl World {
             vlan: self.host_vlan(index),
             bond_ports: self.bond_ports(index),
         };
-        let host = Host::new(config, self.now());
+        let host = Host::new(config);
         self.engine.power_on(station, StationNode::Host(Box::new(host)));
     }
 

@@ -44,7 +44,7 @@ fn cable(seed: u64, loss_ppm: u32) -> Engine {
             dcb: None,
             bond_ports: 0,
         };
-        let host = Host::new(config, engine.now());
+        let host = Host::new(config);
         engine.power_on(station, StationNode::Host(Box::new(host)));
     }
     engine

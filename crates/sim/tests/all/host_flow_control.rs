@@ -58,7 +58,7 @@ fn cable(flow_control: HostFlowControl, reads: Rate) -> Engine {
             dcb: Some(HostDcb::new(RATE, flow_control, LATENCY, 1518)),
             bond_ports: 0,
         };
-        let mut host = Host::new(config, engine.now());
+        let mut host = Host::new(config);
         host.set_priority(LOSSLESS, three());
         engine.power_on(station, StationNode::Host(Box::new(host)));
     }

@@ -146,7 +146,7 @@ fn engine(cnpvs: PrioritySet, seen: &Arc<Mutex<Seen>>) -> Engine {
             dcb: Some(dcb),
             bond_ports: 0,
         };
-        let mut host = Host::new(config, engine.now());
+        let mut host = Host::new(config);
         host.set_priority(PORT, Priority::new(3).unwrap());
         engine.power_on(number + 1, StationNode::Host(Box::new(host)));
     }

@@ -45,9 +45,10 @@ pub(crate) trait App: Send {
         None
     }
 
-    /// Whether it reads more of a datagram's payload than the stamp.
-    fn reads_payload(&self) -> bool {
-        true
+    /// Whether it only counts the datagrams that it receives: it reads no more of the payload than
+    /// the stamp, leaves the stack alone, and is never due.
+    fn only_counts(&self) -> bool {
+        false
     }
 
     /// The port that a stream or a connection is sent from.
@@ -72,7 +73,7 @@ pub(crate) struct Apps {
     all: Vec<Box<dyn App>>,
     /// Who sees every frame.
     watchers: Vec<usize>,
-    /// Who listens on which port, and whether that one reads the payload.
+    /// Who listens on which port, and whether that one only counts.
     udp_ports: BTreeMap<u16, (usize, bool)>,
     /// The applications to stop, by time.
     stops: BTreeMap<Time, Vec<AppId>>,
@@ -83,7 +84,7 @@ impl Apps {
     pub(crate) fn add(&mut self, app: Box<dyn App>) -> AppId {
         let id = self.all.len();
         if let Some(port) = app.udp_port() {
-            self.udp_ports.insert(port, (id, app.reads_payload()));
+            self.udp_ports.insert(port, (id, app.only_counts()));
         }
         if app.watches() {
             self.watchers.push(id);
@@ -162,9 +163,21 @@ impl Apps {
         !self.watchers.is_empty()
     }
 
-    /// Whether an application listens on this UDP port; if so, whether it reads the payload.
+    /// Whether an application listens on this UDP port; if so, whether it only counts.
     pub(crate) fn listens_on(&self, port: u16) -> Option<bool> {
-        self.udp_ports.get(&port).map(|&(_, reads)| reads)
+        self.udp_ports.get(&port).map(|&(_, only_counts)| only_counts)
+    }
+
+    /// Has a datagram counted, if the application of its port does no more with it than that.
+    #[inline]
+    pub(crate) fn count(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
+        match self.udp_ports.get(&datagram.port) {
+            Some(&(app, true)) => {
+                self.all[app].receive(now, datagram, stack);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Hands a datagram to the application of its port. Says whether the stack has work.

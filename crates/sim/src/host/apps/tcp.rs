@@ -102,7 +102,7 @@ pub(crate) fn connect(
     stack.way_to(target)?;
     let local = stack.ephemeral_port();
     let mut socket = socket(options);
-    let context = stack.iface.context();
+    let context = stack.iface.context(&mut stack.nic);
     socket.connect(context, (IpAddress::Ipv4(target), port), local).ok()?;
     stack.has_sockets = true;
     Some((stack.sockets.add(socket), local))

@@ -106,8 +106,8 @@ impl App for UdpSink {
         Some(self.port)
     }
 
-    fn reads_payload(&self) -> bool {
-        false
+    fn only_counts(&self) -> bool {
+        true
     }
 
     fn received_from(&self, from: (Ipv4Addr, u16)) -> Option<&Received> {
