@@ -10,8 +10,9 @@
 //! A packet-hop is a frame that comes out of a link. Every size runs in a process of its own,
 //! so that its peak of memory is its own.
 //!
-//! What bounds it at k = 4: some 1,530 instructions a hop (callgrind), a third of them at the ends
-//! of a path, a sixth in the queue of events, nothing else as much. In larger worlds it is memory:
+//! What bounds it at k = 4: some 1,460 instructions a hop (callgrind), more than a quarter of them
+//! at the ends of a path, a sixth in the queue of events, nothing else as much. Memory is asked to
+//! lie in huge pages, as in `axon sim`. In larger worlds it is memory that bounds:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
 //! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
 //! the waits. Processor time (`cpu ns`) says more than wall time on a busy machine,
@@ -27,6 +28,7 @@
 
 use axon_fabric::model::{Fabric, Wire};
 use axon_fabric::topology;
+use axon_huge_pages::HugePages;
 use axon_sim::World;
 use axon_sim::apps::{AppId, Congestion, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span, Time};
@@ -71,8 +73,11 @@ fn bring_up(k: usize, threads: usize) -> World {
     let fabric = fabric(k);
     let hosts = fabric.hosts.len();
     let mut world = World::new(&fabric, 1);
+    let mut pages = HugePages::default();
+    pages.ask();
     world.set_threads(threads);
     world.run_until(Time::ZERO + Span::from_secs(2));
+    pages.ask();
     let spread = Span::from_ticks(Span::from_millis(500).ticks() / hosts as u64);
     for host in 0..hosts {
         let peer = address((host + hosts / 2) % hosts);
@@ -80,6 +85,7 @@ fn bring_up(k: usize, threads: usize) -> World {
         world.run_for(spread);
     }
     world.run_for(Span::from_millis(500));
+    pages.ask();
     world
 }
 
@@ -116,6 +122,7 @@ fn measure(k: usize, threads: usize, span: Span, interval: Span) -> Result {
     let hosts = world.fabric().hosts.len();
     let up = begin.elapsed();
     start(&mut world, hosts, interval);
+    HugePages::default().ask();
     world.run_for(Span::from_micros(200));
     let before = (world.engine().packet_hops(), world.engine().events());
     let (begin, cpu) = (Instant::now(), cpu_nanos(threads));

@@ -1,10 +1,12 @@
-//! Watching a run: a progress bar, the memory it takes, Ctrl-C, and what its ports carry.
+//! Watching a run: a progress bar, the memory it takes and the pages it lies in, Ctrl-C, and what
+//! its ports carry.
 
 use super::pcap::Pcaps;
 use super::wall::Wall;
 use crate::cli::stop;
 use anyhow::{Context, Result};
 use axon_external::Overtime;
+use axon_huge_pages::HugePages;
 use axon_sim::capture::Captured;
 use axon_sim::run::{Progress, Stage, Watch};
 use axon_wire::{Bytes, Span, Time};
@@ -28,6 +30,7 @@ pub struct Watcher<'a> {
     memory_max: Option<Bytes>,
     /// What the process took at the first look, and when that was.
     memory_first: Option<(Time, u64)>,
+    pages: HugePages,
     stop: Arc<AtomicBool>,
     /// Of control programs in Python.
     overtime: Option<Overtime>,
@@ -54,9 +57,18 @@ impl<'a> Watcher<'a> {
         let bar = ProgressBar::new(STEPS);
         let style = ProgressStyle::with_template("{spinner} {prefix} [{bar:24}] {msg}");
         bar.set_style(style.context("the bar's template")?.progress_chars("=> "));
-        let (name, began) = (name.to_owned(), Instant::now());
-        let (seen, memory_first) = (None, None);
-        Ok(Watcher { name, bar, began, seen, memory_max, memory_first, stop, overtime, pcaps })
+        Ok(Watcher {
+            name: name.to_owned(),
+            bar,
+            began: Instant::now(),
+            seen: None,
+            memory_max,
+            memory_first: None,
+            pages: HugePages::default(),
+            stop,
+            overtime,
+            pcaps,
+        })
     }
 
     /// Takes the bar away; says what the run took, in which so many frames came out of a link.
@@ -150,6 +162,11 @@ impl Watch for Watcher<'_> {
             return ControlFlow::Continue(());
         }
         self.show(progress, at);
+        // A run that is over before the second look is not worth them, and they take a little more
+        // memory, which one with a limit may not have.
+        if self.seen.is_some() && self.memory_max.is_none() {
+            self.pages.ask();
+        }
         self.seen = Some(Seen { at, now: progress.now, packet_hops: progress.packet_hops });
         self.verdict(progress)
     }

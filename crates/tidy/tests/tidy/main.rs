@@ -14,7 +14,8 @@ const FILE_LINES_MAX: usize = 500;
 const TEST_FILE_LINES_MAX: usize = 700;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Where `unsafe` may stand.
-const UNSAFE_CRATES: &[&str] = &["crates/agent-port/", "crates/linux/", "crates/snapshot/"];
+const UNSAFE_CRATES: &[&str] =
+    &["crates/agent-port/", "crates/huge-pages/", "crates/linux/", "crates/snapshot/"];
 /// What each crate may depend on of ours: arrows go down only.
 const ARROWS: &[(&str, &[&str])] = &[
     ("axon-wire", &[]),
@@ -28,6 +29,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-py", &PY),
     ("axon-agents", &["axon-cache", "axon-node", "axon-pipeline", "axon-plane", "axon-wire"]),
     ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
+    ("axon-huge-pages", &[]),
     ("axon-snapshot", &[]),
     ("axon-tidy", &[]),
     ("axon-prove", &["axon-node", "axon-wire"]),
@@ -72,10 +74,14 @@ const DEMO: [&str; 16] = with(LINUX, ["axon-linux"]);
 const CONFORMANCE: [&str; 17] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 20] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
 const BENCH: [&str; 21] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 24] = with(BENCH, ["axon-bench", "axon-external", "axon-snapshot"]);
+const AXON: [&str; 25] =
+    with(BENCH, ["axon-bench", "axon-external", "axon-huge-pages", "axon-snapshot"]);
 /// What tests of a crate may use besides, as they are part of nothing.
-const ARROWS_OF_TESTS: &[(&str, &[&str])] =
-    &[("axon-control", &["axon-plane", "axon-prove"]), ("axon-programs", &["axon-fabric"])];
+const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
+    ("axon-control", &["axon-plane", "axon-prove"]),
+    ("axon-programs", &["axon-fabric"]),
+    ("axon-sim", &["axon-huge-pages"]),
+];
 /// A dependency needs one of these; terms joined by AND need to be here each.
 const LICENCES: &[&str] = &[
     "0BSD",
