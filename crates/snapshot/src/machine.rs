@@ -2,7 +2,9 @@
 //! its code lies, and what the processor can do.
 
 use nix::sys::personality::{self, Persona};
-use object::{Object, ReadCache};
+use object::elf::{ELF_NOTE_GNU, FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader, ProgramHeader};
+use object::{Endianness, ReadCache, ReadRef};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::os::unix::process::CommandExt;
@@ -52,7 +54,7 @@ impl Machine {
 }
 
 /// XXH3 of all that is left to read.
-pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
+fn hash_of(mut from: impl Read) -> io::Result<u64> {
     let (mut hash, mut chunk) = (Xxh3::new(), vec![0; CHUNK]);
     loop {
         match from.read(&mut chunk)? {
@@ -66,13 +68,26 @@ pub fn hash_of(mut from: impl Read) -> io::Result<u64> {
 fn program() -> io::Result<u64> {
     let mut file = File::open("/proc/self/exe")?;
     let cache = ReadCache::new(&mut file);
-    let program = object::File::parse(&cache);
-    let build_id = program.as_ref().ok().and_then(|program| program.build_id().ok().flatten());
-    if let Some(build_id) = build_id {
+    if let Ok(Some(build_id)) = build_id(&cache) {
         return Ok(xxh3_64(build_id));
     }
     file.rewind()?;
     hash_of(file)
+}
+
+/// What the linker has put into a note, without a look at the symbols.
+fn build_id<'a>(program: impl ReadRef<'a>) -> object::read::Result<Option<&'a [u8]>> {
+    let header = FileHeader64::<Endianness>::parse(program)?;
+    let endian = header.endian()?;
+    for segment in header.program_headers(endian, program)? {
+        let Some(mut notes) = segment.notes(endian, program)? else { continue };
+        while let Some(note) = notes.next()? {
+            if note.name() == ELF_NOTE_GNU && note.n_type(endian) == NT_GNU_BUILD_ID {
+                return Ok(Some(note.desc()));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// The instructions of the first processor, as the kernel lists them; libraries choose their code
@@ -85,4 +100,19 @@ fn processor() -> io::Result<u64> {
         }
     }
     Ok(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::Object;
+
+    #[test]
+    fn the_build_id_is_the_one_that_the_sections_have() {
+        let mut file = File::open("/proc/self/exe").expect("this program");
+        let cache = ReadCache::new(&mut file);
+        let program = object::File::parse(&cache).expect("an ELF file");
+        let known = program.build_id().expect("sections");
+        assert_eq!(build_id(&cache).expect("segments"), known);
+    }
 }
