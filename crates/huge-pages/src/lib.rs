@@ -4,11 +4,11 @@
 //! of 4 KiB hardly any of it is in the processor's TLB, and each look-up walks through the tables
 //! of pages, twice in a virtual machine. With pages of 2 MiB most of it is.
 //!
-//! A kernel hands out huge pages to those who ask (`madvise`, as Debian has it), to all, or to
-//! nobody: `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] asks for all memory that
-//! the process has allocated, and has what is in use already moved into them (`MADV_COLLAPSE`, from
-//! Linux 6.1 on; an older one does so in its own time). The content stays as it is. The process has
-//! a little more memory, up to 2 MiB for each range of addresses in use.
+//! A kernel hands out huge pages to those who ask (`madvise`), to all, or to nobody:
+//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] asks for all memory that the process
+//! has allocated, and has what is in use already moved into them (`MADV_COLLAPSE`, from Linux 6.1
+//! on; an older one does so in its own time). The content stays as it is. The process has more
+//! memory: all of a huge page is in use if a part of it is.
 
 use std::fs;
 

@@ -11,8 +11,8 @@
 //! so that its peak of memory is its own.
 //!
 //! What bounds it at k = 4: some 1,460 instructions a hop (callgrind), more than a quarter of them
-//! at the ends of a path, a sixth in the queue of events, nothing else as much. Memory is asked to
-//! lie in huge pages, as in `axon sim`. In larger worlds it is memory that bounds:
+//! at the ends of a path, a sixth in the queue of events, nothing else as much. In larger worlds,
+//! which lie in huge pages from the start (in `axon sim` after a while), it is memory:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
 //! of a path many more, and what the engine reads ahead (`prefetch.rs`) overlaps only a part of
 //! the waits. Processor time (`cpu ns`) says more than wall time on a busy machine,

@@ -3,10 +3,10 @@
 //! Numbers are little-endian and of 64 bits. Pages of zeros are holes.
 
 use crate::heap::Heap;
-use crate::machine::Machine;
+use crate::machine::{Machine, hash_of};
 use crate::region::{self, BASE, PAGE};
 use std::fs::File;
-use std::io::{self, Error, ErrorKind, Read};
+use std::io::{self, Error, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -176,19 +176,16 @@ impl Snapshot {
     /// # Errors
     /// It is a value of another type; it is damaged; its addresses are taken, for this process has
     /// restored or collected one already.
-    pub fn restore<T>(self) -> io::Result<Box<T>> {
+    pub fn restore<T>(mut self) -> io::Result<Box<T>> {
         if self.head.kind != kind_of::<T>() {
             return Err(refused("it holds something else"));
         }
-        let bytes = self.head.image.0 as usize;
-        region::map(&self.file, self.head.image_at() as usize, bytes)?;
-        let begin = std::ptr::with_exposed_provenance::<u8>(BASE);
-        // SAFETY: this much is mapped, and nobody has a reference to it yet.
-        let image = unsafe { std::slice::from_raw_parts(begin, bytes) };
-        if xxh3_64(image) != self.head.image.1 {
-            region::unmap(bytes)?;
+        let at = self.head.image_at();
+        self.file.seek(SeekFrom::Start(at))?;
+        if hash_of(&self.file)? != self.head.image.1 {
             return Err(refused(DAMAGED));
         }
+        region::map(&self.file, at as usize, self.head.image.0 as usize)?;
         let root = std::ptr::with_exposed_provenance_mut::<T>(self.head.root as usize);
         // SAFETY: the same program made this image at this address, and saved a value of this type
         // there, with all that it points to: checked above, as far as hashes can.

@@ -5,7 +5,7 @@
 
 use crate::classes::{CLASSES, Class};
 use nix::errno::Errno;
-use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use nix::sys::mman::{MapFlags, MmapAdvise, ProtFlags, madvise, mmap, mmap_anonymous};
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
@@ -117,13 +117,4 @@ pub fn map(file: impl AsFd, offset: usize, used: usize) -> Result<(), Errno> {
     let at = unsafe { mmap(wanted(), bytes, READ_WRITE, flags, file, offset as i64) }?;
     // A kernel before 4.17 does not know the last flag, and maps where it likes.
     if at.as_ptr() as usize == BASE { Ok(()) } else { Err(Errno::EEXIST) }
-}
-
-/// Takes that mapping away again.
-pub fn unmap(used: usize) -> Result<(), Errno> {
-    let Some(begin) = NonNull::new(std::ptr::with_exposed_provenance_mut(BASE)) else {
-        return Err(Errno::EINVAL);
-    };
-    // SAFETY: `map` has made it, and its caller has given nothing of it away.
-    unsafe { munmap(begin, used) }
 }

@@ -1,4 +1,4 @@
-//! What a run needs before anything has happened in it.
+//! What a run needs before anything is sent in it.
 
 use super::show::size;
 use anyhow::{Result, ensure};
@@ -7,9 +7,10 @@ use axon_wire::Bytes;
 
 /// Bytes that the world takes for each host, link between switches and Axon before the first
 /// event, as measured on rings, tori of 2,000 and 4,000 switches and a fat tree with 3,456
-/// hosts, and rounded down: what they take later is more.
+/// hosts, and rounded down: what they take later is more. Of a host 19,000 were measured when each
+/// had an IP stack, which takes 10,544.
 const HOST_BYTES: u64 = 7_000;
-/// What a host takes beside that asks for its address.
+/// What a host takes beside that asks for its address: it has an IP stack once it does.
 const DHCP_BYTES: u64 = 10_500;
 const LINK_BYTES: u64 = 3_000;
 const SWITCH_BYTES: u64 = 3_500;
@@ -30,7 +31,7 @@ pub fn check(fabric: &Fabric, most: Bytes) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a run needs before anything has happened in it, at the least.
+/// Bytes that a run needs before anything is sent in it, at the least.
 pub fn least(fabric: &Fabric) -> u64 {
     let asks = |host: &&Host| host.ip.is_none() && fabric.dhcp_of(host).is_some();
     // A VLAN may lease no addresses.

@@ -290,6 +290,7 @@ mod tests {
         frame.extend([8, 0, 0x45, 0, 0, 32, 0, 0, 0, 0, 1, protocol, 0, 0]);
         frame.extend([10, 0, 0, 2, 224, 0, 0, 1]);
         frame.resize(60, 0);
+        Ipv4Packet::new_unchecked(&mut frame[14..]).fill_checksum();
         frame
     }
 
@@ -302,6 +303,9 @@ mod tests {
         frame.extend([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
         frame.extend([58, 0, 5, 2, 0, 0, 1, 0, kind, 0, 0, 0]);
         frame.resize(90, 0);
+        let ip = Ipv6Packet::new_unchecked(&frame[14..]);
+        let (from, to) = (ip.src_addr(), ip.dst_addr());
+        Icmpv6Packet::new_unchecked(&mut frame[62..]).fill_checksum(&from, &to);
         frame
     }
 
@@ -407,18 +411,39 @@ mod tests {
         assert!(interface.neighbours.is_empty() && nic.rx.len() == 1);
     }
 
-    #[test]
-    fn what_it_would_have_learned_before_it_was_made_it_knows_after() {
-        let (mut interface, mut nic, is_made) = given(&[arp(2, 2), query_v4(17)]);
-        assert!(is_made && interface.neighbours.is_empty() && nic.rx.is_empty());
-        // It answers a ping at once: it need not ask where the other is.
+    /// What the host answers to a ping of 10.0.0.2 then.
+    fn answer_to_ping(interface: &mut Interface, nic: &mut Nic, millis: i64) -> FrameBuf {
         let mut ping = [&MAC.0[..], &OTHER.0, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1]].concat();
-        ping.extend([0x66, 0xdf, 10, 0, 0, 2, 10, 0, 0, 1, 8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
+        ping.extend([0, 0, 10, 0, 0, 2, 10, 0, 0, 1, 8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
         ping.resize(60, 0);
+        Ipv4Packet::new_unchecked(&mut ping[14..]).fill_checksum();
         nic.rx.push_back(FrameBuf::new(&ping));
-        poll(&mut interface, &mut nic, 9);
-        let answer = nic.next(axon_wire::Time::ZERO).expect("an answer");
-        assert_eq!(answer.bytes()[..14], [&OTHER.0[..], &MAC.0, &[8, 0]].concat());
-        assert_eq!(answer.bytes()[34], 0, "an echo reply");
+        poll(interface, nic, millis);
+        nic.next(axon_wire::Time::ZERO).expect("an answer")
+    }
+
+    #[test]
+    fn what_it_would_have_learned_before_it_was_made_it_knows_after_for_as_long() {
+        // Learned at 0 s, and made at 50 s.
+        for (seconds, is_known) in [(59, true), (61, false)] {
+            let (mut interface, mut nic, is_made) = given(&[arp(2, 2)]);
+            assert!(!is_made);
+            nic.rx.push_back(FrameBuf::new(&query_v4(17)));
+            poll(&mut interface, &mut nic, 50_000);
+            assert!(interface.made.is_some() && nic.rx.is_empty());
+            let answer = answer_to_ping(&mut interface, &mut nic, 1000 * seconds);
+            let expected = if is_known { [8, 0] } else { [8, 6] };
+            assert_eq!(answer.bytes()[12..14], expected, "after {seconds} s");
+        }
+    }
+
+    #[test]
+    fn what_was_forgotten_before_it_was_made_it_has_to_ask_for() {
+        let (mut interface, mut nic, _) = given(&[arp(2, 2)]);
+        interface.forget_neighbours();
+        let asks = answer_to_ping(&mut interface, &mut nic, 9);
+        assert_eq!(asks.bytes()[12..14], [8, 6]);
+        let (mut interface, mut nic, _) = given(&[arp(2, 2)]);
+        assert_eq!(answer_to_ping(&mut interface, &mut nic, 9).bytes()[..6], OTHER.0);
     }
 }
