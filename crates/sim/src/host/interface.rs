@@ -411,9 +411,11 @@ mod tests {
         assert!(interface.neighbours.is_empty() && nic.rx.len() == 1);
     }
 
-    /// What the host answers to a ping of 10.0.0.2 then.
+    /// What the host answers to a ping of 10.0.0.2 then. The frame comes from a router, so that it
+    /// learns nothing of it.
     fn answer_to_ping(interface: &mut Interface, nic: &mut Nic, millis: i64) -> FrameBuf {
-        let mut ping = [&MAC.0[..], &OTHER.0, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1]].concat();
+        let router = [2, 0x68, 0, 0, 0, 9];
+        let mut ping = [&MAC.0[..], &router, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1]].concat();
         ping.extend([0, 0, 10, 0, 0, 2, 10, 0, 0, 1, 8, 0, 0xf7, 0xff, 0, 0, 0, 0]);
         ping.resize(60, 0);
         Ipv4Packet::new_unchecked(&mut ping[14..]).fill_checksum();
