@@ -92,6 +92,20 @@ impl Controller {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
+            self.unmake([(found[0], from, target), (found[1], back, source)]);
+        }
+    }
+
+    /// Forgets the routes that were made for an answer which was not given: no switch has them.
+    /// There may be a way there and none back while a new order of links waits for routes of the
+    /// old one to drain.
+    fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
+        for (found, from, destination) in routes {
+            let made = self.flows.find(from, destination).filter(|_| found.is_none());
+            if let Some(made) = made {
+                self.unplace(made);
+                self.flows.remove(made);
+            }
         }
     }
 
