@@ -5,10 +5,10 @@
 //! of pages, twice in a virtual machine. With pages of 2 MiB most of it is.
 //!
 //! A kernel hands out huge pages to those who ask (`madvise`), to all, or to nobody:
-//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] asks for all memory that the process
-//! has allocated, and has what is in use already moved into them (`MADV_COLLAPSE`, from Linux 6.1
-//! on; an older one does so in its own time). The content stays as it is. The process has more
-//! memory: all of a huge page is in use if a part of it is.
+//! `/sys/kernel/mm/transparent_hugepage/enabled`. [`HugePages`] asks for all memory that the
+//! process has allocated, and has what is in use already moved into them (`MADV_COLLAPSE`, from
+//! Linux 6.1 on; an older one does so in its own time). The content stays as it is. The process has
+//! more memory: all of a huge page is in use if a part of it is.
 
 use std::fs;
 
