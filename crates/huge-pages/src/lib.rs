@@ -32,21 +32,21 @@ impl Default for HugePages {
 }
 
 impl HugePages {
-    /// Asks for them if the process has grown by an eighth since the last time, and is large. Says
-    /// whether it did.
-    pub fn ask(&mut self) -> bool {
-        if self.next == u64::MAX || resident() < self.next {
+    /// Asks for them if the process, of which so many bytes are in memory now, has grown by an
+    /// eighth since the last time, and is large. Says whether it did.
+    pub fn ask(&mut self, resident: u64) -> bool {
+        if self.next == u64::MAX || resident < self.next {
             return false;
         }
         let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
         // Addresses that are kept for later, such as those of a snapshot to come, are not walked
         // through.
-        let most = 4 * resident();
+        let most = 4 * resident;
         for range in maps.lines().filter_map(Range::of_heap).filter(|range| range.bytes() <= most) {
             range.advise(libc::MADV_HUGEPAGE);
             range.advise(libc::MADV_COLLAPSE);
         }
-        self.next = resident() / 8 * 9;
+        self.next = resident / 8 * 9;
         true
     }
 }
@@ -55,14 +55,6 @@ impl HugePages {
 fn is_allowed() -> bool {
     let enabled = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     enabled.is_ok_and(|enabled| !enabled.contains("[never]"))
-}
-
-/// Bytes of this process that are in memory; 0 where that cannot be read.
-fn resident() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-    kib.map_or(0, |kib| kib << 10)
 }
 
 /// A range of addresses: whole huge pages.
@@ -119,7 +111,7 @@ mod tests {
         );
         for other in [
             "7ffff7c00000-7ffff7ffe000 r--p 00000000 fd:00 1234   /usr/lib/libc.so.6",
-            "7ffff7c00000-7ffff8ffe000 rw-p 00000000 fd:00 1234   /var/tmp/image",
+            "7ffff7c00000-7ffff8ffe000 rw-p 00000000 fd:00 1234   /image",
             "7ffff7c00000-7ffff8ffe000 rw-s 00000000 00:01 0      ",
             "7ffff7c00000-7ffff8ffe000 ---p 00000000 00:00 0      ",
             "7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0      [stack]",
@@ -135,12 +127,9 @@ mod tests {
     fn what_is_in_memory_stays_as_it_is() {
         let block: Vec<u64> = (0..8 << 20).collect();
         let mut pages = HugePages::default();
-        assert_eq!(pages.ask(), is_allowed());
-        assert!(!pages.ask(), "it has not grown");
+        let bytes = size_of_val(&block[..]) as u64;
+        assert_eq!(pages.ask(bytes), is_allowed());
+        assert!(!pages.ask(bytes), "it has not grown");
         assert!(block.iter().zip(0..).all(|(&word, place)| word == place));
-        let rollup = fs::read_to_string("/proc/self/smaps_rollup").expect("of this process");
-        let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));
-        let kib: u64 = line.expect("a line").trim().trim_end_matches(" kB").parse().expect("KiB");
-        println!("{kib} KiB of {} KiB are in huge pages", resident() >> 10);
     }
 }

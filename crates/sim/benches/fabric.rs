@@ -10,7 +10,7 @@
 //! A packet-hop is a frame that comes out of a link. Every size runs in a process of its own,
 //! so that its peak of memory is its own.
 //!
-//! What bounds it at k = 4: some 1,460 instructions a hop (callgrind), more than a quarter of them
+//! What bounds it at k = 4: some 1,460 instructions a hop (callgrind), about a quarter of them
 //! at the ends of a path, a sixth in the queue of events, nothing else as much. In larger worlds,
 //! which lie in huge pages from the start (in `axon sim` after a while), it is memory:
 //! a hop touches some twenty cache lines of a station, its ports, its node and its frame, an end
@@ -74,10 +74,10 @@ fn bring_up(k: usize, threads: usize) -> World {
     let hosts = fabric.hosts.len();
     let mut world = World::new(&fabric, 1);
     let mut pages = HugePages::default();
-    pages.ask();
+    pages.ask(peak_kib() << 10);
     world.set_threads(threads);
     world.run_until(Time::ZERO + Span::from_secs(2));
-    pages.ask();
+    pages.ask(peak_kib() << 10);
     let spread = Span::from_ticks(Span::from_millis(500).ticks() / hosts as u64);
     for host in 0..hosts {
         let peer = address((host + hosts / 2) % hosts);
@@ -85,7 +85,7 @@ fn bring_up(k: usize, threads: usize) -> World {
         world.run_for(spread);
     }
     world.run_for(Span::from_millis(500));
-    pages.ask();
+    pages.ask(peak_kib() << 10);
     world
 }
 
@@ -122,7 +122,7 @@ fn measure(k: usize, threads: usize, span: Span, interval: Span) -> Result {
     let hosts = world.fabric().hosts.len();
     let up = begin.elapsed();
     start(&mut world, hosts, interval);
-    HugePages::default().ask();
+    HugePages::default().ask(peak_kib() << 10);
     world.run_for(Span::from_micros(200));
     let before = (world.engine().packet_hops(), world.engine().events());
     let (begin, cpu) = (Instant::now(), cpu_nanos(threads));

@@ -165,7 +165,7 @@ impl Watch for Watcher<'_> {
         // A run that is over before the second look is not worth them, and they take a little more
         // memory, which one with a limit may not have.
         if self.seen.is_some() && self.memory_max.is_none() {
-            self.pages.ask();
+            self.pages.ask(memory("VmRSS:").unwrap_or(0));
         }
         self.seen = Some(Seen { at, now: progress.now, packet_hops: progress.packet_hops });
         self.verdict(progress)
