@@ -32,7 +32,7 @@ impl Default for HugePages {
 }
 
 impl HugePages {
-    /// Asks for them if the process, of which so many bytes are in memory now, has grown by an
+    /// Asks for them if the process, of which at most so many bytes are in memory, has grown by an
     /// eighth since the last time, and is large. Says whether it did.
     pub fn ask(&mut self, resident: u64) -> bool {
         if self.next == u64::MAX || resident < self.next {
@@ -85,11 +85,12 @@ impl Range {
         self.end - self.begin
     }
 
-    /// Advises the kernel how this is used. That it may refuse does no harm.
-    fn advise(self, advice: libc::c_int) {
+    /// Advises the kernel how this is used; says whether it agrees. That it may refuse does no
+    /// harm.
+    fn advise(self, advice: libc::c_int) -> bool {
         let begin = std::ptr::without_provenance_mut(self.begin as usize);
         // SAFETY: neither advice changes what any address holds, or whether it may be used.
-        unsafe { libc::madvise(begin, self.bytes() as usize, advice) };
+        unsafe { libc::madvise(begin, self.bytes() as usize, advice) == 0 }
     }
 }
 
@@ -124,12 +125,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_memory_stays_as_it_is() {
+    fn what_is_in_memory_stays_as_it_is_and_moves_to_huge_pages() {
         let block: Vec<u64> = (0..8 << 20).collect();
         let mut pages = HugePages::default();
         let bytes = size_of_val(&block[..]) as u64;
         assert_eq!(pages.ask(bytes), is_allowed());
         assert!(!pages.ask(bytes), "it has not grown");
+        let maps = fs::read_to_string("/proc/self/maps").expect("of this process");
+        let address = block.as_ptr() as u64;
+        let holds = |range: &Range| (range.begin..range.end).contains(&(address + HUGE));
+        let range = maps.lines().filter_map(Range::of_heap).find(holds).expect("of the block");
+        // A kernel before 6.1, or one without free huge pages, does not collapse them at once.
+        if is_allowed() && range.advise(libc::MADV_COLLAPSE) {
+            let rollup = fs::read_to_string("/proc/self/smaps_rollup").expect("of this process");
+            let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"));
+            let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+            assert!(kib.is_some_and(|kib| kib << 10 >= bytes / 2), "{kib:?} KiB of {bytes} B");
+        }
         assert!(block.iter().zip(0..).all(|(&word, place)| word == place));
     }
 }

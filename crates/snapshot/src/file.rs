@@ -180,6 +180,7 @@ impl Snapshot {
         if self.head.kind != kind_of::<T>() {
             return Err(refused("it holds something else"));
         }
+        // Read, and not looked at where it is mapped: that would give memory to the holes in it.
         let at = self.head.image_at();
         self.file.seek(SeekFrom::Start(at))?;
         if hash_of(&self.file)? != self.head.image.1 {

@@ -7,8 +7,8 @@ use axon_wire::Bytes;
 
 /// Bytes that the world takes for each host, link between switches and Axon before the first
 /// event, as measured on rings, tori of 2,000 and 4,000 switches and a fat tree with 3,456
-/// hosts, and rounded down: what they take later is more. Of a host 19,000 were measured when each
-/// had an IP stack, which takes 10,544.
+/// hosts, and rounded down: what they take later is more. What a host takes is reckoned: 19,000
+/// when each had an IP stack, of which 10,544 are that.
 const HOST_BYTES: u64 = 7_000;
 /// What a host takes beside that asks for its address: it has an IP stack once it does.
 const DHCP_BYTES: u64 = 10_500;

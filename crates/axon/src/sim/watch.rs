@@ -162,7 +162,7 @@ impl Watch for Watcher<'_> {
             return ControlFlow::Continue(());
         }
         self.show(progress, at);
-        // A run that is over before the second look is not worth them, and they take a little more
+        // A run that is over before the second look is not worth them, and they take more
         // memory, which one with a limit may not have.
         if self.seen.is_some() && self.memory_max.is_none() {
             self.pages.ask(memory("VmRSS:").unwrap_or(0));

@@ -84,21 +84,23 @@ impl Controller {
             Target::Ip(ip) => Some(ip),
             Target::Mac(_) => None,
         };
+        let round_wanted = self.round_wanted;
         let answered = self
             .answer(&m, switch_of, ([from, back], [target, source]), (found, asked), out)
             .is_some();
-        self.plan_round(now);
         if answered {
             self.counters.arp_answered += 1;
         } else {
             self.counters.arp_unreachable += 1;
             self.unmake([(found[0], from, target), (found[1], back, source)]);
+            self.round_wanted = round_wanted;
         }
+        self.plan_round(now);
     }
 
     /// Forgets the routes that were made for an answer which was not given: no switch has them.
     /// There may be a way there and none back while a new order of links waits for routes of the
-    /// old one to drain.
+    /// old one to drain. Routes that were found stay, with the user that they got.
     fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
         for (found, from, destination) in routes {
             let made = self.flows.find(from, destination).filter(|_| found.is_none());

@@ -1,7 +1,7 @@
 //! The controller waits until frames on old paths have left, where its router asks for that.
 
 use crate::controller::{World, config, ip, ring_with};
-use axon_control::controller::router::{Flow, Router, ShortestPaths, Step};
+use axon_control::controller::router::{Flow, Router, RouterKind, ShortestPaths, Step};
 use axon_control::controller::topology::Graph;
 use axon_wire::message::Target;
 use axon_wire::{Layer, NodeId};
@@ -122,4 +122,31 @@ fn a_switch_without_links_has_none_and_others_have_some() {
     world.cut((2, 1));
     assert!(!world.controller.has_links(NodeId(3)) && world.controller.has_links(NodeId(2)));
     assert!(!world.controller.has_links(NodeId(77)), "nobody knows it");
+}
+
+#[test]
+fn a_way_there_without_one_back_leaves_no_route_behind() {
+    let mut world = World::with(RouterKind::UpDown);
+    world.seen(5, 100, 1);
+    world.link((3, 1), (2, 2));
+    world.link((3, 4), (5, 2));
+    world.seen(2, 100, 3);
+    world.link((3, 0), (1, 2));
+    world.ask(5, 100, 1, Target::Ip(ip(3))).expect("both ways");
+    world.link((4, 1), (2, 3));
+    world.link((1, 3), (4, 0));
+    world.seen(4, 101, 0);
+    world.seen(5, 100, 3);
+    world.link((4, 4), (5, 3));
+    world.link((5, 1), (2, 4));
+    world.seen(2, 100, 3);
+    world.ask(2, 100, 3, Target::Ip(ip(0))).expect("both ways");
+    world.seen(3, 101, 0);
+    world.wait();
+    // The order of links that follows waits for the routes of the one before.
+    world.cut((3, 4));
+    for _ in 0..3 {
+        assert_eq!(world.ask(5, 100, 1, Target::Ip(ip(0))), None);
+        world.check();
+    }
 }
