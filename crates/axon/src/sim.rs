@@ -25,7 +25,7 @@ use axon_external::Interpreter;
 use axon_fabric::model::{Fabric, Network, ProgramSource};
 use axon_fabric::needs::{self, Runtime};
 use axon_sim::DataplaneKind;
-use axon_sim::run::{Options, Report, run_watched};
+use axon_sim::run::{Options, Report};
 use axon_sim::warm::Warm;
 use axon_sim::world::PythonLoader;
 use axon_wire::Span;
@@ -69,13 +69,18 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let overtime = python.as_ref().map(|python| python.overtime().clone());
     let python = python.map(loader);
     let options = options(arguments, &fabric, seed, &pcaps)?;
-    let options = Options { threads, python, dataplane, ..options };
+    let mut options = Options { threads, python, dataplane, ..options };
     let mut watcher = Watcher::new(&fabric.name, arguments.world.memory_max, overtime, &mut pcaps)?;
     let before = warm.as_ref().map_or(0, |warm| warm.packet_hops());
-    let report = match warm {
-        None => run_watched(&fabric, options, &mut watcher),
-        Some(warm) => go_on(*warm, &fabric, options, &mut watcher)?,
+    let warm = match warm {
+        None => Warm::up(&fabric, &mut options, &mut watcher),
+        Some(warm) => continued(*warm, &fabric, &mut options)?,
     };
+    let (report, world) = warm.go_to_the_end(&fabric, &options, &mut watcher);
+    if fabric.program.is_none() {
+        // It goes with this process, which ends soon. Control programs are processes to be ended.
+        std::mem::forget(world);
+    }
     let wall = watcher.finish(report.packet_hops - before);
     if report.threads < threads {
         note!("on one thread: some links take no time, so their ends cannot run apart");
@@ -89,16 +94,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     Ok(finish(&report, &wall, &unwritten))
 }
 
-/// Lets a saved run go on to its end.
-fn go_on(
-    mut warm: Warm,
-    fabric: &Fabric,
-    mut options: Options,
-    watcher: &mut Watcher<'_>,
-) -> Result<Report> {
+/// A saved run, as one of this fabric.
+fn continued(mut warm: Warm, fabric: &Fabric, options: &mut Options) -> Result<Warm> {
     let refused = |_| anyhow!("the snapshot is of another fabric");
-    warm.continue_as(fabric, &mut options).map_err(refused)?;
-    Ok(warm.go_on(fabric, &options, watcher))
+    warm.continue_as(fabric, options).map_err(refused)?;
+    Ok(warm)
 }
 
 /// Ends this process when the one that started it ends, however that comes about.

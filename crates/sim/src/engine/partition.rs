@@ -25,8 +25,12 @@ impl Engine {
     /// nothing that a shard could do without knowing what the others do.
     pub fn set_threads(&mut self, threads: usize) -> usize {
         let shards = threads.clamp(1, self.places.len().max(1));
-        let plan = self.plan_shards(shards, None);
-        self.spread(shards, &plan);
+        if let ([shard], 1) = (&mut self.shards[..], shards) {
+            shard.common.written = self.trace.is_written();
+        } else {
+            let plan = self.plan_shards(shards, None);
+            self.spread(shards, &plan);
+        }
         if shards > 1 {
             let lookahead = self.take_lookahead();
             match lookahead.least() {

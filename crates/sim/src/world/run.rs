@@ -17,11 +17,6 @@ pub use crate::world::warm::Unlike;
 pub use crate::world::watch::{Options, Progress, Stage, Watch};
 
 /// Runs a scenario.
-pub fn run(fabric: &Fabric, options: Options) -> Report {
-    run_watched(fabric, options, &mut ())
-}
-
-/// Runs a scenario and shows its progress to an observer.
-pub fn run_watched(fabric: &Fabric, mut options: Options, watch: &mut dyn Watch) -> Report {
-    Warm::up(fabric, &mut options, watch).go_on(fabric, &options, watch)
+pub fn run(fabric: &Fabric, mut options: Options) -> Report {
+    Warm::up(fabric, &mut options, &mut ()).go_on(fabric, &options, &mut ())
 }

@@ -184,6 +184,17 @@ impl Warm {
 
     /// Runs to the end that the options and the fabric name, and reports.
     pub fn go_on(self, fabric: &Fabric, options: &Options, watch: &mut dyn Watch) -> Report {
+        self.go_to_the_end(fabric, options, watch).0
+    }
+
+    /// As [`Warm::go_on`], with the world as it is then: to free a large one takes a while, which
+    /// a process that ends need not spend.
+    pub fn go_to_the_end(
+        self,
+        fabric: &Fabric,
+        options: &Options,
+        watch: &mut dyn Watch,
+    ) -> (Report, World) {
         let boot = self.boot;
         let mut run = self.watched(options, watch);
         let world = &run.warm.world;
@@ -210,7 +221,7 @@ impl Warm {
         report.deadlock = warm.deadlock;
         report.stopped = warm.stopped;
         report.samples = samples;
-        report
+        (report, warm.world)
     }
 
     /// The ports to capture and the threads, of these options.

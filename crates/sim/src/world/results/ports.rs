@@ -78,9 +78,9 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
 pub fn end_counts(world: &World) -> Vec<EndCount> {
     let engine = world.engine();
     let mut all = Vec::new();
-    let mut add = |place: &str, (reason, is_ordinary): (&'static str, bool), frames: u64| {
+    let mut add = |place: &dyn Fn() -> String, (reason, is_ordinary), frames: u64| {
         if frames > 0 {
-            all.push(EndCount { place: place.to_owned(), reason, is_ordinary, frames });
+            all.push(EndCount { place: place(), reason, is_ordinary, frames });
         }
     };
     let of = |reason: &Drop| (reason.name(), reason.is_ordinary());
@@ -91,20 +91,20 @@ pub fn end_counts(world: &World) -> Vec<EndCount> {
                 let end = WireEnd { station: number, port: PortNo(index as u16) };
                 for (reason, left) in Drop::ALL.iter().zip(&mut left) {
                     let here = counters.port(end.port).dropped(*reason);
-                    add(&name_of(world, end), of(reason), here);
+                    add(&|| name_of(world, end), of(reason), here);
                     *left = left.saturating_sub(here);
                 }
             }
         }
         for (reason, left) in Drop::ALL.iter().zip(left) {
-            add(station.name(), of(reason), left);
+            add(&|| station.name().to_owned(), of(reason), left);
         }
     }
     for (index, link) in engine.links().iter().enumerate() {
         for (side, &end) in link.ends.iter().enumerate() {
             let lost = engine.fates(LinkId(index), side).lost;
             for (loss, count) in Loss::ALL.iter().zip(lost) {
-                add(&name_of(world, end), (loss.name(), false), count);
+                add(&|| name_of(world, end), (loss.name(), false), count);
             }
         }
     }
