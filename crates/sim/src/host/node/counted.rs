@@ -35,10 +35,13 @@ impl Host {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::apps::{Likenesses, ReplaySink};
     use crate::host::datagram::{self, Addresses};
+    use crate::host::dcb_nic::{HostDcb, HostFlowControl};
     use crate::host::{HostConfig, HostVlan};
     use axon_node::{Input, Node};
     use axon_wire::{PortNo, Rate, Span};
+    use std::collections::BTreeSet;
     use std::net::Ipv4Addr;
 
     const MAC: MacAddr = MacAddr([2, 0x68, 0, 0, 0, 1]);
@@ -102,6 +105,12 @@ mod tests {
         assert!(refuses(busy, datagram(MAC, IP, 9), NOW));
         assert!(refuses(host(|config| config.vlan.remembers = true), datagram(MAC, IP, 9), NOW));
         assert!(refuses(host(|config| config.bond_ports = 2), datagram(MAC, IP, 9), NOW));
+        let dcb = HostDcb::new(Rate::gbps(10), HostFlowControl::Pause, Span::ZERO, 1518);
+        assert!(refuses(host(|config| config.dcb = Some(dcb)), datagram(MAC, IP, 9), NOW));
+        let mut watching = host(|_| ());
+        let none = Likenesses::of(&[], 1500);
+        watching.count_replay(ReplaySink::new(none, None, BTreeSet::new()));
+        assert!(refuses(watching, datagram(MAC, IP, 9), NOW));
         let mut closed = host(|_| ());
         closed.apps = Default::default();
         assert!(refuses(closed, datagram(MAC, IP, 9), NOW));

@@ -75,11 +75,11 @@ fn run((dataplane, seed): Job, trace: Option<Box<dyn Write>>) -> Result<World, S
     let Plan { mut builder, disorder, routes_per_port, attacks, silent_hosts, mut acts } =
         plan(dataplane, seed);
     tenants::draw(seed, &mut builder, &mut acts);
+    dual_stack::draw(seed, &mut builder);
     if seed >= STATIC {
         builder.fabric.make_static();
         acts.retain(|(_, act)| !act.is_controllers());
     } else {
-        dual_stack::draw(seed, &mut builder);
         vlans::draw(seed, &mut builder, &mut acts);
         bonds::draw(seed, &mut builder, &mut acts, routes_per_port.is_some());
     }
