@@ -77,9 +77,11 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Some(warm) => continued(*warm, &fabric, &mut options)?,
     };
     let (report, world) = warm.go_to_the_end(&fabric, &options, &mut watcher);
-    if fabric.program.is_none() {
-        // It goes with this process, which ends soon. Control programs are processes to be ended.
+    if options.python.is_none() {
+        // It goes with this process, which ends soon. Control programs in Python are to be ended.
         std::mem::forget(world);
+    } else {
+        drop(world);
     }
     let wall = watcher.finish(report.packet_hops - before);
     if report.threads < threads {

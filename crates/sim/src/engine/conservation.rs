@@ -108,7 +108,8 @@ impl Engine {
     }
 }
 
-/// In a build with debug assertions, which every test is, no world ends unchecked.
+/// In a build with debug assertions, which every test is, no world ends unchecked. (`axon sim` does
+/// not end its world; its report has the same check in it.)
 #[cfg(debug_assertions)]
 impl std::ops::Drop for Engine {
     fn drop(&mut self) {

@@ -3,7 +3,7 @@
 //! breaks afterwards.
 //!
 //! Whether it goes on at once, later, or in another process, what happens is the same: every run
-//! is [`Warm::up`] and then [`Warm::go_on`].
+//! is [`Warm::up`] and then [`Warm::go_to_the_end`].
 
 use super::results::{Pings, Report, Round, Samples, all_pairs};
 use super::watch::{Options, Progress, Stage, Watch};
@@ -187,8 +187,8 @@ impl Warm {
         self.go_to_the_end(fabric, options, watch).0
     }
 
-    /// As [`Warm::go_on`], with the world as it is then: to free a large one takes a while, which
-    /// a process that ends need not spend.
+    /// As [`Warm::go_on`], and hands over the world as it is then: to free a large one takes a while,
+    /// which a process that ends need not spend.
     pub fn go_to_the_end(
         self,
         fabric: &Fabric,
