@@ -187,8 +187,8 @@ impl Warm {
         self.go_to_the_end(fabric, options, watch).0
     }
 
-    /// As [`Warm::go_on`], and hands over the world as it is then: to free a large one takes a while,
-    /// which a process that ends need not spend.
+    /// As [`Warm::go_on`], and hands over the world as it is then: to free a large one takes a
+    /// while, which a process that ends need not spend.
     pub fn go_to_the_end(
         self,
         fabric: &Fabric,
