@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-/// Bytes read at once: few enough to stay in the processor's nearer caches.
+/// Bytes read at once.
 const CHUNK: usize = 1 << 16;
 
 /// Starts this program again, in its place and with its arguments, if its code lies at an address

@@ -64,6 +64,18 @@ fn put(store: &mut Store, entries: &[Stored]) {
     until(store, |store| store.status().queued_bytes == 0);
 }
 
+/// Has the log grow, all of it written, until it is to be written anew. Returns the port at which
+/// all of its 200 hosts are then.
+fn grow(store: &mut Store) -> u16 {
+    let mut port = 0;
+    while !store.has_grown(store.status().file_bytes) {
+        port += 1;
+        let many: Vec<_> = (0..200).map(|n| host(n, port)).collect();
+        put(store, &many);
+    }
+    port
+}
+
 /// Waits for the threads of a store.
 fn until(store: &Store, done: impl Fn(&Store) -> bool) {
     let end = Instant::now() + Duration::from_secs(60);
@@ -401,12 +413,7 @@ fn a_log_that_has_grown_and_finds_no_room_to_be_written_anew_goes_on() {
     let (mut store, _) = open(&folder).unwrap();
     let new = beside(&folder.store(), ".new");
     std::os::unix::fs::symlink("/dev/full", &new).unwrap();
-    let mut port = 0;
-    while !store.has_grown(store.status().file_bytes) {
-        port += 1;
-        let many: Vec<_> = (0..200).map(|n| host(n, port)).collect();
-        put(&mut store, &many);
-    }
+    grow(&mut store);
     store.round(Time::ZERO);
     until(&store, |store| store.writer.progress().idle);
     store.round(Time::ZERO);
@@ -430,13 +437,8 @@ fn a_disk_that_hangs_holds_up_no_run_loop_and_the_store_heals_when_it_goes_on() 
     let (mut store, _) = open(&folder).unwrap();
     let pipe = beside(&folder.store(), ".new");
     nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
-    // The log grows, all of it written, until it is to be written anew. That hangs.
-    let mut last = 0;
-    while !store.has_grown(store.status().file_bytes) {
-        last += 1;
-        let many: Vec<_> = (0..200).map(|n| host(n, last)).collect();
-        put(&mut store, &many);
-    }
+    let mut last = grow(&mut store);
+    // It is to be written anew, which hangs.
     store.round(Time::ZERO);
     let (done, ended) = mpsc::channel();
     let worked = std::thread::spawn(move || {

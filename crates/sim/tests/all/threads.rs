@@ -1,25 +1,10 @@
 //! The same world on one thread and on several: the same trace, to the last byte of its text.
 
-use crate::common::{self, Builder, HEARTBEAT, ring};
+use crate::common::{self, Builder, HEARTBEAT, Page, ring};
 use axon_fabric::model::{Device, Fault, FaultKind};
 use axon_sim::World;
 use axon_sim::apps::{TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Span, Time};
-use std::cell::RefCell;
-use std::io::Write;
-use std::rc::Rc;
-
-#[derive(Clone, Default)]
-struct Page(Rc<RefCell<Vec<u8>>>);
-
-impl Write for Page {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// A ring with noise and faults, under UDP and TCP.
 fn troubled(device: Device) -> Builder {

@@ -1,13 +1,12 @@
 //! A run that stops on its way and goes on, also as another fabric from then on, is the run that
 //! did not stop.
 
+use crate::common::Page;
 use axon_fabric::model::Fabric;
 use axon_sim::run::{Options, Report, Unlike, run};
 use axon_sim::warm::Warm;
 use axon_wire::{Span, Time};
-use std::cell::RefCell;
 use std::io::Write;
-use std::rc::Rc;
 
 const RING: &str = "
 name: ring
@@ -54,27 +53,13 @@ fn whether_and_where_a_run_stops_on_its_way_changes_nothing() {
     }
 }
 
-/// Lines of a trace.
-#[derive(Clone, Default)]
-struct Lines(Rc<RefCell<Vec<u8>>>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.borrow_mut().write(bytes)
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
-
 #[test]
 fn the_trace_of_a_run_that_goes_on_is_the_rest_of_that_of_the_whole_run() {
     let fabric = fabric("  - { after_start: 3ms, down: [s1, s2] }");
-    let whole = Lines::default();
+    let whole = Page::default();
     run(&fabric, Options { trace: Some(Box::new(whole.clone())), ..Options::default() });
     for threads in [1, 2] {
-        let rest = Lines::default();
+        let rest = Page::default();
         let trace: Option<Box<dyn Write>> = Some(Box::new(rest.clone()));
         let mut options = Options { threads, trace, ..Options::default() };
         let mut warm = up(&fabric, Span::from_millis(5));

@@ -11,8 +11,11 @@ use axon_node::{Dataplane, PortView};
 use axon_sim::{DataplaneKind, PingId, PingPlan, Setup, World};
 use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::net::Ipv4Addr;
+use std::rc::Rc;
 
 /// The heartbeat interval of test fabrics: a silent link is down after two.
 pub const HEARTBEAT: Span = Span::from_millis(20);
@@ -392,4 +395,18 @@ pub fn describe(world: &World, from: usize, to: usize) -> String {
 /// Draws one of several.
 pub fn pick<T: Copy>(random: &mut Rand64, of: &[T]) -> T {
     of[random.rand_range(0..of.len() as u64) as usize]
+}
+
+/// Where the text of a trace goes, to be read afterwards.
+#[derive(Clone, Default)]
+pub struct Page(pub Rc<RefCell<Vec<u8>>>);
+
+impl Write for Page {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
