@@ -8,6 +8,7 @@
 
 use crate::contract::{Drop, Punt};
 use crate::telemetry::counts;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 use serde::{Deserialize, Serialize};
@@ -88,25 +89,53 @@ impl PortCounters {
 
     /// Counts a frame that came in by this port and was handed to the control plane.
     pub fn punt_one(&mut self, punt: Punt) {
-        self.punts[punt as usize] += 1;
+        self.count_many(PortEvent::Punt(punt), 1);
     }
 
-    fn add(&mut self, other: &PortCounters) {
-        self.copies += other.copies;
-        self.unstamped += other.unstamped;
-        self.nacks += other.nacks;
-        self.congestion_messages += other.congestion_messages;
-        self.pauses += other.pauses;
-        self.pfc_ignored += other.pfc_ignored;
-        self.cnms += other.cnms;
-        self.ecn_marked += other.ecn_marked;
-        self.cn_moved += other.cn_moved;
-        self.regenerated += other.regenerated;
-        self.storms += other.storms;
-        self.drops.iter_mut().zip(other.drops).for_each(|(sum, count)| *sum += count);
-        self.ended.iter_mut().zip(other.ended).for_each(|(sum, count)| *sum += count);
-        self.punts.iter_mut().zip(other.punts).for_each(|(sum, count)| *sum += count);
+    /// Counts `count` events.
+    pub fn count_many(&mut self, event: PortEvent, count: u64) {
+        let counter = match event {
+            PortEvent::Copy => &mut self.copies,
+            PortEvent::Unstamped => &mut self.unstamped,
+            PortEvent::Nack => &mut self.nacks,
+            PortEvent::CongestionMessage => &mut self.congestion_messages,
+            PortEvent::Pause => &mut self.pauses,
+            PortEvent::PfcIgnored => &mut self.pfc_ignored,
+            PortEvent::Cnm => &mut self.cnms,
+            PortEvent::EcnMarked => &mut self.ecn_marked,
+            PortEvent::CnMoved => &mut self.cn_moved,
+            PortEvent::Regenerated => &mut self.regenerated,
+            PortEvent::Storm => &mut self.storms,
+            PortEvent::Drop(reason) => return self.drop_many(reason, count),
+            PortEvent::Punt(punt) => &mut self.punts[punt as usize],
+        };
+        *counter += count;
     }
+}
+
+/// What a port counts beside its traffic: one for each counter of [`PortCounters`], where the
+/// counters say what they mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the counters say it")]
+pub enum PortEvent {
+    Copy,
+    Unstamped,
+    Nack,
+    CongestionMessage,
+    Pause,
+    PfcIgnored,
+    Cnm,
+    EcnMarked,
+    CnMoved,
+    Regenerated,
+    Storm,
+    Drop(Drop),
+    Punt(Punt),
+}
+
+impl PortEvent {
+    /// None is before it.
+    const FIRST: PortEvent = PortEvent::Copy;
 }
 
 /// What every frame changes: the first four counters of a port.
@@ -124,18 +153,16 @@ pub struct Counters {
     /// One for each port, then one for the control plane and ports that do not exist. By
     /// themselves, so that what frames change fills few cache lines.
     traffic: Vec<Traffic>,
-    /// The other counters in the same order; their traffic stays zero.
-    events: Vec<PortCounters>,
+    /// The other counters that are not zero, by place in `traffic`: most ports have two or three
+    /// of some fifty.
+    events: BTreeMap<(u16, PortEvent), u64>,
 }
 
 impl Counters {
     /// All zero.
     pub fn new(ports: u16) -> Counters {
         let all = usize::from(ports) + 1;
-        Counters {
-            traffic: alloc::vec![Traffic::default(); all],
-            events: alloc::vec![PortCounters::default(); all],
-        }
+        Counters { traffic: alloc::vec![Traffic::default(); all], events: BTreeMap::new() }
     }
 
     /// How many ports there are, the control plane not counted.
@@ -148,20 +175,24 @@ impl Counters {
     pub fn port(&self, port: PortNo) -> PortCounters {
         let index = self.index(port);
         let Traffic { rx_frames, rx_bytes, tx_frames, tx_bytes } = self.traffic[index];
-        PortCounters { rx_frames, rx_bytes, tx_frames, tx_bytes, ..self.events[index] }
+        let traffic =
+            PortCounters { rx_frames, rx_bytes, tx_frames, tx_bytes, ..Default::default() };
+        let at = index as u16;
+        let of_port =
+            self.events.range((at, PortEvent::FIRST)..).take_while(|(key, _)| key.0 == at);
+        of_port.map(|(&(_, event), &count)| (event, count)).fold(traffic, with_event)
     }
 
     /// The sum over all ports and the control plane.
     pub fn total(&self) -> PortCounters {
         let mut total = PortCounters::default();
-        self.events.iter().for_each(|events| total.add(events));
         for traffic in &self.traffic {
             total.rx_frames += traffic.rx_frames;
             total.rx_bytes += traffic.rx_bytes;
             total.tx_frames += traffic.tx_frames;
             total.tx_bytes += traffic.tx_bytes;
         }
-        total
+        self.events.iter().map(|(&(_, event), &count)| (event, count)).fold(total, with_event)
     }
 
     /// Reads what every frame through `port` changes, so that it is cached when one comes; the
@@ -194,11 +225,22 @@ impl Counters {
         traffic.tx_bytes += bytes as u64;
     }
 
-    /// Everything but the traffic of one port.
-    pub fn port_mut(&mut self, port: PortNo) -> &mut PortCounters {
-        let index = self.index(port);
-        &mut self.events[index]
+    /// Counts an event at `port`.
+    pub fn count(&mut self, port: PortNo, event: PortEvent) {
+        self.count_many(port, event, 1);
     }
+
+    /// Counts `count` events at `port`.
+    pub fn count_many(&mut self, port: PortNo, event: PortEvent, count: u64) {
+        if count > 0 {
+            *self.events.entry((self.index(port) as u16, event)).or_default() += count;
+        }
+    }
+}
+
+fn with_event(mut counters: PortCounters, (event, count): (PortEvent, u64)) -> PortCounters {
+    counters.count_many(event, count);
+    counters
 }
 
 #[cfg(test)]
@@ -210,8 +252,8 @@ mod tests {
         let mut counters = Counters::new(2);
         counters.received(PortNo(1), 60);
         counters.received(PortNo(9), 40);
-        counters.port_mut(PortNo::CONTROL).drop_one(Drop::NoSuchPort);
-        counters.port_mut(PortNo(0)).punt_one(Punt::Miss);
+        counters.count(PortNo::CONTROL, PortEvent::Drop(Drop::NoSuchPort));
+        counters.count(PortNo(0), PortEvent::Punt(Punt::Miss));
         assert_eq!(counters.port(PortNo::CONTROL).rx_bytes, 40);
         let total = counters.total();
         assert_eq!((total.rx_frames, total.rx_bytes), (2, 100));
@@ -222,7 +264,7 @@ mod tests {
     fn what_ends_in_normal_operation_stands_apart_from_the_drops() {
         let mut counters = Counters::new(1);
         for &reason in Drop::ALL {
-            (0..=reason as u64).for_each(|_| counters.port_mut(PortNo(0)).drop_one(reason));
+            counters.count_many(PortNo(0), PortEvent::Drop(reason), reason as u64 + 1);
         }
         let total = counters.total();
         for &reason in Drop::ALL {

@@ -31,7 +31,7 @@ pub mod vlans;
 pub use capabilities::{Capabilities, Feature, FeatureSet, Need, Needs};
 pub use command::{Command, CommandError, Done, NodeKind, Reply, Request, RequestId};
 pub use contract::{Action, Drop, Input, Note, Punt, Refusal};
-pub use counters::{Counters, PortCounters};
+pub use counters::{Counters, PortCounters, PortEvent};
 pub use dataplane::{Dataplane, PortView, QueueState};
 pub use keys::{KeyMismatch, Keys, Secret, SwitchKeys};
 pub use node::{Awaited, Node};

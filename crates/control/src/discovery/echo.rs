@@ -46,7 +46,7 @@ impl Discovery {
     /// count any more, changes nothing.
     pub fn echoed(&mut self, now: Time, port: PortNo, number: u64) {
         let state = self.ports.get_mut(port.index()).filter(|state| state.up);
-        let neighbour = state.and_then(|state| state.neighbour.as_mut());
+        let neighbour = state.and_then(|state| state.neighbour.as_deref_mut());
         let Some(echoes) = neighbour.and_then(|neighbour| neighbour.echoes.as_mut()) else {
             return;
         };
@@ -67,7 +67,7 @@ impl Discovery {
     pub(super) fn echo(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
         let pause = self.echo_pause();
         let port = PortNo(index as u16);
-        let Some(neighbour) = self.ports[index].neighbour.as_mut() else { return };
+        let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else { return };
         let random = &mut self.random;
         let echoes = neighbour.echoes.get_or_insert_with(|| Echoes {
             before: random.next_u64(),
@@ -87,7 +87,7 @@ impl Discovery {
     /// Informs the operator of a neighbour that is there by its echoes alone.
     pub(super) fn note_restart(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
         let patience = self.patience();
-        let Some(neighbour) = self.ports[index].neighbour.as_mut() else { return };
+        let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else { return };
         let is_silent = neighbour.received_at + patience + neighbour.excused <= now;
         if let Some(echoes) = neighbour.echoes.as_mut().filter(|echoes| !echoes.noted && is_silent)
         {

@@ -2,6 +2,7 @@
 
 use super::{Discovery, Neighbour, send};
 use crate::effect::Effect;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::{Note, PortKind, Refusal};
 use axon_wire::message::{Heartbeat, Hello, HelloConfirm, HelloReply, Message};
@@ -22,9 +23,9 @@ impl Discovery {
         let hold = self.met_hold();
         let state = &mut self.ports[index];
         let met = |peer: &Neighbour| peer.incarnation == from && peer.challenge == hello.challenge;
-        if !state.neighbour.as_ref().is_some_and(met) {
+        if !state.neighbour.as_deref().is_some_and(met) {
             state.pending =
-                Some(Neighbour::new(now, from, hello.port, hello.role, hello.challenge));
+                Some(Box::new(Neighbour::new(now, from, hello.port, hello.role, hello.challenge)));
         }
         let challenge = state.challenge;
         if state.neighbour.is_none() {
@@ -59,9 +60,9 @@ impl Discovery {
             return Err(Refusal::Unexpected);
         }
         let met = |peer: &Neighbour| peer.incarnation == from && peer.challenge == reply.challenge;
-        if !state.neighbour.as_ref().is_some_and(met) {
+        if !state.neighbour.as_deref().is_some_and(met) {
             state.pending =
-                Some(Neighbour::new(now, from, reply.port, reply.role, reply.challenge));
+                Some(Box::new(Neighbour::new(now, from, reply.port, reply.role, reply.challenge)));
         }
         if state.neighbour.is_none() {
             state.host_at = now + hold;
@@ -86,10 +87,10 @@ impl Discovery {
         if echo != state.challenge {
             return Err(Refusal::Unexpected);
         }
-        if state.pending.as_ref().is_some_and(|pending| pending.incarnation == from) {
+        if state.pending.as_deref().is_some_and(|pending| pending.incarnation == from) {
             let mut newcomer = state.pending.take().ok_or(Refusal::Unexpected)?;
             newcomer.received_at = now;
-            let known = state.neighbour.as_ref().filter(|known| {
+            let known = state.neighbour.as_deref().filter(|known| {
                 (known.incarnation.node, known.port, known.role)
                     == (from.node, newcomer.port, newcomer.role)
             });
@@ -108,7 +109,7 @@ impl Discovery {
             self.set_kind(index, PortKind::Axon, out);
             self.heartbeat(now, index, out);
         }
-        let neighbour = self.ports[index].neighbour.as_mut();
+        let neighbour = self.ports[index].neighbour.as_deref_mut();
         neighbour.filter(|known| known.incarnation == from).ok_or(Refusal::Unexpected)
     }
 

@@ -14,7 +14,7 @@ use axon_wire::{Incarnation, PortNo};
 impl Discovery {
     /// The link at a port is lost, if it leads from a switch to a switch.
     pub(super) fn report_lost(&self, index: usize, out: &mut Vec<Effect>) {
-        let Some(lost) = self.ports[index].neighbour.as_ref() else { return };
+        let Some(lost) = self.ports[index].neighbour.as_deref() else { return };
         if (self.role, lost.role) == (Role::Switch, Role::Switch) {
             let far = LinkEnd { node: lost.incarnation.node, port: lost.port };
             out.push(Effect::LinkLost { port: PortNo(index as u16), far });
@@ -29,7 +29,7 @@ impl Discovery {
         news: LinkDown,
         out: &mut Vec<Effect>,
     ) -> Result<(), Refusal> {
-        let neighbour = self.ports[index].neighbour.as_ref();
+        let neighbour = self.ports[index].neighbour.as_deref();
         if neighbour.is_none_or(|known| known.incarnation != from || known.role != Role::Switch) {
             return Err(Refusal::Unexpected);
         }

@@ -38,6 +38,7 @@ mod tests;
 use crate::config::{NodeConfig, Timers};
 use crate::effect::Effect;
 use crate::seal::Opened;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::random::Random;
 use axon_node::{Note, PortKind, Refusal};
@@ -91,8 +92,8 @@ struct Port {
     /// When it last did.
     host_since: Option<Time>,
     /// A node that has not finished the handshake.
-    pending: Option<Neighbour>,
-    neighbour: Option<Neighbour>,
+    pending: Option<Box<Neighbour>>,
+    neighbour: Option<Box<Neighbour>>,
 }
 
 /// The node at the other end of a link.
@@ -161,12 +162,12 @@ impl Discovery {
 
     /// The neighbour on `port`, if the handshake is done.
     pub fn neighbour(&self, port: PortNo) -> Option<&Neighbour> {
-        self.ports.get(port.index())?.neighbour.as_ref()
+        self.ports.get(port.index())?.neighbour.as_deref()
     }
 
     /// All neighbours, by port.
     pub fn neighbours(&self) -> impl Iterator<Item = (PortNo, &Neighbour)> {
-        numbered(&self.ports).filter_map(|(port, state)| Some((port, state.neighbour.as_ref()?)))
+        numbered(&self.ports).filter_map(|(port, state)| Some((port, state.neighbour.as_deref()?)))
     }
 
     /// What kind a port is now.
@@ -365,7 +366,7 @@ impl Discovery {
     }
 
     fn heartbeat(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
-        let Some(neighbour) = self.ports[index].neighbour.as_mut() else {
+        let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else {
             return;
         };
         neighbour.heartbeat_at = now + self.timers.heartbeat;
@@ -390,7 +391,7 @@ impl Discovery {
     /// All neighbours may be silent for this much longer.
     fn excuse(&mut self, late: Span) {
         let most = self.patience();
-        for neighbour in self.ports.iter_mut().filter_map(|state| state.neighbour.as_mut()) {
+        for neighbour in self.ports.iter_mut().filter_map(|state| state.neighbour.as_deref_mut()) {
             neighbour.excused = (neighbour.excused + late).min(most);
         }
     }

@@ -61,7 +61,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             return;
         };
         let guard = self.guards.get_mut(meta.ingress.index());
-        if guard.is_some_and(|guard| guard.congestion.admit(now)) {
+        if guard.is_some_and(|guard| self.paces.congestion.admit(&mut guard.congestion, now)) {
             self.ports.count_congestion(meta.ingress);
             self.inject_packet(now, message, out);
         }

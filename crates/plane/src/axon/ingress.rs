@@ -206,7 +206,8 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         if meta.kind == HeaderKind::MacControl {
             return self.ports.mac_control(now, meta, out);
         }
-        if !self.guards[meta.ingress.index()].link_frames.admit(now) {
+        let guard = &mut self.guards[meta.ingress.index()];
+        if !self.paces.punt.admit(&mut guard.link_frames, now) {
             return self.ports.discard(meta, Drop::PuntLimit, out);
         }
         self.ports.punt(now, meta, Punt::LinkLocal, out);
@@ -260,7 +261,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// probe, which has no route, is stamped and goes to the control plane as it is.
     fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
         let (ingress, width) = (meta.ingress, self.config.hop_width);
-        if !self.guards[ingress.index()].misses.admit(now) {
+        if !self.paces.punt.admit(&mut self.guards[ingress.index()].misses, now) {
             return self.ports.discard(meta, Drop::PuntLimit, out);
         }
         if axon_wire::probe::is_ether(meta.frame.bytes()) {

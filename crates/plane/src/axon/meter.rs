@@ -12,33 +12,50 @@ use axon_wire::{Span, Time};
 /// The interval is rounded up to a whole tick, so the long-run rate is never above the limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
-    interval: Span,
-    /// How far ahead of time a sender may be; `None` lets nothing pass.
-    tolerance: Option<Span>,
+    pace: Pace,
     next: Time,
 }
 
 impl Meter {
     /// A rested meter. A rate or a burst of zero lets nothing pass.
     pub fn new(limit: PuntLimit) -> Meter {
+        Meter { pace: Pace::new(limit), next: Time::ZERO }
+    }
+
+    /// Whether a frame at `now` is within the limit; it counts only if it is.
+    pub fn admit(&mut self, now: Time) -> bool {
+        self.pace.admit(&mut self.next, now)
+    }
+}
+
+/// A limit that many senders have, each with a moment of its own: [`Time::ZERO`] when rested.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    interval: Span,
+    /// How far ahead of time a sender may be; `None` lets nothing pass.
+    tolerance: Option<Span>,
+}
+
+impl Pace {
+    pub(super) fn new(limit: PuntLimit) -> Pace {
         let rate = u64::from(limit.frames_per_second);
         let interval = Span::from_ticks(Span::from_secs(1).ticks().div_ceil(rate.max(1)));
         let tolerance = match limit.burst.checked_sub(1) {
             Some(ahead) if rate > 0 => Some(interval * u64::from(ahead)),
             _ => None,
         };
-        Meter { interval, tolerance, next: Time::ZERO }
+        Pace { interval, tolerance }
     }
 
-    /// Whether a frame at `now` is within the limit; it counts only if it is.
-    pub fn admit(&mut self, now: Time) -> bool {
+    /// As [`Meter::admit`], for the sender whose moment is `next`.
+    pub(super) fn admit(&self, next: &mut Time, now: Time) -> bool {
         let Some(tolerance) = self.tolerance else {
             return false;
         };
-        if self.next > now + tolerance {
+        if *next > now + tolerance {
             return false;
         }
-        self.next = self.next.max(now) + self.interval;
+        *next = (*next).max(now) + self.interval;
         true
     }
 }

@@ -4,7 +4,7 @@ use super::settings::Settings;
 use crate::axon::cnm_meter::CnmMeter;
 use crate::axon::ethernet;
 use crate::axon::lookups::Lookups;
-use crate::axon::meter::Meter;
+use crate::axon::meter::Pace;
 use crate::axon::pause::{self, SelfCongestion};
 use crate::axon::route_memory::RouteMemory;
 use crate::axon::routes::RouteTables;
@@ -31,24 +31,34 @@ pub struct Plane<B, T = RouteTables> {
     pub(super) tables: T,
     pub(super) memory: RouteMemory,
     pub(super) guards: Vec<Guard>,
+    pub(super) paces: Paces,
     /// By port, what the control plane has set.
     pub(super) settings: Vec<Settings>,
 }
 
 /// What keeps the hosts of one port, or its neighbour, within bounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// Two meters, so that a host that floods cannot keep discovery out.
-    pub(super) misses: Meter,
-    pub(super) link_frames: Meter,
+    /// Two, so that a host that floods cannot keep discovery out.
+    pub(super) misses: Time,
+    pub(super) link_frames: Time,
     /// Packets of other control planes, and those that could not be forwarded.
-    pub(super) addressed: Meter,
-    pub(super) errors: Meter,
+    pub(super) addressed: Time,
+    pub(super) errors: Time,
     /// Congestion messages that its frames cause.
-    pub(super) congestion: Meter,
+    pub(super) congestion: Time,
     /// CNMs to its hosts.
     pub(super) cnms: CnmMeter,
     pub(super) load: SelfCongestion,
+}
+
+/// How much the hosts of every port, or its neighbour, may cause; the moments of its senders are in
+/// the [`Guard`]s.
+#[derive(Clone, Debug)]
+pub(super) struct Paces {
+    pub(super) punt: Pace,
+    pub(super) addressed: Pace,
+    pub(super) congestion: Pace,
 }
 
 impl<B: Frame> Plane<B> {
@@ -81,20 +91,16 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
             set.expect("a configuration that was checked");
         }
         ports.set_probe_units(config.probe_units, probe_bytes_max);
-        let guard = || Guard {
-            misses: Meter::new(config.punt),
-            link_frames: Meter::new(config.punt),
-            addressed: Meter::new(config.addressed),
-            errors: Meter::new(config.punt),
-            congestion: Meter::new(config.congestion),
-            cnms: CnmMeter::default(),
-            load: SelfCongestion::default(),
-        };
         Plane {
             tables: lookups,
             memory: RouteMemory::new(&config),
             ports,
-            guards: (0..config.ports).map(|_| guard()).collect(),
+            guards: alloc::vec![Guard::default(); usize::from(config.ports)],
+            paces: Paces {
+                punt: Pace::new(config.punt),
+                addressed: Pace::new(config.addressed),
+                congestion: Pace::new(config.congestion),
+            },
             settings: alloc::vec![Settings::default(); usize::from(config.ports)],
             config,
         }

@@ -71,11 +71,11 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     ) {
         // The control plane itself has no guard.
         if let Some(guard) = self.guards.get_mut(meta.ingress.index()) {
-            let meter = match punt {
-                Punt::Addressed => &mut guard.addressed,
-                _ => &mut guard.errors,
+            let (pace, next) = match punt {
+                Punt::Addressed => (&self.paces.addressed, &mut guard.addressed),
+                _ => (&self.paces.punt, &mut guard.errors),
             };
-            if !meter.admit(now) {
+            if !pace.admit(next, now) {
                 return self.ports.discard(meta, Drop::PuntLimit, out);
             }
         }

@@ -18,7 +18,7 @@ use crate::qos::dcb::Dcb;
 use crate::qos::schedule::ClassSet;
 use crate::qos::watchdog::StormAction;
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, PortKind};
+use axon_node::{Action, Drop, PortEvent, PortKind};
 use axon_wire::priority::TrafficClass;
 use axon_wire::{Frame, PortNo, Time};
 
@@ -126,7 +126,7 @@ impl<B: Frame> Ports<B> {
         if ahead || bytes > room || bytes > self.queue_bytes_max {
             return self.discard(item.meta, Drop::QueueFull, out);
         }
-        self.counters.port_mut(ingress).nacks += 1;
+        self.counters.count(ingress, PortEvent::Nack);
         self.ports[ingress.index()].nacked_bytes += bytes;
         self.ports[owner.egress.index()].classes[owner.class.index()].keep(item);
     }

@@ -4,6 +4,7 @@
 
 use super::control_queues::{Ahead, ControlQueues};
 pub use super::queued::Queued;
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_wire::priority::Priority;
@@ -38,8 +39,9 @@ const WIRE_OVERHEAD: i64 = 24;
 /// fraction of what its neighbour gets.
 #[derive(Clone, Debug)]
 pub struct Egress<B> {
-    /// The control plane's, then one per ingress port, made at first use; or one for all ports.
-    fifos: Vec<Fifo<B>>,
+    /// The control plane's, then one per ingress port, each made at first use; or one for all
+    /// ports.
+    fifos: Vec<Option<Box<Fifo<B>>>>,
     order: QueueOrder,
     /// FIFOs that hold something, by number, each once.
     ring: VecDeque<u32>,
@@ -61,8 +63,8 @@ struct Fifo<B> {
     credit: i64,
 }
 
-impl<B> Fifo<B> {
-    const fn new() -> Fifo<B> {
+impl<B> Default for Fifo<B> {
+    fn default() -> Fifo<B> {
         Fifo { queue: VecDeque::new(), refused: VecDeque::new(), bytes: 0, credit: 0 }
     }
 }
@@ -102,10 +104,6 @@ impl<B> Egress<B> {
     /// # Errors
     /// Gives the frame back if there is no room for it.
     pub fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
-        let index = self.fifo_of(item.meta.ingress);
-        if index >= self.fifos.len() {
-            self.fifos.resize_with(index + 1, Fifo::new);
-        }
         let bytes = u64::from(item.bytes);
         if let Some(ahead) = Ahead::of(item.meta.kind, item.meta.ingress) {
             self.control.push(ahead, item, bytes_max)?;
@@ -113,7 +111,11 @@ impl<B> Egress<B> {
             self.frames += 1;
             return Ok(());
         }
-        let fifo = &mut self.fifos[index];
+        let index = self.fifo_of(item.meta.ingress);
+        if index >= self.fifos.len() {
+            self.fifos.resize_with(index + 1, || None);
+        }
+        let fifo = self.fifos[index].get_or_insert_default();
         if fifo.bytes + bytes > bytes_max || !fifo.refused.is_empty() {
             return Err(item);
         }
@@ -121,9 +123,19 @@ impl<B> Egress<B> {
         Ok(())
     }
 
+    #[inline]
+    fn fifo(&self, index: usize) -> Option<&Fifo<B>> {
+        self.fifos.get(index)?.as_deref()
+    }
+
+    #[inline]
+    fn fifo_mut(&mut self, index: usize) -> Option<&mut Fifo<B>> {
+        self.fifos.get_mut(index)?.as_deref_mut()
+    }
+
     /// Puts a frame into its FIFO, which is in the ring from now on.
     fn enter(&mut self, index: usize, item: Queued<B>) {
-        let fifo = &mut self.fifos[index];
+        let fifo = self.fifos[index].get_or_insert_default();
         let bytes = u64::from(item.bytes);
         if fifo.queue.is_empty() {
             fifo.credit = QUANTUM;
@@ -140,7 +152,7 @@ impl<B> Egress<B> {
     pub(crate) fn keep(&mut self, item: Queued<B>) {
         let index = self.fifo_of(item.meta.ingress);
         self.kept += 1;
-        self.fifos[index].refused.push_back(item);
+        self.fifos[index].get_or_insert_default().refused.push_back(item);
     }
 
     /// Offers what was refused of `ingress` again; returns the bytes that there is room for
@@ -149,7 +161,7 @@ impl<B> Egress<B> {
         let index = self.fifo_of(ingress);
         let mut taken = 0;
         loop {
-            let Some(fifo) = self.fifos.get_mut(index) else {
+            let Some(fifo) = self.fifo_mut(index) else {
                 return taken;
             };
             let fits = |item: &&Queued<B>| fifo.bytes + u64::from(item.bytes) <= bytes_max;
@@ -166,7 +178,7 @@ impl<B> Egress<B> {
 
     /// Whether a frame of `bytes` bytes from `ingress` would be refused.
     pub(crate) fn refuses(&self, ingress: PortNo, bytes: u64, bytes_max: u64) -> bool {
-        let fifo = self.fifos.get(self.fifo_of(ingress));
+        let fifo = self.fifo(self.fifo_of(ingress));
         let (queued, waits) =
             fifo.map_or((0, false), |fifo| (fifo.bytes, !fifo.refused.is_empty()));
         waits || queued + bytes > bytes_max
@@ -177,7 +189,7 @@ impl<B> Egress<B> {
         if let Some(item) = self.control.head(!self.ring.is_empty()) {
             return Some(item.bytes);
         }
-        let fifo = &self.fifos[*self.ring.front()? as usize];
+        let fifo = self.fifo(*self.ring.front()? as usize)?;
         fifo.queue.front().map(|item| item.bytes)
     }
 
@@ -190,7 +202,7 @@ impl<B> Egress<B> {
         }
         self.control.other_went();
         let index = *self.ring.front()?;
-        let fifo = &mut self.fifos[index as usize];
+        let fifo = self.fifo_mut(index as usize)?;
         let item = fifo.queue.pop_front()?;
         let bytes = u64::from(item.bytes);
         fifo.bytes -= bytes;
@@ -207,7 +219,7 @@ impl<B> Egress<B> {
     /// Brings a FIFO with credit to the head.
     fn next_turn(&mut self) {
         while let Some(&index) = self.ring.front() {
-            let fifo = &mut self.fifos[index as usize];
+            let Some(fifo) = self.fifo_mut(index as usize) else { return };
             if fifo.credit > 0 {
                 return;
             }
@@ -222,7 +234,7 @@ impl<B> Egress<B> {
         let of = |item: &&mut Queued<B>| item.meta.ingress == ingress;
         self.control.items_mut().filter(of).for_each(|item| item.meta.break_off(now, ingress));
         let index = self.fifo_of(ingress);
-        let fifo = self.fifos.get_mut(index);
+        let fifo = self.fifo_mut(index);
         for item in fifo.into_iter().flat_map(|fifo| fifo.queue.iter_mut().chain(&mut fifo.refused))
         {
             item.meta.break_off(now, ingress);
@@ -236,21 +248,23 @@ impl<B> Egress<B> {
 
     /// Bytes that wait, by the ingress port that they came in by, where there are any.
     pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
-        let bytes_in = |index: usize, fifo: &Fifo<B>| {
-            let control = self.control.items();
-            let control = control.filter(|item| self.fifo_of(item.meta.ingress) == index);
-            fifo.bytes + control.map(|item| u64::from(item.bytes)).sum::<u64>()
+        let fifo_of = |item: &Queued<B>| self.fifo_of(item.meta.ingress);
+        let bytes_in = move |index: usize| {
+            let control = self.control.items().filter(|item| fifo_of(item) == index);
+            let control = control.map(|item| u64::from(item.bytes)).sum::<u64>();
+            control + self.fifo(index).map_or(0, |fifo| fifo.bytes)
         };
+        let control_fifos = self.control.items().map(|item| fifo_of(item) + 1).max();
+        let fifos = self.fifos.len().max(control_fifos.unwrap_or(0));
         // FIFO 0 is the control plane's, whose port is 65,535.
-        let all = self.fifos.iter().enumerate().map(move |(index, fifo)| {
-            (PortNo((index as u16).wrapping_sub(1)), Bytes(bytes_in(index, fifo)))
-        });
+        let all = (0..fifos)
+            .map(move |index| (PortNo((index as u16).wrapping_sub(1)), Bytes(bytes_in(index))));
         all.filter(|(_, bytes)| bytes.0 > 0)
     }
 
     /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
     pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
-        let fifo = self.fifos.get(self.fifo_of(ingress));
+        let fifo = self.fifo(self.fifo_of(ingress));
         let of = |item: &Queued<B>| (item.meta.ingress, item.group) == (ingress, priority);
         self.control.items().any(of) || fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }

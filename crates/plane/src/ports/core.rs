@@ -16,7 +16,7 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
-use axon_node::{Action, Awaited, Drop, Punt};
+use axon_node::{Action, Awaited, Drop, PortEvent, Punt};
 use axon_wire::priority::Priority;
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Time};
@@ -132,7 +132,7 @@ impl<B: Frame> Ports<B> {
     /// A copy of a frame, for a program that floods; counted at its ingress.
     pub fn copy(&mut self, meta: &FrameMeta<B>) -> FrameMeta<B> {
         debug_assert_eq!(meta.frame.length(), meta.frame.bytes().len(), "a light frame is copied");
-        self.counters.port_mut(meta.ingress).copies += 1;
+        self.counters.count(meta.ingress, PortEvent::Copy);
         FrameMeta { frame: B::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()), ..*meta }
     }
 
@@ -255,7 +255,7 @@ impl<B: Frame> Ports<B> {
         }
         let FrameMeta { mut frame, ingress, header_bytes, .. } = meta;
         frame.make_whole();
-        self.counters.port_mut(ingress).punt_one(punt);
+        self.counters.count(ingress, PortEvent::Punt(punt));
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
@@ -263,7 +263,7 @@ impl<B: Frame> Ports<B> {
     #[cold]
     pub fn discard(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
         let FrameMeta { frame, ingress, .. } = meta;
-        self.counters.port_mut(ingress).drop_one(reason);
+        self.counters.count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
@@ -396,7 +396,7 @@ impl<B: Frame> Ports<B> {
         let time = self.units.time(unit, now, meta.frame.length());
         let queued = self.queued_bytes(port);
         if !probe::stamp(meta, (unit, port), (time, queued), self.probe_bytes_max) {
-            self.counters.port_mut(port).unstamped += 1;
+            self.counters.count(port, PortEvent::Unstamped);
         }
     }
 

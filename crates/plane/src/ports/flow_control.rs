@@ -12,7 +12,7 @@ use crate::ports::memory::{Memory, Signal};
 use crate::qos::dcb::{Dcb, DcbConfig, DcbError};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use axon_node::{Action, Drop};
+use axon_node::{Action, Drop, PortEvent};
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Frame, PortNo, Time};
@@ -210,7 +210,7 @@ impl<B: Frame> Ports<B> {
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
         let ignored = state.pauses.receive(now, pfc, state.rate, enabled);
         dcb.plan(now);
-        self.counters.port_mut(port).pfc_ignored += ignored.len() as u64;
+        self.counters.count_many(port, PortEvent::PfcIgnored, ignored.len() as u64);
         self.check_storms(now, port, out);
         self.tx[port.index()].held = self.holds(now, port);
         self.resume(now, port, out);

@@ -2,9 +2,9 @@
 
 use super::core::{Port, Ports};
 use crate::ports::buffers::Egress;
-use axon_node::Drop;
 use axon_node::PortKind;
 use axon_node::counters::Counters;
+use axon_node::{Drop, PortEvent};
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{Bytes, Frame, PortNo};
 
@@ -77,26 +77,26 @@ impl<B: Frame> Ports<B> {
     /// Counts a frame that ended in the control plane after a punt, so that every drop of a
     /// switch is in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        self.counters.port_mut(ingress).drop_one(reason);
+        self.counters.count(ingress, PortEvent::Drop(reason));
     }
 
     /// Counts a copy that the control plane has made of a punted frame.
     pub fn count_copy(&mut self, ingress: PortNo) {
-        self.counters.port_mut(ingress).copies += 1;
+        self.counters.count(ingress, PortEvent::Copy);
     }
 
     /// Counts a congestion message that a frame from `ingress` has caused.
     pub(crate) fn count_congestion(&mut self, ingress: PortNo) {
-        self.counters.port_mut(ingress).congestion_messages += 1;
+        self.counters.count(ingress, PortEvent::CongestionMessage);
     }
 
     /// Counts a CNM made of a frame that is to wait for `egress`.
     pub(crate) fn count_cnm(&mut self, egress: PortNo) {
-        self.counters.port_mut(egress).cnms += 1;
+        self.counters.count(egress, PortEvent::Cnm);
     }
 
     /// Counts a PAUSE frame made for the hosts of `port`.
     pub(crate) fn count_pause(&mut self, port: PortNo) {
-        self.counters.port_mut(port).pauses += 1;
+        self.counters.count(port, PortEvent::Pause);
     }
 }

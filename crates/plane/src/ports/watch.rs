@@ -5,6 +5,7 @@ use super::core::Ports;
 use crate::congestion::ecn::Verdict;
 use crate::congestion::notification::CongestionSignal;
 use crate::congestion::qcn::{InputPriority, Treatment};
+use axon_node::PortEvent;
 use axon_wire::Time;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, Frame, PortNo, vlan};
@@ -33,7 +34,7 @@ impl<B: Frame> Ports<B> {
         let watch = &mut dcb.ports.get_mut(port.index())?.watch;
         let outcome = watch.arrives(now, (class, queue), (frame, bytes), sampled);
         if outcome.verdict == Verdict::Marked {
-            self.counters.port_mut(port).ecn_marked += 1;
+            self.counters.count(port, PortEvent::EcnMarked);
         }
         Some(outcome)
     }
@@ -78,12 +79,12 @@ impl<B: Frame> Ports<B> {
         let priority = self.regenerated(port, tagged);
         if priority != tagged {
             vlan::set_priority(frame, priority);
-            self.counters.port_mut(port).regenerated += 1;
+            self.counters.count(port, PortEvent::Regenerated);
         }
         match self.treatment(port, priority).input {
             InputPriority::Moved(to) => {
                 vlan::set_priority(frame, to);
-                self.counters.port_mut(port).cn_moved += 1;
+                self.counters.count(port, PortEvent::CnMoved);
                 to
             }
             InputPriority::Kept | InputPriority::Regenerated => priority,

@@ -3,7 +3,7 @@
 use super::core::Ports;
 use crate::qos::watchdog::{StormAction, StormChange};
 use alloc::vec::Vec;
-use axon_node::{Action, Drop, Note};
+use axon_node::{Action, Drop, Note, PortEvent};
 use axon_wire::priority::TrafficClass;
 use axon_wire::{Frame, PortNo, Time};
 
@@ -27,7 +27,7 @@ impl<B: Frame> Ports<B> {
             match turn {
                 None => {}
                 Some(StormChange::Begins) => {
-                    self.counters.port_mut(port).storms += 1;
+                    self.counters.count(port, PortEvent::Storm);
                     out.push(Action::Note(Note::PauseStorm { port, class }));
                     if config.action == StormAction::Drop {
                         self.end_queue(now, (port, class), Drop::Watchdog, out);

@@ -5,9 +5,9 @@ use super::switch::Reference;
 use crate::config::PlaneConfig;
 use alloc::vec::Vec;
 use axon_node::{
-    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortKind, PortSetting,
-    PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
-    RouteTicket, SettingError, Snapshot,
+    Action, Capabilities, Counters, Dataplane, Drop, Feature, FeatureSet, PortEvent, PortKind,
+    PortSetting, PortSnapshot, PortView, QueueState, RouteAnswer, RouteChange, RouteError,
+    RouteKey, RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
 use axon_wire::{Bytes, Frame, Hops, PortNo, Rate, Route, Time};
@@ -153,11 +153,11 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
     }
 
     fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
-        self.counters.port_mut(ingress).drop_one(reason);
+        self.counters.count(ingress, PortEvent::Drop(reason));
     }
 
     fn count_copy(&mut self, ingress: PortNo) {
-        self.counters.port_mut(ingress).copies += 1;
+        self.counters.count(ingress, PortEvent::Copy);
     }
 
     fn counters(&self) -> &Counters {

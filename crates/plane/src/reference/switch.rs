@@ -14,7 +14,7 @@ use crate::config::{OnFull, PlaneConfig};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use axon_node::{
-    Action, Counters, Drop, Input, Node, NodeKind, PortKind, PortVlans, Punt, RouteKey,
+    Action, Counters, Drop, Input, Node, NodeKind, PortEvent, PortKind, PortVlans, Punt, RouteKey,
 };
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
@@ -388,7 +388,7 @@ impl<B: Frame> Reference<B> {
     fn stamp(&mut self, now: Time, probe: (&mut B, usize), (unit, port): (ProbeUnit, PortNo)) {
         let queued = Bytes(self.port(port).map_or(0, Port::queued_bytes));
         if !probes::stamp(&self.config, probe, (unit, port), (now, queued)) {
-            self.counters.port_mut(port).unstamped += 1;
+            self.counters.count(port, PortEvent::Unstamped);
         }
     }
 
@@ -399,7 +399,7 @@ impl<B: Frame> Reference<B> {
             let bytes = self.config.frame_bytes_max + WIRE_OVERHEAD_BYTES;
             let quanta = u16::try_from(bytes.div_ceil(QUANTUM_BYTES)).unwrap_or(u16::MAX);
             let frame = MacControl::Pause(Quanta(quanta)).emit(self.config.mac);
-            self.counters.port_mut(port).pauses += 1;
+            self.counters.count(port, PortEvent::Pause);
             self.send_ethernet(now, port, B::with_headroom(0, &frame), out);
         }
     }
@@ -445,7 +445,7 @@ impl<B: Frame> Reference<B> {
     /// A frame goes to the control plane, with the length of its header in bytes: 16 bits there.
     fn punt(&mut self, ingress: PortNo, why: (Punt, usize), frame: B, out: &mut Vec<Action<B>>) {
         let (punt, header_bytes) = (why.0, why.1 as u16);
-        self.counters.port_mut(ingress).punt_one(punt);
+        self.counters.count(ingress, PortEvent::Punt(punt));
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
@@ -456,7 +456,7 @@ impl<B: Frame> Reference<B> {
         frame: B,
         out: &mut Vec<Action<B>>,
     ) {
-        self.counters.port_mut(ingress).drop_one(reason);
+        self.counters.count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
     }
 }

@@ -70,7 +70,9 @@ impl Engine {
     /// in flight.
     fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
         let state = &self.links()[link.0];
-        if !state.connected || state.past.iter().any(|past| past.sent + past.delivered > 0) {
+        if !state.connected
+            || state.past.iter().flat_map(|past| &**past).any(|past| past.sent + past.delivered > 0)
+        {
             return Ok(());
         }
         let fates = self.fates(link, side);

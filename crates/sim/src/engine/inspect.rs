@@ -47,7 +47,8 @@ impl Engine {
     /// # Panics
     /// If there is no such link.
     pub fn fates(&self, link: LinkId, side: usize) -> Fates {
-        let mut fates = self.links[link.0].past[side];
+        let past = self.links[link.0].past.as_ref();
+        let mut fates = past.map_or_else(Fates::default, |past| past[side]);
         if let Some(cable) = self.cable_end_at(link, side) {
             fates.add(&cable.fates_from_here());
         }

@@ -163,6 +163,11 @@ impl Engine {
             stations.append(&mut shard.stations);
         }
         stations.sort_by_key(|station| station.adapter.number);
+        for shard in &mut self.shards {
+            let number = shard.common.number;
+            let count = plan.iter().filter(|&&of| of as usize == number as usize).count();
+            shard.stations.reserve_exact(count);
+        }
         for (number, station) in stations.into_iter().enumerate() {
             let shard = &mut self.shards[plan[number] as usize];
             self.places[number] =

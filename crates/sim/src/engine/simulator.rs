@@ -162,7 +162,7 @@ impl Engine {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
             shard.common.now = self.now;
-            notes.append(&mut shard.common.notes);
+            notes.extend(std::mem::take(&mut shard.common.notes));
         }
         if !notes.is_empty() {
             notes.sort_by_key(|&(at, station, _)| (at, station));

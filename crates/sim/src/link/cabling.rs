@@ -41,13 +41,13 @@ impl Engine {
                 continue;
             };
             port_state.reconnected = true;
-            let past = &mut self.links[link.0].past;
+            let past = self.links[link.0].past.get_or_insert_default();
             past[side].sent += cable.sent;
             past[side].corrupted += cable.rare.corrupted;
             past[side].duplicated += cable.rare.duplicated;
             past[side].lost.iter_mut().zip(cable.rare.lost).for_each(|(sum, count)| *sum += count);
             past[1 - side].delivered += cable.delivered;
-            noise[side] = Some(cable.rare.noise);
+            noise[side] = cable.rare.noise;
             self.restore_ways(end.station);
         }
         noise
@@ -69,9 +69,13 @@ impl Engine {
     fn seat(&mut self, link: LinkId, noise: [Option<Box<Noise>>; 2]) {
         let (ends, wire) = (self.links[link.0].ends, self.links[link.0].wire);
         for ((side, end), noise) in ends.into_iter().enumerate().zip(noise) {
-            let stream = (link.0 as u64) << 1 | side as u64;
-            let fresh = || Box::new(Noise::new(self.seed, stream, &wire));
-            let noise = noise.unwrap_or_else(fresh);
+            let noise = match noise {
+                Some(mut noise) => {
+                    noise.set(&wire);
+                    Some(noise)
+                }
+                None => Some(self.fresh_noise(link, side)).filter(Noise::is_on).map(Box::new),
+            };
             let peer = ends[1 - side];
             let cable = CableEnd {
                 way: self.way(link, side),
@@ -79,7 +83,7 @@ impl Engine {
                 peer_port: peer.port,
                 carrier: 0,
                 silent: self.links[link.0].silent[side],
-                noisy: noise.is_on(),
+                noisy: noise.as_ref().is_some_and(|noise| noise.is_on()),
                 sent: 0,
                 delivered: 0,
                 classes: None,
@@ -102,6 +106,12 @@ impl Engine {
             station.adapter.port_mut(end.port).cable = Some(cable);
         }
         ends.iter().for_each(|end| self.restore_ways(end.station));
+    }
+
+    /// The noise from end `side` of a link, of which nothing has been drawn.
+    pub(super) fn fresh_noise(&self, link: LinkId, side: usize) -> Noise {
+        let stream = (link.0 as u64) << 1 | side as u64;
+        Noise::new(self.seed, stream, &self.links[link.0].wire)
     }
 
     /// How frames go from end `side` of a link.

@@ -3,6 +3,7 @@
 use crate::engine::Engine;
 use crate::link::disorder::Disorder;
 use crate::link::links::LinkId;
+use crate::link::noise::Noise;
 use axon_wire::Rate;
 
 impl Engine {
@@ -27,10 +28,7 @@ impl Engine {
     /// of 0, no longer. A link that is connected anew does not.
     pub fn set_disorder(&mut self, link: LinkId, disorder: Disorder) {
         for side in 0..2 {
-            self.with_cable_end(link, side, |cable| {
-                cable.rare.noise.set_disorder(disorder);
-                cable.noisy = cable.rare.noise.is_on();
-            });
+            self.with_noise(link, side, |noise| noise.set_disorder(disorder));
         }
     }
 
@@ -63,10 +61,16 @@ impl Engine {
     fn refresh_noise(&mut self, link: LinkId) {
         let wire = self.links[link.0].wire;
         for side in 0..2 {
-            self.with_cable_end(link, side, |cable| {
-                cable.rare.noise.set(&wire);
-                cable.noisy = cable.rare.noise.is_on();
-            });
+            self.with_noise(link, side, |noise| noise.set(&wire));
         }
+    }
+
+    fn with_noise(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Noise)) {
+        let fresh = self.fresh_noise(link, side);
+        self.with_cable_end(link, side, |cable| {
+            let noise = cable.rare.noise.get_or_insert_with(|| Box::new(fresh));
+            change(noise);
+            cable.noisy = noise.is_on();
+        });
     }
 }

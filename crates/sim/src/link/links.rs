@@ -106,14 +106,21 @@ pub struct Link {
     pub silent: [bool; 2],
     /// Whether its ends see carrier.
     pub carrier: bool,
-    /// Counts from before it was last reconnected, by the side that sent.
-    pub(crate) past: [Fates; 2],
+    /// Counts from before it was last reconnected, if it ever was, by the side that sent.
+    pub(crate) past: Option<Box<[Fates; 2]>>,
 }
 
 impl Link {
     pub(crate) fn new(ends: [WireEnd; 2], wire: Wire) -> Link {
-        let past = [Fates::default(); 2];
-        Link { ends, wire, connected: true, cut: false, silent: [false; 2], carrier: false, past }
+        Link {
+            ends,
+            wire,
+            connected: true,
+            cut: false,
+            silent: [false; 2],
+            carrier: false,
+            past: None,
+        }
     }
 }
 

@@ -77,7 +77,8 @@ pub(crate) struct Rare {
     pub(crate) corrupted: u64,
     /// Second copies that the link made of frames sent from here.
     pub(crate) duplicated: u64,
-    pub(crate) noise: Box<Noise>,
+    /// None as long as nothing has been drawn of it.
+    pub(crate) noise: Option<Box<Noise>>,
 }
 
 /// What a link does with a frame at its start.
@@ -132,7 +133,7 @@ impl CableEnd {
     /// Drawn whatever the state of the link, so that a fault does not shift the stream.
     #[cold]
     fn draw(&mut self, frame: &FrameBuf) -> Verdict {
-        let noise = &mut self.rare.noise;
+        let Some(noise) = &mut self.rare.noise else { return Verdict::Passes };
         let (taken, flipped) = (noise.takes(), noise.flips(frame.length()));
         let odd = noise.disturbs(&frame.contents().whole());
         match (flipped, odd) {
