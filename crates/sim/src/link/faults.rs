@@ -74,3 +74,28 @@ impl Engine {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::World;
+    use crate::link::links::{LinkId, Loss};
+    use axon_wire::Span;
+
+    #[test]
+    fn losses_of_a_link_that_is_not_connected_are_there_when_it_is() {
+        let fabric = axon_fabric::topology::fat_tree(4);
+        let mut world = World::new(&fabric, 1);
+        world.run_for(Span::from_secs(1));
+        let link = LinkId(0);
+        let engine = world.engine_mut();
+        let [a, b] = engine.links()[link.0].ends;
+        engine.disconnect(link);
+        engine.set_loss(link, 1_000_000);
+        engine.reconnect(link, a, b);
+        let delivered = engine.fates(link, 0).delivered;
+        world.run_for(Span::from_secs(1));
+        let fates = world.engine_mut().fates(link, 0);
+        assert!(fates.lost[Loss::Noise as usize] > 0, "{fates:?}");
+        assert_eq!(fates.delivered, delivered);
+    }
+}
