@@ -94,7 +94,7 @@ impl Received {
                 senders.remove(stranger.unwrap_or(senders.len() - 1));
             }
             let window = Window::new(from.number, sequence);
-            // Most ports hear one sender for ever.
+            // Most ports receive from one sender for ever.
             senders.reserve_exact(1);
             senders.insert(0, Sender { node: from.node, window, neighbour: false });
             return Ok(());

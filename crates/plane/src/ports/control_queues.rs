@@ -69,6 +69,10 @@ impl<B> Fifo<B> {
     fn pop(&mut self) -> Option<Queued<B>> {
         let item = self.queue.pop_front()?;
         self.bytes -= u64::from(item.bytes);
+        if self.queue.is_empty() {
+            // They are few and far between, and there are many ports.
+            self.queue = VecDeque::new();
+        }
         Some(item)
     }
 }
