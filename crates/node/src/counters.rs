@@ -87,11 +87,6 @@ impl PortCounters {
         }
     }
 
-    /// Counts a frame that came in by this port and was handed to the control plane.
-    pub fn punt_one(&mut self, punt: Punt) {
-        self.count_many(PortEvent::Punt(punt), 1);
-    }
-
     /// Counts `count` events.
     pub fn count_many(&mut self, event: PortEvent, count: u64) {
         let counter = match event {
@@ -115,7 +110,7 @@ impl PortCounters {
 
 /// What a port counts beside its traffic: one for each counter of [`PortCounters`], where the
 /// counters say what they mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs, reason = "the counters say it")]
 pub enum PortEvent {
     Copy,
@@ -175,12 +170,14 @@ impl Counters {
     pub fn port(&self, port: PortNo) -> PortCounters {
         let index = self.index(port);
         let Traffic { rx_frames, rx_bytes, tx_frames, tx_bytes } = self.traffic[index];
-        let traffic =
+        let mut counters =
             PortCounters { rx_frames, rx_bytes, tx_frames, tx_bytes, ..Default::default() };
-        let at = index as u16;
-        let of_port =
-            self.events.range((at, PortEvent::FIRST)..).take_while(|(key, _)| key.0 == at);
-        of_port.map(|(&(_, event), &count)| (event, count)).fold(traffic, with_event)
+        let from = (index as u16, PortEvent::FIRST);
+        for (&(_, event), &count) in self.events.range(from..).take_while(|(at, _)| at.0 == from.0)
+        {
+            counters.count_many(event, count);
+        }
+        counters
     }
 
     /// The sum over all ports and the control plane.
@@ -192,7 +189,10 @@ impl Counters {
             total.tx_frames += traffic.tx_frames;
             total.tx_bytes += traffic.tx_bytes;
         }
-        self.events.iter().map(|(&(_, event), &count)| (event, count)).fold(total, with_event)
+        for (&(_, event), &count) in &self.events {
+            total.count_many(event, count);
+        }
+        total
     }
 
     /// Reads what every frame through `port` changes, so that it is cached when one comes; the
@@ -238,11 +238,6 @@ impl Counters {
     }
 }
 
-fn with_event(mut counters: PortCounters, (event, count): (PortEvent, u64)) -> PortCounters {
-    counters.count_many(event, count);
-    counters
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,6 +253,51 @@ mod tests {
         let total = counters.total();
         assert_eq!((total.rx_frames, total.rx_bytes), (2, 100));
         assert_eq!((total.dropped(Drop::NoSuchPort), total.punted(Punt::Miss)), (1, 1));
+    }
+
+    #[test]
+    fn each_port_has_its_own_events_and_each_event_its_own_counter() {
+        let events = || {
+            use PortEvent::*;
+            let others = [
+                Copy,
+                Unstamped,
+                Nack,
+                CongestionMessage,
+                Pause,
+                PfcIgnored,
+                Cnm,
+                EcnMarked,
+                CnMoved,
+                Regenerated,
+                Storm,
+            ];
+            let drops = super::Drop::ALL.iter().map(|&reason| Drop(reason));
+            let punts = super::Punt::ALL.iter().map(|&punt| Punt(punt));
+            others.into_iter().chain(drops).chain(punts)
+        };
+        for ports in [3, u16::MAX] {
+            let mut counters = Counters::new(ports);
+            for port in [PortNo(0), PortNo(1), PortNo(2), PortNo::CONTROL] {
+                let shift = (port.0 & 3) * 8;
+                for (event, count) in events().zip(1..) {
+                    counters.count_many(port, event, count << shift);
+                }
+            }
+            for port in [PortNo(0), PortNo(1), PortNo(2), PortNo::CONTROL] {
+                let shift = (port.0 & 3) * 8;
+                let of = counters.port(port);
+                let mut wanted = PortCounters::default();
+                for (event, count) in events().zip(1..) {
+                    assert!(event >= PortEvent::FIRST);
+                    let before = wanted;
+                    wanted.count_many(event, count << shift);
+                    assert_ne!(wanted, before);
+                }
+                assert_eq!(of, wanted);
+                assert_eq!((of.copies, of.storms), (1 << shift, 11 << shift));
+            }
+        }
     }
 
     #[test]

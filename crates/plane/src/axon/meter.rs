@@ -3,13 +3,7 @@
 use crate::config::PuntLimit;
 use axon_wire::{Span, Time};
 
-/// A token bucket over frames, in integers, as virtual scheduling (ITU-T I.371 annex A,
-/// the generic cell rate algorithm): instead of counting tokens it remembers when a sender
-/// exactly at the limit would send next.
-///
-/// A frame at `now` conforms if that moment is at most `burst - 1` intervals ahead of
-/// `now`; then the moment moves on by one interval, counted from `now` if it has passed.
-/// The interval is rounded up to a whole tick, so the long-run rate is never above the limit.
+/// What one sender may send: a token bucket over frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     pace: Pace,
@@ -28,7 +22,15 @@ impl Meter {
     }
 }
 
-/// A limit that many senders have, each with a moment of its own: [`Time::ZERO`] when rested.
+/// A token bucket over frames, in integers, as virtual scheduling (ITU-T I.371 annex A,
+/// the generic cell rate algorithm): instead of counting tokens it remembers when a sender
+/// exactly at the limit would send next.
+///
+/// A frame at `now` conforms if that moment is at most `burst - 1` intervals ahead of
+/// `now`; then the moment moves on by one interval, counted from `now` if it has passed.
+/// The interval is rounded up to a whole tick, so the long-run rate is never above the limit.
+///
+/// Many senders may have the same limit, each with a moment of its own: [`Time::ZERO`] when rested.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     interval: Span,

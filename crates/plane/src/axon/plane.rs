@@ -39,7 +39,8 @@ pub struct Plane<B, T = RouteTables> {
 /// What keeps the hosts of one port, or its neighbour, within bounds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// Two, so that a host that floods cannot keep discovery out.
+    /// When a sender exactly at the limit would send next ([`Pace`]), by what it sends. Misses and
+    /// link frames have one each, so that a host that floods cannot keep discovery out.
     pub(super) misses: Time,
     pub(super) link_frames: Time,
     /// Packets of other control planes, and those that could not be forwarded.
@@ -52,10 +53,11 @@ pub(super) struct Guard {
     pub(super) load: SelfCongestion,
 }
 
-/// How much the hosts of every port, or its neighbour, may cause; the moments of its senders are in
+/// How much the hosts of every port, or its neighbour, may cause; the moments of the senders are in
 /// the [`Guard`]s.
 #[derive(Clone, Debug)]
 pub(super) struct Paces {
+    /// Of misses, link frames and errors, each.
     pub(super) punt: Pace,
     pub(super) addressed: Pace,
     pub(super) congestion: Pace,

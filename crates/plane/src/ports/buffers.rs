@@ -147,8 +147,8 @@ impl<B> Egress<B> {
         self.frames += 1;
     }
 
-    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress. It must
-    /// fit an empty FIFO.
+    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress: none of those
+    /// that go before all others. It must fit an empty FIFO.
     pub(crate) fn keep(&mut self, item: Queued<B>) {
         let index = self.fifo_of(item.meta.ingress);
         self.kept += 1;
@@ -202,7 +202,7 @@ impl<B> Egress<B> {
         }
         self.control.other_went();
         let index = *self.ring.front()?;
-        let fifo = self.fifo_mut(index as usize)?;
+        let fifo = self.fifos[index as usize].get_or_insert_default();
         let item = fifo.queue.pop_front()?;
         let bytes = u64::from(item.bytes);
         fifo.bytes -= bytes;
@@ -219,7 +219,7 @@ impl<B> Egress<B> {
     /// Brings a FIFO with credit to the head.
     fn next_turn(&mut self) {
         while let Some(&index) = self.ring.front() {
-            let Some(fifo) = self.fifo_mut(index as usize) else { return };
+            let fifo = self.fifos[index as usize].get_or_insert_default();
             if fifo.credit > 0 {
                 return;
             }

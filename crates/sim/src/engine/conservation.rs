@@ -14,7 +14,7 @@
 
 use crate::engine::Engine;
 use crate::engine::station::{Station, StationNode};
-use crate::link::links::{LinkId, WireEnd};
+use crate::link::links::{Fates, LinkId, WireEnd};
 use crate::world::baselines::Baseline;
 use axon_node::counters::PortCounters;
 use axon_node::{Action, Dataplane, Drop, Input};
@@ -70,9 +70,9 @@ impl Engine {
     /// in flight.
     fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
         let state = &self.links()[link.0];
-        if !state.connected
-            || state.past.iter().flat_map(|past| &**past).any(|past| past.sent + past.delivered > 0)
-        {
+        let has_carried = |past: &Fates| past.sent + past.delivered > 0;
+        let past = state.past.as_deref();
+        if !state.connected || past.is_some_and(|past| past.iter().any(has_carried)) {
             return Ok(());
         }
         let fates = self.fates(link, side);

@@ -165,7 +165,7 @@ impl Engine {
         stations.sort_by_key(|station| station.adapter.number);
         for shard in &mut self.shards {
             let number = shard.common.number;
-            let count = plan.iter().filter(|&&of| of as usize == number as usize).count();
+            let count = plan.iter().filter(|&&of| of == number).count();
             shard.stations.reserve_exact(count);
         }
         for (number, station) in stations.into_iter().enumerate() {

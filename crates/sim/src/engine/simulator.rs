@@ -162,6 +162,7 @@ impl Engine {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
             shard.common.now = self.now;
+            // With their memory, which is given back.
             notes.extend(std::mem::take(&mut shard.common.notes));
         }
         if !notes.is_empty() {

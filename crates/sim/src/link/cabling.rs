@@ -67,15 +67,12 @@ impl Engine {
     }
 
     fn seat(&mut self, link: LinkId, noise: [Option<Box<Noise>>; 2]) {
-        let (ends, wire) = (self.links[link.0].ends, self.links[link.0].wire);
+        let ends = self.links[link.0].ends;
         for ((side, end), noise) in ends.into_iter().enumerate().zip(noise) {
-            let noise = match noise {
-                Some(mut noise) => {
-                    noise.set(&wire);
-                    Some(noise)
-                }
-                None => Some(self.fresh_noise(link, side)).filter(Noise::is_on).map(Box::new),
-            };
+            let noise = noise.or_else(|| {
+                let fresh = self.fresh_noise(link, side);
+                fresh.is_on().then(|| Box::new(fresh))
+            });
             let peer = ends[1 - side];
             let cable = CableEnd {
                 way: self.way(link, side),
@@ -83,7 +80,7 @@ impl Engine {
                 peer_port: peer.port,
                 carrier: 0,
                 silent: self.links[link.0].silent[side],
-                noisy: noise.as_ref().is_some_and(|noise| noise.is_on()),
+                noisy: noise.as_deref().is_some_and(Noise::is_on),
                 sent: 0,
                 delivered: 0,
                 classes: None,

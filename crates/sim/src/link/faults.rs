@@ -65,12 +65,18 @@ impl Engine {
         }
     }
 
+    /// Changes the noise from end `side` of a link, which is there as soon as it is on.
     fn with_noise(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Noise)) {
-        let fresh = self.fresh_noise(link, side);
+        let mut fresh = self.fresh_noise(link, side);
         self.with_cable_end(link, side, |cable| {
-            let noise = cable.rare.noise.get_or_insert_with(|| Box::new(fresh));
+            let noise = cable.rare.noise.as_deref_mut();
+            let kept = noise.is_some();
+            let noise = noise.unwrap_or(&mut fresh);
             change(noise);
             cable.noisy = noise.is_on();
+            if !kept && cable.noisy {
+                cable.rare.noise = Some(Box::new(fresh));
+            }
         });
     }
 }

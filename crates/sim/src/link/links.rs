@@ -106,7 +106,7 @@ pub struct Link {
     pub silent: [bool; 2],
     /// Whether its ends see carrier.
     pub carrier: bool,
-    /// Counts from before it was last reconnected, if it ever was, by the side that sent.
+    /// Counts from before it was last disconnected, if it ever was, by the side that sent.
     pub(crate) past: Option<Box<[Fates; 2]>>,
 }
 

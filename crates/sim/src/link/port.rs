@@ -77,7 +77,7 @@ pub(crate) struct Rare {
     pub(crate) corrupted: u64,
     /// Second copies that the link made of frames sent from here.
     pub(crate) duplicated: u64,
-    /// None as long as nothing has been drawn of it.
+    /// None if it was never on; there if the cable is `noisy`.
     pub(crate) noise: Option<Box<Noise>>,
 }
 

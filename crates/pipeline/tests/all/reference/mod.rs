@@ -9,7 +9,7 @@ mod commit;
 mod flow;
 mod frame;
 
-use axon_node::counters::PortCounters;
+use axon_node::counters::{PortCounters, PortEvent};
 use axon_node::{Drop, Punt};
 use axon_pipeline::{
     Action, Change, EntryName, Field, FrameType, Interface, MacKey, Mirror, PipelineConfig,
@@ -208,7 +208,7 @@ impl Reference {
             }
             *next = (*next).max(now) + interval;
         }
-        self.counters_of(origin.counted).punt_one(Punt::Trap);
+        self.counters_of(origin.counted).count_many(PortEvent::Punt(Punt::Trap), 1);
         outcome.to_cpu.push((origin.counted, bytes));
     }
 
