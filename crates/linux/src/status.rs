@@ -199,9 +199,9 @@ pub(crate) fn ask_at<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
 mod tests {
     use super::*;
     use crate::testing;
-    use axon_node::Drop;
     use axon_node::probe::{PlanKind, ProbeId, ProbePlan, ProbeReport, ProbeReturn};
     use axon_node::telemetry::{BlockedBuffer, EdgeHost, FlowControl, PausedQueue};
+    use axon_node::{Drop, PortEvent};
     use axon_wire::probe::{ProbeRecord, ProbeUnit};
     use axon_wire::{Bytes, Hops, MacAddr, PortNo, Priority, PrioritySet, Time};
 
@@ -214,8 +214,8 @@ mod tests {
         let mut switch = testing::switch(1);
         let mac = MacAddr([2, 0, 0, 0, 0, 0xab]);
         switch.hosts = vec![EdgeHost { mac, vlan: Default::default(), port: PortNo(0), ip: None }];
-        switch.plane.total.drop_one(Drop::QueueFull);
-        (0..2).for_each(|_| switch.plane.total.drop_one(Drop::Consumed));
+        switch.plane.total.count_many(PortEvent::Drop(Drop::QueueFull), 1);
+        switch.plane.total.count_many(PortEvent::Drop(Drop::Consumed), 2);
         switch.plane.ports[0].flow_control = Some(FlowControl {
             paused: PrioritySet::only(three),
             blocked: vec![blocked],

@@ -74,63 +74,59 @@ impl PortCounters {
         self.punts[punt as usize]
     }
 
-    /// Counts a frame that came in by this port and ended for `reason`.
-    pub fn drop_one(&mut self, reason: Drop) {
-        self.drop_many(reason, 1);
-    }
-
-    /// Counts so many frames that came in by this port and ended for `reason`.
-    pub fn drop_many(&mut self, reason: Drop, count: u64) {
+    fn drop_many(&mut self, reason: Drop, count: u64) {
         match reason.ordinary_index() {
             Some(index) => self.ended[index] += count,
             None => self.drops[reason as usize] += count,
         }
     }
-
-    /// Counts `count` events.
-    pub fn count_many(&mut self, event: PortEvent, count: u64) {
-        let counter = match event {
-            PortEvent::Copy => &mut self.copies,
-            PortEvent::Unstamped => &mut self.unstamped,
-            PortEvent::Nack => &mut self.nacks,
-            PortEvent::CongestionMessage => &mut self.congestion_messages,
-            PortEvent::Pause => &mut self.pauses,
-            PortEvent::PfcIgnored => &mut self.pfc_ignored,
-            PortEvent::Cnm => &mut self.cnms,
-            PortEvent::EcnMarked => &mut self.ecn_marked,
-            PortEvent::CnMoved => &mut self.cn_moved,
-            PortEvent::Regenerated => &mut self.regenerated,
-            PortEvent::Storm => &mut self.storms,
-            PortEvent::Drop(reason) => return self.drop_many(reason, count),
-            PortEvent::Punt(punt) => &mut self.punts[punt as usize],
-        };
-        *counter += count;
-    }
 }
 
-/// What a port counts beside its traffic: one for each counter of [`PortCounters`], where the
-/// counters say what they mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs, reason = "the counters say it")]
-pub enum PortEvent {
-    Copy,
-    Unstamped,
-    Nack,
-    CongestionMessage,
-    Pause,
-    PfcIgnored,
-    Cnm,
-    EcnMarked,
-    CnMoved,
-    Regenerated,
-    Storm,
-    Drop(Drop),
-    Punt(Punt),
+macro_rules! events {
+    ($($event:ident = $counter:ident,)*) => {
+        /// What a port counts beside its traffic.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum PortEvent {
+            $(
+                #[doc = concat!("One of [`PortCounters::", stringify!($counter), "`].")]
+                $event,
+            )*
+            /// A frame that came in by the port ended.
+            Drop(Drop),
+            /// A frame that came in by the port was handed to the control plane.
+            Punt(Punt),
+        }
+
+        impl PortEvent {
+            /// Those without a reason, in order, and before all others.
+            const PLAIN: &'static [PortEvent] = &[$(PortEvent::$event,)*];
+        }
+
+        impl PortCounters {
+            /// Adds `count` events to their counter.
+            pub fn count_many(&mut self, event: PortEvent, count: u64) {
+                match event {
+                    $(PortEvent::$event => self.$counter += count,)*
+                    PortEvent::Drop(reason) => self.drop_many(reason, count),
+                    PortEvent::Punt(punt) => self.punts[punt as usize] += count,
+                }
+            }
+        }
+    };
 }
 
-impl PortEvent {
-    /// None is before it.
-    const FIRST: PortEvent = PortEvent::Copy;
+events! {
+    Copy = copies,
+    Unstamped = unstamped,
+    Nack = nacks,
+    CongestionMessage = congestion_messages,
+    Pause = pauses,
+    PfcIgnored = pfc_ignored,
+    Cnm = cnms,
+    EcnMarked = ecn_marked,
+    CnMoved = cn_moved,
+    Regenerated = regenerated,
+    Storm = storms,
 }
 
 /// What every frame changes: the first four counters of a port.
@@ -172,7 +168,7 @@ impl Counters {
         let Traffic { rx_frames, rx_bytes, tx_frames, tx_bytes } = self.traffic[index];
         let mut counters =
             PortCounters { rx_frames, rx_bytes, tx_frames, tx_bytes, ..Default::default() };
-        let from = (index as u16, PortEvent::FIRST);
+        let from = (index as u16, PortEvent::PLAIN[0]);
         for (&(_, event), &count) in self.events.range(from..).take_while(|(at, _)| at.0 == from.0)
         {
             counters.count_many(event, count);
@@ -230,7 +226,7 @@ impl Counters {
         self.count_many(port, event, 1);
     }
 
-    /// Counts `count` events at `port`.
+    /// Counts `count` events at `port`, which may be none.
     pub fn count_many(&mut self, port: PortNo, event: PortEvent, count: u64) {
         if count > 0 {
             *self.events.entry((self.index(port) as u16, event)).or_default() += count;
@@ -258,24 +254,11 @@ mod tests {
     #[test]
     fn each_port_has_its_own_events_and_each_event_its_own_counter() {
         let events = || {
-            use PortEvent::*;
-            let others = [
-                Copy,
-                Unstamped,
-                Nack,
-                CongestionMessage,
-                Pause,
-                PfcIgnored,
-                Cnm,
-                EcnMarked,
-                CnMoved,
-                Regenerated,
-                Storm,
-            ];
-            let drops = super::Drop::ALL.iter().map(|&reason| Drop(reason));
-            let punts = super::Punt::ALL.iter().map(|&punt| Punt(punt));
-            others.into_iter().chain(drops).chain(punts)
+            let drops = Drop::ALL.iter().map(|&reason| PortEvent::Drop(reason));
+            let punts = Punt::ALL.iter().map(|&punt| PortEvent::Punt(punt));
+            PortEvent::PLAIN.iter().copied().chain(drops).chain(punts)
         };
+        assert!(events().is_sorted(), "{:?} is the least", PortEvent::PLAIN[0]);
         for ports in [3, u16::MAX] {
             let mut counters = Counters::new(ports);
             for port in [PortNo(0), PortNo(1), PortNo(2), PortNo::CONTROL] {
@@ -287,15 +270,30 @@ mod tests {
             for port in [PortNo(0), PortNo(1), PortNo(2), PortNo::CONTROL] {
                 let shift = (port.0 & 3) * 8;
                 let of = counters.port(port);
-                let mut wanted = PortCounters::default();
-                for (event, count) in events().zip(1..) {
-                    assert!(event >= PortEvent::FIRST);
-                    let before = wanted;
-                    wanted.count_many(event, count << shift);
-                    assert_ne!(wanted, before);
-                }
-                assert_eq!(of, wanted);
-                assert_eq!((of.copies, of.storms), (1 << shift, 11 << shift));
+                let plain = PortCounters {
+                    copies: 1 << shift,
+                    unstamped: 2 << shift,
+                    nacks: 3 << shift,
+                    congestion_messages: 4 << shift,
+                    pauses: 5 << shift,
+                    pfc_ignored: 6 << shift,
+                    cnms: 7 << shift,
+                    ecn_marked: 8 << shift,
+                    cn_moved: 9 << shift,
+                    regenerated: 10 << shift,
+                    storms: 11 << shift,
+                    drops: of.drops,
+                    ended: of.ended,
+                    punts: of.punts,
+                    ..Default::default()
+                };
+                assert_eq!(of, plain);
+                let by_reason = Drop::ALL.iter().map(|&reason| of.dropped(reason));
+                let by_reason = by_reason.chain(Punt::ALL.iter().map(|&punt| of.punted(punt)));
+                assert!(
+                    by_reason
+                        .eq((12..).map(|count: u64| count << shift).take(events().count() - 11))
+                );
             }
         }
     }

@@ -15,9 +15,9 @@ use super::{KernelError, Traffic};
 use crate::dataplane::in_kernel;
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
-    Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortCounters, PortKind,
-    PortSetting, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey, RouteTicket,
-    SettingError, Snapshot,
+    Action, Awaited, Capabilities, Counters, Dataplane, Drop, Input, Node, PortCounters, PortEvent,
+    PortKind, PortSetting, PortView, QueueState, RouteAnswer, RouteChange, RouteError, RouteKey,
+    RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
 use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
@@ -273,7 +273,7 @@ fn add(counters: &mut PortCounters, now: &Traffic, before: &Traffic) {
     counters.tx_frames += now.out_frames.saturating_sub(before.out_frames);
     counters.tx_bytes += now.out_bytes.saturating_sub(before.out_bytes);
     let lost = now.lost_packets.saturating_sub(before.lost_packets);
-    counters.drop_many(Drop::NotDecided, lost);
+    counters.count_many(PortEvent::Drop(Drop::NotDecided), lost);
 }
 
 impl<P: PortView, T> PortView for KernelPlane<P, T> {
@@ -445,8 +445,8 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
             let drops = self.tables.queue_drops(self.devices.get(egress)).unwrap_or_default();
             for (ingress, count) in drops {
                 if let Some(port) = telemetry.ports.get_mut(ingress.index()) {
-                    port.counters.drop_many(Drop::QueueFull, count);
-                    telemetry.total.drop_many(Drop::QueueFull, count);
+                    port.counters.count_many(PortEvent::Drop(Drop::QueueFull), count);
+                    telemetry.total.count_many(PortEvent::Drop(Drop::QueueFull), count);
                 }
             }
         }

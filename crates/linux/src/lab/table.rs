@@ -166,8 +166,8 @@ fn reasons<R: Reason>(counts: &Counts<R>) -> String {
 mod tests {
     use super::*;
     use crate::testing;
-    use axon_node::Refusal;
     use axon_node::telemetry::{EdgeHost, EdgeRoute, Neighbour};
+    use axon_node::{PortEvent, Refusal};
     use axon_wire::{MacAddr, PortNo};
     use std::net::Ipv4Addr;
 
@@ -195,9 +195,9 @@ mod tests {
         s1.refusals = [(Refusal::Replayed, 4)].into_iter().collect();
         s1.plane.total.rx_frames = 7;
         for ordinary in [Drop::Consumed, Drop::MacControl, Drop::PortUnknown] {
-            (0..5).for_each(|_| s1.plane.total.drop_one(ordinary));
+            s1.plane.total.count_many(PortEvent::Drop(ordinary), 5);
         }
-        s1.plane.total.drop_one(Drop::NoRoute);
+        s1.plane.total.count_many(PortEvent::Drop(Drop::NoRoute), 1);
         let mut s2 = testing::switch(0);
         s2.id = NodeId(2);
         let mut first = testing::status("s1", s1);

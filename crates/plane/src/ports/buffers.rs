@@ -25,6 +25,8 @@ const QUANTUM: i64 = 1600;
 /// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
 /// on the wire beside its bytes.
 const WIRE_OVERHEAD: i64 = 24;
+/// Only [`Egress::enter`] puts a FIFO into the ring, and it makes it.
+const FIFO_IN_RING: &str = "a FIFO that is in the ring";
 
 /// The buffers of one output port.
 ///
@@ -133,6 +135,12 @@ impl<B> Egress<B> {
         self.fifos.get_mut(index)?.as_deref_mut()
     }
 
+    /// A FIFO that is in the ring.
+    #[inline]
+    fn in_ring(&mut self, index: u32) -> &mut Fifo<B> {
+        self.fifo_mut(index as usize).expect(FIFO_IN_RING)
+    }
+
     /// Puts a frame into its FIFO, which is in the ring from now on.
     fn enter(&mut self, index: usize, item: Queued<B>) {
         let fifo = self.fifos[index].get_or_insert_default();
@@ -189,7 +197,7 @@ impl<B> Egress<B> {
         if let Some(item) = self.control.head(!self.ring.is_empty()) {
             return Some(item.bytes);
         }
-        let fifo = self.fifo(*self.ring.front()? as usize)?;
+        let fifo = self.fifo(*self.ring.front()? as usize).expect(FIFO_IN_RING);
         fifo.queue.front().map(|item| item.bytes)
     }
 
@@ -202,7 +210,7 @@ impl<B> Egress<B> {
         }
         self.control.other_went();
         let index = *self.ring.front()?;
-        let fifo = self.fifos[index as usize].get_or_insert_default();
+        let fifo = self.in_ring(index);
         let item = fifo.queue.pop_front()?;
         let bytes = u64::from(item.bytes);
         fifo.bytes -= bytes;
@@ -219,7 +227,7 @@ impl<B> Egress<B> {
     /// Brings a FIFO with credit to the head.
     fn next_turn(&mut self) {
         while let Some(&index) = self.ring.front() {
-            let fifo = self.fifos[index as usize].get_or_insert_default();
+            let fifo = self.in_ring(index);
             if fifo.credit > 0 {
                 return;
             }

@@ -70,7 +70,7 @@ impl<B> Fifo<B> {
         let item = self.queue.pop_front()?;
         self.bytes -= u64::from(item.bytes);
         if self.queue.is_empty() {
-            // They are few and far between, and there are many ports.
+            // There are many ports, and in few of them one waits.
             self.queue = VecDeque::new();
         }
         Some(item)

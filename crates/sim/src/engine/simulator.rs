@@ -162,7 +162,7 @@ impl Engine {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
             shard.common.now = self.now;
-            // With their memory, which is given back.
+            // Takes the vector itself, so that its memory is freed.
             notes.extend(std::mem::take(&mut shard.common.notes));
         }
         if !notes.is_empty() {

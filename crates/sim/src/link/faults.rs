@@ -65,18 +65,13 @@ impl Engine {
         }
     }
 
-    /// Changes the noise from end `side` of a link, which is there as soon as it is on.
+    /// Changes the noise from end `side` of a link.
     fn with_noise(&mut self, link: LinkId, side: usize, change: impl FnOnce(&mut Noise)) {
-        let mut fresh = self.fresh_noise(link, side);
+        let fresh = self.fresh_noise(link, side);
         self.with_cable_end(link, side, |cable| {
-            let noise = cable.rare.noise.as_deref_mut();
-            let kept = noise.is_some();
-            let noise = noise.unwrap_or(&mut fresh);
+            let noise = cable.rare.noise.get_or_insert_with(|| Box::new(fresh));
             change(noise);
             cable.noisy = noise.is_on();
-            if !kept && cable.noisy {
-                cable.rare.noise = Some(Box::new(fresh));
-            }
         });
     }
 }

@@ -77,7 +77,7 @@ pub(crate) struct Rare {
     pub(crate) corrupted: u64,
     /// Second copies that the link made of frames sent from here.
     pub(crate) duplicated: u64,
-    /// None if it was never on; there if the cable is `noisy`.
+    /// None only if it was never on; there if the cable is `noisy`.
     pub(crate) noise: Option<Box<Noise>>,
 }
 
@@ -133,7 +133,7 @@ impl CableEnd {
     /// Drawn whatever the state of the link, so that a fault does not shift the stream.
     #[cold]
     fn draw(&mut self, frame: &FrameBuf) -> Verdict {
-        let Some(noise) = &mut self.rare.noise else { return Verdict::Passes };
+        let noise = self.rare.noise.as_deref_mut().expect("a noisy cable has noise");
         let (taken, flipped) = (noise.takes(), noise.flips(frame.length()));
         let odd = noise.disturbs(&frame.contents().whole());
         match (flipped, odd) {

@@ -144,8 +144,8 @@ mod tests {
     use super::super::directory::tests::{fabric, lab};
     use super::*;
     use crate::status::Answer;
-    use axon_node::Drop;
     use axon_node::telemetry::NodeTelemetry;
+    use axon_node::{Drop, PortEvent};
 
     #[test]
     fn a_path_names_each_switch_with_its_ports_and_what_they_have() {
@@ -154,8 +154,8 @@ mod tests {
         let Answer::Status(s2) = &mut status[2].answer else { unreachable!() };
         s2.ports[0].rate_bps = Some(200_000_000);
         let NodeTelemetry::Switch(s2) = &mut s2.node else { unreachable!() };
-        s2.plane.ports[1].counters.drop_many(Drop::QueueFull, 7);
-        s2.plane.ports[1].counters.drop_many(Drop::Consumed, 9);
+        s2.plane.ports[1].counters.count_many(PortEvent::Drop(Drop::QueueFull), 7);
+        s2.plane.ports[1].counters.count_many(PortEvent::Drop(Drop::Consumed), 9);
         let directory = Directory::new(&fabric, &status);
         let found = path(&directory, 0, 1);
         assert!(found.has_route && found.in_table && found.arrives);

@@ -152,7 +152,7 @@ impl Reference {
     }
 
     fn drop(&mut self, origin: Origin, reason: Drop, outcome: &mut Outcome) {
-        self.counters_of(origin.counted).drop_one(reason);
+        self.counters_of(origin.counted).count_many(PortEvent::Drop(reason), 1);
         outcome.dropped.push((origin.counted, reason));
     }
 
