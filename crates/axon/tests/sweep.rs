@@ -144,6 +144,18 @@ fn runs_of(sweep: &Child) -> Vec<i32> {
     .collect()
 }
 
+/// Waits until a process that was sent `SIGSTOP` has stopped: true; or has ended: false.
+fn stops(process: Pid) -> bool {
+    loop {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        match stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next()) {
+            Some('T') => return true,
+            None | Some('Z' | 'X') => return false,
+            _ => yield_now(),
+        }
+    }
+}
+
 #[test]
 fn a_sweep_that_was_interrupted_or_killed_goes_on_and_comes_to_the_same() {
     let folder = Folder::new("sweep-resume");
@@ -220,26 +232,28 @@ fn a_run_that_is_killed_is_a_row_and_runs_again_the_next_time() {
     let folder = Folder::new("sweep-killed");
     let file = folder.file("a.yaml", LINE);
     let out = folder.path("out");
-    let over = ["--over", "seed=1..4", "--over", "traffic.0.stop=1ms,2ms"];
+    let over = ["--over", "seed=1..40", "--over", "traffic.0.stop=1ms,2ms"];
     let arguments = [&["sweep", &file, "--jobs", "1", "--out", &out][..], &over].concat();
     let mut sweep = begun(&folder, &arguments, "out");
+    // A run may end between being found and being killed; one that is stopped does not.
     let run = loop {
         assert!(sweep.try_wait().unwrap().is_none(), "it ended by itself");
-        if let Some(run) = runs_of(&sweep).first() {
-            break *run;
+        let run = runs_of(&sweep).first().map(|run| Pid::from_raw(*run));
+        if let Some(run) = run.filter(|run| kill(*run, Signal::SIGSTOP).is_ok() && stops(*run)) {
+            break run;
         }
     };
-    kill(Pid::from_raw(run), Signal::SIGKILL).unwrap();
+    kill(run, Signal::SIGKILL).unwrap();
     assert_eq!(sweep.wait().unwrap().code(), Some(1));
     let rows = table(&folder, "out");
-    assert_eq!(rows.len(), 8);
+    assert_eq!(rows.len(), 80);
     let crashed: Vec<_> = rows.iter().filter(|row| cell(row, "status") == "crashed").collect();
     assert_eq!(crashed.len(), 1, "{rows:?}");
     assert_eq!(cell(crashed[0], "reason"), "it was ended by signal 9");
     assert_eq!(cell(crashed[0], "events"), "");
     let output = axon(&arguments);
-    assert!(good(&output).starts_with("a: 8 runs, 8 passed\n"));
-    assert!(text(&output.stderr).contains("7 of 8 runs are finished already"), "{output:?}");
+    assert!(good(&output).starts_with("a: 80 runs, 80 passed\n"));
+    assert!(text(&output.stderr).contains("79 of 80 runs are finished already"), "{output:?}");
 }
 
 #[test]
