@@ -20,7 +20,6 @@ pub mod iproute;
 pub mod kernel;
 pub mod lab;
 pub mod link_watch;
-pub mod log;
 pub mod machine;
 pub mod moderation;
 mod namespace;
@@ -55,3 +54,5 @@ pub mod tap;
 #[cfg(test)]
 mod testing;
 mod wake_latency;
+
+pub use axon_log as log;

@@ -5,6 +5,8 @@
 //! standard error is a file of a lab, the file is replaced before it is larger than
 //! [`LOG_BYTES_MAX`]: `s1.log` becomes `s1.log.old`, in the place of the one before.
 
+#![forbid(unsafe_code)]
+
 use nix::unistd::dup2_stderr;
 use std::ffi::OsString;
 use std::fmt;
@@ -16,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The largest log file in bytes, 1 MiB; beside it there may be one more, older one.
 pub const LOG_BYTES_MAX: u64 = 1 << 20;
 /// How the name of an older log ends.
-pub(crate) const OLD: &str = "old";
+pub const OLD: &str = "old";
 
 static LOG: Mutex<Log> = Mutex::new(Log { file: None, lost: 0 });
 
@@ -70,12 +72,15 @@ pub fn without_os_numbers(text: &str) -> String {
 }
 
 /// Keeps standard error, which appends to `file`, within [`LOG_BYTES_MAX`] from now on.
-pub(crate) fn rotate(file: PathBuf) {
+pub fn rotate(file: PathBuf) {
     lock().file = Rotated::open(file, LOG_BYTES_MAX, true).ok();
 }
 
 /// Opens a log to append to, as standard error of a process that calls [`rotate`].
-pub(crate) fn open(file: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// The file cannot be opened.
+pub fn open(file: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(file)
 }
 
