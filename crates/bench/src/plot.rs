@@ -3,7 +3,7 @@
 use crate::quantity::Quantity;
 use crate::report::Report;
 use crate::selection::Subject;
-use axon_papers::reproduce::{Axis, Plot, Series};
+use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeSet;
 
 /// The figures that are drawn.

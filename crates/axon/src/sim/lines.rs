@@ -4,7 +4,7 @@
 //! time; take the bytes of each bin, never more than its link carries in that time ([`spread`]);
 //! the rate stands in the middle of the bin. A bin without any sample is a gap.
 
-use axon_papers::reproduce::rates::{Counted, spread};
+use axon_plot::rates::{Counted, spread};
 use axon_wire::Time;
 use std::ops::Range;
 

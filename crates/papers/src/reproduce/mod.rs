@@ -8,19 +8,16 @@ mod experiment;
 mod figure;
 pub mod outcome;
 pub mod page;
-pub mod plot;
 pub mod provenance;
-pub mod rates;
 pub mod show;
 pub mod store;
-mod strokes;
 mod verdict;
 
+pub use axon_plot::{Axis, Plot, Series};
 pub use context::Context;
 pub use experiment::Experiment;
 pub use figure::Figure;
 pub use outcome::{Outcome, Row, Table};
-pub use plot::{Axis, Plot, Series};
 pub use verdict::{Kind, Verdict};
 
 use crate::axon::{self, live::process::Stop};

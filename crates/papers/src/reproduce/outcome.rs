@@ -1,8 +1,8 @@
 //! What came of an experiment: judged rows, figures without a bound, tables, plots, reasons.
 
-use super::figure::{Figure, number_text};
-use super::plot::Plot;
+use super::figure::Figure;
 use super::verdict::{Kind, Verdict};
+use axon_plot::{Plot, number_text};
 use serde::{Deserialize, Serialize};
 
 /// One thing that the paper says and we measure, with the bound we hold ourselves to.

@@ -2,10 +2,10 @@
 
 use super::bottleneck::Bottleneck;
 use super::seen::Seen;
-use crate::reproduce::rates::{Counted, spread};
 use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
 use anyhow::Result;
 use axon_plane::qcn::RpConfig;
+use axon_plot::rates::{Counted, spread};
 use axon_wire::{Bytes, Rate, Span};
 
 /// The experiment.

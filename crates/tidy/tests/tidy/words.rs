@@ -84,7 +84,7 @@ const BARE_DOCS: &[&str] = &["How many.", "What.", "When.", "Where.", "Which.", 
 /// Places that keep a word: where a file's path begins, the word, and the reason.
 const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/tidy/tests/tidy/words.rs", "", "this list"),
-    ("crates/papers/src/reproduce/plot.rs", "circle", "a shape of plotters"),
+    ("crates/plot/src/plot.rs", "circle", "a shape of plotters"),
     ("crates/fabric/src/faults.rs", "plug", "a fault: a verb of the fabric file, beside `unplug`"),
     ("crates/fabric/src/file/faults.rs", "plug", "the same, where it is read"),
     ("crates/sim/tests/all/domain.rs", "plug", "the same, in a test's fabric file"),

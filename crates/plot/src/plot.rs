@@ -3,6 +3,7 @@
 //! What is missing is a gap, and a zero is drawn: a line just above the axis, a bar of no height
 //! with a `0` above it, or, where an axis has no zero, a triangle at its end.
 
+use super::number::number_text;
 use super::strokes::{self, Line};
 use anyhow::{Context, Result, anyhow};
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
@@ -223,7 +224,7 @@ impl Plot {
             .set_label_area_size(LabelAreaPosition::Left, 66)
             .set_label_area_size(LabelAreaPosition::Bottom, 48)
             .build_cartesian_2d(x, y)?;
-        let tick = |value: &f64| super::figure::Figure::from(*value).to_string();
+        let tick = |value: &f64| number_text(*value);
         let mut mesh = chart.configure_mesh();
         mesh.light_line_style(WHITE)
             .bold_line_style(BLACK.mix(0.12))

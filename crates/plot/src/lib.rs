@@ -1,0 +1,11 @@
+//! Plots as SVG, for `axon sim` and for the experiments: lines over a number, or bars over names.
+
+#![forbid(unsafe_code)]
+
+mod number;
+mod plot;
+pub mod rates;
+mod strokes;
+
+pub use number::number_text;
+pub use plot::{Axis, Plot, Scale, Series};
