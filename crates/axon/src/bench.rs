@@ -141,7 +141,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let of = machine::describe();
     let machine = MachineJson {
         date: machine::date()?,
-        commit: env!("AXON_COMMIT").into(),
+        commit: axon_cli::COMMIT.into(),
         cpu: of.cpu,
         cpus: of.cpus,
         kernel: of.kernel,

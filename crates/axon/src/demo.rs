@@ -24,7 +24,7 @@ pub struct Arguments {
 /// A step of the demo fails; everything that was started is stopped again.
 pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let stop = Stop::on_signals()?;
-    let summary = match axon_demo::run(&arguments.out, env!("AXON_COMMIT"), &stop) {
+    let summary = match axon_demo::run(&arguments.out, axon_cli::COMMIT, &stop) {
         Err(error) if stop.check().is_err() => {
             say::note!("{error:#}");
             return Ok(say::INTERRUPTED.into());

@@ -45,13 +45,10 @@ mod trace;
 mod trace_packet;
 mod up;
 
+use axon_cli::program;
 use clap::{CommandFactory, Parser, Subcommand};
 use cli::say;
-use signal_hook::consts::SIGINT;
-use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
 #[derive(Parser)]
@@ -159,11 +156,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return cli::usage::answer(&error, &Cli::command()),
     };
-    log();
+    program::trace_to_log();
     if cli.verb.ends_at_once() {
-        let always = Arc::new(AtomicBool::new(true));
-        // Without it the process ends by the signal, which a shell reports as the same status.
-        register_conditional_shutdown(SIGINT, say::INTERRUPTED.into(), always).ok();
+        program::end_at_interrupt();
     }
     let outcome = match cli.verb {
         Verb::Init(arguments) => init::run(&arguments),
@@ -208,19 +203,6 @@ fn main() -> ExitCode {
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
     outcome.unwrap_or_else(|error| {
-        say::note!("{error:#}");
-        let is_interrupted = error.is::<axon_linux::lab::Interrupted>();
-        if is_interrupted { say::INTERRUPTED.into() } else { say::UNTRIED.into() }
+        program::ended(&error, error.is::<axon_linux::lab::Interrupted>())
     })
-}
-
-/// Lets what is traced go to the log, as far as the environment asks for it.
-fn log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(axon_linux::log::writer)
-        .log_internal_errors(false)
-        .init();
 }

@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     let is_quiet = arguments.json.as_deref().is_some_and(output::is_standard);
     let threads = crate::cli::say::threads(arguments.threads);
     let (out, seed) = (arguments.out.as_path(), arguments.seed);
-    let options = Options { out, seed, threads, commit: env!("AXON_COMMIT") };
+    let options = Options { out, seed, threads, commit: axon_cli::COMMIT };
     let mut results = Vec::new();
     let (mut is_good, mut unwritten) = (true, Unwritten::default());
     for experiment in chosen {

@@ -105,7 +105,7 @@ fn record(arguments: &Arguments, plan: &Plan, checked: &Checked) -> Result<Recor
         Ok((name.display().to_string(), hash(&read)))
     };
     Ok(Record {
-        axon: concat!(env!("CARGO_PKG_VERSION"), " of ", env!("AXON_COMMIT")).to_owned(),
+        axon: format!("{} of {}", env!("CARGO_PKG_VERSION"), axon_cli::COMMIT),
         fabric: hash(plan.text.as_bytes()),
         files: checked.files.iter().map(file).collect::<Result<_>>()?,
         over: arguments.over.clone(),

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     };
     let out = Path::new(out);
     let stop = Stop::on_signals();
-    let run = stop.as_ref().map(|stop| axon_demo::run(out, env!("AXON_COMMIT"), stop));
+    let run = stop.as_ref().map(|stop| axon_demo::run(out, axon_cli::COMMIT, stop));
     match run.unwrap_or_else(|error| Err(anyhow::anyhow!("{error:#}"))) {
         Ok(summary) => {
             println!("\n{}\nResults are in {}", summary.text(), out.display());

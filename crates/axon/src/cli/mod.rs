@@ -5,14 +5,14 @@ pub mod daemon;
 pub mod file;
 pub mod lab;
 pub mod label;
-pub mod output;
 pub mod policy;
 pub mod real;
 pub mod record;
-pub mod reserve;
 pub mod router;
 pub mod saved;
 pub mod say;
 pub mod stop;
 pub mod usage;
 pub mod world;
+
+pub use axon_cli::{output, reserve};

@@ -1,23 +1,11 @@
-//! Standard output, standard error and exit statuses.
-//!
-//! A reader of either that has seen enough and closed its end, as `head` does, is no error. What
-//! standard error does not take is lost; what standard output does not take, such as on a full
-//! disk, is an error. Nothing here panics, as `println!` and `eprintln!` do.
+//! Exit statuses and standard output, as all programs of Axon have them, and those of `axon` alone.
 
-use anyhow::{Context, Result};
-use std::io::{ErrorKind, IsTerminal, Write};
-use std::process::ExitCode;
+pub use axon_cli::say::*;
 
-/// The exit status where the answer is no.
-pub const NO: u8 = 1;
-/// The exit status where the answer is not known: it could not be tried or not be written, or the
-/// usage was wrong.
-pub const UNTRIED: u8 = 2;
+use std::io::IsTerminal;
+
 /// The exit status where a change was asked for, and no reply says whether it was made.
 pub const UNANSWERED: u8 = 3;
-/// The exit status of what was interrupted: that of a shell for SIGINT.
-pub const INTERRUPTED: u8 = 130;
-
 /// The rule of exit statuses, as `axon --help` prints it.
 pub const STATUSES: &str = "\
 Exit status, of every command:
@@ -29,75 +17,9 @@ Exit status, of every command:
 `axon exec` ends as its command does. `switch`, `controller`, `agent` and `attach` run until
 SIGTERM or SIGINT, and end with 0 then.";
 
-/// The exit status of an answer.
-pub fn answer(yes: bool) -> ExitCode {
-    if yes { ExitCode::SUCCESS } else { NO.into() }
-}
-
-/// Writes a line to standard error, or to the log that it is; if that takes none, it is lost.
-macro_rules! note {
-    ($($text:tt)*) => { axon_linux::log::line(format_args!($($text)*)) };
-}
-pub(crate) use note;
-
-/// How many of the threads that are asked for run: as many as there are cores, and it is said
-/// if that is fewer. Threads wait for one another at every step, so more of them than cores
-/// only share cores; results are the same with any number.
-pub fn threads(asked: usize) -> usize {
-    let cores = std::thread::available_parallelism().map_or(asked, std::num::NonZero::get);
-    if asked > cores {
-        let noun = if cores == 1 { "core" } else { "cores" };
-        let verb = if cores == 1 { "is" } else { "are" };
-        note!("{asked} threads on {cores} {noun} would wait for one another: {cores} {verb} used");
-    }
-    asked.min(cores)
-}
-
-/// Writes a text to standard output.
-///
-/// # Errors
-/// It cannot be written, for another reason than that its reader has left.
-pub fn print(text: &str) -> Result<()> {
-    print_again(text).map(drop)
-}
-
 /// What goes before and after a text that is shown again and again: in place on a terminal, else
 /// one after the other.
 pub fn again() -> (&'static str, &'static str) {
     // Home, then what is on the screen from there goes (ECMA-48, CUP and ED).
     if std::io::stdout().is_terminal() { ("\x1b[H\x1b[J", "") } else { ("", "\n") }
-}
-
-/// Writes one of several texts to standard output. Answers whether there is a reader still.
-///
-/// # Errors
-/// As [`print()`].
-pub fn print_again(text: &str) -> Result<bool> {
-    let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        outcome => outcome.map(|()| true).context("cannot write standard output"),
-    }
-}
-
-/// What could not be written. Each failure goes to standard error, and the other results are
-/// written all the same.
-#[derive(Debug, Default)]
-pub struct Unwritten {
-    failures: usize,
-}
-
-impl Unwritten {
-    /// Takes the outcome of writing one result.
-    pub fn take(&mut self, outcome: Result<()>) {
-        if let Err(error) = outcome {
-            note!("{error:#}");
-            self.failures += 1;
-        }
-    }
-
-    /// The exit status: [`UNTRIED`] if anything could not be written, else that of the answer.
-    pub fn answer(&self, yes: bool) -> ExitCode {
-        if self.failures > 0 { UNTRIED.into() } else { answer(yes) }
-    }
 }

@@ -1,32 +1,17 @@
-//! What is answered to a command line that starts nothing: help, the version, or what is wrong with
-//! it, with the right form where a wrong one is common.
+//! The right form of a command line behind a usage error, where a wrong one is common.
 
-use crate::cli::say;
 use axon_fabric::assemble::split_port;
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error};
-use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-/// Prints it, and answers with the exit status: that of the error, or [`say::UNTRIED`] if standard
-/// output did not take the help that was asked for.
+/// Prints help, the version or the error, and the command line that was probably meant; see
+/// [`axon_cli::usage::answer`].
 pub fn answer(error: &Error, cli: &Command) -> ExitCode {
-    let printed = error.print().and_then(|()| io::stdout().flush());
-    if error.use_stderr() {
-        let words: Vec<String> =
-            std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-        if let Some(form) = right_form(error, &words, cli) {
-            say::note!("\nPerhaps: `axon {form}`");
-        }
-        return say::UNTRIED.into();
-    }
-    match printed {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            say::note!("cannot write standard output: {error}");
-            say::UNTRIED.into()
-        }
-        _ => ExitCode::SUCCESS,
-    }
+    let words: Vec<String> =
+        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let form = right_form(error, &words, cli).map(|form| format!("Perhaps: `axon {form}`"));
+    axon_cli::usage::answer(error, form.as_deref())
 }
 
 /// The command line as it was probably meant.

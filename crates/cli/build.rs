@@ -1,0 +1,43 @@
+//! Gives the programs the commit that they are built from: `AXON_COMMIT`, with `-dirty` behind it
+//! if the sources differ from it, or `unknown` where there is no repository.
+//!
+//! A debug build does not name its commit: `unknown` as well. Else each commit and each edit
+//! anywhere would rebuild this crate and every program.
+
+use std::process::Command;
+
+/// The sources of a program, from this folder.
+const SOURCES: [&str; 2] = ["../../crates", "../../Cargo.lock"];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Of a profile that inherits from `release` as well.
+    let is_release = std::env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let commit = if is_release { tracked_commit() } else { None };
+    println!("cargo::rustc-env=AXON_COMMIT={}", commit.unwrap_or_else(|| "unknown".to_owned()));
+}
+
+/// Runs again at each commit and each change of a source.
+fn tracked_commit() -> Option<String> {
+    SOURCES.iter().for_each(|path| println!("cargo::rerun-if-changed={path}"));
+    // Grows with every commit and every change of branch.
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
+        println!("cargo::rerun-if-changed={log}");
+    }
+    commit()
+}
+
+fn commit() -> Option<String> {
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let mut changes = vec!["status", "--porcelain", "--"];
+    changes.extend(SOURCES);
+    let dirty = if git(&changes)?.is_empty() { "" } else { "-dirty" };
+    Some(commit + dirty)
+}
+
+/// The output of git, without the end of the line.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim_end().to_owned())
+}
