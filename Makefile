@@ -7,7 +7,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build python test demo demo-lossless failover soak moves guest bond tenants bcube-paths tcp \
+.PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths tcp \
     dual-stack reproduce lint bench bench-sim bench-snapshot fuzz docs check-models prove-failures
 
 help: ## this list
@@ -18,6 +18,9 @@ setup: ## installs what is missing, or says what is
 
 build: setup ## the axon binary, in target/release
 	cargo build --release --locked -p axon
+
+experiments: setup ## the programs of `axon reproduce`, `cam`, `bench`, `demo` and `model`, beside axon
+	cargo build --release --locked -p axon-papers -p axon-bench -p axon-demo -p axon-model
 
 python: setup ## the Python module `axon` in target/python, for control programs in Python
 	tools/python
@@ -39,7 +42,7 @@ test: lint python ## format, lints, docs, all tests, a short fuzz run
 # The demo alone, and quick to build: nothing of the simulator and the other papers.
 demo: setup ## table 1 of the Axon paper with real Linux hosts; results in results/demo
 	cargo build --profile demo --locked -p axon-demo
-	target/demo/axon-demo $(DEMO_OUT)
+	target/demo/axon-demo --out $(DEMO_OUT)
 
 demo-lossless: build ## a deadlock of lossless links: foretold, brought about, and avoided; on Linux too
 	tools/demo-lossless
@@ -71,9 +74,10 @@ bcube-paths: $(if $(AXON),,build) ## two TCP connections over the two paths of B
 tcp: $(if $(AXON),,build) ## the simulator's TCP beside Linux's, over the same fabric files; as root
 	tools/tcp --axon $(or $(AXON),target/release/axon)
 
-# ROWS are ids of experiments, AXON a program that is built already, OUT the folder of the results.
-reproduce: $(if $(AXON),,build) ## every table and figure of the papers, or ROWS; in results/reproduce
-	$(or $(AXON),target/release/axon) reproduce $(or $(ROWS),'*') \
+# ROWS are ids of experiments, REPRODUCE a program that is built already, OUT the folder of the
+# results.
+reproduce: $(if $(REPRODUCE),,experiments) ## every table and figure of the papers, or ROWS; in results/reproduce
+	$(or $(REPRODUCE),target/release/axon-reproduce) $(or $(ROWS),'*') \
 	    --threads $$(nproc) --out $(or $(OUT),results/reproduce)
 
 check-models: setup ## every state of the protocols' models; MODEL=part of a name runs only those

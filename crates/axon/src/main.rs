@@ -1,4 +1,5 @@
-//! Axon's one binary: each verb has a file of its own; `cli` is what they share.
+//! The binary `axon`: each verb has a file of its own, but for experiments, which are programs of
+//! their own; `cli` is what the verbs share.
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -6,24 +7,21 @@
 mod agent;
 mod allow;
 mod attach;
-mod bench;
-mod cam;
 mod check;
 mod cli;
 mod completions;
 mod conformance;
 mod controller;
-mod demo;
 mod deny;
 mod down;
 mod exec;
+mod experiment;
 mod flows;
 mod hosts;
 mod init;
 mod key;
 mod link;
 mod man;
-mod model;
 mod move_host;
 mod path;
 mod ping;
@@ -32,7 +30,6 @@ mod prove;
 mod quarantine;
 mod rekey;
 mod replay;
-mod reproduce;
 mod schema;
 mod sim;
 mod snapshot;
@@ -48,6 +45,7 @@ mod up;
 use axon_cli::program;
 use clap::{CommandFactory, Parser, Subcommand};
 use cli::say;
+use experiment::Experiment;
 use std::process::ExitCode;
 
 /// Build, prove, simulate and run lossless, source-routed Ethernet fabrics
@@ -85,11 +83,21 @@ enum Verb {
     Trace(trace::Arguments),
     Replay(replay::Arguments),
     Probe(probe::Arguments),
-    Demo(demo::Arguments),
-    Reproduce(reproduce::Arguments),
-    Bench(bench::Arguments),
-    Cam(cam::Arguments),
-    Model(model::Arguments),
+    /// Measure six flows over a line and a ring of real hosts, and cut a link under traffic
+    #[command(after_help = experiment::HELP)]
+    Demo(experiment::Arguments),
+    /// Run experiments of the papers and compare their results with ours
+    #[command(after_help = experiment::HELP)]
+    Reproduce(experiment::Arguments),
+    /// Measure the data planes of this machine beside bridges, Open vSwitch and a bare redirect
+    #[command(after_help = experiment::HELP)]
+    Bench(experiment::Arguments),
+    /// Compute how many CAM entries the destinations in a capture need: hit rate against entries
+    #[command(after_help = experiment::HELP)]
+    Cam(experiment::Arguments),
+    /// Compute what a machine carries, by a queueing model
+    #[command(after_help = experiment::HELP)]
+    Model(experiment::Arguments),
     Check(check::Arguments),
     Schema(schema::Arguments),
     Key(key::Arguments),
@@ -106,8 +114,8 @@ impl Verb {
     /// Whether SIGINT may end it at once: it takes no signals itself, and has nothing to undo.
     fn ends_at_once(&self) -> bool {
         use Verb::{
-            Allow, Cam, Check, Conformance, Deny, Down, Flows, Hosts, Link, Model, Move, Path,
-            Ping, Probe, Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
+            Allow, Check, Conformance, Deny, Down, Flows, Hosts, Link, Move, Path, Ping, Probe,
+            Prove, Quarantine, Replay, Schema, Status, Table, Top, Trace, TracePacket,
         };
         matches!(
             self,
@@ -128,8 +136,6 @@ impl Verb {
                 | Trace(_)
                 | Replay(_)
                 | Probe(_)
-                | Cam(_)
-                | Model(_)
                 | Check(_)
                 | Table(_)
                 | TracePacket(_)
@@ -145,11 +151,8 @@ static HEAP: axon_snapshot::Heap = axon_snapshot::Heap;
 /// The exit status is that of [`say::STATUSES`]: an answer comes back as such, and every error is
 /// something that could not be tried.
 fn main() -> ExitCode {
-    // Before any thread starts: this may be a process of a lab, or of the demo on one of its hosts.
-    if let Some(code) = axon_linux::lab::part()
-        .or_else(axon_demo::part)
-        .or_else(axon_linux::agent_port::measure::process::part)
-    {
+    // Before any thread starts: this may be a process of a lab.
+    if let Some(code) = axon_linux::lab::part() {
         return code;
     }
     let cli = match Cli::try_parse() {
@@ -186,11 +189,11 @@ fn main() -> ExitCode {
         Verb::Trace(arguments) => trace::run(&arguments),
         Verb::Replay(arguments) => replay::run(&arguments),
         Verb::Probe(arguments) => probe::run(&arguments),
-        Verb::Demo(arguments) => demo::run(&arguments),
-        Verb::Reproduce(arguments) => reproduce::run(&arguments),
-        Verb::Bench(arguments) => bench::run(&arguments),
-        Verb::Cam(arguments) => cam::run(&arguments),
-        Verb::Model(arguments) => model::run(&arguments),
+        Verb::Demo(_) => experiment::run(Experiment::Demo),
+        Verb::Reproduce(_) => experiment::run(Experiment::Reproduce),
+        Verb::Bench(_) => experiment::run(Experiment::Bench),
+        Verb::Cam(_) => experiment::run(Experiment::Cam),
+        Verb::Model(_) => experiment::run(Experiment::Model),
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Schema(arguments) => schema::run(&arguments),
         Verb::Key(arguments) => key::run(&arguments),
@@ -202,7 +205,6 @@ fn main() -> ExitCode {
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     };
-    outcome.unwrap_or_else(|error| {
-        program::ended(&error, error.is::<axon_linux::lab::Interrupted>())
-    })
+    outcome
+        .unwrap_or_else(|error| program::ended(&error, error.is::<axon_linux::lab::Interrupted>()))
 }

@@ -5,6 +5,7 @@
 // Both panic where the reader has left or the disk is full; see `say`.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod file;
 pub mod output;
 pub mod program;
 pub mod reserve;

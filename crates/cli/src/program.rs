@@ -2,7 +2,7 @@
 
 use crate::{say, usage};
 use anyhow::Result;
-use clap::{FromArgMatches, Parser};
+use clap::Parser;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag::register_conditional_shutdown;
 use std::process::ExitCode;
@@ -18,16 +18,17 @@ pub fn run<T: Parser>(
     command: impl FnOnce(&T) -> Result<ExitCode>,
     is_interrupted: impl FnOnce(&anyhow::Error) -> bool,
 ) -> ExitCode {
-    let started_as = std::env::args().next().unwrap_or_default();
+    let started_as = std::env::args_os().next().unwrap_or_default();
     let mut cli = T::command();
     let name = cli.get_name().to_owned();
     let from_axon = name.replacen('-', " ", 1);
-    cli = cli.bin_name(if started_as == from_axon { from_axon } else { name });
+    cli = cli.bin_name(if started_as == *from_axon { from_axon } else { name });
     let parsed = cli.try_get_matches_from_mut(std::env::args_os());
-    let parsed = parsed.and_then(|matches| T::from_arg_matches(&matches));
+    let parsed = parsed
+        .and_then(|matches| T::from_arg_matches(&matches).map_err(|error| error.format(&mut cli)));
     let options = match parsed {
         Ok(options) => options,
-        Err(error) => return usage::answer(&error.format(&mut cli), None),
+        Err(error) => return usage::answer(&error, None),
     };
     trace_to_log();
     command(&options).unwrap_or_else(|error| ended(&error, is_interrupted(&error)))

@@ -27,7 +27,8 @@ macro_rules! note {
     ($($text:tt)*) => { $crate::say::line(format_args!($($text)*)) };
 }
 pub use axon_log::line;
-pub use note;
+
+pub use crate::note;
 
 /// How many of the threads that are asked for run: as many as there are cores, and it is said
 /// if that is fewer. Threads wait for one another at every step, so more of them than cores

@@ -1,10 +1,10 @@
 //! Reads a fabric file for a verb of the CLI, and prints the warnings about it.
 
-use anyhow::{Error, Result, anyhow, ensure};
+pub use axon_cli::file::{check_no_directory, check_there, unread};
+
 use axon_fabric::model::Fabric;
 use axon_fabric::{FILE_BYTES_MAX, LoadError, Problem};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// What standard input is called in errors and warnings.
@@ -39,35 +39,6 @@ pub fn text(file: &Path) -> Result<(String, PathBuf), LoadError> {
         true => Ok((standard_input()?, STANDARD_INPUT.into())),
         false => Ok((axon_fabric::file_text(file)?, file.to_owned())),
     }
-}
-
-/// The error of every command for a file that it cannot open: the path, why, and what was wanted.
-pub fn unread(path: &Path, error: &io::Error, wanted: &str) -> Error {
-    anyhow!("{}: cannot be read: {error}; expected {wanted}", path.display())
-}
-
-/// Refuses a file that is not there or cannot be opened.
-///
-/// # Errors
-/// As [`unread`].
-pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
-    // To open a pipe would wait for whoever writes to it.
-    let found = std::fs::metadata(path);
-    let opened = found.and_then(|found| match found.is_file() {
-        true => File::open(path).map(drop),
-        false => Ok(()),
-    });
-    opened.map_err(|error| unread(path, &error, wanted))
-}
-
-/// The same, and refuses a directory.
-///
-/// # Errors
-/// As [`unread`].
-pub fn check_no_directory(path: &Path, wanted: &str) -> Result<()> {
-    check_there(path, wanted)?;
-    ensure!(!path.is_dir(), "{}: it is a directory; expected {wanted}", path.display());
-    Ok(())
 }
 
 /// The whole of standard input, as much as a fabric file may have.

@@ -6,8 +6,7 @@ use nix::sys::signal::Signal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// The verb of this program, and its part that becomes another program.
-const VERB: &str = "bench";
+/// The subcommand of this program that becomes another program.
 const PART: &str = "inside";
 
 /// The command `argv`, ended with the thread that starts it: the main one, as long as nothing is
@@ -17,7 +16,7 @@ const PART: &str = "inside";
 /// This program's own file cannot be named.
 pub fn command(argv: &[String]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args([VERB, PART, "--"]).args(argv);
+    command.args([PART, "--"]).args(argv);
     Ok(command)
 }
 
@@ -27,7 +26,7 @@ pub fn command(argv: &[String]) -> Result<Command> {
 /// This program's own file cannot be named.
 pub fn own(words: &str) -> Result<Vec<String>> {
     let program = std::env::current_exe()?.display().to_string();
-    let words = [VERB].into_iter().chain(words.split(' ')).map(str::to_owned);
+    let words = words.split(' ').map(str::to_owned);
     Ok([program].into_iter().chain(words).collect())
 }
 

@@ -31,9 +31,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-agent-port", &["axon-agents", "axon-cache", "axon-wire"]),
     ("axon-huge-pages", &[]),
     ("axon-snapshot", &[]),
+    ("axon-log", &[]),
+    ("axon-plot", &[]),
+    ("axon-cli", &["axon-log"]),
     ("axon-tidy", &[]),
     ("axon-prove", &["axon-node", "axon-wire"]),
-    ("axon-model", &["axon-cache", "axon-wire"]),
     ("axon-dcbx", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-baselines", &["axon-node", "axon-plane", "axon-wire"]),
     ("axon-lacp", &["axon-wire"]),
@@ -44,6 +46,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-sim", &SIM),
     ("axon-linux", &LINUX),
     ("axon-demo", &DEMO),
+    ("axon-model", &MODEL),
     ("axon-conformance", &CONFORMANCE),
     ("axon-papers", &PAPERS),
     ("axon-bench", &BENCH),
@@ -69,13 +72,29 @@ const FABRIC: [&str; 12] = [
     "axon-wire",
 ];
 const SIM: [&str; 15] = with(FABRIC, ["axon-baselines", "axon-fabric", "axon-tcp"]);
-const LINUX: [&str; 15] = with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric"]);
-const DEMO: [&str; 16] = with(LINUX, ["axon-linux"]);
+const LINUX: [&str; 16] =
+    with(FABRIC, ["axon-agent-port", "axon-external", "axon-fabric", "axon-log"]);
+const DEMO: [&str; 18] = with(LINUX, ["axon-cli", "axon-linux"]);
+const MODEL: [&str; 4] = ["axon-cache", "axon-cli", "axon-fabric", "axon-wire"];
 const CONFORMANCE: [&str; 17] = with(SIM, ["axon-linux", "axon-sim"]);
-const PAPERS: [&str; 20] = with(CONFORMANCE, ["axon-conformance", "axon-demo", "axon-model"]);
-const BENCH: [&str; 21] = with(PAPERS, ["axon-papers"]);
-const AXON: [&str; 25] =
-    with(BENCH, ["axon-bench", "axon-external", "axon-huge-pages", "axon-snapshot"]);
+const PAPERS: [&str; 22] =
+    with(CONFORMANCE, ["axon-cli", "axon-conformance", "axon-demo", "axon-model", "axon-plot"]);
+const BENCH: [&str; 20] = with(DEMO, ["axon-demo", "axon-plot"]);
+/// Experiments are programs of their own: no arrow leads to them from here.
+const AXON: [&str; 23] = with(
+    CONFORMANCE,
+    [
+        "axon-cli",
+        "axon-conformance",
+        "axon-external",
+        "axon-huge-pages",
+        "axon-plot",
+        "axon-snapshot",
+    ],
+);
+/// The packages that a plain `cargo build` leaves out: experiments, tools and the Python module.
+const NOT_BY_DEFAULT: [&str; 7] =
+    ["axon-bench", "axon-check", "axon-demo", "axon-model", "axon-papers", "axon-py", "axon-tidy"];
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
     ("axon-control", &["axon-plane", "axon-prove"]),
@@ -373,6 +392,24 @@ fn arrows_between_crates_go_down() {
             assert!(!ours || down, "{name} must not depend on {to}");
         }
     }
+}
+
+#[test]
+fn a_plain_build_has_every_crate_but_experiments_and_tools() {
+    let metadata = metadata();
+    let ids = |key: &str| -> BTreeSet<String> {
+        let ids = metadata[key].as_array().unwrap().iter();
+        ids.map(|id| id.as_str().unwrap().to_owned()).collect()
+    };
+    let (all, default) = (ids("workspace_members"), ids("workspace_default_members"));
+    let name = |package: &serde_json::Value| package["name"].as_str().unwrap().to_owned();
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    let left_out = packages.filter(|package| {
+        let id = package["id"].as_str().unwrap();
+        all.contains(id) && !default.contains(id)
+    });
+    let left_out: BTreeSet<String> = left_out.map(name).collect();
+    assert_eq!(left_out, NOT_BY_DEFAULT.map(str::to_owned).into());
 }
 
 /// The packages that are built here, as `name v1.2.3`. The metadata has more: features that a

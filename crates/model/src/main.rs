@@ -1,7 +1,11 @@
-//! `axon model forwarder`: what payload caching gains, by the queueing model.
+//! `axon-model forwarder`: what payload caching gains, by the queueing model. `axon model` runs it.
 
-use crate::cli::{output, say};
+#![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use anyhow::{Context, Result, bail, ensure};
+use axon_cli::{output, program, say};
 use axon_model::hardware::{Bus, HOST_AGENT_US, HOST_MODEL_US, Nic, Overheads};
 use axon_model::lanai::Forwarder;
 use axon_model::network::{Load, ModelError, Network, Station};
@@ -14,12 +18,15 @@ use std::process::ExitCode;
 const USUAL_SHARE: f64 = 0.9;
 
 /// Compute what a machine carries, by a queueing model
-#[derive(clap::Args)]
+#[derive(clap::Parser)]
 #[command(
+    name = "axon-model",
+    version,
+    propagate_version = true,
     after_help = "Exit status: 0 all is below saturation; 1 the rate saturates a scheme; 2 wrong \
     usage"
 )]
-pub struct Arguments {
+struct Arguments {
     #[command(subcommand)]
     machine: Machine,
 }
@@ -63,11 +70,16 @@ struct ForwarderArguments {
     json: bool,
 }
 
+fn main() -> ExitCode {
+    program::run(run, |_| false)
+}
+
 /// Prints the model's answer. Answers whether no scheme is saturated.
 ///
 /// # Errors
 /// No such NIC or bus, or a packet of a size that is not modelled.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    program::end_at_interrupt();
     let Machine::Forwarder(arguments) = &arguments.machine;
     let output = Output::of(arguments)?;
     match arguments.json {

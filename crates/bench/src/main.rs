@@ -1,16 +1,21 @@
-//! `axon bench`: the data planes beside bridges, Open vSwitch and a bare redirect.
+//! `axon-bench`: the data planes beside bridges, Open vSwitch and a bare redirect. `axon bench` runs
+//! it.
 
-use crate::cli::output::{self, is_standard};
-use crate::cli::reserve::{Reserved, apart};
-use crate::cli::say::{self, Unwritten};
+#![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use anyhow::{Result, ensure};
 use axon_bench::report::{MachineJson, Report};
 use axon_bench::run;
 use axon_bench::selection::Settings;
 use axon_bench::traffic::{data, datagrams, inside, packets};
-use axon_papers::axon::live::machine;
-use axon_papers::axon::live::process::Stop;
-use axon_papers::reproduce::Plot;
+use axon_cli::output::{self, is_standard};
+use axon_cli::reserve::{Reserved, apart};
+use axon_cli::say::{self, Unwritten};
+use axon_demo::machine;
+use axon_demo::process::Stop;
+use axon_plot::Plot;
 use axon_wire::MacAddr;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -23,14 +28,16 @@ const QUICK: (u32, u32, &[u32]) = (1, 1, &[3]);
 const USUAL: (u32, u32, &[u32]) = (3, 1, &[1, 3, 5]);
 
 /// Measure the data planes of this machine beside bridges, Open vSwitch and a bare redirect
-#[derive(clap::Args)]
+#[derive(clap::Parser)]
 #[command(
+    name = "axon-bench",
+    version,
     after_help = "Exit status: 0 all that this machine has was measured, noisy or not; 1 a \
     measurement failed, or data did not arrive as it was sent; 2 it could not be tried, or wrong \
     usage; 130 interrupted",
     args_conflicts_with_subcommands = true
 )]
-pub struct Arguments {
+struct Arguments {
     /// How often everything is measured, 1 to 1000; 3 by default
     #[arg(long, value_name = "N")]
     rounds: Option<u32>,
@@ -114,11 +121,19 @@ enum Part {
     },
 }
 
+fn main() -> ExitCode {
+    // Before any thread: this may be a process of a lab.
+    if let Some(code) = axon_linux::lab::part() {
+        return code;
+    }
+    axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
+}
+
 /// Measures, and answers whether all that was measured went well.
 ///
 /// # Errors
 /// It could not be tried; everything that was started is stopped again.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
     if let Some(part) = &arguments.part {
         return run_part(part).map(|()| ExitCode::SUCCESS);
     }

@@ -1,20 +1,26 @@
-//! `axon cam FILE`: how large a port's CAM must be for the traffic in a capture.
+//! `axon-cam FILE`: how large a port's CAM must be for the traffic in a capture. `axon cam` runs it.
 
-use crate::cli::output;
-use crate::cli::say::Unwritten;
+#![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use anyhow::Result;
+use axon_cli::say::{self, Unwritten};
+use axon_cli::{file, output, program};
 use axon_papers::axon::cam;
 use axon_papers::reproduce::Table;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Compute how many CAM entries the destinations in a capture need: hit rate against entries
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Parser)]
 #[command(
+    name = "axon-cam",
+    version,
     after_help = "Exit status: 0 done; 2 no capture, or a result could not be written, or wrong \
     usage"
 )]
-pub struct Arguments {
+struct Arguments {
     /// A pcap or pcapng file
     file: PathBuf,
     /// Write the curves as JSON. For this and every other FILE, `-` is standard output, which takes
@@ -30,22 +36,27 @@ pub struct Arguments {
     plot: Option<PathBuf>,
 }
 
+fn main() -> ExitCode {
+    program::run(run, |_| false)
+}
+
 /// Reads the capture once and prints what it found.
 ///
 /// # Errors
 /// The file is no capture, or a result cannot be written.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
-    let Arguments { file, json, csv, plot } = arguments;
-    crate::cli::file::check_no_directory(file, "a pcap or pcapng file")?;
-    let report = cam::analyse(file)?;
+fn run(arguments: &Arguments) -> Result<ExitCode> {
+    program::end_at_interrupt();
+    let Arguments { file: capture, json, csv, plot } = arguments;
+    file::check_no_directory(capture, "a pcap or pcapng file")?;
+    let report = cam::analyse(capture)?;
     let named = [("--json", json), ("--csv", csv), ("--plot", plot)];
     let named = named.iter().filter_map(|(option, path)| Some((*option, path.as_deref()?)));
     let is_quiet = output::standard(named)?;
     let mut unwritten = Unwritten::default();
     if !is_quiet {
-        unwritten.take(crate::cli::say::print(&report.text()));
+        unwritten.take(say::print(&report.text()));
     }
-    let (table, drawn) = report.drawn(&format!("CAM entries against hits, {}", file.display()));
+    let (table, drawn) = report.drawn(&format!("CAM entries against hits, {}", capture.display()));
     if let Some(path) = csv {
         unwritten.take(output::write(path, &table.to_csv()));
         if !output::is_standard(path) {

@@ -1,10 +1,15 @@
-//! `axon reproduce ID...`: tables and figures of the papers, theirs beside ours.
+//! `axon-reproduce ID...`: tables and figures of the papers, theirs beside ours. `axon reproduce`
+//! runs it.
 
-use crate::cli::output;
-use crate::cli::reserve::{Reserved, apart};
-use crate::cli::say::{self, Unwritten};
+#![forbid(unsafe_code)]
+// Both panic where the reader has left or the disk is full; see `say`.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use anyhow::{Result, ensure};
-use axon_papers::axon::live::process::Stop;
+use axon_cli::output;
+use axon_cli::reserve::{Reserved, apart};
+use axon_cli::say::{self, Unwritten};
+use axon_demo::process::Stop;
 use axon_papers::reproduce::outcome::{Remark, Row};
 use axon_papers::reproduce::provenance::Provenance;
 use axon_papers::reproduce::store::{self, Kept};
@@ -14,12 +19,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Run experiments of the papers and compare their results with ours
-#[derive(Debug, clap::Args)]
+#[derive(Debug, clap::Parser)]
 #[command(
+    name = "axon-reproduce",
+    version,
     after_help = "Exit status: 0 all bounds held; 1 a bound missed; 2 an experiment could not be \
     run, or wrong usage; 130 interrupted"
 )]
-pub struct Arguments {
+struct Arguments {
     /// Experiments to run, such as axon/table1, or patterns, such as 'axon/*'
     #[arg(value_name = "ID", required_unless_present_any = ["list", "write_docs"])]
     ids: Vec<String>,
@@ -43,12 +50,23 @@ pub struct Arguments {
     write_docs: Option<PathBuf>,
 }
 
+fn main() -> ExitCode {
+    // Before any thread: this may be a process of a lab, of the demo, or of a measurement.
+    if let Some(code) = axon_linux::lab::part()
+        .or_else(axon_demo::part)
+        .or_else(axon_linux::agent_port::measure::process::part)
+    {
+        return code;
+    }
+    axon_cli::program::run(run, |error| error.is::<axon_linux::lab::Interrupted>())
+}
+
 /// Runs what is asked for. Answers whether every bound is held. If an experiment cannot be run, all
 /// others are run all the same.
 ///
 /// # Errors
 /// No such experiment, or a file cannot be written.
-pub fn run(arguments: &Arguments) -> Result<ExitCode> {
+fn run(arguments: &Arguments) -> Result<ExitCode> {
     if arguments.list {
         say::print(&show::list(&arguments.out)?)?;
     }
@@ -57,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
     reserve(arguments, &chosen)?;
     let stop = Stop::on_signals()?;
     let is_quiet = arguments.json.as_deref().is_some_and(output::is_standard);
-    let threads = crate::cli::say::threads(arguments.threads);
+    let threads = say::threads(arguments.threads);
     let (out, seed) = (arguments.out.as_path(), arguments.seed);
     let options = Options { out, seed, threads, commit: axon_cli::COMMIT };
     let mut results = Vec::new();
