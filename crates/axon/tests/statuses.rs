@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Folder, axon, bad, good, pcap, root, scenario, text};
+use common::{Folder, axon, bad, good, root, scenario, text};
 use serde_json::Value;
 use std::fs::File;
 use std::process::{Command, Output, Stdio};
@@ -25,10 +25,6 @@ fn cut(folder: &Folder) -> String {
                 traffic: [{tcp: {}, from: h1, to: h2}]\n\
                 faults: [{after_start: 1ms, down: [s1, s2]}]\n";
     folder.file("cut.yaml", text)
-}
-
-fn capture(folder: &Folder) -> String {
-    folder.file("a.pcap", pcap(&[vec![4; 60], vec![5; 60]]))
 }
 
 #[test]
@@ -88,8 +84,6 @@ fn what_cannot_be_tried_ends_with_two_in_every_command() {
         &["replay", &none],
         &["probe", &none, "--path", "s1,s2"],
         &["probe", &ring, "--path", "s1,s9"],
-        &["reproduce", "no/such"],
-        &["cam", &none],
         &["check", &none],
         &["switch", &none, "s1"],
         &["switch", &ring, "s9"],
@@ -102,7 +96,7 @@ fn what_cannot_be_tried_ends_with_two_in_every_command() {
         let said = bad(&output, UNTRIED);
         assert!(!said.contains("panicked"), "{arguments:?}: {said}");
     }
-    for verb in ["up", "exec", "status", "down", "demo", "schema", "trace", "replay", "cam"] {
+    for verb in ["up", "exec", "status", "down", "schema", "trace", "replay"] {
         bad(&axon(&[verb, "--no-such-option"]), UNTRIED);
     }
 }
@@ -143,10 +137,10 @@ fn what_is_interrupted_ends_with_130() {
 
 /// Commands that print, each with its exit status.
 fn printing(folder: &Folder) -> Vec<(Vec<String>, i32)> {
-    let (ring, pcap, trace) = (scenario("ring3"), capture(folder), folder.path("t.txt"));
+    let (ring, trace) = (scenario("ring3"), folder.path("t.txt"));
     good(&axon(&["sim", &ring, "--trace", &trace]));
-    let (cut, deadlock, out) = (cut(folder), scenario("deadlock5"), folder.path("out"));
-    let commands: [(&[&str], i32); 13] = [
+    let (cut, deadlock) = (cut(folder), scenario("deadlock5"));
+    let commands: [(&[&str], i32); 11] = [
         (&["schema"], 0),
         (&["check", &ring], 0),
         (&["sim", &ring], 0),
@@ -157,9 +151,7 @@ fn printing(folder: &Folder) -> Vec<(Vec<String>, i32)> {
         (&["conformance", "--list"], 0),
         (&["conformance", "pfc", "--case", CASE], 0),
         (&["trace", &trace], 0),
-        (&["cam", &pcap], 0),
         (&["probe", &ring, "--path", "s1,s2"], 0),
-        (&["reproduce", "--list", "--out", &out], 0),
     ];
     let owned = |(words, code): &(&[&str], i32)| {
         (words.iter().map(|&word| word.to_owned()).collect(), *code)
@@ -234,10 +226,6 @@ fn a_result_that_does_not_fit_is_named_and_costs_none_of_the_others() {
         std::fs::remove_dir_all(&csv).unwrap();
     }
     assert!(folder.read("r.json").contains("\"stopped\": null"), "nothing has ended the run");
-    let output = axon(&["cam", &capture(&folder), "--csv", "/dev/full", "--json", &json]);
-    assert_eq!(output.status.code(), Some(UNTRIED), "{output:?}");
-    assert!(text(&output.stderr).contains("cannot write /dev/full"), "{output:?}");
-    assert!(!output.stdout.is_empty() && folder.read("r.json").starts_with('{'), "{output:?}");
     let output = axon(&["prove", &ring, "--json", "/dev/full"]);
     assert_eq!(output.status.code(), Some(UNTRIED), "{output:?}");
     assert!(!output.stdout.is_empty(), "the proof is not lost");
@@ -249,15 +237,12 @@ fn a_result_that_does_not_fit_is_named_and_costs_none_of_the_others() {
 #[test]
 fn a_dash_is_standard_output_for_every_file() {
     let folder = Folder::new("statuses-dash");
-    let (ring, pcap) = (scenario("ring3"), capture(&folder));
+    let ring = scenario("ring3");
     for (arguments, begins) in [
         (&["sim", &ring, "--json", "-"][..], "{"),
         (&["sim", &ring, "--trace", "-"], "# axon trace"),
         (&["sim", &ring, "--pcap", "s1-p0=-"], "\x0a\x0d\x0d\x0a"),
         (&["sim", &ring, "--plot", "-"], "<svg"),
-        (&["cam", &pcap, "--json", "-"], "{"),
-        (&["cam", &pcap, "--csv", "-"], "addresses"),
-        (&["cam", &pcap, "--plot", "-"], "<svg"),
         (&["prove", &ring, "--json", "-"], "{"),
         (&["conformance", "pfc", "--case", CASE, "--junit", "-"], "<?xml"),
     ] {
@@ -271,11 +256,9 @@ fn a_dash_is_standard_output_for_every_file() {
     let simulated = axon(&["sim", &ring, "--trace", "-"]);
     let file = folder.file("t.txt", &simulated.stdout);
     assert!(good(&axon(&["trace", &file, "--kind", "power"])).lines().count() > 3);
-    for arguments in [
-        &["sim", &ring, "--trace", "-", "--json", "-"][..],
-        &["sim", &ring, "--csv", "-"],
-        &["cam", &pcap, "--csv", "-", "--json", "-"],
-    ] {
+    for arguments in
+        [&["sim", &ring, "--trace", "-", "--json", "-"][..], &["sim", &ring, "--csv", "-"]]
+    {
         assert!(bad(&axon(arguments), UNTRIED).contains("expected a f"), "{arguments:?}");
     }
     assert!(!std::path::Path::new("-").exists(), "no file has this name");

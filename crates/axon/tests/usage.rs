@@ -76,7 +76,6 @@ fn a_file_that_is_not_there_is_answered_alike_in_every_command() {
         ("probe", &["--path", "s1,s2"]),
         ("trace", &[]),
         ("replay", &[]),
-        ("cam", &[]),
     ] {
         let output = axon(&[&[command, &none], more].concat());
         let said = bad(&output, 2);
@@ -96,15 +95,13 @@ fn a_file_that_is_not_there_is_answered_alike_in_every_command() {
 }
 
 #[test]
-fn a_folder_is_no_trace_and_no_capture() {
+fn a_folder_is_no_trace() {
     let folder = Folder::new("usage-folder");
     let path = folder.path("");
-    for command in ["trace", "cam"] {
-        let output = axon(&[command, &path]);
-        let said = bad(&output, 2);
-        let head = format!("{path}: it is a directory; expected a ");
-        assert!(said.starts_with(&head) && said.lines().count() == 1, "{command}: {said}");
-    }
+    let output = axon(&["trace", &path]);
+    let said = bad(&output, 2);
+    let head = format!("{path}: it is a directory; expected a ");
+    assert!(said.starts_with(&head) && said.lines().count() == 1, "{said}");
 }
 
 #[test]

@@ -1,13 +1,16 @@
-//! `axon bench` as a user types it. Nothing is asserted about time: machines differ.
+//! `axon-bench` as a user types it. Nothing is asserted about time: machines differ.
 
+#[path = "../../cli/tests/common/mod.rs"]
 mod common;
 #[path = "../../wire/tests/needs/mod.rs"]
 mod needs;
 
-use common::{Folder, axon, bad, good};
+use common::{Folder, bad, check_usage, good, run};
 use serde_json::Value;
 use std::process::Command;
 use std::time::Duration;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_axon-bench");
 
 /// Network namespaces of its own need root.
 fn is_possible() -> bool {
@@ -15,8 +18,8 @@ fn is_possible() -> bool {
 }
 
 fn command(folder: &Folder, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
-    command.arg("bench").args(arguments);
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments);
     command.env("AXON_STATE_DIR", folder.0.join("state")).env("TMPDIR", &folder.0);
     command
 }
@@ -100,6 +103,11 @@ fn what_cannot_be_measured_is_refused_before_anything_is_built() {
         &["--json", "/nonexistent/x"],
         &["--json", "-", "--plot", "-"],
     ] {
-        bad(&axon(&[&["bench"], arguments].concat()), 2);
+        bad(&run(PROGRAM, arguments), 2);
     }
+}
+
+#[test]
+fn help_version_and_usage_errors_name_the_program_as_it_was_started() {
+    check_usage(PROGRAM);
 }

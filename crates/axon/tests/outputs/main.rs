@@ -3,15 +3,16 @@
 
 #[path = "../common/mod.rs"]
 mod common;
-mod model;
+#[path = "../../../cli/tests/outputs/mod.rs"]
+mod outputs;
 
-use common::{Folder, axon, pcap, root, scenario};
-use model::{Body, Field, Model, Shape};
+use common::{Folder, axon, root, scenario};
+use outputs::PAGE;
+use outputs::model::{Body, Field, Model, Shape};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-const PAGE: &str = "docs/outputs.md";
 /// Fewer words do not say what a key is.
 const MEANING_WORDS_MIN: usize = 4;
 const HEAD: &str = "\
@@ -71,7 +72,7 @@ const SECTIONS: [Section; 26] = [
     section("`axon sim --csv`: `drops.csv`", "", ("DropRow", CSV)),
     section("`axon sim --csv`: `ended.csv`", "", ("EndedRow", CSV)),
     section("`axon sim --csv`: `samples.csv`", "", ("SampleRow", CSV)),
-    section("`format.json`", FORMAT, ("CsvFormat", "axon/src/cli/output.rs")),
+    section("`format.json`", FORMAT, ("CsvFormat", "cli/src/output.rs")),
     section(
         SWEEP,
         "`format` is at the top of the object too. The tables have a row for each run: first the \
@@ -84,7 +85,7 @@ const SECTIONS: [Section; 26] = [
     section("`axon prove --json`", FORMAT, ("ProofJson", "prove/json.rs")),
     section("`axon probe --json`", FORMAT, ("Summary", "probe/summary.rs")),
     section("`axon conformance --json`", FORMAT, ("Report", "conformance/src/report/mod.rs")),
-    section("`axon reproduce --json`", FORMAT, ("Output", "axon/src/reproduce.rs")),
+    section("`axon reproduce --json`", FORMAT, ("Output", "papers/src/bin/axon-reproduce.rs")),
     section(
         "`axon reproduce`: `outcome.json`",
         "In the folder of each experiment, beside its tables (`NAME.csv`, whose columns are named \
@@ -98,7 +99,7 @@ const SECTIONS: [Section; 26] = [
          addresses, the entries, and the two hit rates, 0 to 1.",
         ("ReportJson", "axon/cam/mod.rs"),
     ),
-    section("`axon model forwarder --json`", FORMAT, ("Output", "axon/src/model.rs")),
+    section("`axon model forwarder --json`", FORMAT, ("Output", "model/src/main.rs")),
     section("`axon ping --json`", FORMAT, ("Output", "axon/src/ping.rs")),
     section(
         "`axon status --json`",
@@ -301,91 +302,15 @@ fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Every key that is there is known, and every one that is known is there.
-fn check(model: &Model, shape: &Shape, value: &Value, path: &str) {
-    match (shape, value) {
-        (Shape::Maybe(_), Value::Null) => {}
-        (Shape::Maybe(of), value) => check(model, of, value, path),
-        (Shape::List(of), Value::Array(all)) => {
-            all.iter().for_each(|value| check(model, of, value, &format!("{path}[]")));
-        }
-        (Shape::Map(of), Value::Object(all)) => {
-            all.iter().for_each(|(key, value)| check(model, of, value, &format!("{path}.{key}")));
-        }
-        (Shape::Type(at), value) => match (&model.types[*at].body, value) {
-            (Body::Texts(texts), Value::String(text)) => {
-                assert!(texts.iter().any(|(one, _)| one == text), "{path}: {text} is not listed");
-            }
-            (Body::Object(fields), Value::Object(_)) => check_keys(model, fields, value, path),
-            (Body::Forms(_), Value::Object(_)) => {
-                check_keys(model, &model.keys(*at), value, path);
-            }
-            (_, other) => panic!("{path}: {other} is something else"),
-        },
-        (Shape::Plain(text), value) => {
-            let fits = match value {
-                Value::Number(_) => text.contains("number"),
-                Value::String(_) => {
-                    text.contains("text") || *text == format!("`{}`", value.as_str().unwrap())
-                }
-                Value::Bool(_) => text.contains("true or false"),
-                Value::Null => text.contains("null"),
-                Value::Array(_) => text.contains("list"),
-                Value::Object(_) => text.contains("object"),
-            };
-            assert!(fits, "{path}: {value} is no {text}");
-        }
-        (shape, value) => panic!("{path}: {value} is no {shape:?}"),
-    }
-}
-
-fn check_keys(model: &Model, fields: &[Field], value: &Value, path: &str) {
-    let object = value.as_object().unwrap();
-    for (key, value) in object {
-        let known: Vec<&Field> = fields.iter().filter(|field| field.key == *key).collect();
-        assert!(!known.is_empty(), "{path}.{key} is not in {PAGE}");
-        if let [field] = known[..] {
-            check(model, &field.shape, value, &format!("{path}.{key}"));
-        }
-    }
-    for field in fields.iter().filter(|field| !field.optional && !field.key.contains('.')) {
-        assert!(object.contains_key(&field.key), "{path}.{} is in {PAGE} only", field.key);
-    }
-}
-
 /// Holds a command's JSON to the type of its section, but for `format`, which is 2.
-fn checked(title: &str, mut value: Value) {
-    let mut model = Model::read(&root().join("crates"));
+fn checked(title: &str, value: Value) {
     let section = SECTIONS.iter().find(|section| section.title == title).unwrap();
-    let at = model.root(section.of.0, section.of.1);
-    if model.keys(at).iter().all(|field| field.key != "format") {
-        assert_eq!(value.as_object_mut().unwrap().remove("format"), Some(2.into()), "{title}");
-    }
-    check(&model, &Shape::Type(at), &value, title);
+    outputs::checked(title, section.of, value);
 }
 
-/// The JSON of a command, whatever its exit status.
-fn json(arguments: &[&str]) -> Value {
-    let output = axon(arguments);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{arguments:?}: {error}"))
-}
-
-/// Runs twice: only `machine` may differ.
+/// Runs `axon` twice: only `machine` may differ.
 fn twice(arguments: &[&str]) -> Value {
-    let [first, second] = [(); 2].map(|()| {
-        let mut value = json(arguments);
-        let machine = value.as_object_mut().unwrap().remove("machine");
-        (value, machine.is_some())
-    });
-    assert_eq!(first, second, "{arguments:?}");
-    let mut value = json(arguments);
-    assert_eq!(value.get("machine").is_some(), first.1);
-    if let Some(machine) = value.get_mut("machine") {
-        let seconds = machine.get("wall_seconds").and_then(Value::as_f64);
-        assert!(seconds.is_none_or(|seconds| seconds > 0.0), "{machine}");
-    }
-    value
+    outputs::twice(env!("CARGO_BIN_EXE_axon"), arguments)
 }
 
 #[test]
@@ -396,11 +321,8 @@ fn runs_with_one_seed_differ_in_the_machine_alone_and_have_the_keys_of_the_page(
     let traffic = "traffic: [{ from: h1, to: h2, udp: { rate: 9Mbps }, stop: 5ms }]\nfaults: \
         [{ at: 20s, crash: s2 }]";
     let flows = folder.file("flows.yaml", format!("name: a\n{line}\n{traffic}\n"));
-    let frame = |n: u8| [vec![4; 12], vec![0x08, 0x00, 0x45], vec![n; 85]].concat();
-    let capture = folder.file("a.pcap", pcap(&[1, 2, 1].map(frame)));
     let ring = scenario("ring3");
     let line = scenario("line3");
-    let out = folder.path("results");
     let conformance = ["conformance", "pfc", "--case", "xon", "--json"];
     for (title, arguments) in [
         ("`axon sim --json`", &["sim", &ring, "--json", "-"][..]),
@@ -411,15 +333,9 @@ fn runs_with_one_seed_differ_in_the_machine_alone_and_have_the_keys_of_the_page(
         ("`axon prove --json`", &["prove", &ring, "--fail", "each-link", "--json", "-"]),
         ("`axon probe --json`", &["probe", &line, "--path", "s1,s2", "--count", "2", "--json"]),
         ("`axon conformance --json`", &conformance),
-        ("`axon reproduce --json`", &["reproduce", "axon/table4.2", "--out", &out, "--json", "-"]),
-        ("`axon cam --json`", &["cam", &capture, "--json", "-"]),
-        ("`axon model forwarder --json`", &["model", "forwarder", "--json"]),
-        ("`axon model forwarder --json`", &["model", "forwarder", "--rate", "80MB/s", "--json"]),
     ] {
         checked(title, twice(arguments));
     }
-    let kept = folder.read("results/axon/table4.2/outcome.json");
-    checked("`axon reproduce`: `outcome.json`", serde_json::from_str(&kept).unwrap());
 }
 
 #[test]

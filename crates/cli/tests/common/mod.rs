@@ -1,8 +1,10 @@
-//! What the tests of the binary share: folders, scenarios, and what a run must print.
+//! Tests of programs share these: folders, scenarios, and checks of what a run has printed.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A directory that goes when the test ends.
 pub struct Folder(pub PathBuf);
@@ -44,8 +46,8 @@ pub fn scenario(name: &str) -> String {
     root().join(format!("scenarios/{name}.yaml")).to_str().unwrap().to_owned()
 }
 
-pub fn axon(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_axon")).args(arguments).output().unwrap()
+pub fn run(program: &str, arguments: &[&str]) -> Output {
+    Command::new(program).args(arguments).output().unwrap()
 }
 
 pub fn text(bytes: &[u8]) -> &str {
@@ -89,4 +91,32 @@ pub fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
         bytes.extend(frame);
     }
     bytes
+}
+
+/// Help, version and usage errors of a program beside `axon`, such as `axon-bench`, also when `axon
+/// bench` has started it.
+pub fn check_usage(program: &str) {
+    let name = Path::new(program).file_name().unwrap().to_str().unwrap().to_owned();
+    let from_axon = name.replacen('-', " ", 1);
+    for started_as in [&name, &from_axon] {
+        let mut command = Command::new(program);
+        let output = command.arg0(started_as).arg("--help").output().unwrap();
+        let help = good(&output);
+        assert!(help.contains(&format!("Usage: {started_as}")), "{help}");
+        assert!(help.contains("\nExit status: "), "{help}");
+        let mut command = Command::new(program);
+        let output = command.arg0(started_as).arg("--no-such-option").output().unwrap();
+        let said = bad(&output, 2);
+        assert!(said.contains("--no-such-option") && said.contains("--help"), "{said}");
+        assert!(said.contains(&format!("Usage: {started_as}")), "{said}");
+    }
+    let version = run(program, &["--version"]);
+    assert_eq!(good(&version), format!("{name} {}\n", env!("CARGO_PKG_VERSION")));
+    for argument in ["--help", "--version"] {
+        let mut command = Command::new(program);
+        command.arg(argument).stdout(File::options().write(true).open("/dev/full").unwrap());
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        let said = incomplete(&output);
+        assert_eq!(said, "cannot write standard output: No space left on device\n");
+    }
 }

@@ -1,12 +1,13 @@
-//! `axon model` as a user types it.
+//! `axon-model` as a user types it.
 
-mod common;
-
-use common::axon;
+use crate::common::{check_usage, run};
+use crate::outputs::{checked, twice};
 use serde_json::Value;
 
+const PROGRAM: &str = env!("CARGO_BIN_EXE_axon-model");
+
 fn said(arguments: &[&str], status: i32) -> (String, String) {
-    let output = axon(&[&["model", "forwarder"], arguments].concat());
+    let output = run(PROGRAM, &[&["forwarder"], arguments].concat());
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (out, error) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(status), "{arguments:?}: {out}{error}");
@@ -59,5 +60,18 @@ fn wrong_words_are_answered_with_the_right_ones() {
     ] {
         let (_, error) = said(arguments, 2);
         assert!(error.contains(expected), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn help_version_and_usage_errors_name_the_program_as_it_was_started() {
+    check_usage(PROGRAM);
+}
+
+#[test]
+fn the_json_has_the_keys_of_the_page_and_is_the_same_again() {
+    for arguments in [&["forwarder", "--json"][..], &["forwarder", "--rate", "80MB/s", "--json"]] {
+        let title = "`axon model forwarder --json`";
+        checked(title, ("Output", "model/src/main.rs"), twice(PROGRAM, arguments));
     }
 }

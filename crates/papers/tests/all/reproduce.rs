@@ -1,8 +1,7 @@
-//! `axon reproduce` and `axon cam` as a user types them.
+//! `axon-reproduce` and `axon-cam` as a user types them.
 
-mod common;
-
-use common::{Folder, axon, bad, good, pcap, root, text};
+use crate::common::{Folder, bad, good, pcap, root, text};
+use crate::{REPRODUCE, cam, reproduce};
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +12,7 @@ const ID: &str = "axon/table4.2";
 #[test]
 fn the_list_names_every_experiment_and_says_that_none_was_run() {
     let folder = Folder::new("reproduce-list");
-    let output = axon(&["reproduce", "--list", "--out", &folder.path("results")]);
+    let output = reproduce(&["--list", "--out", &folder.path("results")]);
     let text = good(&output);
     assert!(text.lines().count() >= 8, "{text}");
     let (total, rows) =
@@ -32,7 +31,7 @@ fn the_list_names_every_experiment_and_says_that_none_was_run() {
 fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     let folder = Folder::new("reproduce-run");
     let (out, json) = (folder.path("results"), folder.path("result.json"));
-    let output = axon(&["reproduce", ID, "--out", &out, "--json", &json]);
+    let output = reproduce(&[ID, "--out", &out, "--json", &json]);
     let text = good(&output);
     for part in ["paper", "ours", "bound", "520", "768", "axon/table4.2: by construction"] {
         assert!(text.contains(part), "{part}: {text}");
@@ -51,7 +50,7 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
         }
         assert_eq!(row["pass"], true, "{row}");
     }
-    let list = axon(&["reproduce", "--list", "--out", &out]);
+    let list = reproduce(&["--list", "--out", &out]);
     let list = good(&list);
     assert!(
         list.lines().any(|line| line.contains(ID) && line.contains("by construction")),
@@ -59,7 +58,7 @@ fn an_experiment_shows_theirs_and_ours_and_leaves_json_csv_plot_and_page() {
     );
 
     let page = folder.path("papers.md");
-    let output = axon(&["reproduce", "--out", &out, "--write-docs", &page]);
+    let output = reproduce(&["--out", &out, "--write-docs", &page]);
     good(&output);
     let text = folder.read("papers.md");
     let links: Vec<&str> =
@@ -82,7 +81,7 @@ fn make_reproduce_writes_verdict_commit_and_day_of_each_row_and_fails_if_one_mis
     // It may itself run in `make test`.
     make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
     make.arg("-C").arg(root()).args(["--no-print-directory", "reproduce"]);
-    make.arg(format!("AXON={}", env!("CARGO_BIN_EXE_axon")));
+    make.arg(format!("REPRODUCE={REPRODUCE}"));
     make.args([format!("ROWS={}", CAN_MISS.join(" ")), format!("OUT={}", folder.path("results"))]);
     let output = make.output().unwrap();
     let text = text(&output.stdout);
@@ -115,10 +114,10 @@ fn make_reproduce_writes_verdict_commit_and_day_of_each_row_and_fails_if_one_mis
 
 #[test]
 fn a_wrong_id_is_answered_with_those_that_there_are() {
-    let output = axon(&["reproduce", "axon/table42"]);
+    let output = reproduce(&["axon/table42"]);
     let text = bad(&output, 2);
     assert!(text.contains("axon/table42") && text.contains(ID), "{text}");
-    bad(&axon(&["reproduce"]), 2);
+    bad(&reproduce(&[]), 2);
 }
 
 #[test]
@@ -130,17 +129,17 @@ fn results_that_have_nowhere_to_go_are_refused_before_the_run() {
         ("--json", "cannot write /dev/null/here: Not a directory"),
         ("--write-docs", "cannot write /dev/null/here: Not a directory"),
     ] {
-        let mut arguments = vec!["reproduce", ID, option, "/dev/null/here"];
+        let mut arguments = vec![ID, option, "/dev/null/here"];
         if option != "--out" {
             arguments.extend(["--out", &out]);
         }
-        let output = axon(&arguments);
+        let output = reproduce(&arguments);
         let refusal = bad(&output, 2);
         assert!(refusal.starts_with(said) && refusal.lines().count() == 1, "{refusal}");
     }
     // An earlier result stays if the run does not come to its end.
     let json = folder.file("result.json", "earlier");
-    bad(&axon(&["reproduce", ID, "--out", "/dev/null/here", "--json", &json]), 2);
+    bad(&reproduce(&[ID, "--out", "/dev/null/here", "--json", &json]), 2);
     assert_eq!(folder.read("result.json"), "earlier");
     assert!(!folder.0.join("results").exists(), "nothing is left behind");
 }
@@ -156,7 +155,7 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
     };
     let file = folder.file("a.pcap", pcap(&[1, 2, 1, 1].map(frame)));
     let (csv, plot) = (folder.path("cam.csv"), folder.path("cam.svg"));
-    let output = axon(&["cam", &file, "--json", "-", "--csv", &csv, "--plot", &plot]);
+    let output = cam(&[&file, "--json", "-", "--csv", &csv, "--plot", &plot]);
     let value: Value = serde_json::from_str(good(&output)).unwrap();
     for kind in ["ip", "mac"] {
         assert_eq!((&value[kind]["packets"], &value[kind]["addresses"]), (&4.into(), &2.into()));
@@ -168,7 +167,7 @@ fn cam_reads_a_capture_and_refuses_what_is_none() {
     assert_eq!(format["tables"]["cam.csv"][1], "entries", "{format}");
     assert!(folder.read("cam.svg").contains("entries"));
     folder.file("a.pcap", "nothing of the kind");
-    let output = axon(&["cam", &file]);
+    let output = cam(&[&file]);
     let text = bad(&output, 2);
     assert!(text.contains("a.pcap") && text.contains("expected a pcap or pcapng"), "{text}");
 }
