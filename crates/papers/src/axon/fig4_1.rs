@@ -14,6 +14,7 @@ use axon_wire::{HopWidth, Span};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.1",
+    file: file!(),
     title: "Maximum TCP goodput against frame size",
     source: "000 §4.3.1, figure 4.1",
     setup: "The formula: payload over bytes on the wire of 1 Gb/s, with the header of the real \

@@ -9,6 +9,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.10",
+    file: file!(),
     title: "PostMark over a file service through 1 to 5 devices",
     source: "000 §4.6, figure 4.10; 001 §5.2, figure 4",
     setup: "A client and a file server with a RAM disk at the ends of a line of Axon prototypes or \

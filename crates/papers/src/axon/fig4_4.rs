@@ -15,6 +15,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.4",
+    file: file!(),
     title: "Latency of probes through 1 to 5 devices",
     source: "000 §4.4.3, figure 4.4",
     setup: "Axons: a ring of prototypes; one sends a probe out by one port and has it back by the \

@@ -12,6 +12,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.5",
+    file: file!(),
     title: "Host to host ping through 1 to 5 devices",
     source: "000 §4.4.3, figure 4.5",
     setup: "Pings of 64 B and 1514 B frames between the ends of a line of Axon prototypes or of \

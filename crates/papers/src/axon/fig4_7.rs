@@ -12,6 +12,7 @@ use axon_wire::{Bytes, Rate, Span};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.7-8",
+    file: file!(),
     title: "TCP round trips under cross load, cut-through against store-and-forward",
     source: "000 §4.4.3, figures 4.6 to 4.8",
     setup: "A line of 2 Axon prototypes (and of 3 and 5), in cut-through mode and in \

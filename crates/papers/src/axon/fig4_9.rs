@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig4.9",
+    file: file!(),
     title: "CAM entries against hit rate",
     source: "000 §4.5, figure 4.9; 001 §5.3, figure 5",
     setup: "Re-use distances of destination addresses in generated traces of 4,000,000 packets. \

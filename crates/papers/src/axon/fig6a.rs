@@ -11,6 +11,7 @@ use axon_fabric::model::Network;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6a",
+    file: file!(),
     title: "Control overhead per link on a torus",
     source: "001 §5.4, figure 6(a)",
     setup: "Tori of 100 to 5,000 Axons with 10 hosts each: 10 rings of 10, 22 of 23, then 10, 20 \

@@ -8,6 +8,7 @@ use anyhow::Result;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6b",
+    file: file!(),
     title: "Control overhead on five topologies",
     source: "001 §5.4, figure 6(b)",
     setup: "Torus, fat tree, flattened butterfly, random-low (average degree 4) and random-high \

@@ -10,6 +10,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/fig6c",
+    file: file!(),
     title: "Control overhead of Axon and of PortLand",
     source: "001 §5.4, figure 6(c)",
     setup: "Our PortLand (switches, fabric manager, ARP proxy; `docs/baselines.md`) in the same \

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/init",
+    file: file!(),
     title: "The start of 5,000 Axons",
     source: "001 §5.4, text under figure 6",
     setup: "50 rings of 100 Axons, 10,000 links of 1 Gb/s and 1 us between them, 50,000 hosts, \

@@ -13,6 +13,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table2",
+    file: file!(),
     title: "Flows on links by router, and the cost of a link failure",
     source: "001 §5.5, table 2",
     setup: "1,000 Axons with 10 hosts each, as a torus of 10 rings of 100 and as a random graph in \

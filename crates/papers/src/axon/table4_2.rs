@@ -10,6 +10,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.2",
+    file: file!(),
     title: "Latency of a hop, stage by stage",
     source: "000 §4.4.1, table 4.2; 001 §5.2",
     setup: "The switch profile `axon-netfpga` in a line of 1 to 5 switches: datagrams of 60, 512 \

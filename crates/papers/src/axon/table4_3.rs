@@ -12,6 +12,7 @@ use setup::{Bench, PHASES, Phases};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table4.3",
+    file: file!(),
     title: "Time of the control planes for one Axon-ARP",
     source: "000 §4.4.2, table 4.3",
     setup: "A line of 2 to 6 switches, 20 hosts at each end, all 400 pairs: the first host's ARP \

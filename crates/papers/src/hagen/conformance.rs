@@ -11,6 +11,7 @@ use axon_conformance::simulated::plant::Plant;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/conformance",
+    file: file!(),
     title: "Conformance of DCB devices, and the failures seen in the field",
     source: "002 §3.2",
     setup: "Our own switch and controller stand between nine simulated testers on links of 10 \

@@ -14,6 +14,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig4-2..7",
+    file: file!(),
     title: "TCP, UDP, iSCSI reads and writes on one link, without and with ETS",
     source: "002 §4.3 to §4.5, figures 4-2 to 4-7",
     setup: "One host sends a TCP stream and a UDP stream of full frames to two sinks, and reads \

@@ -8,6 +8,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-2..3",
+    file: file!(),
     title: "A sender that is faster than its receiver, with PFC off and on",
     source: "002 §5.2 and §5.3, figures 5-2 and 5-3",
     setup: "Blaster sends frames of 1,000 bytes from CNA 1 through two switches to CNA 3, which \

@@ -10,6 +10,7 @@ use axon_wire::priority::Priority;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-4",
+    file: file!(),
     title: "A stream beside another whose receiver becomes slow",
     source: "002 §5.4, figure 5-4; §7.3 and §7.6 for what may help",
     setup: "Blaster at full rate from CNA 1 to CNA 3, alone; beside it the same from CNA 2 to CNA \

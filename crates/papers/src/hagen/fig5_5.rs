@@ -8,6 +8,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-5",
+    file: file!(),
     title: "A stream of low rate beside one of full rate",
     source: "002 §5.5, figure 5-5",
     setup: "Blaster with 16 threads that together send 250 MB/s from CNA 1 to CNA 3, alone; beside \

@@ -12,6 +12,7 @@ use std::net::Ipv4Addr;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-6..7",
+    file: file!(),
     title: "Latency of MPI's exchange over TCP, with PFC off and on",
     source: "002 §5.6, figures 5-6 and 5-7",
     setup: "Eight processes in one ring over four hosts, process n on host n modulo 4; in a round \

@@ -10,6 +10,7 @@ use axon_wire::{Rate, Span};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig5-8",
+    file: file!(),
     title: "Throughput of iSCSI, with PFC off and on",
     source: "002 §5.7, figure 5-8",
     setup: "An initiator at CNA 1 and a target with its disk in memory at CNA 3, alone in the \

@@ -7,6 +7,7 @@ use anyhow::Result;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-1",
+    file: file!(),
     title: "Throughput by frame size beside frames of 1522 bytes, equal weights",
     source: "002 §6.1 and §6.2, figures 6-1 and 6-2",
     setup: "Two ports of a simulated switch send as much as they can to a third, 10 Gb/s each: \

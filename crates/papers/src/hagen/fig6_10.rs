@@ -9,6 +9,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-10",
+    file: file!(),
     title: "Jain's index: DRR, DRR-AWC, and the byte-fair variant",
     source: "002 §6.3 and §6.4, algorithm 1, figure 6-10",
     setup: "The queues of figures 6-3, 6-6 and 6-8 at a port whose scheduler charges gap and \

@@ -8,6 +8,7 @@ use axon_plane::schedule::{AWC_ONE, FrameCost, awc_weight};
 /// Beside frames of 1522 bytes.
 pub const FIG6_3: Experiment = Experiment {
     id: "hagen/fig6-3",
+    file: file!(),
     title: "The fair weight of small frames beside 1522 bytes",
     source: "002 §6.2.1, figure 6-3",
     setup: "As in figure 6-1; the quantum of the small frames is measured, corrected and measured \
@@ -19,6 +20,7 @@ pub const FIG6_3: Experiment = Experiment {
 /// Beside frames of 2500 bytes.
 pub const FIG6_4: Experiment = Experiment {
     id: "hagen/fig6-4",
+    file: file!(),
     title: "The fair weight of small frames beside 2500 bytes",
     source: "002 §6.2.1, figure 6-4",
     run: |context| weights(context, 2_500),
@@ -28,6 +30,7 @@ pub const FIG6_4: Experiment = Experiment {
 /// Beside frames of 5000 bytes.
 pub const FIG6_5: Experiment = Experiment {
     id: "hagen/fig6-5",
+    file: file!(),
     title: "The fair weight of small frames beside 5000 bytes",
     source: "002 §6.2.1, figure 6-5",
     run: |context| weights(context, 5_000),

@@ -7,6 +7,7 @@ use anyhow::Result;
 /// 68 bytes and others.
 pub const FIG6_6: Experiment = Experiment {
     id: "hagen/fig6-6",
+    file: file!(),
     title: "Fair weights of two queues of small frames: 68 bytes and others",
     source: "002 §6.2.2, figure 6-6",
     setup: "Three classes to one port: frames of 68 bytes, of 128 to 1024, and of 1522. The quanta \
@@ -18,6 +19,7 @@ pub const FIG6_6: Experiment = Experiment {
 /// The other sizes.
 pub const FIG6_7: Experiment = Experiment {
     id: "hagen/fig6-7",
+    file: file!(),
     title: "Fair weights of two queues of small frames: 128 bytes and others",
     source: "002 §6.2.2, figure 6-7",
     setup: "Three classes to one port: frames of 128 bytes, of 256 to 1024, and of 1522. The \

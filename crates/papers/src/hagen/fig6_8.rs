@@ -7,6 +7,7 @@ use anyhow::Result;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig6-8",
+    file: file!(),
     title: "The fair weight of a queue of two frame sizes",
     source: "002 §6.2.3, figure 6-8",
     setup: "As in figure 6-3, but the small queue has frames of two sizes in random order: 68 \

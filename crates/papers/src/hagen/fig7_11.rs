@@ -13,6 +13,7 @@ use axon_wire::{PortNo, Span};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-11",
+    file: file!(),
     title: "Targeted flow control over two hops, and together with QCN",
     source: "002 §7.5 and §7.6, figure 7-11",
     setup: "Switch A has one port out, and before it switch B and two victims of 2.5 Gb/s; before \

@@ -10,6 +10,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-7",
+    file: file!(),
     title: "The outbound link: lossy FIFO, high watermark, high and low watermark",
     source: "002 §7.3 and §7.4, figure 7-7",
     setup: "Three sources at line rate from 1 ms on into one port, 10 Gb/s links, a FIFO of 100 \

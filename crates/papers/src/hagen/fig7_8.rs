@@ -14,6 +14,7 @@ use axon_sim::bare::Seen;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/fig7-8",
+    file: file!(),
     title: "The inbound links with each way to choose who is to stop (figures 7-8 to 7-10)",
     source: "002 §7.4, figures 7-8, 7-9 and 7-10",
     setup: "As hagen/fig7-7 with both watermarks. Two victims send 2.5 Gb/s from 1 ms on; the \

@@ -11,6 +11,7 @@ use axon_plane::targeted::Choice;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "hagen/table7.1",
+    file: file!(),
     title: "Standard deviation of the victims' throughput",
     source: "002 §7.4.3, table 7.1",
     setup: "The worlds of hagen/fig7-8 from 4 to 24 ms: the victims offer 2.5 Gb/s each, the \

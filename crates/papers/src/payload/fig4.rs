@@ -9,6 +9,7 @@ use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig4",
+    file: file!(),
     title: "Cache size for a hit rate of 100 % against arrival rate",
     source: "003 §2.3, figure 4",
     setup: "The queueing network of payload/table2 with a payload cache, at rates up to \

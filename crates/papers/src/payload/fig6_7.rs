@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/fig6-7",
+    file: file!(),
     title: "Forwarding bandwidth against packet size",
     source: "003 §4.1, figures 6 and 7",
     setup: "The event simulation of the forwarder with an agent of 4 us and the set-up of DMA of \

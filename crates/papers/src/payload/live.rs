@@ -10,6 +10,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/live",
+    file: file!(),
     title: "A forwarding agent on this machine, without and with payload caching",
     source: "003 §3 and §4; the set-up is ours",
     setup: "A software switch of three ports and an agent in a process of its own, on two CPUs. \

@@ -9,6 +9,7 @@ use axon_model::lanai::{BUS, NIC};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "payload/table2",
+    file: file!(),
     title: "Demands and saturation of NIC, bus and host, without and with a payload cache",
     source: "003 §2.2, table 2",
     setup: "An open queueing network of NIC, PCI bus (32 bits, 33 MHz) and host (20 us) for \

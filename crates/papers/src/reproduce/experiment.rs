@@ -9,6 +9,8 @@ use anyhow::Result;
 pub struct Experiment {
     /// `axon/fig4.1`.
     pub id: &'static str,
+    /// Its source file, from the root of the repository: `file!()`.
+    pub file: &'static str,
     /// A few words.
     pub title: &'static str,
     /// Where in which paper: `000 §4.3.1, figure 4.1`.

@@ -10,6 +10,7 @@ pub mod outcome;
 pub mod page;
 pub mod provenance;
 pub mod show;
+mod sources;
 pub mod store;
 mod verdict;
 
@@ -153,6 +154,7 @@ mod tests {
 
     const GOOD: Experiment = Experiment {
         id: "axon/good",
+        file: file!(),
         title: "A good one",
         source: "000 §1",
         setup: "Nothing is set up.",
@@ -172,7 +174,7 @@ mod tests {
             let keep = |outcome: &Outcome| {
                 let kept = store::keep(&out, experiment, outcome, (1, "0123456789ab")).unwrap();
                 let list = show::list_of(&[experiment], &out).unwrap();
-                let page = page::text(&[experiment], &out, "papers", &|_| Age::Current).unwrap();
+                let page = page::text(&[experiment], &out, "papers", &|_, _| Age::Current).unwrap();
                 (kept.verdict, show::side_by_side(experiment, &kept), list, page)
             };
             let (verdict, side, ..) = keep(&outcome);
@@ -261,7 +263,7 @@ mod tests {
         for part in ["99.5", "96", ">= 96", "no RTL yet", "larger buffers"] {
             assert!(side.contains(part), "{part}: {side}");
         }
-        let page = |age| page::text(&all, &out, "papers", &|_| age).unwrap();
+        let page = |age| page::text(&all, &out, "papers", &|_, _| age).unwrap();
         let today = page(Age::Current);
         assert!(
             today.contains("papers/axon-good-plot.svg") && today.contains("not run"),

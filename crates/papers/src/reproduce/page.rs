@@ -2,6 +2,7 @@
 
 use super::provenance::{Age, Provenance};
 use super::show::{in_short, total_of, wrapped};
+use super::sources::Sources;
 use super::store::{self, Kept};
 use super::{ALL, Experiment};
 use anyhow::{Context, Result};
@@ -28,7 +29,11 @@ const HEAD: &str = "# The papers, theirs and ours\n\n\
 /// A result cannot be read, or a file cannot be written.
 pub fn write(out: &Path, page: &Path) -> Result<()> {
     let stem = page.file_stem().and_then(|stem| stem.to_str()).unwrap_or("papers");
-    let text = text(ALL, out, stem, &Provenance::age)?;
+    let sources = Sources::here();
+    let age = |experiment: &Experiment, provenance: &Provenance| {
+        sources.as_ref().map_or(Age::Unknown, |sources| provenance.age(sources, experiment.file))
+    };
+    let text = text(ALL, out, stem, &age)?;
     let plots = page.with_file_name(stem);
     fs::create_dir_all(&plots).with_context(|| format!("cannot make {}", plots.display()))?;
     for experiment in ALL {
@@ -47,7 +52,7 @@ fn plot_file(id: &str, name: &str) -> String {
 }
 
 /// How old a result is beside the code that it measures.
-type AgeOf<'a> = &'a dyn Fn(&Provenance) -> Age;
+type AgeOf<'a> = &'a dyn Fn(&Experiment, &Provenance) -> Age;
 
 /// The page, whose plots lie in `plots`.
 pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>) -> Result<String> {
@@ -59,8 +64,10 @@ pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>)
         let kept = store::last(out, experiment.id)?;
         let (state, run) = match &kept {
             None => ("not run".to_owned(), String::new()),
-            Some(kept) if kept.verdict.is_good() => (in_short(kept), measured(kept, age)),
-            Some(kept) => (format!("**{}**", in_short(kept)), measured(kept, age)),
+            Some(kept) if kept.verdict.is_good() => {
+                (in_short(kept), measured(experiment, kept, age))
+            }
+            Some(kept) => (format!("**{}**", in_short(kept)), measured(experiment, kept, age)),
         };
         let Experiment { id, title, source, .. } = experiment;
         let link = anchor(id);
@@ -71,9 +78,9 @@ pub(super) fn text(all: &[&Experiment], out: &Path, plots: &str, age: AgeOf<'_>)
 }
 
 /// The commit and the day of a result, and whether its code has changed since.
-fn measured(kept: &Kept, age: AgeOf<'_>) -> String {
+fn measured(experiment: &Experiment, kept: &Kept, age: AgeOf<'_>) -> String {
     let Provenance { commit, date } = &kept.provenance;
-    let age = match age(&kept.provenance) {
+    let age = match age(experiment, &kept.provenance) {
         Age::Current => String::new(),
         Age::Older(commits) => format!(", **older than the code: {commits} commits since**"),
         Age::Unknown => ", not a commit of this repository".to_owned(),

@@ -1,25 +1,9 @@
 //! Where a result comes from: the commit and the day of its run, and whether the code that it
 //! measures has changed since.
 
+use super::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::process::Command;
-
-/// What the experiments run: a change below any of these makes a result older than its code.
-const MEASURED: [&str; 13] = [
-    "crates/wire",
-    "crates/capture",
-    "crates/node",
-    "crates/plane",
-    "crates/dcbx",
-    "crates/tcp",
-    "crates/baselines",
-    "crates/control",
-    "crates/fabric",
-    "crates/sim",
-    "crates/linux",
-    "crates/conformance",
-    "crates/papers",
-];
 
 /// The commit and the day of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,7 +64,7 @@ pub enum Age {
     Current,
     /// So many commits since have changed what it measures.
     Older(usize),
-    /// The commit is not known here, or the program was not built from a commit.
+    /// The commit or the sources are not known here, or the program was not built from a commit.
     Unknown,
 }
 
@@ -91,11 +75,14 @@ impl Provenance {
         Provenance { commit: commit.to_owned(), date: today }
     }
 
-    /// Compares with the history of the repository in the working directory.
-    pub fn age(&self) -> Age {
+    /// The age of a result of the row in this file, by the history of the repository of the
+    /// sources.
+    pub fn age(&self, sources: &Sources, file: &str) -> Age {
+        let Some(measured) = sources.of(file) else { return Age::Unknown };
         let range = format!("{}..HEAD", self.commit);
         let mut git = Command::new("git");
-        git.args(["rev-list", "--count", &range, "--"]).args(MEASURED);
+        git.arg("-C").arg(sources.root());
+        git.args(["rev-list", "--count", &range, "--"]).args(measured);
         let Ok(output) = git.output() else { return Age::Unknown };
         let count = String::from_utf8_lossy(&output.stdout).trim().parse();
         match (output.status.success(), count) {
@@ -112,10 +99,17 @@ mod tests {
 
     #[test]
     fn a_commit_that_is_none_has_no_age() {
-        for commit in ["unknown", "0123456789ab-dirty", "--all"] {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let sources = Sources::read(std::path::Path::new(root)).expect("a checkout");
+        let age = |commit: &str, file: &str| {
             let provenance = Provenance { commit: commit.to_owned(), date: "2026-11-22".into() };
-            assert_eq!(provenance.age(), Age::Unknown, "{commit}");
+            provenance.age(&sources, file)
+        };
+        for commit in ["unknown", "0123456789ab-dirty", "--all"] {
+            assert_eq!(age(commit, file!()), Age::Unknown, "{commit}");
         }
+        assert_eq!(age("HEAD", file!()), Age::Current);
+        assert_eq!(age("HEAD", "crates/papers/src/none.rs"), Age::Unknown);
         let today = Provenance::now("unknown").date;
         assert_eq!(today.split('-').map(str::len).collect::<Vec<_>>(), [4, 2, 2], "{today}");
     }
@@ -128,13 +122,5 @@ mod tests {
         let text = serde_json::to_string(&read).unwrap();
         assert_eq!(text, r#"{"commit":"abc","machine":{"date":"2026-11-20"}}"#);
         assert_eq!(serde_json::from_str::<Provenance>(&text).unwrap(), read);
-    }
-
-    #[test]
-    fn what_is_measured_is_there() {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
-        for folder in MEASURED {
-            assert!(std::path::Path::new(root).join(folder).is_dir(), "{folder}");
-        }
     }
 }

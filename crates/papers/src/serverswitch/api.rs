@@ -14,6 +14,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/api",
+    file: file!(),
     title: "The programming interface, its rules and the fabrics built on it",
     source: "004 §3.3.2, §4.1, §5.1 and appendix A",
     setup: "A pipeline with the default sizes and a frame that two entries of the TCAM, one of \

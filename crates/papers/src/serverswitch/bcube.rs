@@ -14,6 +14,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/bcube",
+    file: file!(),
     title: "Two TCP connections over two parallel paths of BCube",
     source: "004 §6.2; the bars besides are ours",
     setup: "BCube_1 with 16 servers in the simulator, links of 1 Gb/s, the host inside a server at \

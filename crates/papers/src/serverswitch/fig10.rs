@@ -7,6 +7,7 @@ use anyhow::Result;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig10",
+    file: file!(),
     title: "A cache in the network: saving by hit ratio",
     source: "004 §6.1, figure 10",
     setup: "One switch with the program `bridge`, links of 1 Gb/s. Two clients ask a server each, \

@@ -11,6 +11,7 @@ use axon_wire::{Bytes, Rate, Span};
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig11",
+    file: file!(),
     title: "QCN: throughput and queue while the link behind the queue changes",
     source: "004 §5.2 and §6.3, figure 11",
     setup: "A host sends 1500-byte frames through a switch with a congestion point, links of 1 \

@@ -11,6 +11,7 @@ use axon_wire::Span;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/fig9",
+    file: file!(),
     title: "Source-routed forwarding of BCube: latency and packets a second",
     source: "004 §6.1, figure 9",
     setup: "Latency: one switch with the timing of the ServerSwitch (the profile `serverswitch`) \

@@ -12,6 +12,7 @@ use std::time::Duration;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "serverswitch/qcn-delay",
+    file: file!(),
     title: "Delay of a congestion message made in software",
     source: "004 §6.3",
     setup: "A programmable switch on this machine and a congestion responder in a process of its \

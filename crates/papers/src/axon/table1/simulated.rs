@@ -14,6 +14,7 @@ use std::path::Path;
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {
     id: "axon/table1",
+    file: file!(),
     title: "Six flows over a line and over a ring",
     source: "000 §4.3.2, table 4.1; 001 §5.1, table 1",
     setup: "Three Axon prototypes with two hosts each, links of 1 Gb/s, in the simulator. Six \
