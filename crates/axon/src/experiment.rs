@@ -1,5 +1,5 @@
-//! Experiments: `axon reproduce`, `bench`, `demo`, `model` and `cam` are programs of their own, named
-//! `axon-reproduce` and so on, which `axon` becomes.
+//! Experiments: `axon reproduce`, `bench`, `demo`, `model` and `cam` are programs of their own,
+//! named `axon-reproduce` and so on, which `axon` becomes.
 //!
 //! A program is looked for in the folder of `axon` itself, then in those of `PATH`. It has to be of
 //! the version of `axon`, since the commands of one version are documented together.

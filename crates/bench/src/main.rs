@@ -1,5 +1,5 @@
-//! `axon-bench`: the data planes beside bridges, Open vSwitch and a bare redirect. `axon bench` runs
-//! it.
+//! `axon-bench`: the data planes beside bridges, Open vSwitch and a bare redirect. `axon bench`
+//! runs it.
 
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.

@@ -1,5 +1,5 @@
-//! `axon-demo`: table 1 of the Axon paper with real Linux hosts. `axon demo` runs it, and `make demo`
-//! builds it alone: it needs neither the simulator nor the rows of the other papers.
+//! `axon-demo`: table 1 of the Axon paper with real Linux hosts. `axon demo` runs it, and `make
+//! demo` builds it alone: it needs neither the simulator nor the rows of the other papers.
 
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.

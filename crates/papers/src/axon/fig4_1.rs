@@ -5,8 +5,9 @@
 //! Of these, TCP delivers what is left after 14 bytes of Ethernet, 20 of IPv4 and 20 of TCP.
 
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::{Context as _, Result};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{TcpOptions, TcpPlan};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::{HopWidth, Span};

@@ -1,8 +1,9 @@
 //! Figure 4.10 of the thesis (000 §4.6; 001 §5.2, figure 4): PostMark over a file service.
 
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{FilePlan, POSTMARK, Protocol, RespondPlan, TcpOptions};
 use axon_wire::Span;
 

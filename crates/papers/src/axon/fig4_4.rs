@@ -4,10 +4,11 @@ use super::latency::{
     self, DEVICES_MAX, Latencies, first_bit_to_last_bit, micros, points, wire_time,
 };
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::{End, Fabric};
 use axon_node::probe::{PlanKind, ProbePlan};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_wire::{PortNo, Span, Time};
 use std::path::Path;

@@ -4,8 +4,9 @@ mod live;
 
 use super::latency::{self, DEVICES_MAX, Latencies, micros, points};
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series};
+use crate::reproduce::{Context, Experiment, Outcome, Row};
 use anyhow::{Context as _, Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::PingPlan;
 use axon_wire::Span;
 

@@ -2,10 +2,11 @@
 //! traffic, cut-through against store-and-forward in the same device.
 
 use super::line::{self, Line};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Device;
 use axon_fabric::traffic::Sizes;
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::apps::{OnOffPlan, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport};
 use axon_wire::{Bytes, Rate, Span};
 

@@ -4,9 +4,10 @@ use super::scale::shape::{Shape, rings, torus_hops};
 use super::scale::{
     ASKS_PER_SECOND, AT_ONCE, Asked, ByClass, Run, Spread, beyond_the_link, ethernet_mbps, pattern,
 };
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::model::Network;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -2,8 +2,9 @@
 
 use super::scale::shape::Shape;
 use super::scale::{AT_ONCE, Run, pattern};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

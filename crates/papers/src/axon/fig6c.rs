@@ -2,9 +2,10 @@
 
 use super::scale::shape::Shape;
 use super::scale::{AT_ONCE, Asked, Run, Spread, beyond_the_link, pattern};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::model::Network;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

@@ -2,10 +2,11 @@
 //! graph, by router, and what a link failure costs.
 
 use super::planned::{Failure, Planned, Spread};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::{Context as _, Result};
 use axon_control::controller::router::{FixedTies, Router, RouterKind};
 use axon_fabric::model::Fabric;
+use axon_plot::{Axis, Plot, Series};
 use oorandom::Rand64;
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -2,9 +2,10 @@
 
 use super::latency::{first_bit_to_last_bit, nanos, wire_time};
 use super::line::Line;
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::model::{Device, Fabric, Stage};
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

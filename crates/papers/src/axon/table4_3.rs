@@ -5,8 +5,9 @@
 mod setup;
 mod torus;
 
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 use setup::{Bench, PHASES, Phases};
 
 /// The experiment.

@@ -1,4 +1,5 @@
-//! `axon-cam FILE`: how large a port's CAM must be for the traffic in a capture. `axon cam` runs it.
+//! `axon-cam FILE`: how large a port's CAM must be for the traffic in a capture. `axon cam` runs
+//! it.
 
 #![forbid(unsafe_code)]
 // Both panic where the reader has left or the disk is full; see `say`.

@@ -3,8 +3,9 @@
 
 use super::iscsi::{self, Load};
 use crate::axon::line::check_conservation;
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::priority::Priority;

@@ -1,8 +1,9 @@
 //! Figures 5-2 and 5-3 of paper 002: blaster by number of threads, and with PFC off and on.
 
 use super::cna::{Blaster, CNA, Frames, Ground, RECEIVER, SHARED, Throughput};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

@@ -2,8 +2,9 @@
 //! down; with plain PFC, with targeted PFC, and with QCN.
 
 use super::cna::{Blaster, CNA, Ground, OTHER, RECEIVER, SHARED, Throughput, fabric_with};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 use axon_wire::priority::Priority;
 

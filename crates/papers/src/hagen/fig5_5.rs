@@ -1,8 +1,9 @@
 //! Figure 5-5 of paper 002: a stream of low rate beside one of full rate.
 
 use super::cna::{Blaster, CNA, Ground, RECEIVER, SHARED, fabric_with};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

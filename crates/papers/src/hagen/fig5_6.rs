@@ -1,8 +1,9 @@
 //! Figures 5-6 and 5-7 of paper 002: MPI's exchange over TCP, with PFC off and on.
 
 use super::cna::{CNA, Ground, SHARED};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_sim::apps::{AppId, CollectivePlan, Step, TcpOptions};
 use axon_sim::host::Host;

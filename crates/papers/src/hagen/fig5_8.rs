@@ -2,8 +2,9 @@
 
 use super::cna::{CNA, Ground, SHARED};
 use super::iscsi::{self, Load};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_wire::{Rate, Span};
 

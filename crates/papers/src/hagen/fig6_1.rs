@@ -1,8 +1,9 @@
 //! Figure 6-1 (002 §6.1): what frames of different sizes get beside those of maximum size.
 
 use super::contest::{CELLS, FRAME, GAP, relative_throughput};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

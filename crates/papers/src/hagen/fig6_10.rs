@@ -1,9 +1,10 @@
 //! Figure 6-10 (002 §6.4): Jain's index with fixed weights, with DRR-AWC, and byte-fair.
 
 use super::contest::{CELLS, Contest, GAP, LONGEST, Queue, jain};
-use crate::reproduce::{Axis, Context, Experiment, Figure, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Figure, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plane::schedule::{FrameCost, Larger, Weights};
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

@@ -1,9 +1,10 @@
 //! Figures 6-3, 6-4 and 6-5 (002 §6.2.1): the weight that makes small frames equal to large ones.
 
 use super::contest::{CELLS, GAP, LONGEST, fair_weights};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plane::schedule::{AWC_ONE, FrameCost, awc_weight};
+use axon_plot::{Axis, Plot, Series};
 
 /// Beside frames of 1522 bytes.
 pub const FIG6_3: Experiment = Experiment {

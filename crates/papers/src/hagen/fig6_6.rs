@@ -1,8 +1,9 @@
 //! Figures 6-6 and 6-7 (002 §6.2.2): two queues of small frames beside one of large ones.
 
 use super::contest::{CELLS, GAP, LONGEST, fair_weights};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 
 /// 68 bytes and others.
 pub const FIG6_6: Experiment = Experiment {

@@ -1,8 +1,9 @@
 //! Figure 6-8 (002 §6.2.3): a queue of frames of two sizes beside one of large frames.
 
 use super::contest::{CELLS, GAP, LONGEST, fair_weights};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

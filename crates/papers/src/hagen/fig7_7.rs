@@ -2,8 +2,9 @@
 
 use super::bins::{Bins, mean_and_sd};
 use super::watermarks::{BIN, FRAME_BYTES, RATE, at_ms, marks, source, three_into_one};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::bare::Phase;
 use axon_wire::Span;
 

@@ -6,9 +6,10 @@ use super::watermarks::{
     BIN, BUSY_MS, FRAME_BYTES, RATE, at_ms, choices, is_chosen, marks, seeds, three_into_one, used,
     victims_and_aggressor,
 };
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series};
+use crate::reproduce::{Context, Experiment, Outcome, Row};
 use anyhow::Result;
 use axon_plane::targeted::Choice;
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::bare::Seen;
 
 /// The experiment.

@@ -4,9 +4,10 @@ use super::watermarks::{
     BIN, BUSY_MS, FRAME_BYTES, NARROW_BIN, at_ms, choices, is_chosen, marks, seeds, three_into_one,
     used, victims_and_aggressor,
 };
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plane::targeted::Choice;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -1,10 +1,11 @@
 //! Figure 4 (003 §2.3): cache size against arrival rate.
 
 use super::machine::{modelled, name};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_model::forwarder::{Plan, run as simulate};
 use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -1,9 +1,10 @@
 //! Figures 6 and 7 (003 §4.1): forwarding bandwidth against packet size.
 
 use super::machine::{measured, name, on_off, saturated};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
+use axon_plot::{Axis, Plot, Series};
 use std::collections::BTreeMap;
 
 /// The experiment.

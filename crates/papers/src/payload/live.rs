@@ -1,10 +1,11 @@
 //! Payload caching on this machine: a forwarding agent that sees headers only (003 §3 and §4; the
 //! set-up is ours).
 
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Result, anyhow};
 use axon_linux::agent_port::measure::process;
 use axon_linux::agent_port::measure::throughput::{Arrival, Turn, cached_and_copied, median};
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

@@ -1,10 +1,11 @@
 //! Table 2 (003 §2.2): demands and saturation of NIC, bus and host.
 
 use super::machine::{measured, modelled, name, on_off, saturated};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result};
 use axon_model::hardware::{Bus, Nic, PAGE_BYTES};
 use axon_model::lanai::{BUS, NIC};
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -14,7 +14,6 @@ mod sources;
 pub mod store;
 mod verdict;
 
-pub use axon_plot::{Axis, Plot, Series};
 pub use context::Context;
 pub use experiment::Experiment;
 pub use figure::Figure;
@@ -127,6 +126,7 @@ pub fn run(experiment: &Experiment, options: &Options<'_>, stop: &Stop) -> Resul
 mod tests {
     use super::provenance::Age;
     use super::*;
+    use axon_plot::{Axis, Plot, Series};
     use std::collections::BTreeSet;
 
     fn ran(_: &mut Context) -> Result<Outcome> {

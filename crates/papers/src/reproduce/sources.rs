@@ -1,8 +1,8 @@
-//! The sources that a row measures, read in the repository: nobody keeps a list.
+//! The sources that a row measures, read in the repository when they are asked for.
 //!
 //! In plain English: start with the file of the row. A file of this crate leads to the modules that
-//! it names by `crate::` and `super::`, to its child modules, and to the files that it includes. The
-//! crates of the workspace that these files name are part of the row, and so are those that the
+//! it names by `crate::` and `super::`, to its child modules, and to the files that it includes.
+//! The crates of the workspace that these files name are part of the row, and so are those that the
 //! library of such a crate names, and so on. A crate's programs (`src/main.rs`, `src/bin`) lead
 //! nowhere: no row runs them. Neither does [`super`], which runs and shows rows, nor do tests and
 //! comments.

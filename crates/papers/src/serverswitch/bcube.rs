@@ -1,10 +1,11 @@
 //! BCube on programmable switches (004 §6.2): two connections over two parallel paths.
 
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::Fabric;
 use axon_node::Drop;
 use axon_pipeline::{Change, ProgramNode, TableName, Target};
+use axon_plot::{Axis, Plot, Series};
 use axon_programs::bcube::ROUTING_KEY;
 use axon_sim::World;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan};

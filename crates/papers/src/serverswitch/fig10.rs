@@ -1,8 +1,9 @@
 //! Figure 10 (004 §6.1): a cache in the network, and what it saves on the way to the servers.
 
 use super::requests::{Load, Requests};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
+use axon_plot::{Axis, Plot, Series};
 
 /// The experiment.
 pub const EXPERIMENT: Experiment = Experiment {

@@ -2,10 +2,11 @@
 
 use super::bottleneck::Bottleneck;
 use super::seen::Seen;
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_plane::qcn::RpConfig;
 use axon_plot::rates::{Counted, spread};
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::{Bytes, Rate, Span};
 
 /// The experiment.

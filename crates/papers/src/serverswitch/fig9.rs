@@ -3,9 +3,10 @@
 use super::routing::{Routing, SIZES};
 use crate::axon::latency::{first_bit_to_last_bit, micros, wire_time};
 use crate::axon::line::Line;
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::Result;
 use axon_fabric::device::Device;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 
 /// The experiment.

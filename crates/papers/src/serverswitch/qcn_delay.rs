@@ -1,10 +1,11 @@
 //! The delay of a congestion message that is made in software (004 §6.3, in the text).
 
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Result, anyhow};
 use axon_linux::agent_port::measure::delay::{Bench, Query};
 use axon_linux::agent_port::measure::process::{self, MeasuredAgent, Process};
 use axon_linux::agent_port::runner::RunOptions;
+use axon_plot::{Axis, Plot, Series};
 use axon_wire::Span;
 use std::path::Path;
 use std::time::Duration;

@@ -5,8 +5,9 @@ pub mod capture;
 pub mod distance;
 pub mod traces;
 
-use crate::reproduce::{Axis, Figure, Plot, Series, Table};
+use crate::reproduce::{Figure, Table};
 use anyhow::{Result, ensure};
+use axon_plot::{Axis, Plot, Series};
 use capture::Ending;
 use distance::{Curve, Distances, Reading};
 use serde::Serialize;

@@ -3,9 +3,10 @@
 use super::{Comparison, FLOWS, HOSTS, Transport};
 use crate::axon::line;
 use crate::axon::live::{LINE, RING};
-use crate::reproduce::{Axis, Context, Experiment, Outcome, Plot, Row, Series, Table};
+use crate::reproduce::{Context, Experiment, Outcome, Row, Table};
 use anyhow::{Context as _, Result, ensure};
 use axon_fabric::model::{Device, Fabric};
+use axon_plot::{Axis, Plot, Series};
 use axon_sim::World;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan, UdpPlan};
 use axon_wire::{Bytes, Rate, Span};
