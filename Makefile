@@ -7,8 +7,8 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 
 DEMO_OUT ?= results/demo
 
-.PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths tcp \
-    dual-stack reproduce lint bench bench-sim bench-snapshot fuzz docs check-models prove-failures
+.PHONY: help setup build experiments python test demo demo-lossless failover soak moves guest bond tenants bcube-paths \
+    tcp dual-stack reproduce check test-stress format bench bench-sim bench-snapshot fuzz docs check-models prove-failures
 
 help: ## this list
 	@grep -E '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 10
@@ -25,19 +25,27 @@ experiments: setup ## the programs of `axon reproduce`, `cam`, `bench`, `demo` a
 python: setup ## the Python module `axon` in target/python, for control programs in Python
 	tools/python
 
-lint: setup
+test: export CARGO_INCREMENTAL = 0
+test: export AXON_PYTHON = $(CURDIR)/target/python/bin/python
+test: setup format ## format, lints, docs, all tests, the seeds of the fuzz targets
+	$(MAKE) --no-print-directory -C ebpf check
+	tools/test -p axon-tidy
+	cargo clippy --locked --workspace --all-targets --features axon-fuzz/targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
+	tools/python
+	tools/python check
+	tools/test
+
+check: setup format ## of the crates changed since main and their dependents: lints, tests
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+	tools/test --changed
+
+test-stress: setup python ## all tests RUNS times, 10 by default, beside a load; every second run on one core
+	tools/test --runs $(or $(RUNS),10) --load
+
+format:
 	cargo fmt --all --check
 	cargo fetch --locked --quiet
-	cargo test --locked --quiet -p axon-tidy
-	cargo clippy --locked --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-	cargo metadata --locked --manifest-path fuzz/Cargo.toml --format-version 1 > /dev/null
-
-test: lint python ## format, lints, docs, all tests, a short fuzz run
-	$(MAKE) --no-print-directory -C ebpf check
-	tools/python check
-	AXON_PYTHON=$(CURDIR)/target/python/bin/python cargo test --locked --workspace
-	tools/fuzz $(or $(FUZZ_SECONDS),10) quick
 
 # The demo alone, and quick to build: nothing of the simulator and the other papers.
 demo: setup ## table 1 of the Axon paper with real Linux hosts; results in results/demo
@@ -98,7 +106,7 @@ bench-sim: setup ## the same fat tree in ns-3, in htsim (HTSIM=a checkout) and h
 bench-snapshot: build ## going on from a snapshot, beside the warm-up that it saves
 	tools/bench-snapshot
 
-fuzz: setup ## every fuzz target, ten minutes each unless FUZZ_SECONDS says otherwise
+fuzz: setup ## every fuzz target with libFuzzer, ten minutes each unless FUZZ_SECONDS is set
 	tools/fuzz $(or $(FUZZ_SECONDS),600)
 
 docs: setup ## the documentation of all crates, in target/doc

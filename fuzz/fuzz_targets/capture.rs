@@ -1,10 +1,2 @@
-//! Any bytes as a pcap or pcapng file: no panic, memory in proportion to the input, and what is
-//! read is written to a pcapng file that reads the same.
 #![no_main]
-
-#[path = "../../crates/capture/tests/model/mod.rs"]
-mod model;
-
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| model::check(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| axon_fuzz::capture::run(bytes));

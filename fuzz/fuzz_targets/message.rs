@@ -1,27 +1,2 @@
-//! Any bytes as a link frame, an envelope and a control message: no panic, memory in
-//! proportion to the input, and what is read is written back so that it reads the same.
 #![no_main]
-
-use axon_wire::envelope::Envelope;
-use axon_wire::link;
-use axon_wire::message::Message;
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|bytes: &[u8]| {
-    let envelope = link::parse(bytes).unwrap_or(bytes);
-    if let Ok(envelope) = Envelope::parse(envelope) {
-        let written = envelope.emit();
-        assert_eq!(Envelope::parse(&written), Ok(envelope));
-        check(envelope.sealed);
-    }
-    check(bytes);
-});
-
-fn check(bytes: &[u8]) {
-    let Some(message) = Message::decode(bytes) else {
-        return;
-    };
-    let written = message.encode();
-    assert!(written.len() <= bytes.len(), "no encoding is longer than the one that was read");
-    assert_eq!(Message::decode(&written), Some(message));
-}
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| axon_fuzz::message::run(bytes));

@@ -1,5 +1,18 @@
-//! What the fuzz targets share: a way to read structured events out of arbitrary bytes.
+//! Fuzz targets: one module each, whose `run` takes one input and panics on a finding.
+//!
+//! `fuzz_targets/` links them to libFuzzer; `tests/seeds.rs` runs their seeds.
 #![forbid(unsafe_code)]
+
+pub mod capture;
+pub mod dcb;
+pub mod fabric;
+pub mod header;
+pub mod message;
+pub mod node;
+pub mod pipeline;
+pub mod plane;
+pub mod probe;
+pub mod recording;
 
 /// Takes values from the front of the fuzzer's bytes. Every byte string is a valid story, so
 /// no input is wasted.

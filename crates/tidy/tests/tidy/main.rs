@@ -49,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("axon-model", &MODEL),
     ("axon-conformance", &CONFORMANCE),
     ("axon-papers", &PAPERS),
+    ("axon-fuzz", &FUZZ),
     ("axon-bench", &BENCH),
     ("axon", &AXON),
 ];
@@ -79,6 +80,15 @@ const MODEL: [&str; 4] = ["axon-cache", "axon-cli", "axon-fabric", "axon-wire"];
 const CONFORMANCE: [&str; 17] = with(SIM, ["axon-linux", "axon-sim"]);
 const PAPERS: [&str; 22] =
     with(CONFORMANCE, ["axon-cli", "axon-conformance", "axon-demo", "axon-model", "axon-plot"]);
+const FUZZ: [&str; 7] = [
+    "axon-capture",
+    "axon-control",
+    "axon-fabric",
+    "axon-node",
+    "axon-pipeline",
+    "axon-plane",
+    "axon-wire",
+];
 const BENCH: [&str; 20] = with(DEMO, ["axon-demo", "axon-plot"]);
 /// Experiments are programs of their own: no arrow leads to them from here.
 const AXON: [&str; 23] = with(
@@ -93,8 +103,16 @@ const AXON: [&str; 23] = with(
     ],
 );
 /// The packages that a plain `cargo build` leaves out: experiments, tools and the Python module.
-const NOT_BY_DEFAULT: [&str; 7] =
-    ["axon-bench", "axon-check", "axon-demo", "axon-model", "axon-papers", "axon-py", "axon-tidy"];
+const NOT_BY_DEFAULT: [&str; 8] = [
+    "axon-bench",
+    "axon-check",
+    "axon-demo",
+    "axon-fuzz",
+    "axon-model",
+    "axon-papers",
+    "axon-py",
+    "axon-tidy",
+];
 /// What tests of a crate may use besides, as they are part of nothing.
 const ARROWS_OF_TESTS: &[(&str, &[&str])] = &[
     ("axon-control", &["axon-plane", "axon-prove"]),
@@ -225,7 +243,7 @@ fn is_crate_root(name: &str) -> bool {
         ["crates", _, "src", file] => ["lib.rs", "main.rs"].contains(&file),
         ["crates", _, "src", "bin", _] | ["crates", _, "tests" | "benches" | "examples", _] => true,
         ["crates", _, "tests", _, "main.rs"] => true,
-        ["crates", _, "build.rs"] | ["fuzz", "fuzz_targets", _] => true,
+        ["crates", _, "build.rs"] | ["fuzz", "fuzz_targets" | "tests", _] => true,
         ["fuzz", "src", file] => file == "lib.rs",
         _ => false,
     }
@@ -410,6 +428,41 @@ fn a_plain_build_has_every_crate_but_experiments_and_tools() {
     });
     let left_out: BTreeSet<String> = left_out.map(name).collect();
     assert_eq!(left_out, NOT_BY_DEFAULT.map(str::to_owned).into());
+}
+
+/// Whether a documentation comment has an example that rustdoc would compile.
+fn has_doc_example(text: &str) -> bool {
+    let mut inside = false;
+    let mut opens = |rest: &str| {
+        inside = !inside;
+        inside && ["", "rust", "no_run", "should_panic", "compile_fail"].contains(&rest)
+    };
+    text.lines().map(str::trim_start).any(|line| {
+        let comment = line.strip_prefix("//!").or_else(|| line.strip_prefix("///"));
+        comment.and_then(|text| text.trim().strip_prefix("```")).is_some_and(&mut opens)
+    })
+}
+
+/// rustdoc takes seconds to look for examples in a crate: only those that have some are run.
+#[test]
+fn a_library_runs_its_doc_examples_or_has_none() {
+    let metadata = metadata();
+    for package in metadata["packages"].as_array().unwrap() {
+        let name = package["name"].as_str().unwrap();
+        let is_library = |kind: &serde_json::Value| kind == "lib";
+        let runs = package["targets"].as_array().unwrap().iter().find_map(|target| {
+            let is_one = target["kind"].as_array().unwrap().iter().any(is_library);
+            is_one.then(|| target["doctest"].as_bool().unwrap())
+        });
+        let ours = ARROWS.iter().any(|(from, _)| *from == name);
+        let (Some(runs), true) = (runs, ours) else { continue };
+        let manifest = Path::new(package["manifest_path"].as_str().unwrap());
+        let folder = manifest.parent().unwrap().strip_prefix(root()).unwrap().join("src");
+        let in_it = |(path, text): &(String, String)| {
+            Path::new(path).starts_with(&folder) && has_doc_example(text)
+        };
+        assert_eq!(sources().iter().any(in_it), runs, "{name}: `doctest` of its [lib]");
+    }
 }
 
 /// The packages that are built here, as `name v1.2.3`. The metadata has more: features that a

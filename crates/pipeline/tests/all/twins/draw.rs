@@ -2,7 +2,7 @@
 //!
 //! All come from small universes, so that frames meet entries and entries overlap; some are wrong.
 
-use crate::reference::{Reference, value_of};
+use super::super::reference::{Reference, value_of};
 use axon_pipeline::{
     Action, Change, Field, FrameType, Group, Interface, Label, MacKey, Mirror, Modify, PortOptions,
     Prefix, Target, TcamEntry, Tunnel, Udlk, UdlkId,

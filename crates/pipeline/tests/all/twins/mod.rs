@@ -3,7 +3,7 @@
 
 mod draw;
 
-use crate::reference::{Outcome, Reference, Stored, action_of};
+use super::reference::{Outcome, Reference, Stored, action_of};
 use axon_node::{Action, Drop, Input, Node, Punt};
 use axon_pipeline::{
     Change, EntryName, Pipeline, PipelineConfig, Register, Sizes, TableName, UdlkId,
