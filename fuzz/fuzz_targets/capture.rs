@@ -2,7 +2,7 @@
 //! read is written to a pcapng file that reads the same.
 #![no_main]
 
-#[path = "../../crates/capture/tests/model/mod.rs"]
+#[path = "../../crates/capture/tests/all/pcap/model/mod.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;

@@ -2,7 +2,7 @@
 //! panic, memory in proportion to the input, and records in order.
 #![no_main]
 
-#[path = "../../crates/capture/tests/recording/model.rs"]
+#[path = "../../crates/capture/tests/all/recording/model.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;

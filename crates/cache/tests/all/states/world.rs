@@ -1,9 +1,9 @@
 //! Some agents with a cache each, and beside each cache its model.
 
-use crate::agent::{Kind, Known, Op, any, below};
-use crate::fates::Fates;
-use crate::model::{Model, Stored};
-use crate::payload::Payload;
+use super::agent::{Kind, Known, Op, any, below};
+use super::fates::Fates;
+use super::model::{Model, Stored};
+use super::payload::Payload;
 use axon_cache::{
     Attached, CacheConfig, CacheCounters, FetchError, Handle, HandleError, HandleFault, OnSent,
     PayloadCache, ReplaceError, Side, State,

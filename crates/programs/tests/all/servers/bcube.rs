@@ -1,6 +1,6 @@
 //! BCube: entries, paths, failures.
 
-use crate::net::{Net, datagram};
+use super::net::{Net, datagram};
 use axon_node::Drop;
 use axon_pipeline::{Change, TableName};
 use axon_programs::Neighbour;

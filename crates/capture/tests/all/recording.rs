@@ -1,6 +1,5 @@
 //! Recordings: what is written reads the same, and what was altered afterwards is found.
 
-#[path = "recording/model.rs"]
 mod model;
 
 use axon_capture::recording::{

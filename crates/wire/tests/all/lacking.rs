@@ -1,7 +1,6 @@
 //! Tests that lack something fail in CI, and are skipped elsewhere.
 
-mod needs;
-
+use crate::needs;
 use std::process::Command;
 
 /// What the test below runs by itself, with and without `CI`.
@@ -16,7 +15,9 @@ fn a_test_without_its_program_fails_in_ci_and_is_skipped_aloud_elsewhere() {
     let own = std::env::current_exe().unwrap();
     let run = |ci: Option<&str>| {
         let mut command = Command::new(&own);
-        command.args(["--ignored", "--exact", "a_test_without_its_program"]).env_remove("CI");
+        command
+            .args(["--ignored", "--exact", "lacking::a_test_without_its_program"])
+            .env_remove("CI");
         let output = command.envs(ci.map(|value| ("CI", value))).output().unwrap();
         let texts = [output.stdout, output.stderr].concat();
         (output.status.success(), String::from_utf8(texts).unwrap())

@@ -3,7 +3,7 @@
 
 use super::axon_port::{arp, envelope, probe};
 use super::*;
-use crate::{cee, lldp};
+use crate::wireshark::{cee, lldp};
 use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame};
 use axon_wire::constants::{address, ethertype};
 use axon_wire::dcbx::ieee::PfcConfiguration;
@@ -28,7 +28,7 @@ pub fn link_local() -> Vec<Case> {
     let classes = Pfc::of(PrioritySet::from_bits(0x88), Quanta::MAX);
     let of_lldp = |name, tlvs, more: Fields| {
         let fields = ethernet_fields(address::NEAREST_BRIDGE, ethertype::LLDP);
-        let chassis = vec![("lldp.chassis.id.mac", crate::CHASSIS.to_string())];
+        let chassis = vec![("lldp.chassis.id.mac", crate::wireshark::CHASSIS.to_string())];
         good(name, lldp(tlvs), [fields, chassis, more].concat())
     };
     let ieee = PfcConfiguration {
@@ -41,7 +41,8 @@ pub fn link_local() -> Vec<Case> {
     let link = ethernet_fields(address::NEAREST_BRIDGE, ethertype::LINK);
     // Longer than the Ethernet minimum: tshark 4.0 takes the end of the TTL of a padded one for a
     // trailer and says so.
-    let long = crate::text(kind::SYSTEM_DESCRIPTION, "a switch of an Axon fabric in a test");
+    let long =
+        crate::wireshark::text(kind::SYSTEM_DESCRIPTION, "a switch of an Axon fabric in a test");
     vec![
         mac_control("PAUSE", MacControl::Pause(Quanta(77)), pause),
         mac_control("PFC", MacControl::Pfc(classes), pfc),
@@ -72,7 +73,7 @@ fn frames_of_the_link_and_ether_probes_are_read_on_host_ports() {
     cases.push(good("ether probe", frame, fields));
     let (frame, fields) = arp();
     cases.push(good("ARP", frame, fields));
-    check("host-port", super::super::tshark::ETHERNET, &cases);
+    check("host-port", crate::tshark::ETHERNET, &cases);
 }
 
 #[test]
@@ -97,7 +98,7 @@ fn congestion_notification_is_read_behind_its_tags() {
         ]
     };
     let cases = [good("CNM", bytes.clone(), fields(&bytes[18..]))];
-    check("cnm", super::super::tshark::ETHERNET, &cases);
+    check("cnm", crate::tshark::ETHERNET, &cases);
 }
 
 #[test]
@@ -112,5 +113,5 @@ fn frames_of_others_with_our_ethertypes_are_left_alone() {
             cases.push(good(format!("{kind:#06x} {}", hex(payload)), frame, fields));
         }
     }
-    check("others", super::super::tshark::ETHERNET, &cases);
+    check("others", crate::tshark::ETHERNET, &cases);
 }

@@ -1,8 +1,7 @@
 //! The second reader of the golden vectors, `vectors/read.py`: it agrees with the files as they
 //! are, and not with files in which a fault was planted.
 
-mod needs;
-
+use crate::needs;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

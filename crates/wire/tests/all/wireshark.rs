@@ -2,9 +2,8 @@
 //! in `dissector`. See `tshark` for what happens where it is missing.
 
 mod dissector;
-mod samples;
-mod tshark;
 
+use crate::tshark::dissect;
 use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};
 use axon_wire::dcbx::cee::{
     APPLICATION_OUI, Cee, CeeApplication, CeePfc, Control, Feature, FeatureHead, GROUP_STRICT,
@@ -18,7 +17,6 @@ use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, Tlv, kind};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::vlan::{TagKind, VlanTag};
 use axon_wire::{MacAddr, Priority, PrioritySet, TrafficClass};
-use tshark::dissect;
 
 const PORT: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 const CHASSIS: MacAddr = MacAddr([4, 0, 0, 0, 0, 1]);

@@ -1,6 +1,6 @@
 //! DCell: entries, paths, detours.
 
-use crate::net::{Net, datagram};
+use super::net::{Net, datagram};
 use axon_pipeline::TableName;
 use axon_programs::dcell::{Cells, path};
 use axon_programs::server::AddressBlock;

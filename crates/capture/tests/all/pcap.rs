@@ -1,9 +1,8 @@
 //! Captures as others write them, as ours are read, and as nobody should write them.
 
 mod model;
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
 
+use super::needs;
 use axon_capture::pcap::{Direction, FRAME_BYTES_MAX, LinkType, ReadError, Writer};
 use model::{Owned, check, read, write};
 use std::process::Command;
