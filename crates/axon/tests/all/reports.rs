@@ -1,9 +1,7 @@
 //! What the report of `axon sim` says of flows that were cut off, of datagrams that were lost with
 //! their link, and of hosts without an address.
 
-mod common;
-
-use common::{Folder, axon, failed, good, text};
+use crate::common::{Folder, axon, failed, good, text};
 use serde_json::Value;
 
 const LINE: &str = "name: a\ntopology: {line: {switches: 3, hosts_per_switch: 1}}\n";

@@ -1,11 +1,7 @@
 //! `axon sweep` as a user types it: the product, the tables, what goes wrong, and going on.
 
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
-mod common;
-
-use common::{Folder, axon, bad, failed, good, incomplete, scenario, text};
+use crate::common::{Folder, axon, bad, failed, good, incomplete, scenario, text};
+use crate::needs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use parquet::basic::Type as Physical;

@@ -1,8 +1,6 @@
 //! `axon prove` as a user types it.
 
-mod common;
-
-use common::{Folder, axon, bad, good, scenario, text};
+use crate::common::{Folder, axon, bad, good, scenario, text};
 use serde_json::Value;
 use std::process::Output;
 

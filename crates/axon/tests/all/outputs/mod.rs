@@ -1,11 +1,9 @@
 //! Holds docs/outputs.md to the types that write JSON and CSV, and what commands write to both.
 //! `BLESS=1` renews the page.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod model;
 
-use common::{Folder, axon, pcap, root, scenario};
+use crate::common::{Folder, axon, pcap, root, scenario};
 use model::{Body, Field, Model, Shape};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -19,7 +17,7 @@ const HEAD: &str = "\
 
 Every key of the JSON and every column of the CSV that `axon` writes. This page is made from the
 types that are written and the comments above their fields:
-`BLESS=1 cargo test -p axon --test outputs` renews it, and the same test without `BLESS` fails if a
+`BLESS=1 cargo test -p axon --test all outputs` renews it, and the same test without `BLESS` fails if a
 key is missing here, or is here and no longer written.
 
 - **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when

@@ -1,11 +1,8 @@
 //! The first ten minutes with a lab: addresses, names, pings, shells and links, as a user types
 //! them.
 
-mod common;
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
-use common::{Folder, bad, failed, good, text};
+use crate::common::{Folder, bad, failed, good, text};
+use crate::needs;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Output, Stdio};

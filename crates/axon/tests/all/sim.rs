@@ -1,8 +1,6 @@
 //! `axon sim` and `axon trace` as a user types them.
 
-mod common;
-
-use common::{Folder, axon, bad, failed, good, incomplete, pcap, scenario, text};
+use crate::common::{Folder, axon, bad, failed, good, incomplete, pcap, scenario, text};
 use serde_json::Value;
 use std::process::Command;
 

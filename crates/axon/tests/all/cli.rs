@@ -2,11 +2,8 @@
 //!
 //! `BLESS=1` rewrites the expected output in `tests/check/`.
 
-mod common;
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
-use common::{Folder, axon, bad, good, root, scenario};
+use crate::common::{Folder, axon, bad, good, root, scenario};
+use crate::needs;
 use serde_json::Value;
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};

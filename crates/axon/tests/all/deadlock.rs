@@ -1,8 +1,6 @@
 //! Deadlocks that the routes allow, and that traffic brings about, as a user types it.
 
-mod common;
-
-use common::{axon, bad, good, scenario};
+use crate::common::{axon, bad, good, scenario};
 use serde_json::Value;
 use std::process::Output;
 

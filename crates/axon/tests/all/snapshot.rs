@@ -1,8 +1,6 @@
 //! `axon snapshot` and what goes on from it, as a user types it.
 
-mod common;
-
-use common::{Folder, axon, bad, good, scenario};
+use crate::common::{Folder, axon, bad, good, scenario};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 

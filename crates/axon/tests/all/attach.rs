@@ -1,11 +1,9 @@
 //! `axon attach`: an agent that ships at a port of a switch, and what is wrong where it cannot be.
 
-mod common;
-
+use crate::common::{Folder, axon, bad, good, text};
 use axon_linux::agent_port::{AgentPort, AgentPortSetup};
 use axon_linux::attach::ask;
 use axon_linux::port::{Pool, Port};
-use common::{Folder, axon, bad, good, text};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};

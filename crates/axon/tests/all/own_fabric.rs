@@ -1,12 +1,9 @@
 //! Fabrics in Python, as `docs/your-own-fabric.md` has them: its files are written and its commands
 //! typed.
 
-mod common;
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
+use crate::common::{Folder, good, root, text};
+use crate::needs;
 use axon_external::Interpreter;
-use common::{Folder, good, root, text};
 use std::process::{Command, Output};
 
 /// A Python with the module; `None`, said aloud, where there is none.

@@ -1,9 +1,7 @@
 //! What a newcomer does before a lab runs: a fabric file from a template, completions, manual
 //! pages.
 
-mod common;
-
-use common::{Folder, axon, bad, good, root, text};
+use crate::common::{Folder, axon, bad, good, root, text};
 use std::process::{Command, Output};
 
 const TEMPLATES: [&str; 6] = ["line", "ring", "fat-tree", "torus", "leaf-spine", "lossless"];

@@ -1,9 +1,7 @@
 //! `axon probe` as a user types it, in the simulator; and what real ports say of a file that
 //! is for the simulator.
 
-mod common;
-
-use common::{Folder, axon, bad, good, scenario};
+use crate::common::{Folder, axon, bad, good, scenario};
 use serde_json::Value;
 
 #[test]

@@ -1,9 +1,7 @@
 //! Exit statuses by one rule, and results that cannot be written: closed pipes, full disks, bad
 //! paths, and `-` for standard output.
 
-mod common;
-
-use common::{Folder, axon, bad, good, pcap, root, scenario, text};
+use crate::common::{Folder, axon, bad, good, pcap, root, scenario, text};
 use serde_json::Value;
 use std::fs::File;
 use std::process::{Command, Output, Stdio};

@@ -1,9 +1,7 @@
 //! What a new user mistypes, and what the answers say: the right form, one wording for a file that
 //! is not there, tabs, standard input, a full disk, and drops apart from ends in normal operation.
 
-mod common;
-
-use common::{Folder, axon, bad, good, incomplete, text};
+use crate::common::{Folder, axon, bad, good, incomplete, text};
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;

@@ -1,10 +1,7 @@
 //! Fabric files and errors about them as a user sees them; ports and files of daemons.
 
-mod common;
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
-use common::{Folder, axon, bad, good, root, scenario, text};
+use crate::common::{Folder, axon, bad, good, root, scenario, text};
+use crate::needs;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
