@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::{ChildStdout, ExitCode, Stdio};
 
 /// What the trunk host runs.
-const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vlans_peer.py");
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/vlans_peer.py");
 
 fn main() -> ExitCode {
     support::run(&[(

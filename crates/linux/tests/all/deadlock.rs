@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// The UDP port that the fabric's rule puts into the lossless class.
 const PORT: u16 = 4791;
 const HOSTS: usize = 10;
-/// The cycle that `axon prove` names: `crates/axon/tests/deadlock.rs` holds the simulator to it.
+/// The cycle that `axon prove` names: `crates/axon/tests/all/deadlock.rs` holds the simulator to it.
 const CYCLE: [&str; 6] = ["s2-p2", "s3-p2", "s4-p2", "s5-p2", "s1-p3", "s2-p2"];
 /// Frames that end for these reasons were acted on, not lost.
 const CONSUMED: [Drop; 2] = [Drop::Consumed, Drop::MacControl];

@@ -1,7 +1,7 @@
 //! A lab test is a program of its own, without libtest: the lab starts its parts from the program
 //! that calls it.
 
-#[path = "../../../wire/tests/needs/mod.rs"]
+#[path = "../../../../wire/tests/needs/mod.rs"]
 pub mod needs;
 
 use axon_linux::lab::{self, Lab};

@@ -13,7 +13,7 @@ use std::time::Duration;
 use support::shell;
 
 /// What hosts run.
-const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/groups_peer.py");
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
 /// Datagrams to each of both groups.
 const COUNT: u32 = 200;
 

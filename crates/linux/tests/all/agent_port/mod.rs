@@ -3,7 +3,7 @@
 mod carries;
 mod floods;
 mod hostile;
-#[path = "../../../wire/tests/needs/mod.rs"]
+#[path = "../../../../wire/tests/needs/mod.rs"]
 mod needs;
 mod python;
 mod rogue;

@@ -15,8 +15,8 @@ use std::process::{Child, ChildStdout, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 /// What hosts run, and those that run avahi-daemon.
-const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dual_stack_peer.py");
-const MDNS_PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/groups_peer.py");
+const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/dual_stack_peer.py");
+const MDNS_PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
 /// How long the kernel may have something to say of an address that is new to it: it repeats a
 /// report of its groups within a second (RFC 3810 section 9.11), and what it sends is dropped.
 const QUIET: Duration = Duration::from_secs(3);

@@ -167,7 +167,7 @@ fn lldpad(scene: &mut Scene, with_driver: bool) -> Daemon {
     let mut command = Command::new("lldpad");
     command.args(["-f", "/run/lldpad.conf"]);
     if with_driver {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lldpad/driver.c");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/lldpad/driver.c");
         let built = Command::new("cc")
             .args(["-Wall", "-Werror", "-shared", "-fPIC", "-o", "/run/driver.so", source, "-ldl"])
             .status();

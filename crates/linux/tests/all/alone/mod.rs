@@ -1,7 +1,7 @@
 //! Tests in namespaces of their own, each in a process of its own: only a process of one thread
 //! may change its user namespace.
 
-#[path = "../../../wire/tests/needs/mod.rs"]
+#[path = "../../../../wire/tests/needs/mod.rs"]
 pub mod needs;
 
 use axon_linux::link_watch::{LinkWatch, is_up};
