@@ -4,6 +4,7 @@ mod attach;
 mod cli;
 #[path = "../common/mod.rs"]
 mod common;
+mod conformance;
 mod deadlock;
 mod files;
 mod init;

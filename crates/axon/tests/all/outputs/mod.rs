@@ -17,8 +17,8 @@ const HEAD: &str = "\
 
 Every key of the JSON and every column of the CSV that `axon` writes. This page is made from the
 types that are written and the comments above their fields:
-`BLESS=1 cargo test -p axon --test all outputs` renews it, and the same test without `BLESS` fails if a
-key is missing here, or is here and no longer written.
+`BLESS=1 cargo test -p axon --test all outputs` renews it, and the same test without `BLESS` fails
+if a key is missing here, or is here and no longer written.
 
 - **Format.** Every JSON object has `format` at its top, the version of its format: 2. It grows when
   a key goes, or changes its meaning or its unit. A new key leaves it as it is, so readers skip keys

@@ -1,49 +1,17 @@
 //! `axon conformance` as a user types it: against our own switch with and without a fault, and
 //! against real interfaces: a Linux bridge, and our own switch as a process.
 //!
-//! The real ones stand in a network namespace of the test's own, so this is a program of one
-//! thread and not under the runner of tests.
+//! The real ones stand in a network namespace of the test's own: it starts this program again in
+//! one, as itself.
 
-#[path = "../../wire/tests/needs/mod.rs"]
-mod needs;
-
-use nix::sched::{CloneFlags, unshare};
+use crate::needs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use std::process::{Child, Command, ExitCode, Output};
+use std::process::{Child, Command, Output, Stdio};
 
-/// A test and its name; what it lacks, if it could not be run.
-type Test = (&'static str, fn() -> Result<(), String>);
-
-fn main() -> ExitCode {
-    let wanted = std::env::args().nth(1).filter(|argument| argument.starts_with("only="));
-    let tests: [Test; 4] = [
-        ("a_report_says_the_same_in_every_form", a_report_says_the_same_in_every_form),
-        ("a_fault_is_found_and_the_exit_status_says_so", a_fault_is_found),
-        (
-            "a_linux_bridge_keeps_lldp_unless_it_is_configured_to_forward_it",
-            a_linux_bridge_keeps_lldp,
-        ),
-        ("our_switch_keeps_mac_control_on_real_interfaces", our_switch_keeps_mac_control),
-    ];
-    let mut good = true;
-    for (name, test) in tests {
-        if let Some(wanted) = &wanted {
-            if wanted.strip_prefix("only=") == Some(name) {
-                match test() {
-                    Ok(()) => println!("test {name} ... ok"),
-                    Err(why) => needs::skip(&format!("{name}: {why}")),
-                }
-            }
-            continue;
-        }
-        let program = std::env::current_exe().expect("a running program has a path");
-        let status = Command::new(program).arg(format!("only={name}")).status();
-        good &= status.is_ok_and(|status| status.success());
-    }
-    if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
+/// Set where a test runs in its network namespace.
+const INSIDE: &str = "AXON_TEST_INSIDE";
 
 fn axon(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_axon"));
@@ -62,7 +30,8 @@ fn verdicts(output: &Output) -> (Vec<(String, String)>, Option<i32>) {
     (verdicts.collect(), output.status.code())
 }
 
-fn a_report_says_the_same_in_every_form() -> Result<(), String> {
+#[test]
+fn a_report_says_the_same_in_every_form() {
     let file = std::env::temp_dir().join(format!("axon-junit-{}.xml", std::process::id()));
     let junit = file.to_str().expect("a plain path");
     let chosen = ["conformance", "pause", "ets", "--case", "resumes", "--case", "sum", "--junit"];
@@ -80,10 +49,10 @@ fn a_report_says_the_same_in_every_form() -> Result<(), String> {
         text.contains("axon: 2 passed, 0 failed, 0 not applicable, 0 inconclusive, 0 broken"),
         "{text}"
     );
-    Ok(())
 }
 
-fn a_fault_is_found() -> Result<(), String> {
+#[test]
+fn a_fault_is_found_and_the_exit_status_says_so() {
     let chosen = ["conformance", "pfc", "--case", "xon-is-sent", "--plant", "no-xon", "--json"];
     let output = axon(&chosen).output().expect("axon runs");
     assert_eq!(verdicts(&output), (vec![("pfc/xon-is-sent".into(), "failed".into())], Some(1)));
@@ -102,36 +71,51 @@ fn a_fault_is_found() -> Result<(), String> {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(why), "{said}");
     }
-    Ok(())
 }
 
-/// A network namespace in which this process may do what it likes.
-fn own_namespace() -> Result<(), String> {
-    let user = nix::unistd::geteuid();
-    let net = CloneFlags::CLONE_NEWNET;
-    if !(user.is_root() && unshare(net).is_ok()) {
-        unshare(CloneFlags::CLONE_NEWUSER | net)
-            .map_err(|error| format!("no network namespace of its own ({error})"))?;
-        let map = std::fs::write("/proc/self/uid_map", format!("0 {user} 1"));
-        map.map_err(|error| format!("cannot be root of a user namespace ({error})"))?;
+/// Runs `test`, which has this name here, by another process in a network namespace of its own.
+fn in_own_namespace(name: &str, test: fn()) {
+    if std::env::var_os(INSIDE).is_some() {
+        for which in ["all", "default"] {
+            let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+        }
+        return test();
     }
-    for which in ["all", "default"] {
-        let _ = std::fs::write(format!("/proc/sys/net/ipv6/conf/{which}/disable_ipv6"), "1");
+    if !needs::programs(&["ip", "unshare"]) {
+        return;
     }
-    Ok(())
+    let allowed = |kinds: &str| {
+        Command::new("unshare").args([kinds, "true"]).output().is_ok_and(|o| o.status.success())
+    };
+    // Root in a container may lack the right and still be allowed a user namespace.
+    let Some(kinds) = ["-n", "-rn"].into_iter().find(|kinds| allowed(kinds)) else {
+        needs::skip("the kernel allows no network namespaces here");
+        return;
+    };
+    let program = std::env::current_exe().expect("a running program has a path");
+    let mut command = Command::new("unshare");
+    command.arg(kinds).arg(program).args(["--exact", "--nocapture"]);
+    command.arg(format!("conformance::{name}")).env(INSIDE, "1").stderr(Stdio::inherit());
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-fn ip(line: &str) -> Result<(), String> {
+/// Whether `ip` does this.
+fn can(line: &str) -> bool {
     let status = Command::new("ip").args(line.split(' ')).status();
-    let good = status.is_ok_and(|status| status.success());
-    if good { Ok(()) } else { Err(format!("ip {line} failed")) }
+    status.is_ok_and(|status| status.success())
+}
+
+fn ip(line: &str) {
+    assert!(can(line), "ip {line}");
 }
 
 /// A pair of interfaces that are up.
-fn pair(one: &str, other: &str) -> Result<(), String> {
-    ip(&format!("link add {one} type veth peer name {other}"))?;
-    ip(&format!("link set {one} up"))?;
-    ip(&format!("link set {other} up"))
+fn pair(one: &str, other: &str) {
+    ip(&format!("link add {one} type veth peer name {other}"));
+    ip(&format!("link set {one} up"));
+    ip(&format!("link set {other} up"));
 }
 
 /// Runs one case against what stands between `h1` and `h2`.
@@ -141,22 +125,28 @@ fn real(family: &str, case: &str) -> (Vec<(String, String)>, Option<i32>) {
     verdicts(&axon(&chosen).args(rate).output().expect("axon runs"))
 }
 
-fn a_linux_bridge_keeps_lldp() -> Result<(), String> {
-    own_namespace()?;
-    ip("link add br0 type bridge forward_delay 0 stp_state 0")?;
-    ip("link set br0 up")?;
+#[test]
+fn a_linux_bridge_keeps_lldp_unless_it_is_configured_to_forward_it() {
+    let name = "a_linux_bridge_keeps_lldp_unless_it_is_configured_to_forward_it";
+    in_own_namespace(name, a_linux_bridge_keeps_lldp);
+}
+
+fn a_linux_bridge_keeps_lldp() {
+    if !can("link add br0 type bridge forward_delay 0 stp_state 0") {
+        return needs::skip("the kernel has no bridges");
+    }
+    ip("link set br0 up");
     for (host, port) in [("h1", "p1"), ("h2", "p2")] {
-        pair(host, port)?;
-        ip(&format!("link set {port} master br0"))?;
+        pair(host, port);
+        ip(&format!("link set {port} master br0"));
     }
     let ended = |verdict: &str, status| {
         (vec![("dcbx/lldp-not-forwarded".to_owned(), verdict.to_owned())], Some(status))
     };
     assert_eq!(real("dcbx", "lldp-not-forwarded"), ended("passed", 0));
     // Bit 14 of the mask: 01-80-C2-00-00-0E.
-    ip("link set br0 type bridge group_fwd_mask 0x4000")?;
+    ip("link set br0 type bridge group_fwd_mask 0x4000");
     assert_eq!(real("dcbx", "lldp-not-forwarded"), ended("failed", 1));
-    Ok(())
 }
 
 /// Processes that end with the test.
@@ -172,10 +162,17 @@ impl Drop for Daemons {
     }
 }
 
-fn our_switch_keeps_mac_control() -> Result<(), String> {
-    own_namespace()?;
+#[test]
+fn our_switch_keeps_mac_control_on_real_interfaces() {
+    in_own_namespace(
+        "our_switch_keeps_mac_control_on_real_interfaces",
+        our_switch_keeps_mac_control,
+    );
+}
+
+fn our_switch_keeps_mac_control() {
     for (host, port) in [("h1", "s1-p0"), ("h2", "s1-p1"), ("c1-p0", "s1-p2")] {
-        pair(host, port)?;
+        pair(host, port);
     }
     let file = std::env::temp_dir().join(format!("axon-conformance-{}.yaml", std::process::id()));
     let fabric = "name: dut\ntopology:\n  line: { switches: 1, hosts_per_switch: 2 }\n\
@@ -190,5 +187,4 @@ fn our_switch_keeps_mac_control() -> Result<(), String> {
     drop(daemons);
     std::fs::remove_file(&file).expect("the file goes");
     assert_eq!(ended, (vec![("pause/not-forwarded".into(), "passed".into())], Some(0)));
-    Ok(())
 }
