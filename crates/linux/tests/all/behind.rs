@@ -1,8 +1,7 @@
 //! Two hosts of two tenants behind a Linux bridge at one port of a lab: each reaches its own tenant
 //! and no other, and what is revoked for one is not for its neighbour.
 
-mod support;
-
+use crate::support::{Test, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::policy::change;
 use axon_node::telemetry::NodeTelemetry;
@@ -11,7 +10,7 @@ use axon_wire::MacAddr;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 const NAME: &str = "test-behind";
@@ -41,9 +40,8 @@ done
 read end || kill $all
 ";
 
-fn main() -> ExitCode {
-    support::run(&[("two_tenants_behind_one_port_are_kept_apart_by_their_sources", apart)])
-}
+pub const TESTS: &[Test] =
+    &[("two_tenants_behind_one_port_are_kept_apart_by_their_sources", apart)];
 
 /// Two switches; h1 is alone at s1. The first behind the bridge and h2 are red, the second and h3
 /// blue.
@@ -57,7 +55,7 @@ fn fabric_file(dataplane: &str) -> PathBuf {
          - {{name: red, hosts: [\"{first}\", h2]}}\n  \
          - {{name: blue, hosts: [\"{second}\", h3]}}\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path

@@ -1,15 +1,12 @@
 //! Two real hosts with one address: the first holder keeps it while it answers, an alarm names
 //! both, and the second one has it as soon as the first has given it up.
 
-mod support;
-
+use crate::support::{Test, needs, shell, state_root};
 use axon_linux::lab::{self, Lab, UpOptions, alarms::alarms};
 use axon_node::telemetry::NodeTelemetry;
 use axon_wire::MacAddr;
-use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::{needs, shell};
 
 const NAME: &str = "test-conflicts";
 /// How long anything may take that is waited for.
@@ -17,12 +14,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The address that both have, outside of the pool.
 const SHARED: &str = "10.0.82.100";
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("the_first_of_two_hosts_with_one_address_keeps_it", || held(true)),
-        ("so_it_does_in_a_fabric_without_a_controller", || held(false)),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("the_first_of_two_hosts_with_one_address_keeps_it", || held(true)),
+    ("so_it_does_in_a_fabric_without_a_controller", || held(false)),
+];
 
 /// A line of three switches with a host each.
 fn up(controller: bool) -> Lab {
@@ -34,7 +29,7 @@ fn up(controller: bool) -> Lab {
          h3: {{ at: s3-p0, ip: 10.0.82.3 }}\n    links: [[s1-p8, s2-p9], [s2-p8, s3-p9]]\n\
          {pool}{alone}"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it comes up");

@@ -2,8 +2,7 @@
 //!
 //! Like the lab's tests, this one is a program of its own. It is the hosts' program too.
 
-mod support;
-
+use crate::support::{Test, needs, part, state_root};
 use axon_fabric::assemble::host_mac;
 use axon_linux::choice::Carrier;
 use axon_linux::lab::{self, Lab, UpOptions};
@@ -15,7 +14,6 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, ExitCode, Stdio};
 use std::time::{Duration, Instant};
-use support::needs;
 use xxhash_rust::xxh3::Xxh3;
 
 /// Of one stream of TCP, with a last segment that is not full.
@@ -28,23 +26,22 @@ const DATAGRAMS: usize = 400;
 /// Whoever waits for something waits no longer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
+pub const TESTS: &[Test] = &[
+    ("every_data_plane_carries_whatever_hosts_send", every_plane),
+    ("a_machine_without_the_kernels_planes_runs_on_full_and_says_why", without_kernel),
+    ("a_capture_sees_what_the_kernel_forwards", capture),
+    ("a_switch_whose_queue_is_deleted_starts_again_and_goes_on", deleted_queue),
+    ("a_switch_that_is_stopped_carries_no_more", stopped),
+];
+
+/// A program on a host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    match *words {
         ["receive-stream", address] => receive_stream(address),
         ["send-stream", address] => send_stream(address),
         ["receive-datagrams", address] => receive_datagrams(address),
         ["send-datagrams", address] => send_datagrams(address),
-        _ => {
-            return support::run(&[
-                ("every_data_plane_carries_whatever_hosts_send", every_plane),
-                ("a_machine_without_the_kernels_planes_runs_on_full_and_says_why", without_kernel),
-                ("a_capture_sees_what_the_kernel_forwards", capture),
-                ("a_switch_whose_queue_is_deleted_starts_again_and_goes_on", deleted_queue),
-                ("a_switch_that_is_stopped_carries_no_more", stopped),
-            ]);
-        }
+        _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
 }
@@ -123,7 +120,7 @@ fn fabric_file(more: &str) -> PathBuf {
          h1: {{ at: s1, ip: 10.0.77.1 }}\n      h2: {{ at: s2, ip: 10.0.77.2 }}\n      \
          h3: {{ at: s3, ip: 10.0.77.3 }}\n    links: [[s1, s2], [s2, s3]]\n{more}\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -152,9 +149,7 @@ fn on(lab: &Lab, host: &str, line: &str) -> String {
 
 /// Starts this program on a host and waits until it is ready.
 fn start(lab: &Lab, host: &str, words: [&str; 2]) -> (Child, BufReader<ChildStdout>) {
-    let program = std::env::current_exe().unwrap();
-    let argv = [program.to_str().unwrap(), words[0], words[1]];
-    let mut command = lab.command(host, &argv).unwrap();
+    let mut command = lab.command(host, &part("dataplanes", words)).unwrap();
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
@@ -166,8 +161,9 @@ fn start(lab: &Lab, host: &str, words: [&str; 2]) -> (Child, BufReader<ChildStdo
 /// What h3 says of what h1 has sent to it.
 fn sent(lab: &Lab, what: &str, address: &str) -> String {
     let (mut receiver, mut said) = start(lab, "h3", [&format!("receive-{what}"), address]);
-    let program = std::env::current_exe().unwrap();
-    on(lab, "h1", &format!("{} send-{what} '{address}'", program.display()));
+    let send = part("dataplanes", [&format!("send-{what}"), address]);
+    let sender = lab.command("h1", &send).unwrap().output().unwrap();
+    assert!(sender.status.success(), "{sender:?}");
     let mut line = String::new();
     said.read_line(&mut line).unwrap();
     assert!(receiver.wait().unwrap().success());

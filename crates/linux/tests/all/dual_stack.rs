@@ -5,13 +5,12 @@
 //! On a ring of three switches with six hosts; `AXON_DUAL_STACK=torus`, as `make dual-stack` sets
 //! it, takes a torus of 25 switches with 50 hosts, of which 20 are members.
 
-mod support;
-
+use crate::support::{Test, needs, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_node::telemetry::NodeTelemetry;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
 /// What hosts run, and those that run avahi-daemon.
@@ -49,9 +48,7 @@ const TORUS: Size = Size {
     stream: 500,
 };
 
-fn main() -> ExitCode {
-    support::run(&[("silent_hosts_reach_each_other_over_both_families", dual_stack)])
-}
+pub const TESTS: &[Test] = &[("silent_hosts_reach_each_other_over_both_families", dual_stack)];
 
 fn v4(host: usize) -> String {
     format!("10.0.80.{host}")
@@ -66,7 +63,7 @@ fn fabric_file(size: &Size) -> PathBuf {
         "name: test-dual-stack\ntopology:\n  {}\nlinks: {{ rate: 100Mbps }}\n",
         size.topology
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -136,7 +133,7 @@ fn known(lab: &Lab) -> usize {
 fn dual_stack() {
     let torus = std::env::var("AXON_DUAL_STACK").is_ok_and(|size| size == "torus");
     let size = if torus { &TORUS } else { &RING };
-    if torus && !support::needs::root("grow the machine's neighbour tables for 50 hosts") {
+    if torus && !needs::root("grow the machine's neighbour tables for 50 hosts") {
         return;
     }
     let began = Instant::now();
@@ -218,7 +215,7 @@ fn every_pair(size: &Size, peers: &mut [Peer]) {
 
 /// Names of hosts with avahi-daemon resolve at each other, to both addresses.
 fn names(lab: &Lab, size: &Size) {
-    if !support::needs::programs(&["avahi-daemon"]) {
+    if !needs::programs(&["avahi-daemon"]) {
         return;
     }
     let hosts: Vec<usize> =

@@ -3,29 +3,25 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, needs, shell, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
-use support::shell;
 
 /// What hosts run.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
 /// Datagrams to each of both groups.
 const COUNT: u32 = 200;
 
-fn main() -> ExitCode {
-    support::run(&[
-        (
-            "a_stream_comes_to_each_member_once_and_to_no_other_port",
-            a_stream_comes_to_each_member_once_and_to_no_other_port,
-        ),
-        ("names_resolve_by_mdns", names_resolve_by_mdns),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    (
+        "a_stream_comes_to_each_member_once_and_to_no_other_port",
+        a_stream_comes_to_each_member_once_and_to_no_other_port,
+    ),
+    ("names_resolve_by_mdns", names_resolve_by_mdns),
+];
 
 /// Three switches in a ring and six hosts; h6 is of no group, h7 of another tenant.
 fn fabric_file() -> PathBuf {
@@ -49,7 +45,7 @@ isolation:
     - { name: two, hosts: [h7] }
 multicast: { query_interval: 2s }
 ";
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -154,7 +150,7 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
 }
 
 fn names_resolve_by_mdns() {
-    if !support::needs::programs(&["avahi-daemon"]) {
+    if !needs::programs(&["avahi-daemon"]) {
         return;
     }
     let lab = up();

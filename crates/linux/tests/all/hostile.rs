@@ -1,8 +1,7 @@
 //! One hostile host at each edge of a lab sends ARP, DHCP, LLDP, PFC and garbage at line rate: no
 //! neighbour of any switch goes down, and the others still reach each other.
 
-mod support;
-
+use crate::support::{Test, part, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::sys;
 use axon_node::Drop;
@@ -25,15 +24,13 @@ const ATTACK: Duration = Duration::from_secs(8);
 /// Preamble, FCS and gap.
 const WIRE_OVERHEAD_BYTES: usize = 24;
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["flood", device] => flood(device),
-        _ => support::run(&[(
-            "hostile_hosts_at_line_rate_take_no_neighbour_down",
-            hostile_hosts_take_no_neighbour_down,
-        )]),
-    }
+pub const TESTS: &[Test] =
+    &[("hostile_hosts_at_line_rate_take_no_neighbour_down", hostile_hosts_take_no_neighbour_down)];
+
+/// A program on a hostile host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    let [device] = *words else { return ExitCode::FAILURE };
+    flood(device)
 }
 
 /// What a hostile host sends, over and over.
@@ -126,7 +123,7 @@ fn fabric_file() -> PathBuf {
          {:4}links: [[s1, s2], [s2, s3], [s3, s1]]\nlinks: {{ rate: {RATE}bps }}\n",
         ""
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -186,10 +183,8 @@ fn hostile_hosts_take_no_neighbour_down() {
     let quiet = set_ups(&lab, &[(1, 4), (2, 8), (4, 7), (5, 1)]);
     let (before, lost) = (neighbours(&lab), losses(&lab));
     assert_eq!(before.iter().map(|(_, count, _)| count).sum::<usize>(), 2 * 4, "{before:?}");
-    let program = std::env::current_exe().expect("a running program has a path");
-    let program = program.to_str().expect("plain text");
     let flooder = |host: usize| -> Child {
-        let words = [program, "flood", &format!("h{host}-p0")];
+        let words = part("hostile", [&format!("h{host}-p0")]);
         let mut command = lab.command(&format!("h{host}"), &words).expect("a command");
         command.stdout(Stdio::null()).spawn().expect("it starts")
     };

@@ -1,10 +1,6 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
-//!
-//! The lab starts its parts from the program that calls it, so this test is a program of its
-//! own and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, daemon, needs, processes, state_root};
 use axon_control::keys::of_switch;
 use axon_fabric::assemble::switch_id;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
@@ -22,27 +18,24 @@ use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::needs;
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("an_unknown_switch_to_capture_is_refused", an_unknown_switch_to_capture_is_refused),
-        ("an_interrupted_up_leaves_nothing_behind", an_interrupted_up_leaves_nothing_behind),
-        ("hosts_ping_and_nothing_is_left_behind", hosts_ping_and_nothing_is_left_behind),
-        ("probes_measure_a_path_of_running_switches", probes_measure_a_path),
-        ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
-        ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
-        ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
-        ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
-        ("keys_change_while_hosts_ping", keys_change_while_hosts_ping),
-        ("a_controller_that_is_killed_costs_no_flow_a_packet", a_killed_controller_costs_nothing),
-        ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
-        ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
-        ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("an_unknown_switch_to_capture_is_refused", an_unknown_switch_to_capture_is_refused),
+    ("an_interrupted_up_leaves_nothing_behind", an_interrupted_up_leaves_nothing_behind),
+    ("hosts_ping_and_nothing_is_left_behind", hosts_ping_and_nothing_is_left_behind),
+    ("probes_measure_a_path_of_running_switches", probes_measure_a_path),
+    ("a_killed_supervisor_takes_everything_along", a_killed_supervisor_takes_everything_along),
+    ("a_command_keeps_its_status_and_the_machine_its_files", a_command_keeps_its_status),
+    ("a_second_up_says_the_way_out", a_second_up_says_the_way_out),
+    ("a_switch_that_is_killed_comes_back", a_switch_that_is_killed_comes_back),
+    ("keys_change_while_hosts_ping", keys_change_while_hosts_ping),
+    ("a_controller_that_is_killed_costs_no_flow_a_packet", a_killed_controller_costs_nothing),
+    ("of_two_ups_at_once_one_starts_the_lab", of_two_ups_at_once_one_starts_the_lab),
+    ("what_up_has_not_made_down_leaves_alone", what_up_has_not_made_down_leaves_alone),
+    ("a_full_disk_ends_neither_daemons_nor_the_supervisor", a_full_disk_ends_nobody),
+];
 
 /// A ring of three, six hosts with fixed addresses: pings then need no DHCP client.
 fn fabric_file() -> PathBuf {
@@ -65,7 +58,7 @@ topology:
 links: {{ rate: 100Mbps }}
 "
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -99,24 +92,15 @@ fn an_interrupted_up_leaves_nothing_behind() {
         let error = format!("{:#}", outcome.expect_err("it is interrupted"));
         assert!(error.contains("interrupted"), "{step}: {error}");
         assert!(!state.exists());
-        assert_eq!(processes(&state), [0; 0]);
+        assert_eq!(lab_processes(), [0; 0]);
     }
 }
 
-/// Processes that belong to the lab: those that name its state directory.
-fn processes(state: &StateDir) -> Vec<i32> {
-    let needle = state.path().as_os_str().as_encoded_bytes().to_vec();
-    let inside = [b"lab-part\0node\0".to_vec(), b"lab-part\0supervisor\0".to_vec()];
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+/// Processes of this test that belong to its lab: by their parts, inside of it and outside.
+fn lab_processes() -> Vec<i32> {
     let contains = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|w| w == part);
-    let program = std::env::current_exe().unwrap_or_default();
-    pids.filter(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let ours = line.starts_with(program.as_os_str().as_encoded_bytes());
-        contains(&line, &needle) || ours && inside.iter().any(|part| contains(&line, part))
-    })
-    .collect()
+    let all = processes().into_iter();
+    all.filter(|(_, line)| contains(line, b"\0lab-part\0")).map(|(pid, _)| pid).collect()
 }
 
 fn run(lab: &Lab, node: &str, line: &str) -> std::process::Output {
@@ -136,9 +120,9 @@ fn hosts_ping_and_nothing_is_left_behind() {
     for status in lab.status().expect("daemons answer") {
         assert!(status.status().is_some(), "{status:?}");
     }
-    assert!(!processes(&state).is_empty());
+    assert!(!lab_processes().is_empty());
     assert_eq!(lab::down(Some(lab.name())).expect("it ends"), lab.name());
-    assert_eq!(processes(&state), [0; 0]);
+    assert_eq!(lab_processes(), [0; 0]);
     assert!(!state.exists());
     assert!(lab::down(Some(lab.name())).is_err());
 }
@@ -187,14 +171,14 @@ fn a_killed_supervisor_takes_everything_along() {
     let started = Instant::now();
     // It stays until the last process of its namespace has ended, which closes devices and so may
     // have to wait for other namespaces that end.
-    let runs = || state.supervisor().is_some() || !processes(&state).is_empty();
+    let runs = || state.supervisor().is_some() || !lab_processes().is_empty();
     while runs() && started.elapsed() < Duration::from_secs(120) {
         let _ = left.try_wait();
         std::thread::sleep(Duration::from_millis(10));
     }
     let _ = left.kill();
     left.wait().expect("it has ended");
-    assert_eq!(processes(&state), [0; 0]);
+    assert_eq!(lab_processes(), [0; 0]);
     assert_eq!(state.supervisor(), None, "after {:?}", started.elapsed());
     assert!(Lab::open(Some(lab.name())).is_err());
     lab::down(Some(lab.name())).expect("down is clean after a crash");
@@ -233,20 +217,10 @@ fn a_second_up_says_the_way_out() {
     lab::down(None).expect("it is the only one");
 }
 
-/// The process of a node's daemon.
-fn daemon(lab: &Lab, node: &str) -> Option<i32> {
-    let end = format!("\0/run/lab\0{node}\0");
-    let is_it = |pid: &i32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.ends_with(end.as_bytes())
-    };
-    processes(lab.state()).into_iter().find(is_it)
-}
-
 /// Kills the daemon of s1; returns when its hosts reach others by a new one. On the kernel's data
 /// plane they reach them meanwhile, too.
 fn kill_s1(lab: &Lab) {
-    let s1 = || daemon(lab, "s1");
+    let s1 = || daemon("s1");
     let before = s1().expect("s1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     let limit = Instant::now() + Duration::from_secs(30);
@@ -266,7 +240,7 @@ fn a_full_disk_ends_nobody() {
     if !needs::root("mount a small file system") {
         return;
     }
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     unshare(CloneFlags::CLONE_NEWNS).expect("root may");
     let (none, private) = (None::<&str>, MsFlags::MS_REC | MsFlags::MS_PRIVATE);
     mount(none, "/", none, private, none).expect("root may");
@@ -415,7 +389,7 @@ fn a_killed_controller_costs_nothing() {
     // What a ping prints is read at once: it would wait for its reader otherwise.
     let read = |ping: Child| move || ping.wait_with_output().expect("it ends");
     let pings = pings.map(|ping| std::thread::spawn(read(ping)));
-    let before = daemon(&lab, "c1").expect("c1 runs");
+    let before = daemon("c1").expect("c1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
     for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
         let output = ping.join().expect("it does not panic");
@@ -434,7 +408,7 @@ fn a_killed_controller_costs_nothing() {
         std::thread::yield_now();
         status = lab.status().expect("daemons answer");
     }
-    assert_ne!(daemon(&lab, "c1"), Some(before));
+    assert_ne!(daemon("c1"), Some(before));
     let restored = restored(&status).expect("it answers");
     assert_eq!((restored.routes_moved, restored.routes_removed), (0, 0));
     assert!(restored.hosts >= 5, "all that have sent: {restored:?}");

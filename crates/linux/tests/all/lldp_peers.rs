@@ -7,9 +7,8 @@
 //! that question, and accepts every setting. State machines, TLVs and frames are lldpad's
 //! own.
 
-mod alone;
-
-use alone::{needs, veth};
+use crate::alone::{needs, veth};
+use crate::runner::Test;
 use axon_control::node::SwitchNode;
 use axon_fabric::assemble::switch_config;
 use axon_linux::clock::Clock;
@@ -20,22 +19,18 @@ use axon_node::telemetry::{DcbxTelemetry, Source};
 use axon_plane::Plane;
 use axon_wire::{FrameBuf, Rate, Span, Time};
 use nix::mount::{MsFlags, mount};
-use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Child, Command, Stdio};
 
-fn main() -> ExitCode {
-    let tests: [(&str, fn()); 5] = [
-        ("lldpd_and_a_switch_see_each_other", lldpd_and_a_switch_see_each_other),
-        ("a_willing_switch_does_what_lldpd_is_made_to_say", a_willing_switch_does_what_lldpd_says),
-        ("lldpad_without_dcb_is_a_neighbour_and_no_more", lldpad_without_dcb_is_a_neighbour),
-        ("a_willing_switch_follows_lldpad", a_willing_switch_follows_lldpad),
-        ("a_willing_lldpad_follows_a_switch", a_willing_lldpad_follows_a_switch),
-    ];
-    alone::run(&tests, CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC)
-}
+pub const TESTS: &[Test] = &[
+    ("lldpd_and_a_switch_see_each_other", lldpd_and_a_switch_see_each_other),
+    ("a_willing_switch_does_what_lldpd_is_made_to_say", a_willing_switch_does_what_lldpd_says),
+    ("lldpad_without_dcb_is_a_neighbour_and_no_more", lldpad_without_dcb_is_a_neighbour),
+    ("a_willing_switch_follows_lldpad", a_willing_switch_follows_lldpad),
+    ("a_willing_lldpad_follows_a_switch", a_willing_lldpad_follows_a_switch),
+];
 
 /// How long something is waited for that never comes.
 const PATIENCE: Span = Span::from_secs(30);

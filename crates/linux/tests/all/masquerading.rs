@@ -3,17 +3,14 @@
 //!
 //! Like the lab's tests, this one is a program of its own. It is the hosts' program too.
 
-mod support;
-
+use crate::support::{Test, needs, part, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::machine::Machine;
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::{EdgeCounters, NodeTelemetry};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::process::{ExitCode, Stdio};
-use support::needs;
 
 /// Of one stream of TCP, with a last segment that is not full.
 const STREAM_BYTES: usize = 2_000_001;
@@ -21,18 +18,17 @@ const PORT: u16 = 4810;
 const HOSTS: usize = 12;
 const NAME: &str = "masquerade";
 
-fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
+pub const TESTS: &[Test] = &[
+    ("twelve_hosts_reach_each_other_with_tables_of_two_entries", all_pairs),
+    ("under_the_kernels_plane_masqueraded_frames_take_the_user_space_path", on_tc),
+];
+
+/// A program on a host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    match *words {
         ["receive", address] => receive(address),
         ["send", address] => send(address),
-        _ => {
-            return support::run(&[
-                ("twelve_hosts_reach_each_other_with_tables_of_two_entries", all_pairs),
-                ("under_the_kernels_plane_masqueraded_frames_take_the_user_space_path", on_tc),
-            ]);
-        }
+        _ => return ExitCode::FAILURE,
     }
     ExitCode::SUCCESS
 }
@@ -67,7 +63,7 @@ fn up(more: &str) -> Lab {
         "name: {NAME}\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n{hosts}    \
          links: [[s1, s2], [s2, s3], [s3, s1]]\n{more}\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it comes up");
@@ -87,13 +83,14 @@ fn on(lab: &Lab, host: usize, line: &str) -> String {
 
 /// What h`to` says of what h`from` has sent to it by TCP.
 fn transfer(lab: &Lab, from: usize, to: usize) -> String {
-    let (program, address) = (std::env::current_exe().unwrap(), format!("10.0.79.{to}:{PORT}"));
-    let argv = [program.to_str().unwrap(), "receive", &address];
-    let mut command = lab.command(&format!("h{to}"), &argv).unwrap();
+    let address = format!("10.0.79.{to}:{PORT}");
+    let receive = part("masquerading", ["receive", &address]);
+    let mut command = lab.command(&format!("h{to}"), &receive).unwrap();
     let mut receiver = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(receiver.stdout.take().unwrap()).lines().map_while(Result::ok);
     assert_eq!(said.next().as_deref(), Some("ready"));
-    on(lab, from, &format!("{} send {address}", program.display()));
+    let send = part("masquerading", ["send", &address]);
+    assert!(lab.command(&format!("h{from}"), &send).unwrap().status().unwrap().success());
     let line = said.next().unwrap_or_default();
     assert!(receiver.wait().unwrap().success());
     line

@@ -1,35 +1,28 @@
 //! Real hosts that move from switch to switch in a lab, and hosts behind a bridge at one port. How
 //! long a move takes is measured by `tools/moves`.
 
-mod support;
-
+use crate::support::{Test, needs, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry};
 use axon_wire::MacAddr;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, ExitCode, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
-use support::needs;
 
 const NAME: &str = "test-moves";
 /// How long anything may take that is waited for.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn main() -> ExitCode {
-    support::run(&[
-        (
-            "hosts_move_between_switches_and_their_connections_survive",
-            hosts_move_between_switches_and_their_connections_survive,
-        ),
-        ("hosts_behind_a_bridge_at_one_port", hosts_behind_a_bridge_at_one_port),
-        (
-            "commands_at_the_same_time_follow_each_other",
-            commands_at_the_same_time_follow_each_other,
-        ),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    (
+        "hosts_move_between_switches_and_their_connections_survive",
+        hosts_move_between_switches_and_their_connections_survive,
+    ),
+    ("hosts_behind_a_bridge_at_one_port", hosts_behind_a_bridge_at_one_port),
+    ("commands_at_the_same_time_follow_each_other", commands_at_the_same_time_follow_each_other),
+];
 
 /// A ring of three switches with a host each, and free ports.
 fn fabric_file(dataplane: &str) -> PathBuf {
@@ -40,7 +33,7 @@ fn fabric_file(dataplane: &str) -> PathBuf {
          links: [[s1-p8, s2-p9], [s2-p8, s3-p9], [s3-p8, s1-p9]]\n\
          dataplane: {dataplane}\nports: {{ axon: links }}\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path

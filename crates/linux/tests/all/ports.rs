@@ -1,8 +1,7 @@
 //! Real ports over a veth pair, in a user and network namespace of the test's own thread.
 
-mod alone;
-
-use alone::{ip, needs, veth, wait};
+use crate::alone::{ip, needs, veth, wait};
+use crate::runner::Test;
 use axon_capture::pcap::CaptureOptions;
 use axon_dcbx::TieRule;
 use axon_dcbx::agent::{AgentConfig, AgentNode, Rules};
@@ -30,31 +29,27 @@ use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
-use nix::sched::CloneFlags;
 use std::net::UdpSocket;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-fn main() -> ExitCode {
-    let tests: [(&str, fn()); 16] = [
-        ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
-        ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
-        ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
-        ("what_this_machine_sends_is_not_heard_again", what_this_machine_sends_is_not_heard_again),
-        ("a_frame_shows_without_a_system_call", a_frame_shows_without_a_system_call),
-        ("a_node_to_which_frames_never_cease_to_come_answers", frames_never_cease),
-        ("carrier_is_followed_at_once", carrier_is_followed_at_once),
-        ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
-        ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
-        ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
-        ("an_xon_behind_a_busy_wire_with_no_data_queued_is_sent", an_xon_behind_a_busy_wire),
-        ("an_agent_refuses_probes_to_whoever_asked", an_agent_refuses_probes),
-        ("a_controller_refuses_probes_that_lead_nowhere", a_controller_refuses_probes),
-        ("an_mtu_that_is_too_small_shows_and_a_new_one_is_followed", an_mtu_that_is_too_small),
-        ("a_log_on_a_full_disk_ends_no_node", a_log_on_a_full_disk_ends_no_node),
-        ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
-    ];
-    alone::run(&tests, CloneFlags::empty())
-}
+pub const TESTS: &[Test] = &[
+    ("a_tag_that_the_kernel_took_out_comes_back", a_tag_that_the_kernel_took_out_comes_back),
+    ("a_partial_checksum_is_completed", a_partial_checksum_is_completed),
+    ("a_super_frame_is_refused_and_counted", a_super_frame_is_refused_and_counted),
+    ("what_this_machine_sends_is_not_heard_again", what_this_machine_sends_is_not_heard_again),
+    ("a_frame_shows_without_a_system_call", a_frame_shows_without_a_system_call),
+    ("a_node_to_which_frames_never_cease_to_come_answers", frames_never_cease),
+    ("carrier_is_followed_at_once", carrier_is_followed_at_once),
+    ("a_device_that_is_replaced_is_the_port_again", a_device_that_is_replaced),
+    ("a_tap_port_carries_whole_frames", a_tap_port_carries_whole_frames),
+    ("a_tap_device_that_is_deleted_is_made_again", a_tap_device_that_is_deleted),
+    ("an_xon_behind_a_busy_wire_with_no_data_queued_is_sent", an_xon_behind_a_busy_wire),
+    ("an_agent_refuses_probes_to_whoever_asked", an_agent_refuses_probes),
+    ("a_controller_refuses_probes_that_lead_nowhere", a_controller_refuses_probes),
+    ("an_mtu_that_is_too_small_shows_and_a_new_one_is_followed", an_mtu_that_is_too_small),
+    ("a_log_on_a_full_disk_ends_no_node", a_log_on_a_full_disk_ends_no_node),
+    ("an_agent_without_its_hosts_interface_ends_and_leaves_nothing", an_agent_ends),
+];
 
 /// Its host's interface is there and is none that it could have made.
 fn an_agent_ends() {

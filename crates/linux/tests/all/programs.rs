@@ -3,8 +3,7 @@
 //!
 //! Like the lab's, this test is a program of its own.
 
-mod support;
-
+use crate::support::{Test, state_root};
 use axon_capture::recording::Ending;
 use axon_linux::lab::{self, Lab, RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
@@ -19,22 +18,19 @@ use axon_pipeline::{
 };
 use axon_wire::{MacAddr, PortNo};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
 
 /// How long any pair may take to answer, on a machine that compiles besides.
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("every_program_carries_pings_and_survives_a_cut", every_program),
-        ("a_server_is_one_namespace_and_forwards_for_others", servers),
-        ("an_operator_sees_and_changes_tables_and_traces_packets", tables),
-        ("a_hostile_change_is_refused_and_changes_nothing", hostile),
-        ("what_needs_a_controller_is_refused_in_words", refused),
-        ("a_recorded_program_answers_the_same_in_its_replay", recorded),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("every_program_carries_pings_and_survives_a_cut", every_program),
+    ("a_server_is_one_namespace_and_forwards_for_others", servers),
+    ("an_operator_sees_and_changes_tables_and_traces_packets", tables),
+    ("a_hostile_change_is_refused_and_changes_nothing", hostile),
+    ("what_needs_a_controller_is_refused_in_words", refused),
+    ("a_recorded_program_answers_the_same_in_its_replay", recorded),
+];
 
 /// A lab of this fabric, which is up and whose switches are ready.
 fn up(name: &str, text: &str) -> Lab {
@@ -42,7 +38,7 @@ fn up(name: &str, text: &str) -> Lab {
 }
 
 fn up_with(name: &str, text: &str, options: UpOptions) -> Lab {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, format!("name: {name}\n{text}")).expect("a file");
     let options = UpOptions { timeout_ms: 120_000, ..options };

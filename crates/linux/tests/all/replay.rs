@@ -3,8 +3,7 @@
 //! `AXON_RECORD_SECONDS=600` lets the ring run for ten minutes; ten links fail in whatever time
 //! there is. Some 500 MB of recordings are then written to the directory for temporary files.
 
-mod support;
-
+use crate::support::{Test, daemon, needs, state_root};
 use axon_capture::recording::Ending;
 use axon_linux::lab::{self, Lab, RecordInto, UpOptions};
 use axon_linux::record::RECORD_BYTES_MAX;
@@ -13,9 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
-use support::needs;
 
 /// Links that fail, one after another, and come back.
 const FAILURES: u32 = 10;
@@ -23,16 +21,14 @@ const FAILURES: u32 = 10;
 const SECONDS: u64 = 10;
 const VARIABLE: &str = "AXON_RECORD_SECONDS";
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("a_ring_that_loses_links_under_tcp_is_replayed_without_a_difference", ring),
-        ("a_ring_on_the_pipeline_is_replayed_on_the_native_plane_without_a_difference", pipeline),
-        ("a_switch_that_is_killed_leaves_two_recordings", killed),
-        ("agents_of_hosts_are_recorded_too", agents),
-        ("a_directory_with_recordings_is_left_alone", left_alone),
-        ("a_lab_whose_recordings_cannot_begin_says_why", cannot_begin),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("a_ring_that_loses_links_under_tcp_is_replayed_without_a_difference", ring),
+    ("a_ring_on_the_pipeline_is_replayed_on_the_native_plane_without_a_difference", pipeline),
+    ("a_switch_that_is_killed_leaves_two_recordings", killed),
+    ("agents_of_hosts_are_recorded_too", agents),
+    ("a_directory_with_recordings_is_left_alone", left_alone),
+    ("a_lab_whose_recordings_cannot_begin_says_why", cannot_begin),
+];
 
 /// Of this test, in a directory that is not below /run.
 struct Recordings(PathBuf);
@@ -45,7 +41,7 @@ impl Recordings {
 
     /// The lab of this fabric, recorded.
     fn up(&self, fabric: &str) -> Lab {
-        let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+        let root = state_root();
         let path = root.with_extension("yaml");
         std::fs::write(&path, fabric).expect("a file");
         let record = RecordInto { directory: self.0.clone(), bytes_max: RECORD_BYTES_MAX };
@@ -176,16 +172,6 @@ fn altered(file: &Path) {
     println!("altered: {text}");
 }
 
-/// The daemon of `node` among this program's own processes.
-fn daemon(node: &str) -> Option<i32> {
-    let program = std::env::current_exe().unwrap_or_default();
-    let words = format!("\0lab-part\0node\0/run/lab\0{node}\0");
-    let line = [program.as_os_str().as_encoded_bytes(), words.as_bytes()].concat();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.find(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|found| found == line))
-}
-
 fn killed() {
     let recordings = Recordings::new();
     let lab = recordings.up(&ring_file());
@@ -253,7 +239,7 @@ fn left_alone() {
     std::fs::create_dir(&recordings.0).expect("a directory");
     let file = recordings.0.join("s9.axrec");
     std::fs::write(&file, "precious").expect("a file");
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, ring_file()).expect("a file");
     let record = RecordInto { directory: recordings.0.clone(), bytes_max: RECORD_BYTES_MAX };
@@ -265,7 +251,7 @@ fn left_alone() {
 }
 
 fn cannot_begin() {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let (path, recordings) = (root.with_extension("yaml"), Recordings::new());
     std::fs::write(&path, ring_file()).expect("a file");
     let record = RecordInto { directory: recordings.0.clone(), bytes_max: 100 };

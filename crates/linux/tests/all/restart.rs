@@ -4,8 +4,7 @@
 //!
 //! `AXON_RESTARTS=n` kills so many; five without.
 
-mod support;
-
+use crate::support::{Test, daemon, needs, part, state_root};
 use axon_linux::choice::Carrier;
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
@@ -13,13 +12,13 @@ use axon_node::telemetry::NodeTelemetry;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{AddressFamily, SockFlag, SockProtocol, SockType, recv, socket};
 use nix::unistd::Pid;
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::process::{Child, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
-use support::needs;
 
 const NAME: &str = "test-restart";
 const HOSTS: u32 = 5;
@@ -28,13 +27,12 @@ const FLOWS: [(u32, u32); 5] = [(1, 4), (5, 2), (1, 2), (3, 1), (4, 3)];
 /// The kinds of frames that hosts of this lab have to do with: IPv4, ARP, IPv6.
 const TYPES: [[u8; 2]; 3] = [[0x08, 0x00], [0x08, 0x06], [0x86, 0xdd]];
 
-fn main() -> ExitCode {
-    if let [_, word, own] = &std::env::args().collect::<Vec<_>>()[..]
-        && word == "watch"
-    {
-        return watch(own);
-    }
-    support::run(&[("switches_killed_under_traffic_lose_and_misdeliver_nothing", killed)])
+pub const TESTS: &[Test] = &[("switches_killed_under_traffic_lose_and_misdeliver_nothing", killed)];
+
+/// A program on a host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    let [own] = *words else { return ExitCode::FAILURE };
+    watch(own)
 }
 
 /// A line of three switches with two, one and two hosts.
@@ -49,7 +47,7 @@ fn fabric_file() -> PathBuf {
         "name: {NAME}\ntopology:\n  listed:\n    switches: [s1, s2, s3]\n    hosts:\n{hosts}    \
          links: [[s1, s2], [s2, s3]]\nlinks: {{ rate: 200Mbps }}\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -91,20 +89,9 @@ fn watch(own: &str) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn start(lab: &Lab, node: &str, words: &[&str]) -> Child {
+fn start<W: AsRef<OsStr>>(lab: &Lab, node: &str, words: &[W]) -> Child {
     let mut command = lab.command(node, words).expect("a command");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
-}
-
-/// The daemon of a switch, by the end of its command line.
-fn daemon(node: &str) -> Option<i32> {
-    let end = format!("\0/run/lab\0{node}\0");
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    pids.find(|pid| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.ends_with(end.as_bytes())
-    })
 }
 
 /// Whether all switches have their neighbours, and none of these is restarting.
@@ -159,9 +146,7 @@ fn killed() {
             start(&lab, &format!("h{from}"), &ping).wait().is_ok_and(|status| status.success())
         );
     }
-    let program = std::env::current_exe().expect("it has a path");
-    let program = program.to_str().expect("plain text");
-    let watch = |host| start(&lab, &format!("h{host}"), &[program, "watch", &mac(host)]);
+    let watch = |host| start(&lab, &format!("h{host}"), &part("restart", [&mac(host)]));
     let mut watchers: Vec<Child> = (1..=HOSTS).map(watch).collect();
     let mut seen: Vec<_> =
         watchers.iter_mut().map(|of| BufReader::new(of.stdout.take().unwrap()).lines()).collect();

@@ -4,30 +4,25 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, needs, shell, state_root};
 use axon_linux::lab::{self, Family, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::{ControllerTelemetry, EdgeCounters, NodeTelemetry};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
-use support::{needs, shell};
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("dhcp_clients_get_reserved_addresses_and_all_options", built_in),
-        ("a_real_dhcp_server_behind_the_relay_serves_its_clients", relayed),
-        ("kea_behind_the_relay_serves_its_clients", kea),
-        ("addresses_of_dhcpv6_come_from_kea_and_from_dnsmasq", dhcpv6),
-        ("hosts_reach_a_real_network_through_an_uplink_that_no_dhcp_passes", uplink),
-        ("the_kernels_of_hosts_configure_themselves_for_ipv6", advertised),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("dhcp_clients_get_reserved_addresses_and_all_options", built_in),
+    ("a_real_dhcp_server_behind_the_relay_serves_its_clients", relayed),
+    ("kea_behind_the_relay_serves_its_clients", kea),
+    ("addresses_of_dhcpv6_come_from_kea_and_from_dnsmasq", dhcpv6),
+    ("hosts_reach_a_real_network_through_an_uplink_that_no_dhcp_passes", uplink),
+    ("the_kernels_of_hosts_configure_themselves_for_ipv6", advertised),
+];
 
 /// A file next to the state of the labs.
 fn beside(ending: &str) -> PathBuf {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     root.with_extension(ending)
 }
 

@@ -3,30 +3,25 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, shell, state_root};
 use axon_linux::lab::{self, Family, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
 use axon_node::telemetry::{ControllerCounters, NodeTelemetry};
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::Duration;
-use support::shell;
 
-fn main() -> ExitCode {
-    support::run(&[
-        (
-            "addresses_that_have_never_sent_a_frame_answer_the_first_ping",
-            addresses_that_have_never_sent_a_frame_answer_the_first_ping,
-        ),
-        ("the_fabrics_own_address_answers_ping", the_fabrics_own_address_answers_ping),
-        ("hosts_reach_each_other_over_ipv6", hosts_reach_each_other_over_ipv6),
-        (
-            "hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up",
-            hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up,
-        ),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    (
+        "addresses_that_have_never_sent_a_frame_answer_the_first_ping",
+        addresses_that_have_never_sent_a_frame_answer_the_first_ping,
+    ),
+    ("the_fabrics_own_address_answers_ping", the_fabrics_own_address_answers_ping),
+    ("hosts_reach_each_other_over_ipv6", hosts_reach_each_other_over_ipv6),
+    (
+        "hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up",
+        hosts_with_fixed_addresses_of_both_families_have_them_when_the_lab_is_up,
+    ),
+];
 
 /// Three switches in a ring and four hosts with fixed addresses.
 fn fabric_file() -> PathBuf {
@@ -42,7 +37,7 @@ topology:
     links: [[s1, s2], [s2, s3], [s3, s1]]
 links: { rate: 100Mbps }
 ";
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path

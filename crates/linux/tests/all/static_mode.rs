@@ -3,22 +3,19 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, state_root};
 use axon_linux::lab::alarms::alarms;
 use axon_linux::lab::view::directory::Directory;
 use axon_linux::lab::view::path::path;
 use axon_linux::lab::{self, Lab, UpOptions};
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-fn main() -> ExitCode {
-    support::run(&[(
-        "hosts_reach_each_other_along_stated_paths_and_after_a_cut",
-        hosts_reach_each_other_along_stated_paths_and_after_a_cut,
-    )])
-}
+pub const TESTS: &[Test] = &[(
+    "hosts_reach_each_other_along_stated_paths_and_after_a_cut",
+    hosts_reach_each_other_along_stated_paths_and_after_a_cut,
+)];
 
 /// Four switches in a ring, a host at each; h1 and h2 reach each other the long way round.
 fn fabric_file() -> PathBuf {
@@ -28,7 +25,7 @@ links: { rate: 100Mbps }
 controller: { mode: static }
 paths: [{ from: h1, to: h2, via: [s1, s4, s3, s2], backup: [s1, s2] }]
 ";
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path

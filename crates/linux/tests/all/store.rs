@@ -1,8 +1,6 @@
 //! The store of a controller whose process is killed at random moments.
-//!
-//! That process is this program itself, so this test is a program of its own and not run by
-//! libtest.
 
+use crate::support::{Test, part};
 use axon_linux::clock::Clock;
 use axon_linux::store::Store;
 use axon_node::{StoreChange, Stored, StoredLease, StoredState};
@@ -12,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 /// How often the process is killed.
 const KILLS: u32 = 100;
@@ -23,15 +21,13 @@ const WORDS_MAX: u64 = 4_000;
 /// What the process says in the place of a client: the address is released.
 const RELEASED: u32 = 0;
 
-fn main() {
-    let arguments: Vec<_> = std::env::args().collect();
-    if let [_, word, path, seed] = &arguments[..]
-        && word == "give"
-    {
-        give(Path::new(path), seed.parse().expect("a number"));
-    }
-    no_lease_is_given_twice_in_100_kills();
-    println!("test no_lease_is_given_twice_in_100_kills ... ok");
+pub const TESTS: &[Test] =
+    &[("no_lease_is_given_twice_in_100_kills", no_lease_is_given_twice_in_100_kills)];
+
+/// The process that is killed.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    let [path, seed] = *words else { return ExitCode::FAILURE };
+    give(Path::new(path), seed.parse().expect("a number"))
 }
 
 fn lease(address: u32, client: u32, state: StoredState) -> StoredLease {
@@ -105,10 +101,10 @@ impl Drop for Folder {
 /// Lets the process run until it has said so many words, and kills it wherever it is then; answers
 /// with all that it has said.
 fn run_and_kill(path: &Path, random: &mut Rand64) -> Vec<(u32, u32)> {
-    let mut child = Command::new(std::env::current_exe().expect("this program"))
-        .arg("give")
-        .arg(path)
-        .arg(random.rand_u64().to_string())
+    let path = path.to_str().expect("plain text");
+    let words = part("store", [path, &random.rand_u64().to_string()]);
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");

@@ -1,8 +1,7 @@
 //! Tenants of a lab with real hosts: who may not reach whom does not, and a pair that is revoked
 //! under a running ping stops. The gap is printed.
 
-mod support;
-
+use crate::support::{Test, needs, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::policy::change;
 use axon_node::telemetry::{ControllerTelemetry, NodeTelemetry};
@@ -10,17 +9,15 @@ use axon_node::{HostPair, PolicyChange, Subject};
 use axon_wire::MacAddr;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, ExitCode, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 const NAME: &str = "test-tenants";
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("tenants_are_apart_and_a_revoked_pair_stops", tenants),
-        ("a_scan_is_reported_with_its_source", scan),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("tenants_are_apart_and_a_revoked_pair_stops", tenants),
+    ("a_scan_is_reported_with_its_source", scan),
+];
 
 /// A line of three switches. h1 and h2 are red, h3 is blue, h4 is shared, h5 is nothing.
 fn fabric_file(dataplane: &str) -> PathBuf {
@@ -35,7 +32,7 @@ fn fabric_file(dataplane: &str) -> PathBuf {
          links: [[s1, s2], [s2, s3]]\ndataplane: {dataplane}\nisolation:\n  tenants:\n  - {{name: \
          red, hosts: [h1, h2], pin: true}}\n  - {{name: blue, hosts: [h3]}}\n  shared: [h4]\n"
     );
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path
@@ -116,7 +113,7 @@ for n in range(1000):
 ";
 
 fn scan() {
-    if !support::needs::programs(&["python3"]) {
+    if !needs::programs(&["python3"]) {
         return;
     }
     let file = fabric_file("auto");

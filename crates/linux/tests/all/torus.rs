@@ -3,17 +3,15 @@
 //!
 //! `AXON_SEED=n` cuts the links of that seed.
 
-mod support;
-
+use crate::support::{Test, needs, state_root};
 use axon_fabric::model::{Fabric, Link};
 use axon_linux::lab::{self, Lab, UpOptions};
 use oorandom::Rand32;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode, Output, Stdio};
+use std::path::Path;
+use std::process::{Child, Output, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
-use support::needs;
 
 /// Links that are cut.
 const CUTS: usize = 10;
@@ -22,9 +20,7 @@ const SCRIPT: &str = "#!/bin/sh\n\
     [ \"$1\" = bound ] && exec ip addr replace \"$ip/$mask\" dev \"$interface\"\n\
     exit 0\n";
 
-fn main() -> ExitCode {
-    support::run(&[("all_pairs_ping_on_a_torus_that_loses_ten_links", torus)])
-}
+pub const TESTS: &[Test] = &[("all_pairs_ping_on_a_torus_that_loses_ten_links", torus)];
 
 fn torus() {
     let may = needs::root("grow the machine's ARP table, which 50 hosts overflow");
@@ -58,7 +54,7 @@ fn seed() -> u64 {
 /// Every host asks for an address; answers with all of them.
 fn lease_all(lab: &Lab, fabric: &Fabric) -> Vec<String> {
     // Not below /run, of which a lab has its own.
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let script = root.with_extension("sh");
     std::fs::write(&script, SCRIPT).expect("a file");
     std::fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("it is ours");

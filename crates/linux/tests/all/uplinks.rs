@@ -4,8 +4,7 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest. It runs in a network namespace of its own, which plays the machine's.
 
-mod support;
-
+use crate::support::{Test, needs, shell, state_root};
 use axon_linux::lab::{self, Lab, StateDir, UpOptions};
 use axon_linux::machine::Machine as Kernel;
 use nix::sched::{CloneFlags, unshare};
@@ -15,19 +14,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{needs, shell};
 
-fn main() -> ExitCode {
-    support::run(&[
-        ("a_device_that_must_not_be_a_port_is_refused_and_left_alone", refused),
-        ("hosts_reach_a_real_gateway_on_every_data_plane", planes),
-        ("the_device_comes_back_whatever_part_of_the_lab_is_killed", killed),
-        ("an_up_that_is_interrupted_gives_the_device_back", interrupted),
-        ("a_device_whose_name_is_taken_comes_back_under_that_of_the_port", taken),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("a_device_that_must_not_be_a_port_is_refused_and_left_alone", refused),
+    ("hosts_reach_a_real_gateway_on_every_data_plane", planes),
+    ("the_device_comes_back_whatever_part_of_the_lab_is_killed", killed),
+    ("an_up_that_is_interrupted_gives_the_device_back", interrupted),
+    ("a_device_whose_name_is_taken_comes_back_under_that_of_the_port", taken),
+];
 
 const LAB: &str = "test-uplinks";
 const MAC: &str = "02:00:00:00:77:01";
@@ -102,7 +98,7 @@ fn has_programs() -> bool {
 
 /// Writes the file of a fabric of two switches with an uplink.
 fn file(device: &str, rest: &str) -> PathBuf {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     let text = format!(
         "name: {LAB}
@@ -173,7 +169,7 @@ fn refused() {
 
 /// What a DHCP client of h2 is given.
 fn lease(lab: &Lab) -> String {
-    let script = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let script = state_root();
     let script = script.with_extension("sh");
     let text = "#!/bin/sh\n[ \"$1\" != bound ] || { ip address replace \"$ip/16\" dev \
                 \"$interface\"; env >/run/lease; }\n";

@@ -4,24 +4,21 @@
 //! The lab starts its parts from the program that calls it, so this test is a program of its own
 //! and not run by libtest.
 
-mod support;
-
+use crate::support::{Test, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_node::Drop;
 use axon_node::telemetry::NodeTelemetry;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{ChildStdout, ExitCode, Stdio};
+use std::process::{ChildStdout, Stdio};
 
 /// What the trunk host runs.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/vlans_peer.py");
 
-fn main() -> ExitCode {
-    support::run(&[(
-        "access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other",
-        access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other,
-    )])
-}
+pub const TESTS: &[Test] = &[(
+    "access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other",
+    access_hosts_and_a_trunk_host_reach_their_own_vlans_and_no_other,
+)];
 
 /// h1 and h2 have the same address in two VLANs, h3 is in the first one too, h4 in none; h5 is in
 /// both by its tags.
@@ -41,7 +38,7 @@ vlans:
 - { id: 10, access: [h1, h3], trunk: [h5] }
 - { id: 20, access: [h2], trunk: [h5] }
 ";
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, text).expect("a file");
     path

@@ -2,7 +2,7 @@
 //! without any, alternately. Not a test; `docs/agent.md` has what came of it:
 //!
 //! ```sh
-//! AXON_COST=1Gbps cargo test -p axon-linux --test agent
+//! AXON_COST=1Gbps cargo test -p axon-linux --test all -- --ignored --nocapture agent::cost
 //! ```
 
 use super::{finish, raise, start, wait_for_sockets};
@@ -10,7 +10,7 @@ use axon_linux::lab::{self, Lab};
 use serde_json::Value;
 
 /// The variable with the rate of the links.
-pub const RATE: &str = "AXON_COST";
+const RATE: &str = "AXON_COST";
 
 const ROUNDS: usize = 5;
 const PORT: &str = "5201";

@@ -3,16 +3,15 @@
 mod cost;
 mod dcbx;
 mod notified;
-#[path = "../support/mod.rs"]
-mod support;
 mod tcp;
 mod udp;
 
+use crate::support::{Test, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::status::{NodeStatus, Status};
 use axon_node::Drop;
 use axon_node::telemetry::{AgentTelemetry, SwitchTelemetry};
-use std::path::PathBuf;
+use std::ffi::OsStr;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -21,25 +20,24 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// From one look to the next.
 const LOOK: Duration = Duration::from_millis(20);
 
-fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+pub const TESTS: &[Test] = &[
+    ("two_hosts_into_one_lose_nothing_in_a_lossless_class", udp::two_hosts_into_one),
+    ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
+    ("agents_take_priorities_from_their_switch", dcbx::priorities_of_the_switch_are_taken),
+    (
+        "hosts_whose_every_frame_is_tagged_find_each_other",
+        dcbx::hosts_whose_every_frame_is_tagged_find_each_other,
+    ),
+    ("a_congestion_point_slows_agents_down", notified::sources_slow_down_to_what_a_link_takes),
+    ("cost", cost::measure),
+];
+
+/// A program on a host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    match *words {
         ["send", to] => udp::send(to),
         ["receive", port] => udp::receive(port),
-        _ if std::env::var_os(cost::RATE).is_some() => support::run(&[("cost", cost::measure)]),
-        _ => support::run(&[
-            ("two_hosts_into_one_lose_nothing_in_a_lossless_class", udp::two_hosts_into_one),
-            ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
-            ("agents_take_priorities_from_their_switch", dcbx::priorities_of_the_switch_are_taken),
-            (
-                "hosts_whose_every_frame_is_tagged_find_each_other",
-                dcbx::hosts_whose_every_frame_is_tagged_find_each_other,
-            ),
-            (
-                "a_congestion_point_slows_agents_down",
-                notified::sources_slow_down_to_what_a_link_takes,
-            ),
-        ]),
+        _ => ExitCode::FAILURE,
     }
 }
 
@@ -81,7 +79,7 @@ dcb:
 
 /// A lab of this fabric.
 fn raise(fabric: &str) -> Lab {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let path = root.with_extension("yaml");
     std::fs::write(&path, fabric).expect("a file");
     let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it is up");
@@ -101,7 +99,7 @@ fn up(fabric: &str) -> Lab {
 }
 
 /// A program on a host, whose output is kept.
-fn start(lab: &Lab, host: &str, words: &[&str]) -> Child {
+fn start<W: AsRef<OsStr>>(lab: &Lab, host: &str, words: &[W]) -> Child {
     let mut command: Command = lab.command(host, words).expect("a command");
     command.stdout(Stdio::piped()).spawn().expect("it starts")
 }

@@ -1,8 +1,8 @@
 //! TCP: two hosts send to a third, each with `iperf3` as it is, first in a lossless class and then
 //! in a lossy one. What TCP has to send twice says what was lost on the way.
 
-use super::support::needs;
 use super::{Topology, finish, lost, requests, start, switch, up, wait_for_sockets};
+use crate::support::needs;
 use axon_linux::lab::{self, Lab};
 use serde_json::Value;
 

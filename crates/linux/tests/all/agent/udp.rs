@@ -2,6 +2,7 @@
 //! as they can into the link of one.
 
 use super::{Topology, finish, of, requests, switch, up, wait_for_sockets};
+use crate::support::part;
 use axon_linux::lab::{self, Lab};
 use axon_node::Drop;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -52,9 +53,8 @@ pub fn receive(port: &str) -> ExitCode {
 }
 
 /// This program in another part, on a host.
-fn start(lab: &Lab, host: &str, arguments: &[&str]) -> Child {
-    let program = std::env::current_exe().expect("a running program has a path");
-    super::start(lab, host, &[&[program.to_str().expect("plain text")], arguments].concat())
+fn start(lab: &Lab, host: &str, words: [&str; 2]) -> Child {
+    super::start(lab, host, &part("agent", words))
 }
 
 /// The number that a program has printed last.
@@ -65,10 +65,10 @@ fn number(child: Child) -> u64 {
 /// h1 and h2 send as fast as they can to each of these ports of h3; what they sent to one, and
 /// what came to each.
 pub fn send_into_h3<const PORTS: usize>(lab: &Lab, ports: [&str; PORTS]) -> (u64, [u64; PORTS]) {
-    let receivers = ports.map(|port| start(lab, "h3", &["receive", port]));
+    let receivers = ports.map(|port| start(lab, "h3", ["receive", port]));
     wait_for_sockets(lab, "h3", "/proc/net/udp", &ports);
     let senders = ["h1", "h2"]
-        .map(|host| ports.map(|port| start(lab, host, &["send", &format!("10.0.77.3:{port}")])));
+        .map(|host| ports.map(|port| start(lab, host, ["send", &format!("10.0.77.3:{port}")])));
     for sender in senders.into_iter().flatten() {
         assert_eq!(number(sender), COUNT, "no program saw an error");
     }

@@ -1,6 +1,6 @@
 //! What a working agent may do with packets.
 
-use crate::support::{Switch, bytes, numbered, packet};
+use super::support::{Switch, bytes, numbered, packet};
 use axon_agents::{Full, Outbox};
 use axon_cache::Handle;
 use axon_linux::agent_port::client::{Client, Given};
@@ -12,8 +12,7 @@ use axon_wire::{Frame, FrameBuf, MacAddr};
 
 const BOTH: [PayloadMode; 2] = [PayloadMode::Cached, PayloadMode::Copied];
 
-#[test]
-fn a_payload_that_stays_does_not_move_and_only_heads_are_copied() {
+pub fn a_payload_that_stays_does_not_move_and_only_heads_are_copied() {
     let mut switch = Switch::with(|_| {});
     let mut agent = switch.client();
     let mut frames = vec![FrameBuf::new(&numbered(1, 1500))];
@@ -42,8 +41,7 @@ fn a_payload_that_stays_does_not_move_and_only_heads_are_copied() {
     assert_eq!(status.cache.saved_bytes, 1500 - 128);
 }
 
-#[test]
-fn without_payload_caching_the_whole_frame_crosses_twice() {
+pub fn without_payload_caching_the_whole_frame_crosses_twice() {
     let mut switch = Switch::with(|setup| setup.payload = PayloadMode::Copied);
     let mut agent = switch.client();
     assert_eq!(switch.give(&numbered(1, 1500)).len(), 1, "its memory is free again");
@@ -61,8 +59,7 @@ fn without_payload_caching_the_whole_frame_crosses_twice() {
     assert_eq!(counters.copied_to_agent_bytes + counters.copied_from_agent_bytes, 3000);
 }
 
-#[test]
-fn heads_become_longer_and_shorter_in_front_of_a_payload_that_stays() {
+pub fn heads_become_longer_and_shorter_in_front_of_a_payload_that_stays() {
     for payload in BOTH {
         let mut switch = Switch::with(|setup| setup.payload = payload);
         let mut agent = switch.client();
@@ -85,8 +82,7 @@ fn heads_become_longer_and_shorter_in_front_of_a_payload_that_stays() {
     }
 }
 
-#[test]
-fn a_payload_is_fetched_in_part_and_only_as_far_as_it_goes() {
+pub fn a_payload_is_fetched_in_part_and_only_as_far_as_it_goes() {
     for payload in BOTH {
         let mut switch = Switch::with(|setup| setup.payload = payload);
         let mut agent = switch.client();
@@ -109,8 +105,7 @@ fn a_payload_is_fetched_in_part_and_only_as_far_as_it_goes() {
     }
 }
 
-#[test]
-fn more_is_fetched_than_the_agent_has_buffers() {
+pub fn more_is_fetched_than_the_agent_has_buffers() {
     let mut switch = Switch::with(|setup| setup.send_buffers = 2);
     let mut agent = switch.client();
     switch.give(&numbered(1, 1000));
@@ -125,8 +120,7 @@ fn more_is_fetched_than_the_agent_has_buffers() {
     }
 }
 
-#[test]
-fn a_payload_is_replaced_and_frames_of_the_agents_own_are_sent() {
+pub fn a_payload_is_replaced_and_frames_of_the_agents_own_are_sent() {
     for payload in BOTH {
         let mut switch = Switch::with(|setup| (setup.payload, setup.buffers) = (payload, 8));
         let mut agent = switch.client();
@@ -150,8 +144,7 @@ fn a_payload_is_replaced_and_frames_of_the_agents_own_are_sent() {
     }
 }
 
-#[test]
-fn a_port_without_room_is_busy_or_drops_and_counts() {
+pub fn a_port_without_room_is_busy_or_drops_and_counts() {
     for when_full in [WhenFull::Wait, WhenFull::Drop] {
         let mut switch = Switch::with(|setup| (setup.when_full, setup.buffers) = (when_full, 3));
         let mut agent = switch.client();
@@ -174,8 +167,7 @@ fn a_port_without_room_is_busy_or_drops_and_counts() {
     }
 }
 
-#[test]
-fn packets_are_answered_in_any_order_and_dropped_ones_are_gone() {
+pub fn packets_are_answered_in_any_order_and_dropped_ones_are_gone() {
     let mut switch = Switch::with(|setup| setup.buffers = 64);
     let mut agent = switch.client();
     let mut random = oorandom::Rand32::new(7);
@@ -206,8 +198,7 @@ fn packets_are_answered_in_any_order_and_dropped_ones_are_gone() {
     assert!(counters.dropped > 100, "{counters:?}");
 }
 
-#[test]
-fn a_paused_port_takes_nothing_from_its_agent_and_gives_it_no_flow_control_frames() {
+pub fn a_paused_port_takes_nothing_from_its_agent_and_gives_it_no_flow_control_frames() {
     let mut switch = Switch::with(|_| {});
     let mut agent = switch.client();
     switch.give(&numbered(1, 100));
@@ -229,8 +220,7 @@ fn a_paused_port_takes_nothing_from_its_agent_and_gives_it_no_flow_control_frame
     assert_eq!(bytes(&switch.take()), [numbered(1, 100)]);
 }
 
-#[test]
-fn a_second_agent_one_of_another_version_and_what_is_no_agent_are_refused_with_the_reason() {
+pub fn a_second_agent_one_of_another_version_and_what_is_no_agent_are_refused_with_the_reason() {
     let mut switch = Switch::with(|_| {});
     let path = switch.setup.socket.clone();
     let agent = switch.client();
@@ -255,8 +245,7 @@ fn a_second_agent_one_of_another_version_and_what_is_no_agent_are_refused_with_t
     switch.client();
 }
 
-#[test]
-fn what_was_fetched_of_a_packet_does_not_come_once_the_packet_was_decided_on() {
+pub fn what_was_fetched_of_a_packet_does_not_come_once_the_packet_was_decided_on() {
     for payload in BOTH {
         let mut switch = Switch::with(|setup| (setup.send_buffers, setup.payload) = (1, payload));
         let mut agent = switch.client();
@@ -279,8 +268,7 @@ fn what_was_fetched_of_a_packet_does_not_come_once_the_packet_was_decided_on() {
     }
 }
 
-#[test]
-fn answers_to_what_is_not_held_take_no_room_from_other_answers() {
+pub fn answers_to_what_is_not_held_take_no_room_from_other_answers() {
     let mut switch = Switch::with(|setup| (setup.buffers, setup.send_buffers) = (16, 16));
     let mut agent = switch.client();
     for round in 1..=3 {

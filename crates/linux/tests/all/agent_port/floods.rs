@@ -1,8 +1,8 @@
 //! Agents that want more of their switch than their share.
 
-use crate::hostile::{impatient, is_whole_again};
-use crate::rogue::Rogue;
-use crate::support::{LIMIT, Switch, bytes, numbered, packet};
+use super::hostile::{impatient, is_whole_again};
+use super::rogue::Rogue;
+use super::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::Outbox;
 use axon_cache::Handle;
 use axon_linux::agent_port::client::Client;
@@ -40,8 +40,7 @@ fn rounds(switch: &mut Switch, longest: u64) -> (Vec<FrameBuf>, u32) {
     }
 }
 
-#[test]
-fn what_is_fetched_beyond_the_bytes_of_one_round_waits_its_turn_with_what_is_behind_it() {
+pub fn what_is_fetched_beyond_the_bytes_of_one_round_waits_its_turn_with_what_is_behind_it() {
     let mut switch = Switch::with(|setup| (setup.buffers, setup.send_buffers) = (64, 256));
     let mut rogue = Rogue::attach(&mut switch);
     switch.give(&numbered(1, 1500));
@@ -65,8 +64,7 @@ fn what_is_fetched_beyond_the_bytes_of_one_round_waits_its_turn_with_what_is_beh
     assert_eq!(switch.port.agent_status().counters.fetched, 250);
 }
 
-#[test]
-fn long_frames_of_an_agents_own_come_in_several_rounds() {
+pub fn long_frames_of_an_agents_own_come_in_several_rounds() {
     let mut switch = Switch::with(|setup| setup.frame_bytes_max = 65_535);
     let mut agent = switch.client();
     (0..41).for_each(|number| agent.send(&numbered(number, 60_000)).unwrap());
@@ -85,8 +83,7 @@ fn sent_and_gone(switch: &mut Switch) -> Vec<Vec<u8>> {
     (0..41).map(|number| numbered(number, 60_000)).collect()
 }
 
-#[test]
-fn what_an_agent_leaves_behind_comes_in_rounds_too_and_then_it_is_detached() {
+pub fn what_an_agent_leaves_behind_comes_in_rounds_too_and_then_it_is_detached() {
     let mut switch = Switch::with(|setup| setup.frame_bytes_max = 65_535);
     let sent = sent_and_gone(&mut switch);
     let next = {
@@ -103,8 +100,7 @@ fn what_an_agent_leaves_behind_comes_in_rounds_too_and_then_it_is_detached() {
     assert_eq!(switch.port.agent_status().counters.refused, 0);
 }
 
-#[test]
-fn what_an_agent_leaves_behind_waits_while_its_port_is_paused() {
+pub fn what_an_agent_leaves_behind_waits_while_its_port_is_paused() {
     let mut switch = Switch::with(|setup| setup.frame_bytes_max = 65_535);
     let pause = |quanta| MacControl::Pause(Quanta(quanta)).emit(MacAddr([2; 6]));
     let mut agent = switch.client();
@@ -122,8 +118,7 @@ fn what_an_agent_leaves_behind_waits_while_its_port_is_paused() {
     is_whole_again(&mut switch, "it was paused");
 }
 
-#[test]
-fn between_an_agent_and_the_next_one_the_node_sees_no_carrier() {
+pub fn between_an_agent_and_the_next_one_the_node_sees_no_carrier() {
     let mut switch = Switch::with(|_| {});
     let agent = switch.client();
     let path = switch.setup.socket.clone();
@@ -142,8 +137,7 @@ fn between_an_agent_and_the_next_one_the_node_sees_no_carrier() {
     assert_eq!(switch.port.agent_status().counters.refused, 0);
 }
 
-#[test]
-fn an_agent_that_fetches_and_does_not_read_is_detached_when_its_ring_is_full() {
+pub fn an_agent_that_fetches_and_does_not_read_is_detached_when_its_ring_is_full() {
     let mut switch = Switch::with(|setup| setup.buffers = 16);
     let mut rogue = Rogue::attach(&mut switch);
     switch.give(&numbered(1, 300));
@@ -160,8 +154,7 @@ fn an_agent_that_fetches_and_does_not_read_is_detached_when_its_ring_is_full() {
     is_whole_again(&mut switch, "its ring was full");
 }
 
-#[test]
-fn an_agent_that_always_has_answers_does_not_keep_its_packets_from_expiring() {
+pub fn an_agent_that_always_has_answers_does_not_keep_its_packets_from_expiring() {
     let mut switch = Switch::with(impatient);
     let mut rogue = Rogue::attach(&mut switch);
     switch.give(&numbered(1, 300));
@@ -175,8 +168,7 @@ fn an_agent_that_always_has_answers_does_not_keep_its_packets_from_expiring() {
     assert_eq!(switch.port.carrier(), Some(true));
 }
 
-#[test]
-fn what_was_answered_in_time_is_sent_however_late_the_switch_reads_it() {
+pub fn what_was_answered_in_time_is_sent_however_late_the_switch_reads_it() {
     let hold_max = Span::from_millis(20);
     let mut switch = Switch::with(|setup| (setup.buffers, setup.hold_max) = (2000, Some(hold_max)));
     let mut agent = switch.client();
@@ -196,8 +188,7 @@ fn what_was_answered_in_time_is_sent_however_late_the_switch_reads_it() {
     assert_eq!(switch.port.agent_status().cache.expired, 0);
 }
 
-#[test]
-fn after_each_agent_that_breaks_the_protocol_the_next_one_waits_and_is_attached() {
+pub fn after_each_agent_that_breaks_the_protocol_the_next_one_waits_and_is_attached() {
     let mut switch = Switch::with(|setup| setup.backoff_max = Span::from_millis(20));
     for broken in 1..=10 {
         let mut rogue = Rogue::attach(&mut switch);
@@ -225,8 +216,7 @@ impl Write for Log {
     }
 }
 
-#[test]
-fn an_agent_that_attaches_over_and_over_does_not_fill_the_log() {
+pub fn an_agent_that_attaches_over_and_over_does_not_fill_the_log() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber =

@@ -1,8 +1,8 @@
 //! Agents that break the shared memory, forge, die or stall: they lose their own packets and
 //! nothing else.
 
-use crate::rogue::Rogue;
-use crate::support::{LIMIT, Switch, bytes, numbered, packet};
+use super::rogue::Rogue;
+use super::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::Outbox;
 use axon_cache::Handle;
 use axon_linux::agent_port::layout::{
@@ -33,8 +33,7 @@ pub fn is_whole_again(switch: &mut Switch, what: &str) {
     switch.until(|port| port.carrier() == Some(false));
 }
 
-#[test]
-fn what_no_agent_writes_detaches_it_and_the_next_one_works() {
+pub fn what_no_agent_writes_detaches_it_and_the_next_one_works() {
     let handle = Handle::from_raw(7);
     let new = |kind| Descriptor::new(kind, handle);
     let mut switch = Switch::with(|setup| setup.buffers = 16);
@@ -67,8 +66,7 @@ fn what_no_agent_writes_detaches_it_and_the_next_one_works() {
     }
 }
 
-#[test]
-fn an_unknown_kind_and_cursors_that_cannot_be_detach() {
+pub fn an_unknown_kind_and_cursors_that_cannot_be_detach() {
     let mut switch = Switch::with(|setup| setup.buffers = 16);
     for kind in [0, 4, 15, 21, u32::MAX] {
         let mut rogue = Rogue::attach(&mut switch);
@@ -99,8 +97,7 @@ fn an_unknown_kind_and_cursors_that_cannot_be_detach() {
     }
 }
 
-#[test]
-fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() {
+pub fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (16, payload));
         let mut rogue = Rogue::attach(&mut switch);
@@ -144,8 +141,7 @@ fn forged_handles_and_second_answers_send_nothing_and_cost_others_nothing() {
 
 /// A head is made longer in front of a payload that fills the longest frame, and a payload brought
 /// behind a head.
-#[test]
-fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
+pub fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
         let mut rogue = Rogue::attach(&mut switch);
@@ -178,8 +174,7 @@ fn a_frame_longer_than_the_longest_is_refused_and_its_buffers_come_back() {
     }
 }
 
-#[test]
-fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
+pub fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
     for payload in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = Switch::with(|setup| (setup.buffers, setup.payload) = (4, payload));
         let _rogue = Rogue::attach(&mut switch);
@@ -191,8 +186,7 @@ fn a_frame_that_is_too_long_for_an_agent_is_not_given_to_it() {
     }
 }
 
-#[test]
-fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
+pub fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
     let mut switch = Switch::with(|setup| setup.buffers = 4);
     let mut rogue = Rogue::attach(&mut switch);
     switch.give(&numbered(1, 300));
@@ -218,8 +212,7 @@ fn what_is_fetched_beyond_the_end_of_a_frame_is_what_there_is() {
 
 /// Random words in both rings and cursors, under load: no panic, and nothing leaves the switch but
 /// what came in, with heads that the agent wrote.
-#[test]
-fn random_memory_ends_in_a_detached_agent_or_in_packets_of_its_own() {
+pub fn random_memory_ends_in_a_detached_agent_or_in_packets_of_its_own() {
     let seed = std::env::var("AXON_SEED").map_or(41, |seed| seed.parse().unwrap());
     let mut random = oorandom::Rand64::new(seed);
     let mut word = move || random.rand_u64();
@@ -268,8 +261,7 @@ fn random_memory_ends_in_a_detached_agent_or_in_packets_of_its_own() {
     assert!(detached > 10 && sent > 1000, "{detached} detached, {sent} sent");
 }
 
-#[test]
-fn an_agent_that_dies_loses_what_it_held_and_what_it_had_answered_is_sent() {
+pub fn an_agent_that_dies_loses_what_it_held_and_what_it_had_answered_is_sent() {
     let mut switch = Switch::with(|setup| setup.buffers = 64);
     let mut agent = switch.client();
     (0..64).for_each(|number| drop(switch.give(&numbered(number, 300))));
@@ -291,8 +283,7 @@ pub fn impatient(setup: &mut AgentPortSetup) {
     (setup.buffers, setup.hold_max) = (4, Some(Span::from_millis(30)));
 }
 
-#[test]
-fn an_agent_that_does_not_read_is_detached_and_its_buffers_come_back() {
+pub fn an_agent_that_does_not_read_is_detached_and_its_buffers_come_back() {
     let mut switch = Switch::with(impatient);
     let _agent = switch.client();
     (0..4).for_each(|number| drop(switch.give(&numbered(number, 300))));
@@ -304,8 +295,7 @@ fn an_agent_that_does_not_read_is_detached_and_its_buffers_come_back() {
     is_whole_again(&mut switch, "it stalled");
 }
 
-#[test]
-fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused() {
+pub fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused() {
     let mut switch = Switch::with(impatient);
     let mut agent = switch.client();
     switch.give(&numbered(1, 300));
@@ -332,8 +322,7 @@ fn a_packet_that_is_held_for_too_long_expires_and_its_late_answer_is_refused() {
     assert_eq!(switch.port.carrier(), Some(true), "it reads, so it is only slow");
 }
 
-#[test]
-fn an_agent_that_reads_some_packets_and_then_no_more_is_detached() {
+pub fn an_agent_that_reads_some_packets_and_then_no_more_is_detached() {
     let mut switch = Switch::with(impatient);
     let rogue = Rogue::attach(&mut switch);
     (0..2).for_each(|number| drop(switch.give(&numbered(number, 300))));
@@ -344,8 +333,7 @@ fn an_agent_that_reads_some_packets_and_then_no_more_is_detached() {
     is_whole_again(&mut switch, "it has read one of two");
 }
 
-#[test]
-fn while_a_port_is_paused_no_packet_expires() {
+pub fn while_a_port_is_paused_no_packet_expires() {
     let mut switch = Switch::with(impatient);
     let _agent = switch.client();
     switch.give(&numbered(1, 300));
@@ -363,8 +351,7 @@ fn while_a_port_is_paused_no_packet_expires() {
     assert_eq!(switch.port.agent_status().cache.expired, 1);
 }
 
-#[test]
-fn an_agent_that_reads_and_never_answers_is_detached_when_it_has_all_there_is() {
+pub fn an_agent_that_reads_and_never_answers_is_detached_when_it_has_all_there_is() {
     let mut switch = Switch::with(impatient);
     let rogue = Rogue::attach(&mut switch);
     let began = Instant::now();

@@ -1,8 +1,8 @@
 //! Agents in Python at a real port: each call, agents that forge or end, the program of the page,
 //! and one through which a live switch carries frames.
 
+use super::support::{LIMIT, Switch, bytes, numbered, socket};
 use crate::needs;
-use crate::support::{LIMIT, Switch, bytes, numbered, socket};
 use axon_agents::packet::{Ends, udp};
 use axon_external::Interpreter;
 use axon_linux::agent_port::PayloadMode;
@@ -184,8 +184,7 @@ fn take(switch: &mut Switch, count: usize) -> Vec<Vec<u8>> {
     frames
 }
 
-#[test]
-fn an_agent_in_python_uses_every_call() {
+pub fn an_agent_in_python_uses_every_call() {
     let Some(python) = interpreter() else { return };
     for mode in [PayloadMode::Cached, PayloadMode::Copied] {
         let mut switch = switch(mode);
@@ -223,8 +222,7 @@ fn an_agent_in_python_uses_every_call() {
     }
 }
 
-#[test]
-fn a_forger_gets_nothing_of_what_it_was_not_given_and_is_detached_for_what_cannot_be() {
+pub fn a_forger_gets_nothing_of_what_it_was_not_given_and_is_detached_for_what_cannot_be() {
     let Some(python) = interpreter() else { return };
     let mut switch = switch(PayloadMode::Cached);
     let mut agent = Agent::attach(&mut switch, &python, &["-c", FORGER]);
@@ -246,8 +244,7 @@ fn a_forger_gets_nothing_of_what_it_was_not_given_and_is_detached_for_what_canno
     assert_eq!(take(&mut switch, 1), [numbered(6, 500)]);
 }
 
-#[test]
-fn an_agent_that_raises_ends_with_its_traceback_and_its_packets_are_counted() {
+pub fn an_agent_that_raises_ends_with_its_traceback_and_its_packets_are_counted() {
     let Some(python) = interpreter() else { return };
     let mut switch = switch(PayloadMode::Cached);
     let mut agent = Agent::attach(&mut switch, &python, &["-c", RAISES]);
@@ -260,8 +257,7 @@ fn an_agent_that_raises_ends_with_its_traceback_and_its_packets_are_counted() {
     assert!(!good && errors.contains("KeyError: 'of its own'"), "{errors}");
 }
 
-#[test]
-fn the_program_of_the_page_does_what_it_says() {
+pub fn the_program_of_the_page_does_what_it_says() {
     let Some(python) = interpreter() else { return };
     let page = std::fs::read_to_string(root().join("docs/your-own-agent.md")).unwrap();
     let program = page.split("```python\n").nth(1).unwrap().split("\n```").next().unwrap();
@@ -284,8 +280,7 @@ fn the_program_of_the_page_does_what_it_says() {
     assert_eq!((counters.dropped, counters.forwarded), (2, 2));
 }
 
-#[test]
-fn a_live_switch_carries_frames_through_an_agent_in_python() {
+pub fn a_live_switch_carries_frames_through_an_agent_in_python() {
     let Some(python) = interpreter() else { return };
     for mode in [PayloadMode::Cached, PayloadMode::Copied] {
         let socket = socket();

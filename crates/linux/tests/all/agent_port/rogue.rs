@@ -1,6 +1,6 @@
 //! An agent that does what no working one does.
 
-use crate::support::Switch;
+use super::support::Switch;
 use axon_linux::agent_port::handshake::{self, Shared};
 use axon_linux::agent_port::layout::{
     DESCRIPTOR_BYTES, Descriptor, FROM_AGENT_TAIL, HEADER_WORDS_END, Layout, TO_AGENT_HEAD,

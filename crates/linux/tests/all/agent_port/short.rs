@@ -1,8 +1,8 @@
 //! Frames of an agent that are shorter than the header of Ethernet: each ends, once, in whatever
 //! data plane its switch has.
 
-use crate::rogue::Rogue;
-use crate::support::Switch;
+use super::rogue::Rogue;
+use super::support::Switch;
 use axon_linux::agent_port::layout::{Descriptor, Kind};
 use axon_node::{Action, Input, Node, PortKind};
 use axon_pipeline::{Pipeline, PipelineConfig};
@@ -19,8 +19,7 @@ fn outcome(node: &mut impl Node<FrameBuf>, frame: FrameBuf) -> Vec<Action<FrameB
     out
 }
 
-#[test]
-fn frames_of_no_byte_up_to_13_end_once_in_every_data_plane() {
+pub fn frames_of_no_byte_up_to_13_end_once_in_every_data_plane() {
     let mut switch = Switch::with(|setup| setup.frame_bytes_max = 64);
     let mut rogue = Rogue::attach(&mut switch);
     let mut pipeline = Pipeline::new(PipelineConfig::with_ports(2, MAC));

@@ -1,7 +1,7 @@
 //! Agents that are slow and go on: they get back-pressure, and lose nothing. And agents that look
 //! for packets for long: they see that their switch has gone.
 
-use crate::support::{LIMIT, Switch, bytes, numbered, packet};
+use super::support::{LIMIT, Switch, bytes, numbered, packet};
 use axon_agents::{Agent, Event, Outbox};
 use axon_linux::agent_port::AgentPortSetup;
 use axon_linux::agent_port::client::Client;
@@ -31,8 +31,7 @@ fn lost_nothing(switch: &Switch, frames: &[Vec<u8>], count: u8) {
     assert_eq!((counters, switch.port.carrier()), ((0, 0, 0), Some(true)));
 }
 
-#[test]
-fn an_agent_that_reads_one_packet_after_the_other_is_no_stalled_one_however_many_wait() {
+pub fn an_agent_that_reads_one_packet_after_the_other_is_no_stalled_one_however_many_wait() {
     let mut switch = Switch::with(slow);
     let mut agent = switch.client();
     let (mut given, mut frames) = (0, Vec::new());
@@ -63,8 +62,7 @@ impl Agent for Slow {
     }
 }
 
-#[test]
-fn the_runner_shows_what_a_slow_agent_has_read_and_answered_in_time() {
+pub fn the_runner_shows_what_a_slow_agent_has_read_and_answered_in_time() {
     let mut switch = Switch::with(slow);
     let mut agent = switch.client();
     let end = AtomicBool::new(false);
@@ -94,8 +92,7 @@ impl Agent for AlwaysDue {
     }
 }
 
-#[test]
-fn an_agent_that_never_sleeps_sees_that_its_switch_has_gone() {
+pub fn an_agent_that_never_sleeps_sees_that_its_switch_has_gone() {
     let mut switch = Switch::with(|_| {});
     let mut agent = switch.client();
     drop(switch);

@@ -1,9 +1,9 @@
 //! Agents that keep the files that they share with their switch busy, or send it files that are
 //! slow to close: its thread must not wait for them.
 
-use crate::hostile::is_whole_again;
-use crate::rogue::Rogue;
-use crate::support::{LIMIT, Switch, numbered};
+use super::hostile::is_whole_again;
+use super::rogue::Rogue;
+use super::support::{LIMIT, Switch, numbered};
 use axon_linux::agent_port::handshake;
 use axon_linux::agent_port::layout::AGENT_SLEEPS;
 use axon_linux::port::Port;
@@ -72,8 +72,7 @@ fn release(file: File, over: &Receiver<()>, late: &AtomicBool) {
     drop(file);
 }
 
-#[test]
-fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_its_switch() {
+pub fn an_agent_that_splices_what_wakes_it_into_a_full_terminal_does_not_stop_its_switch() {
     let mut switch = Switch::with(|setup| setup.buffers = 64);
     let rogue = Rogue::attach(&mut switch);
     let (reads, full) = full_terminal();
@@ -130,8 +129,7 @@ fn send_slow_file(to: &UnixStream, bytes: &[u8]) -> TcpStream {
 }
 
 /// A switch that waits until such a file is closed does so for longer than `until` allows.
-#[test]
-fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
+pub fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
     let mut switch = Switch::with(|setup| setup.buffers = 16);
     let path = switch.setup.socket.clone();
     let mut kept = Vec::new();
@@ -159,8 +157,7 @@ fn files_that_agents_send_are_not_closed_by_the_thread_of_the_switch() {
     is_whole_again(&mut switch, "it sent files");
 }
 
-#[test]
-fn while_too_many_sockets_cannot_be_closed_nobody_is_accepted() {
+pub fn while_too_many_sockets_cannot_be_closed_nobody_is_accepted() {
     let mut switch = Switch::with(|setup| setup.backoff_max = Span::from_millis(1));
     let path = switch.setup.socket.clone();
     let mut kept = Vec::new();

@@ -1,6 +1,6 @@
 //! A switch of three agent ports on its run loop: what happens at one port is no matter of others.
 
-use crate::support::{LIMIT, packet, socket};
+use super::support::{LIMIT, packet, socket};
 use axon_agents::{Agent, Event, Outbox};
 use axon_linux::agent_port::client::{Client, Given};
 use axon_linux::agent_port::{AgentPortSetup, runner};
@@ -180,8 +180,7 @@ fn forward<'a>(
     })
 }
 
-#[test]
-fn packets_pass_through_an_agent_that_sleeps_between_them() {
+pub fn packets_pass_through_an_agent_that_sleeps_between_them() {
     with_switch(Span::from_secs(10), |ends, path| {
         let end = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -198,8 +197,7 @@ fn packets_pass_through_an_agent_that_sleeps_between_them() {
     });
 }
 
-#[test]
-fn the_port_of_an_agent_that_takes_no_packets_is_busy_and_all_come_when_it_does() {
+pub fn the_port_of_an_agent_that_takes_no_packets_is_busy_and_all_come_when_it_does() {
     with_switch(Span::from_secs(60), |ends, path| {
         let mut agent = connect(path);
         // More than its 64 buffers, fewer than the plane queues.
@@ -220,8 +218,7 @@ fn the_port_of_an_agent_that_takes_no_packets_is_busy_and_all_come_when_it_does(
     });
 }
 
-#[test]
-fn agents_that_die_or_stall_under_load_lose_their_own_packets_and_others_lose_none() {
+pub fn agents_that_die_or_stall_under_load_lose_their_own_packets_and_others_lose_none() {
     with_switch(Span::from_millis(50), |ends, path| {
         for round in 0..10 {
             let mut agent = connect(path);

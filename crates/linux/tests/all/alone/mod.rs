@@ -1,46 +1,21 @@
-//! Tests in namespaces of their own, each in a process of its own: only a process of one thread
-//! may change its user namespace.
-
-#[path = "../../../../wire/tests/needs/mod.rs"]
-pub mod needs;
+//! What tests in network namespaces of their own share.
 
 use axon_linux::link_watch::{LinkWatch, is_up};
 use axon_linux::sys;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
 use std::os::fd::BorrowedFd;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
-/// Runs each test in a new network namespace, and in new ones of these kinds: this program
-/// starts itself once for each of them.
-pub fn run(tests: &[(&str, fn())], also: CloneFlags) -> ExitCode {
-    if let Some(wanted) =
-        std::env::args().nth(1).and_then(|a| a.strip_prefix("only=").map(str::to_owned))
-    {
-        if let Err(why) = own_namespace(CloneFlags::CLONE_NEWNET | also) {
-            needs::skip(&format!("{wanted}: {why}"));
-            return ExitCode::SUCCESS;
-        }
-        tests.iter().filter(|(name, _)| *name == wanted).for_each(|(_, test)| test());
-        println!("test {wanted} ... ok");
-        return ExitCode::SUCCESS;
-    }
-    let program = std::env::current_exe().expect("a running program has a path");
-    let fails = |name: &str| {
-        let status = Command::new(&program).arg(format!("only={name}")).status();
-        !status.is_ok_and(|status| status.success())
-    };
-    let failed: Vec<&str> =
-        tests.iter().map(|(name, _)| *name).filter(|name| fails(name)).collect();
-    if failed.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    println!("FAILED: {}", failed.join(" "));
-    ExitCode::FAILURE
-}
+pub(crate) use crate::needs;
 
-fn own_namespace(kinds: CloneFlags) -> Result<(), String> {
-    let user = nix::unistd::geteuid();
+/// Moves this process, which has one thread, into a new network namespace and into new ones of
+/// these kinds.
+///
+/// # Errors
+/// The kernel allows none to this user.
+pub fn enter(kinds: CloneFlags) -> Result<(), String> {
+    let (user, kinds) = (nix::unistd::geteuid(), CloneFlags::CLONE_NEWNET | kinds);
     if !(user.is_root() && unshare(kinds).is_ok()) {
         unshare(CloneFlags::CLONE_NEWUSER | kinds)
             .map_err(|error| format!("no network namespace of its own ({error})"))?;

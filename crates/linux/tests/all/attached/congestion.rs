@@ -3,8 +3,7 @@
 
 use super::{agent, down, output, up};
 use crate::support::needs;
-use axon_linux::lab;
-use std::path::PathBuf;
+use crate::support::state_root;
 
 /// Sends bursts of marked datagrams to h2 until a message has come, and prints how many have.
 const SOURCE: &str = r#"
@@ -36,7 +35,7 @@ pub fn is_answered() {
     if !needs::programs(&["python3"]) {
         return;
     }
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let folder = root.with_extension("congestion");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("fabric.yaml"), FABRIC).expect("a file");

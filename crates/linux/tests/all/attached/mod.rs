@@ -1,36 +1,28 @@
 //! Agents of the fabric file in a lab, as `axon up` starts them: attached to their switches,
 //! started again when they are killed, and carrying the traffic of real programs.
-//!
-//! Like the lab's, this test is a program of its own. It is also the program of an agent that the
-//! fabric file names.
 
 mod balancer;
 mod congestion;
 mod memcached;
 mod own;
-#[path = "../support/mod.rs"]
-mod support;
-
+use crate::support::Test;
 use axon_linux::lab::attached::AttachedAgent;
 use axon_linux::lab::{self, Lab, UpOptions, table};
 use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Output};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 /// How long a daemon may take to come back, on a machine that compiles besides.
 const LIMIT: Duration = Duration::from_secs(60);
 
-fn main() -> ExitCode {
-    if let Some(code) = own::part() {
-        return code;
-    }
-    support::run(&[
-        ("a_balancer_spreads_connections_and_comes_back", balancer::spreads_and_comes_back),
-        ("a_cache_saves_what_it_answers_of_memcached", memcached::saves_what_it_answers),
-        ("a_congestion_responder_answers_the_source_of_marks", congestion::is_answered),
-        ("a_program_of_the_users_own_is_started_and_attached", own::is_started_and_attached),
-    ])
-}
+pub const TESTS: &[Test] = &[
+    ("a_balancer_spreads_connections_and_comes_back", balancer::spreads_and_comes_back),
+    ("a_cache_saves_what_it_answers_of_memcached", memcached::saves_what_it_answers),
+    ("a_congestion_responder_answers_the_source_of_marks", congestion::is_answered),
+    ("a_program_of_the_users_own_is_started_and_attached", own::is_started_and_attached),
+];
+
+pub use own::run_part;
 
 /// A file of the examples.
 fn scenario(name: &str) -> PathBuf {

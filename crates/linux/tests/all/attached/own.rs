@@ -1,11 +1,11 @@
 //! A program of the user's own as an agent: here it is this test.
 
 use super::{agent, down, up};
+use crate::support::{part, state_root};
 use axon_agents::{Agent, Event, Outbox};
 use axon_linux::agent_port::client::Client;
 use axon_linux::agent_port::runner::{self, RunOptions};
 use axon_linux::attach::{NAME_VARIABLE, SOCKET_VARIABLE};
-use axon_linux::lab;
 use axon_linux::lab::StateDir;
 use axon_linux::log::LOG_BYTES_MAX;
 use axon_wire::Time;
@@ -14,8 +14,6 @@ use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The argument of the agent.
-const PART: &str = "own-agent";
 /// Lines of 101 bytes that it writes to its standard error.
 const LINES: u64 = 3 * LOG_BYTES_MAX / 100;
 
@@ -30,11 +28,8 @@ impl Agent for Onward {
     }
 }
 
-/// Runs the agent, if this process is to be it.
-pub fn part() -> Option<ExitCode> {
-    if std::env::args().nth(1).as_deref() != Some(PART) {
-        return None;
-    }
+/// The agent.
+pub fn run_part(_: &[&str]) -> ExitCode {
     let variable = |name| std::env::var_os(name).expect("its starter sets it");
     // More than a log may have.
     for line in 0..LINES {
@@ -51,22 +46,21 @@ pub fn part() -> Option<ExitCode> {
     };
     let never = AtomicBool::new(false);
     let ended = runner::run(&mut client, &mut Onward, RunOptions::default(), &never);
-    Some(ExitCode::from(u8::from(ended.is_err())))
+    ExitCode::from(u8::from(ended.is_err()))
 }
 
 pub fn is_started_and_attached() {
-    let root = PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("it is set"));
+    let root = state_root();
     let folder = root.with_extension("own");
     std::fs::create_dir_all(&folder).expect("a folder");
     std::fs::write(folder.join("mine.here"), "").expect("a file");
-    let program = std::env::current_exe().expect("a running program has a path");
+    let words = part("attached", []).join("', '");
     // ICMP goes through the agent.
     let text = format!(
         "name: own-agent\nprogram: bridge\n\
          topology: {{ listed: {{ switches: [s1], hosts: {{ h1: s1, h2: s1 }}, links: [] }} }}\n\
-         agents:\n- name: mine\n  at: s1\n  run: ['{}', {PART}]\n  \
-         select: [{{ ethertype: 0x0800, bytes: [{{ at: 23, value: '01' }}] }}]\n",
-        program.display()
+         agents:\n- name: mine\n  at: s1\n  run: ['{words}']\n  \
+         select: [{{ ethertype: 0x0800, bytes: [{{ at: 23, value: '01' }}] }}]\n"
     );
     std::fs::write(folder.join("fabric.yaml"), text).expect("a file");
     let lab = up(&folder.join("fabric.yaml"));

@@ -1,9 +1,9 @@
 //! Three switches in a line between two hosts, all of them the tc program on veth pairs of one
 //! namespace: frames and super-packets that a host's stack would send, whole.
 
+use super::step::hex;
+use super::{BPF, bpf, kernel, settings};
 use crate::alone::ip;
-use crate::step::hex;
-use crate::{BPF, bpf, kernel, settings};
 use axon_linux::kernel::{Attachment, Kernel, KernelSettings, Plane};
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};

@@ -1,9 +1,9 @@
 //! What the programs leave to the node, on real devices.
 
+use super::chain::{Host, at_tc, attach, next, pair};
+use super::step::hex;
+use super::{bpf, kernel, settings};
 use crate::alone::{ip, needs};
-use crate::chain::{Host, at_tc, attach, next, pair};
-use crate::step::hex;
-use crate::{bpf, kernel, settings};
 use axon_linux::kernel::{Attachment, Kernel, KernelSettings, NodeQueue, Plane, Verdict};
 use axon_linux::packet::PacketPort;
 use axon_node::PortKind;

@@ -1,9 +1,9 @@
 //! What the XDP program keeps beside the tables that the node writes: routes that frames have taken
 //! lately, and the devices of ports.
 
-use crate::random::raw;
-use crate::step::{LOOPBACK, run};
-use crate::{bpf, kernel, settings};
+use super::random::raw;
+use super::step::{LOOPBACK, run};
+use super::{bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane};
 use axon_node::PortKind;
 use axon_wire::{HopWidth, MacAddr, PortNo, Route};
@@ -62,7 +62,7 @@ pub fn routes() {
         assert_eq!(pass(&mut program).unwrap(), route.1, "it keeps none");
     }
     drop(kernel);
-    let mut kernel = crate::kernel("switch", xdp());
+    let mut kernel = super::kernel("switch", xdp());
     assert_eq!(pass(&mut program).unwrap(), two.1);
     write(&one);
     assert_eq!(pass(&mut program).unwrap(), two.1, "with the next node it keeps them again");
@@ -106,6 +106,6 @@ pub fn devices() {
     links.set(OUT.0.into(), 0, None, 0).unwrap();
     assert_eq!(length(&mut program), None);
     drop(kernel);
-    let _kernel = crate::kernel("switch", xdp());
+    let _kernel = super::kernel("switch", xdp());
     assert_eq!(length(&mut program), Some(74), "the next one makes them agree");
 }

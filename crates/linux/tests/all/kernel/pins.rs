@@ -1,8 +1,10 @@
 //! What stays when a process ends, and what does not.
 
-use crate::chain::{at_tc, attach, next, pair, receive};
-use crate::step::hex;
-use crate::{BPF, alone, bpf, kernel, settings};
+use super::chain::{at_tc, attach, next, pair, receive};
+use super::step::hex;
+use super::{BPF, bpf, kernel, settings};
+use crate::alone;
+use crate::support::part;
 use axon_linux::kernel::{AttachedPort, Attachment, Kernel, KernelError, KernelSettings, Plane};
 use axon_linux::packet::PacketPort;
 use axon_node::{PortKind, RouteError};
@@ -26,9 +28,9 @@ fn one_route() -> KernelSettings {
     KernelSettings { routes_per_port_max: 1, ..settings(Plane::Tc, HopWidth::Eight, 4) }
 }
 
-/// Runs as one of the processes that the tests below start, if this is one.
-pub fn child() -> Option<ExitCode> {
-    match std::env::args().nth(1)?.strip_prefix("child=")? {
+/// One of the processes that the tests below start.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    match words[0] {
         "switch" => switch(),
         "filters" => filters(),
         "namespace" => {
@@ -44,7 +46,7 @@ pub fn child() -> Option<ExitCode> {
         }
         other => panic!("{other} is no child"),
     }
-    Some(ExitCode::SUCCESS)
+    ExitCode::SUCCESS
 }
 
 /// A switch of one host and one link that forwards, until it is killed.
@@ -72,9 +74,9 @@ fn filters() {
 }
 
 fn start(name: &str) -> (Child, String) {
-    let program = std::env::current_exe().unwrap();
-    let mut child = Command::new(program)
-        .arg(format!("child={name}"))
+    let words = part("kernel", [name]);
+    let mut child = Command::new(&words[0])
+        .args(&words[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

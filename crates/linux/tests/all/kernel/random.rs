@@ -1,7 +1,7 @@
 //! Random frames, seeded, through the programs and through `axon_plane`.
 
-use crate::step::{LOOPBACK, SHORTEST, hex, is_within_limits, run, transit};
-use crate::{BPF, bpf, kernel, settings};
+use super::step::{LOOPBACK, SHORTEST, hex, is_within_limits, run, transit};
+use super::{BPF, bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelError, LoadedProgram, Plane, Traffic};
 use axon_node::{Action, Dataplane, Input, Node, PortKind, PortSetting};
 use axon_plane::{Lookups, PlaneConfig};

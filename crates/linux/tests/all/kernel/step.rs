@@ -1,6 +1,6 @@
 //! What the programs must decide, by `axon_plane`, and the golden vectors.
 
-use crate::{bpf, kernel, settings};
+use super::{bpf, kernel, settings};
 use axon_linux::kernel::{Kernel, KernelSettings, LoadedProgram, Plane, Verdict};
 use axon_node::PortKind;
 use axon_plane::{Step, ethernet, forward};
@@ -90,7 +90,7 @@ pub fn vectors() {
     if bpf().is_none() {
         return;
     }
-    let text = include_str!("../../../../vectors/forward.txt");
+    let text = include_str!("../../../../../vectors/forward.txt");
     for plane in [Plane::Tc, Plane::Xdp] {
         let mut switches = BTreeMap::new();
         let mut tally = (0, 0);

@@ -1,49 +1,45 @@
-//! A lab test is a program of its own, without libtest: the lab starts its parts from the program
-//! that calls it.
+//! What the tests of labs share.
 
-#[path = "../../../../wire/tests/needs/mod.rs"]
-pub mod needs;
-
+use crate::runner::PART;
 use axon_linux::lab::{self, Lab};
-use std::process::{Command, ExitCode};
+use std::path::PathBuf;
 
-/// A test and its name.
-pub type Test = (&'static str, fn());
+pub(crate) use crate::needs;
+pub use crate::runner::Test;
 
-/// Runs the tests one after the other, with a directory of their own for the labs' state.
-pub fn run(tests: &[Test]) -> ExitCode {
-    if let Some(code) = lab::part() {
-        return code;
-    }
-    let root = std::env::temp_dir().join(format!("axon-lab-test-{}", std::process::id()));
-    // The variable is for this process too, and a running one cannot set its own safely.
-    if std::env::var_os(lab::STATE_VARIABLE).is_none() {
-        let program = std::env::current_exe().expect("a running program has a path");
-        let status = Command::new(program).env(lab::STATE_VARIABLE, &root).status();
-        let _ = std::fs::remove_dir_all(&root);
-        for ending in ["yaml", "sh", "key"] {
-            let _ = std::fs::remove_file(root.with_extension(ending));
-        }
-        let passed = status.is_ok_and(|status| status.success());
-        return if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    }
-    if !needs::lab() {
-        return ExitCode::SUCCESS;
-    }
-    for (name, test) in tests {
-        if std::panic::catch_unwind(test).is_err() {
-            // What failed must leave nothing behind either.
-            let _ = lab::down(None);
-            println!("test {name} ... FAILED");
-            return ExitCode::FAILURE;
-        }
-        println!("test {name} ... ok");
-    }
-    ExitCode::SUCCESS
+/// The directory of the state of this test's labs. Names beside it are the test's own.
+pub fn state_root() -> PathBuf {
+    PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("the runner has set it"))
+}
+
+/// The command line of a process of this program that runs the part of a module, with these words.
+pub fn part<const N: usize>(module: &str, words: [&str; N]) -> Vec<String> {
+    let program = std::env::current_exe().expect("a running program has a path");
+    let program = program.to_str().expect("a path in plain text");
+    [program, PART, module].into_iter().chain(words).map(str::to_owned).collect()
+}
+
+/// The processes that this test has started, directly or by others, with their command lines: their
+/// environment names the state of its labs.
+pub fn processes() -> Vec<(i32, Vec<u8>)> {
+    let root = state_root();
+    let own = [lab::STATE_VARIABLE.as_bytes(), b"=", root.as_os_str().as_encoded_bytes()].concat();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let read = |pid: i32, file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    pids.filter(|&pid| read(pid, "environ").split(|byte| *byte == 0).any(|word| word == own))
+        .map(|pid| (pid, read(pid, "cmdline")))
+        .collect()
+}
+
+/// The daemon of a node of this test's lab.
+pub fn daemon(node: &str) -> Option<i32> {
+    let end = format!("\0node\0/run/lab\0{node}\0");
+    let is_it = |(_, line): &(i32, Vec<u8>)| line.ends_with(end.as_bytes());
+    processes().into_iter().find(is_it).map(|(pid, _)| pid)
 }
 
 /// Runs a line of the shell in a node of a lab, which must succeed; returns what it prints.
-#[allow(dead_code, reason = "not every test runs lines in nodes")]
 pub fn shell(lab: &Lab, node: &str, line: &str) -> String {
     let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
     let output = command.output().expect("it starts");
