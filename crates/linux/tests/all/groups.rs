@@ -5,10 +5,11 @@
 
 use crate::support::{Test, needs, shell, state_root};
 use axon_linux::lab::{self, Lab, UpOptions};
+use axon_node::telemetry::{EdgeCounters, NodeTelemetry};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What hosts run.
 const PEER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/all/groups_peer.py");
@@ -22,6 +23,9 @@ pub const TESTS: &[Test] = &[
     ),
     ("names_resolve_by_mdns", names_resolve_by_mdns),
 ];
+
+/// No wait takes longer, however busy the machine is.
+const LIMIT: Duration = Duration::from_secs(120);
 
 /// Three switches in a ring and six hosts; h6 is of no group, h7 of another tenant.
 fn fabric_file() -> PathBuf {
@@ -43,7 +47,7 @@ isolation:
   tenants:
     - { name: one, hosts: [h1, h2, h3, h4, h5, h6] }
     - { name: two, hosts: [h7] }
-multicast: { query_interval: 2s }
+multicast: { query_interval: 1s }
 ";
     let root = state_root();
     let path = root.with_extension("yaml");
@@ -114,6 +118,31 @@ fn up() -> Lab {
     lab
 }
 
+/// Queries of all edges to all host ports, for each of both families.
+const QUERIES_PER_ROUND: u64 = 2 * 7;
+
+/// The counters of all edges together.
+fn edges(lab: &Lab) -> EdgeCounters {
+    let status = lab.status().expect("daemons answer");
+    let mut sum = EdgeCounters::default();
+    for node in status.iter().filter_map(|status| status.node()) {
+        if let NodeTelemetry::Switch(switch) = node {
+            sum.group_queries += switch.edge.group_queries;
+            sum.members_joined += switch.edge.members_joined;
+            sum.members_left += switch.edge.members_left;
+        }
+    }
+    sum
+}
+
+fn await_edges(lab: &Lab, is_so: impl Fn(EdgeCounters) -> bool) {
+    let began = Instant::now();
+    while !is_so(edges(lab)) {
+        assert!(began.elapsed() < LIMIT, "{:?}", edges(lab));
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
     let lab = up();
     let members = [2, 3, 4, 5, 7];
@@ -121,12 +150,15 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
         let (host, address) = (format!("h{host}"), format!("10.0.79.{host}"));
         Peer::start(&lab, &host, "receive", &address)
     };
-    let receivers: Vec<Peer> = members.iter().map(join).collect();
+    let mut receivers: Vec<Peer> = members.iter().map(join).collect();
     let watchers = ["h6", "h7"].map(|host| Peer::start(&lab, host, "watch", ""));
-    // Longer than a membership lasts without an answer to the edges' questions, of 14 s.
-    std::thread::sleep(Duration::from_secs(16));
+    // A membership lasts for 12 s without an answer to the edges' queries, one each second.
+    let before = edges(&lab).group_queries;
+    await_edges(&lab, |now| now.group_queries >= before + 13 * QUERIES_PER_ROUND);
     shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 {COUNT}"));
-    std::thread::sleep(Duration::from_secs(1));
+    for receiver in receivers.iter_mut().filter(|receiver| receiver.host != "h7") {
+        assert_eq!(receiver.line(), "all");
+    }
     for receiver in receivers {
         let (host, text) = receiver.end();
         let count = if host == "h7" { 0 } else { COUNT };
@@ -137,11 +169,22 @@ fn a_stream_comes_to_each_member_once_and_to_no_other_port() {
         let (host, text) = watcher.end();
         assert_eq!(text, "frames 0\n", "{host} is no member, or may not be reached");
     }
-    // They have left: two seconds later nothing comes to their ports.
-    std::thread::sleep(Duration::from_secs(3));
+    // They leave. Then one comes back, and nothing comes to the ports of the others.
+    await_edges(&lab, |now| now.members_left >= 2 * members.len() as u64);
+    let joined = edges(&lab).members_joined;
+    let mut back = join(&5);
+    await_edges(&lab, |now| now.members_joined >= joined + 2);
     let watchers = ["h2", "h4"].map(|host| Peer::start(&lab, host, "watch", ""));
-    shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 20"));
-    std::thread::sleep(Duration::from_millis(500));
+    // Until the controller has made the list of members anew, nothing comes to that one either.
+    std::thread::scope(|scope| {
+        let (back, began) = (scope.spawn(|| back.line()), Instant::now());
+        while !back.is_finished() {
+            assert!(began.elapsed() < LIMIT, "h5 is no member again");
+            shell(&lab, "h1", &format!("python3 {PEER} send h1-p0 20"));
+        }
+        assert_eq!(back.join().expect("it does not panic"), "all");
+    });
+    back.end();
     for watcher in watchers {
         let (host, text) = watcher.end();
         assert_eq!(text, "frames 0\n", "{host} has left");

@@ -11,6 +11,7 @@ import sys
 import time
 
 V4, V6, PORT = "239.7.7.7", "ff05::77", 5007
+END = b"end"
 
 
 def ready():
@@ -18,7 +19,8 @@ def ready():
 
 
 def receive(dev, address):
-    """Joins both groups by the kernel's own means; counts what comes."""
+    """Joins both groups by the kernel's own means; counts what comes. Says "all" when both streams
+    have ended, each with a datagram that is not counted."""
     index = socket.if_nametoindex(dev)
     four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     four.bind((V4, PORT))
@@ -32,9 +34,16 @@ def receive(dev, address):
     ready()
     seen = {four: [], six: []}
     sources = [four, six, sys.stdin]
+    open_streams = {four, six}
     while sys.stdin not in (readable := select.select(sources, [], [])[0]):
         for one in readable:
-            seen[one].append(one.recv(100))
+            datagram = one.recv(100)
+            if datagram != END:
+                seen[one].append(datagram)
+            elif one in open_streams:
+                open_streams.remove(one)
+                if not open_streams:
+                    print("all", flush=True)
     for name, one in (("v4", four), ("v6", six)):
         print(name, len(seen[one]), len(set(seen[one])))
 
@@ -59,7 +68,7 @@ def watch(dev):
 
 
 def send(dev, count):
-    """Sends so many datagrams to each group, 5 ms apart."""
+    """Sends so many datagrams to each group, 5 ms apart, and then the end."""
     four = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     four.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 4)
     four.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP, 0)
@@ -73,6 +82,8 @@ def send(dev, count):
         four.sendto(b"%d" % number, (V4, PORT))
         six.sendto(b"%d" % number, (V6, PORT, 0, index))
         time.sleep(0.005)
+    four.sendto(END, (V4, PORT))
+    six.sendto(END, (V6, PORT, 0, index))
 
 
 def ask(line):

@@ -1,6 +1,6 @@
 //! The lab, from the outside: it comes up, carries pings, and leaves nothing behind.
 
-use crate::support::{Test, daemon, needs, processes, state_root};
+use crate::support::{Pinging, Test, daemon, needs, processes, replies, state_root};
 use axon_control::keys::of_switch;
 use axon_fabric::assemble::switch_id;
 use axon_linux::lab::{self, Lab, StateDir, UpOptions, state::ProcessId};
@@ -18,7 +18,6 @@ use std::fs::Permissions;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 pub const TESTS: &[Test] = &[
@@ -310,9 +309,7 @@ fn keys_change_while_hosts_ping() {
     let (old, new) = ("11".repeat(32), "22".repeat(32));
     write_keys(&key, &[&old]);
     let lab = up(&file);
-    let steady = ["ping", "-q", "-i", "0.02", "-c", "300", "10.0.77.3"];
-    let mut steady = lab.command("h1", &steady).expect("a command");
-    let steady = steady.stdout(Stdio::piped()).spawn().expect("it starts");
+    let steady = Pinging::start(&lab, "h1", "-i 0.02 10.0.77.3");
     let steps = [vec![&*old, &new], vec![&*new, &old], vec![&*new]];
     // Pairs whose route nobody has asked for yet.
     let fresh = [[(1, 5), (3, 6)], [(2, 4), (5, 3)], [(6, 2), (4, 1)]];
@@ -322,15 +319,20 @@ fn keys_change_while_hosts_ping() {
         for (node, outcome) in lab.rekey(&keys).expect("its fabric is there") {
             outcome.unwrap_or_else(|error| panic!("{node}: {error:#}"));
         }
-        for (from, to) in fresh {
-            // Longer than a neighbour may be silent.
-            let output = run(&lab, &format!("h{from}"), &format!("ping -c 8 -i 0.1 10.0.77.{to}"));
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        }
+        std::thread::scope(|scope| {
+            for (from, to) in fresh {
+                let lab = &lab;
+                scope.spawn(move || {
+                    // Longer than a neighbour may be silent.
+                    let line = format!("ping -c 8 -i 0.1 10.0.77.{to}");
+                    let output = run(lab, &format!("h{from}"), &line);
+                    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+                });
+            }
+        });
     }
-    let output = steady.wait_with_output().expect("it ends");
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("300 received"), "{text}");
+    let numbers = replies(&steady.end());
+    assert_eq!(numbers, (1..=numbers.len() as u32).collect::<Vec<_>>(), "lost or out of order");
     assert_eq!(refused_by_key(&lab), 0);
     // With the keys that follow from the new one, s2 alone can use them.
     let switch = of_switch(&[0x22; 32], switch_id(1));
@@ -351,15 +353,11 @@ fn keys_change_while_hosts_ping() {
     std::fs::remove_file(&key).expect("it is ours");
 }
 
-/// The reply times of a ping with `-D`, in seconds, by sequence number, in the order in which they
-/// came.
-fn replies(output: &str) -> Vec<(u32, f64)> {
-    let reply = |line: &str| {
-        let at = line.strip_prefix('[')?.split(']').next()?.parse().ok()?;
-        let number = line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok()?;
-        Some((number, at))
-    };
-    output.lines().filter_map(reply).collect()
+/// The longest time between two replies of a ping with `-D`, in seconds.
+fn gap(output: &str) -> f64 {
+    let at = |line: &str| line.strip_prefix('[')?.split(']').next()?.parse().ok();
+    let times: Vec<f64> = output.lines().filter_map(at).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max)
 }
 
 /// What the controller has of its incarnation before, if it answers.
@@ -371,7 +369,7 @@ fn restored(status: &[NodeStatus]) -> Option<Restored> {
 }
 
 /// Four hosts exchange a hundred requests a second with others while the controller is killed and
-/// started again.
+/// started again, until it has the routes of its incarnation before.
 fn a_killed_controller_costs_nothing() {
     const PAIRS: [(u32, u32); 4] = [(1, 3), (3, 5), (5, 1), (2, 6)];
     let file = &fabric_file();
@@ -381,25 +379,11 @@ fn a_killed_controller_costs_nothing() {
         assert!(run(&lab, &format!("h{from}"), &line).status.success());
     }
     let pings = PAIRS.map(|(from, to)| {
-        let line = format!("exec ping -D -i 0.01 -c 1000 -w 60 10.0.77.{to}");
-        let mut command = lab.command(&format!("h{from}"), &["sh", "-c", &line]).expect("a ping");
-        command.stdout(Stdio::piped()).spawn().expect("it starts")
+        Pinging::start(&lab, &format!("h{from}"), &format!("-D -i 0.01 10.0.77.{to}"))
     });
     assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
-    // What a ping prints is read at once: it would wait for its reader otherwise.
-    let read = |ping: Child| move || ping.wait_with_output().expect("it ends");
-    let pings = pings.map(|ping| std::thread::spawn(read(ping)));
     let before = daemon("c1").expect("c1 runs");
     kill(Pid::from_raw(before), Signal::SIGKILL).expect("it is ours");
-    for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
-        let output = ping.join().expect("it does not panic");
-        let text = String::from_utf8_lossy(&output.stdout);
-        let replies = replies(&text);
-        let gap = replies.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(0.0, f64::max);
-        println!("h{from} to h{to}: {} replies, {:.1} ms between two", replies.len(), gap * 1e3);
-        let numbers: Vec<u32> = replies.iter().map(|(number, _)| *number).collect();
-        assert_eq!(numbers, (1..=1000).collect::<Vec<_>>(), "lost, doubled or out of order");
-    }
     // Routes in both directions; that is a matter of moments, however slow the machine is.
     let started = Instant::now();
     let mut status = lab.status().expect("daemons answer");
@@ -408,6 +392,16 @@ fn a_killed_controller_costs_nothing() {
         std::thread::yield_now();
         status = lab.status().expect("daemons answer");
     }
+    assert!(run(&lab, "h4", "ping -i 0.05 -c 20 10.0.77.6").status.success());
+    for (ping, (from, to)) in pings.into_iter().zip(PAIRS) {
+        let text = ping.end();
+        let numbers = replies(&text);
+        let gap = gap(&text) * 1e3;
+        println!("h{from} to h{to}: {} replies, {gap:.1} ms between two", numbers.len());
+        let expected: Vec<u32> = (1..=numbers.len() as u32).collect();
+        assert_eq!(numbers, expected, "lost, doubled or out of order");
+    }
+    status = lab.status().expect("daemons answer");
     assert_ne!(daemon("c1"), Some(before));
     let restored = restored(&status).expect("it answers");
     assert_eq!((restored.routes_moved, restored.routes_removed), (0, 0));

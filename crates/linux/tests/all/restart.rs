@@ -4,7 +4,7 @@
 //!
 //! `AXON_RESTARTS=n` kills so many; five without.
 
-use crate::support::{Test, daemon, needs, part, state_root};
+use crate::support::{Pinging, Test, daemon, needs, part, replies, state_root};
 use axon_linux::choice::Carrier;
 use axon_linux::lab::{self, Lab, UpOptions};
 use axon_linux::status::NodeStatus;
@@ -121,12 +121,6 @@ fn kill_once(lab: &Lab, switch: &str) {
     }
 }
 
-/// The numbers of the replies that a ping has printed, in order.
-fn numbers(output: &str) -> Vec<u32> {
-    let number = |line: &str| line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok();
-    output.lines().filter_map(number).collect()
-}
-
 fn killed() {
     if !needs::programs(&["ping"]) {
         return;
@@ -154,12 +148,7 @@ fn killed() {
         assert_eq!(lines.next().unwrap().unwrap(), "ready");
     }
     let ping = |&(from, to): &(u32, u32)| {
-        // It ends with its input.
-        let line = format!("ping -i 0.005 10.0.79.{to} & read -r end; kill -INT $!; wait $!");
-        let mut child = start(&lab, &format!("h{from}"), &["sh", "-c", &line]);
-        let mut output = child.stdout.take().unwrap();
-        let text = thread::spawn(move || std::io::read_to_string(&mut output).unwrap());
-        (child, text)
+        Pinging::start(&lab, &format!("h{from}"), &format!("-i 0.005 10.0.79.{to}"))
     };
     let pings: Vec<_> = FLOWS.iter().map(ping).collect();
     let given = std::env::var("AXON_RESTARTS").ok().and_then(|text| text.parse().ok());
@@ -169,17 +158,8 @@ fn killed() {
         // Whatever the next incarnation decides late is part of it.
         thread::sleep(Duration::from_millis(u64::from(300 + round * 7919 % 1_700)));
     }
-    for ((mut child, text), (from, to)) in pings.into_iter().zip(FLOWS) {
-        drop(child.stdin.take());
-        child.wait().expect("it ends");
-        let text = text.join().expect("it does not panic");
-        let numbers = numbers(&text);
-        // "9 packets transmitted, 9 received, ..."; one may be on its way at the end.
-        let counts = text.lines().find(|line| line.contains(" packets transmitted")).unwrap();
-        let counts = counts.split(' ').filter_map(|word| word.parse::<usize>().ok());
-        let counts: Vec<usize> = counts.take(2).collect();
-        assert!(counts[0] <= counts[1] + 1, "h{from} to h{to}: {counts:?}");
-        assert_eq!(counts[1], numbers.len(), "h{from} to h{to}");
+    for (ping, (from, to)) in pings.into_iter().zip(FLOWS) {
+        let numbers = replies(&ping.end());
         println!("h{from} to h{to}: {} replies", numbers.len());
         let expected: Vec<u32> = (1..=numbers.len() as u32).collect();
         let first = numbers.iter().zip(&expected).find(|(is, wanted)| is != wanted);

@@ -86,11 +86,14 @@ fn the_fabrics_own_address_answers_ping() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// Switches IPv6 on at a host, which labs leave off, and waits until its link-local address is
-/// valid; returns that.
-fn with_ipv6(lab: &Lab, host: &str) -> String {
+/// Switches IPv6 on at a host, which labs leave off.
+fn switch_ipv6_on(lab: &Lab, host: &str) {
+    shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{host}-p0/disable_ipv6"));
+}
+
+/// Waits until the link-local address of a host is valid, and returns it.
+fn link_local(lab: &Lab, host: &str) -> String {
     let device = format!("{host}-p0");
-    shell(lab, host, &format!("echo 0 > /proc/sys/net/ipv6/conf/{device}/disable_ipv6"));
     let state = valid(lab, host, "scope link");
     let address = state.split_whitespace().skip_while(|word| *word != "inet6").nth(1);
     let address = address.and_then(|address| address.split('/').next());
@@ -110,7 +113,10 @@ fn valid(lab: &Lab, host: &str, which: &str) -> String {
 
 fn hosts_reach_each_other_over_ipv6() {
     let (lab, _) = lab::up(&fabric_file(), &UpOptions::default(), |_| ()).expect("it comes up");
-    let local = ["h1", "h2", "h3"].map(|host| with_ipv6(&lab, host));
+    let hosts = ["h1", "h2", "h3"];
+    // On all at once: each waits for a second or two.
+    hosts.into_iter().for_each(|host| switch_ipv6_on(&lab, host));
+    let local = hosts.map(|host| link_local(&lab, host));
     let of_h2 = local[1].split('%').next().unwrap_or_default();
     shell(&lab, "h1", &format!("ping -6 -c 1 -W 5 {of_h2}%h1-p0"));
     // Addresses that their hosts have never sent from.

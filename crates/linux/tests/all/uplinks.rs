@@ -202,7 +202,7 @@ fn planes() {
         let own = lease.lines().find_map(|line| line.strip_prefix("ip=")).expect("an address");
         for (host, ip) in [("h1", "10.0.77.1"), ("h2", own)] {
             shell(&lab, host, "ip route replace default via 10.0.77.254");
-            shell(&lab, host, "ping -c 2 -W 5 10.0.77.254 && ping -c 1 -W 5 198.51.100.1");
+            shell(&lab, host, "ping -c 2 -i 0.2 -W 5 10.0.77.254 && ping -c 1 -W 5 198.51.100.1");
             machine.outside(&format!("ping -c 1 -W 5 {ip}"));
         }
         assert_eq!(

@@ -3,6 +3,8 @@
 use crate::runner::PART;
 use axon_linux::lab::{self, Lab};
 use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
 
 pub(crate) use crate::needs;
 pub use crate::runner::Test;
@@ -37,6 +39,47 @@ pub fn daemon(node: &str) -> Option<i32> {
     let end = format!("\0node\0/run/lab\0{node}\0");
     let is_it = |(_, line): &(i32, Vec<u8>)| line.ends_with(end.as_bytes());
     processes().into_iter().find(is_it).map(|(pid, _)| pid)
+}
+
+/// A ping that runs until it is ended.
+pub struct Pinging {
+    child: Child,
+    output: JoinHandle<String>,
+}
+
+impl Pinging {
+    /// Starts `ping` with these words, of which the last is the address.
+    pub fn start(lab: &Lab, node: &str, words: &str) -> Pinging {
+        // It ends with its input.
+        let line = format!("ping {words} & read -r end; kill -INT $!; wait $!");
+        let mut command = lab.command(node, &["sh", "-c", &line]).expect("a command");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut from = child.stdout.take().expect("it is piped");
+        // Read at once: a ping whose pipe is full waits.
+        let output = std::thread::spawn(move || std::io::read_to_string(&mut from).expect("text"));
+        Pinging { child, output }
+    }
+
+    /// Ends it; returns its output.
+    pub fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("it ends");
+        self.output.join().expect("it does not panic")
+    }
+}
+
+/// The sequence numbers of the replies in a ping's output, in the order in which they came. All
+/// requests but one that was on its way at the end have a reply.
+pub fn replies(output: &str) -> Vec<u32> {
+    let number = |line: &str| line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok();
+    let numbers: Vec<u32> = output.lines().filter_map(number).collect();
+    // "9 packets transmitted, 9 received, ..."
+    let counts = output.lines().find(|line| line.contains(" packets transmitted"));
+    let counts = counts.unwrap_or_default().split(' ').filter_map(|word| word.parse().ok());
+    let counts: Vec<usize> = counts.take(2).collect();
+    assert!(counts.len() == 2 && counts[0] <= counts[1] + 1, "{output}");
+    numbers
 }
 
 /// Runs a line of the shell in a node of a lab, which must succeed; returns what it prints.
