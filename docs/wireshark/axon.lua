@@ -9,7 +9,7 @@
 -- The layouts are those of crates/wire/src/{header,envelope,link,probe,congestion}.rs. What the
 -- code refuses is marked malformed here, with the value found and the value expected.
 
--- The constants of crates/wire/src/constants; crates/wire/tests/dissector compares them.
+-- The constants of crates/wire/src/constants; crates/wire/tests/all/wireshark compares them.
 local ETHERTYPE_LINK = 0x88b5
 local ETHERTYPE_PROBE = 0x88b6
 local LINK_DESTINATION = "0180c200000e"

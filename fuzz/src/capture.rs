@@ -1,7 +1,7 @@
 //! Any bytes as a pcap or pcapng file: no panic, memory in proportion to the input, and what is
 //! read is written to a pcapng file that reads the same.
 
-#[path = "../../crates/capture/tests/model/mod.rs"]
+#[path = "../../crates/capture/tests/all/pcap/model/mod.rs"]
 mod model;
 
 /// Runs one input.

@@ -11,6 +11,9 @@ use std::process::Command;
 /// Where programs of root are, which others need not have in their path.
 const PLACES_OF_ROOT: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
+/// The beginning of the line of a test that is skipped.
+pub const SKIPPED: &str = "SKIP ";
+
 /// Says what is missing, in a sentence without its full stop; the caller returns after it.
 ///
 /// # Panics
@@ -19,7 +22,7 @@ pub fn skip(missing: &str) {
     let in_ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
     assert!(!in_ci, "{missing}: with CI set, a test that cannot be run has failed");
     // Past the runner of tests, which keeps what a passing test prints to itself.
-    let _ = writeln!(std::io::stderr(), "SKIP {missing}");
+    let _ = writeln!(std::io::stderr(), "{SKIPPED}{missing}");
 }
 
 /// Whether all of these programs are installed; says which is not.

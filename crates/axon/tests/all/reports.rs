@@ -1,0 +1,90 @@
+//! What the report of `axon sim` says of flows that were cut off, of datagrams that were lost with
+//! their link, and of hosts without an address.
+
+use crate::common::{Folder, axon, failed, good, text};
+use serde_json::Value;
+
+const LINE: &str = "name: a\ntopology: {line: {switches: 3, hosts_per_switch: 1}}\n";
+const CUT: &str = "faults: [{after_start: 10ms, down: [s2, s3]}]\n";
+
+fn fabric(folder: &Folder, traffic: &str, rest: &str) -> String {
+    folder.file("a.yaml", format!("{LINE}traffic: [{traffic}]\n{rest}"))
+}
+
+fn report(file: &str, more: &[&str]) -> (Option<i32>, Value) {
+    let output = axon(&[&["sim", file, "--json", "-"], more].concat());
+    (output.status.code(), serde_json::from_str(text(&output.stdout)).unwrap())
+}
+
+#[test]
+fn a_stream_that_is_cut_off_is_listed_and_counted_and_fails_the_run() {
+    let folder = Folder::new("reports-cut");
+    let csv = folder.path("csv");
+    for (tcp, of) in [("{bytes: 100MB}", " of 100000000 bytes received"), ("{}", " bytes received")]
+    {
+        let file = fabric(&folder, &format!("{{tcp: {tcp}, from: h1, to: h3}}"), CUT);
+        let output = axon(&["sim", &file, "--csv", &csv]);
+        assert!(failed(&output).contains("1 of 1 flows did not come to their end"), "{output:?}");
+        let said = text(&output.stdout);
+        assert!(said.contains("\nunfinished: 1 of 1 flows\n"), "{said}");
+        let line = said.lines().find(|line| line.starts_with("tcp1 from h1 to h3: ")).unwrap();
+        assert!(line.contains(of) && line.contains(", the last at "), "{line}");
+        let rows = folder.read("csv/flows.csv");
+        assert!(rows.lines().all(|row| row.ends_with(",unfinished") || row.ends_with(",true")));
+        let (status, report) = report(&file, &[]);
+        assert_eq!((status, &report["flows"][0]["unfinished"]), (Some(1), &true.into()));
+        assert_eq!(report["unfinished"], serde_json::json!([line]));
+    }
+}
+
+#[test]
+fn a_stream_that_goes_on_for_longer_than_a_second_comes_to_its_end() {
+    let folder = Folder::new("reports-long");
+    let slow = "links: {rate: 1Mbps}\n";
+    let traffic = "{tcp: {bytes: 400kB}, from: h1, to: h3}";
+    let file = fabric(&folder, traffic, slow);
+    let (status, whole) = report(&file, &[]);
+    let flow = &whole["flows"][0];
+    assert_eq!((status, &flow["received_bytes"]), (Some(0), &400_000.into()), "{whole}");
+    assert_eq!((&flow["completed"], &flow["unfinished"]), (&1.into(), &false.into()));
+    // Who ends a run earlier learns that it was too early.
+    let (status, part) = report(&file, &["--duration", "100ms"]);
+    assert_eq!((status, &part["flows"][0]["unfinished"]), (Some(1), &true.into()), "{part}");
+    // What stops when it is asked to is at its end.
+    let stopped = "{tcp: {bytes: 400kB}, from: h1, to: h3, stop: 500ms}";
+    let (status, stopped) = report(&fabric(&folder, stopped, slow), &[]);
+    assert_eq!((status, &stopped["flows"][0]["unfinished"]), (Some(0), &false.into()));
+}
+
+#[test]
+fn datagrams_that_were_lost_with_their_link_are_counted_as_lost() {
+    let folder = Folder::new("reports-datagrams");
+    let traffic = "{udp: {rate: 100Mbps}, from: h1, to: h3, stop: 50ms}";
+    let file = fabric(&folder, traffic, CUT);
+    let (status, whole) = report(&file, &[]);
+    let flow = &whole["flows"][0];
+    assert_eq!((status, &flow["in_flight_packets"]), (Some(0), &0.into()), "{flow}");
+    assert_eq!(flow["lost_packets"], flow["missing_packets"]);
+    assert!(flow["lost"]["no_route"].as_u64() > Some(100), "{flow}");
+    // A run that ends before the edge gives up says so.
+    let output = axon(&["sim", &file, "--duration", "1s"]);
+    good(&output);
+    let said = text(&output.stderr);
+    assert!(said.contains("udp1 from h1 to h3: ") && said.contains("neither received nor lost"));
+}
+
+#[test]
+fn hosts_that_never_got_an_address_are_reported() {
+    let folder = Folder::new("reports-address");
+    let hosts = "name: a\ntopology: {line: {switches: 3, hosts_per_switch: 2}}\n";
+    let cut = format!("{hosts}faults: [{{at: 1ms, down: [s2, s3]}}]\n");
+    let output = axon(&["sim", &folder.file("cut.yaml", cut)]);
+    assert!(good(&output).starts_with("a, seed 1: 4 of 6 hosts have an address"));
+    let said = "warning: 2 of 6 hosts are cut off and have no address: h5, h6\n";
+    assert!(text(&output.stderr).contains(said), "{output:?}");
+    // A link that loses all is no link that is down: its host should have had an address.
+    let lossy = format!("{hosts}overrides: [{{between: [h5, s3], loss_ppm: 1000000}}]\n");
+    let output = axon(&["sim", &folder.file("lossy.yaml", lossy)]);
+    assert!(failed(&output).contains("1 of 6 hosts are connected and have no address"));
+    assert!(text(&output.stdout).contains("\nno address: h5\n"), "{output:?}");
+}

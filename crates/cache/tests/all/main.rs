@@ -1,0 +1,4 @@
+//! Payload caches, seen from outside.
+
+mod buffers;
+mod states;

@@ -1,0 +1,163 @@
+//! Agents at the edges of hosts, and unmodified programs behind them, in labs.
+
+mod cost;
+mod dcbx;
+mod notified;
+mod tcp;
+mod udp;
+
+use crate::support::{Test, state_root};
+use axon_linux::lab::{self, Lab, UpOptions};
+use axon_linux::status::{NodeStatus, Status};
+use axon_node::Drop;
+use axon_node::telemetry::{AgentTelemetry, SwitchTelemetry};
+use std::ffi::OsStr;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// What has not come about by then never does.
+const LIMIT: Duration = Duration::from_secs(60);
+/// From one look to the next.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub const TESTS: &[Test] = &[
+    ("two_hosts_into_one_lose_nothing_in_a_lossless_class", udp::two_hosts_into_one),
+    ("tcp_of_two_hosts_into_one_sends_nothing_twice", tcp::two_hosts_into_one),
+    ("agents_take_priorities_from_their_switch", dcbx::priorities_of_the_switch_are_taken),
+    (
+        "hosts_whose_every_frame_is_tagged_find_each_other",
+        dcbx::hosts_whose_every_frame_is_tagged_find_each_other,
+    ),
+    ("a_congestion_point_slows_agents_down", notified::sources_slow_down_to_what_a_link_takes),
+    ("cost", cost::measure),
+];
+
+/// A program on a host.
+pub fn run_part(words: &[&str]) -> ExitCode {
+    match *words {
+        ["send", to] => udp::send(to),
+        ["receive", port] => udp::receive(port),
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Where three hosts are.
+enum Topology {
+    /// All at one switch.
+    Star,
+    /// h1 and h2 at one, h3 at another.
+    Dumbbell,
+}
+
+impl Topology {
+    /// A fabric with this in `dcb` beside the classes.
+    fn with(self, dcb: &str) -> String {
+        let (switches, at, links) = match self {
+            Topology::Star => ("s1", "s1", ""),
+            Topology::Dumbbell => ("s1, s2", "s2", "[s1, s2]"),
+        };
+        format!(
+            "name: test-agent
+topology:
+  listed:
+    switches: [{switches}]
+    hosts:
+      h1: {{ at: s1, ip: 10.0.77.1 }}
+      h2: {{ at: s1, ip: 10.0.77.2 }}
+      h3: {{ at: {at}, ip: 10.0.77.3 }}
+    links: [{links}]
+links: {{ rate: 50Mbps }}
+dcb:
+  classes:
+    - {{ priorities: [0, 1, 2, 4, 5, 6], ets: 50 }}
+    - {{ priorities: [3], ets: 50, lossless: true }}
+    - {{ priorities: [7] }}
+{dcb}"
+        )
+    }
+}
+
+/// A lab of this fabric.
+fn raise(fabric: &str) -> Lab {
+    let root = state_root();
+    let path = root.with_extension("yaml");
+    std::fs::write(&path, fabric).expect("a file");
+    let (lab, report) = lab::up(&path, &UpOptions::default(), |_| ()).expect("it is up");
+    assert!(report.missing.is_empty(), "without controller: {:?}", report.missing);
+    lab
+}
+
+/// The same, once h1 and h2 have reached h3.
+fn up(fabric: &str) -> Lab {
+    let lab = raise(fabric);
+    for host in ["h1", "h2"] {
+        let mut ping = lab.command(host, &["ping", "-c1", "-W5", "10.0.77.3"]).expect("a command");
+        let output = ping.output().expect("it starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    lab
+}
+
+/// A program on a host, whose output is kept.
+fn start<W: AsRef<OsStr>>(lab: &Lab, host: &str, words: &[W]) -> Child {
+    let mut command: Command = lab.command(host, words).expect("a command");
+    command.stdout(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// What it has printed when it ends well.
+fn finish(child: Child) -> String {
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("plain text")
+}
+
+/// Until a host has a socket for each of these ports; `table` is the kernel's table of them.
+fn wait_for_sockets(lab: &Lab, host: &str, table: &str, ports: &[&str]) {
+    let listens = |port: &&str| {
+        let mut command = lab.command(host, &["cat", table]).expect("a command");
+        let text = command.output().expect("it starts").stdout;
+        let port: u16 = port.parse().expect("a number");
+        String::from_utf8_lossy(&text).contains(&format!(":{port:04X} 00000000:0000"))
+    };
+    wait_until("all sockets are open", || ports.iter().all(listens));
+}
+
+/// Looks again and again, but not for ever.
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is_so() {
+        assert!(began.elapsed() < LIMIT, "not after {LIMIT:?}: {what}");
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// The status of one daemon of a lab.
+fn of<'a>(status: &'a [NodeStatus], name: &str) -> &'a Status {
+    let status = status.iter().find(|status| status.name() == name);
+    status.and_then(NodeStatus::status).expect("it answers")
+}
+
+/// What a switch reports.
+fn switch<'a>(status: &'a [NodeStatus], name: &str) -> &'a SwitchTelemetry {
+    of(status, name).node.switch().expect("it is a switch")
+}
+
+/// What an agent reports.
+fn agent<'a>(status: &'a [NodeStatus], name: &str) -> &'a AgentTelemetry {
+    of(status, name).node.agent().expect("it is an agent")
+}
+
+/// How often a port of a switch has named priority 3 in PFC frames to its peer.
+fn requests(switch: &SwitchTelemetry, port: usize) -> u64 {
+    switch.plane.ports[port].flow_control.as_ref().expect("it has classes").requests[3]
+}
+
+/// Frames that found no room anywhere: in the switch, in agents, in the kernel before them.
+fn lost(status: &[NodeStatus]) -> u64 {
+    let one = |status: &Status| {
+        let total = status.node.total();
+        let rings: u64 = status.ports.iter().map(|port| port.counters.rx_ring_drops).sum();
+        total.dropped(Drop::QueueFull) + total.dropped(Drop::HeadroomFull) + rings
+    };
+    status.iter().filter_map(NodeStatus::status).map(one).sum()
+}

@@ -1,0 +1,93 @@
+//! What the tests of labs share.
+
+use crate::runner::PART;
+use axon_linux::lab::{self, Lab};
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::thread::JoinHandle;
+
+pub(crate) use crate::needs;
+pub use crate::runner::Test;
+
+/// The directory of the state of this test's labs. Names beside it are the test's own.
+pub fn state_root() -> PathBuf {
+    PathBuf::from(std::env::var_os(lab::STATE_VARIABLE).expect("the runner has set it"))
+}
+
+/// The command line of a process of this program that runs the part of a module, with these words.
+pub fn part<const N: usize>(module: &str, words: [&str; N]) -> Vec<String> {
+    let program = std::env::current_exe().expect("a running program has a path");
+    let program = program.to_str().expect("a path in plain text");
+    [program, PART, module].into_iter().chain(words).map(str::to_owned).collect()
+}
+
+/// The processes that this test has started, directly or by others, with their command lines: their
+/// environment names the state of its labs.
+pub fn processes() -> Vec<(i32, Vec<u8>)> {
+    let root = state_root();
+    let own = [lab::STATE_VARIABLE.as_bytes(), b"=", root.as_os_str().as_encoded_bytes()].concat();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let read = |pid: i32, file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    pids.filter(|&pid| read(pid, "environ").split(|byte| *byte == 0).any(|word| word == own))
+        .map(|pid| (pid, read(pid, "cmdline")))
+        .collect()
+}
+
+/// The daemon of a node of this test's lab.
+pub fn daemon(node: &str) -> Option<i32> {
+    let end = format!("\0node\0/run/lab\0{node}\0");
+    let is_it = |(_, line): &(i32, Vec<u8>)| line.ends_with(end.as_bytes());
+    processes().into_iter().find(is_it).map(|(pid, _)| pid)
+}
+
+/// A ping that runs until it is ended.
+pub struct Pinging {
+    child: Child,
+    output: JoinHandle<String>,
+}
+
+impl Pinging {
+    /// Starts `ping` with these words, of which the last is the address.
+    pub fn start(lab: &Lab, node: &str, words: &str) -> Pinging {
+        // It ends with its input.
+        let line = format!("ping {words} & read -r end; kill -INT $!; wait $!");
+        let mut command = lab.command(node, &["sh", "-c", &line]).expect("a command");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
+        let mut from = child.stdout.take().expect("it is piped");
+        // Read at once: a ping whose pipe is full waits.
+        let output = std::thread::spawn(move || std::io::read_to_string(&mut from).expect("text"));
+        Pinging { child, output }
+    }
+
+    /// Ends it; returns its output.
+    pub fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        self.child.wait().expect("it ends");
+        self.output.join().expect("it does not panic")
+    }
+}
+
+/// The sequence numbers of the replies in a ping's output, in the order in which they came. All
+/// requests but one that was on its way at the end have a reply.
+pub fn replies(output: &str) -> Vec<u32> {
+    let number = |line: &str| line.split("icmp_seq=").nth(1)?.split(' ').next()?.parse().ok();
+    let numbers: Vec<u32> = output.lines().filter_map(number).collect();
+    // "9 packets transmitted, 9 received, ..."
+    let counts = output.lines().find(|line| line.contains(" packets transmitted"));
+    let counts = counts.unwrap_or_default().split(' ').filter_map(|word| word.parse().ok());
+    let counts: Vec<usize> = counts.take(2).collect();
+    assert!(counts.len() == 2 && counts[0] <= counts[1] + 1, "{output}");
+    numbers
+}
+
+/// Runs a line of the shell in a node of a lab, which must succeed; returns what it prints.
+pub fn shell(lab: &Lab, node: &str, line: &str) -> String {
+    let mut command = lab.command(node, &["sh", "-c", line]).expect("a command");
+    let output = command.output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{node}: {line}\n{text}{errors}");
+    text
+}
