@@ -94,8 +94,8 @@ fn echoed(lab: &Lab, host: &str) -> u64 {
     text.trim().parse().unwrap_or_else(|_| panic!("{host}: {text:?}"))
 }
 
-/// Has the kernel of a host believe an ARP entry for a second and a half at most, and then ask for it
-/// after a second: by default that takes up to 50 s.
+/// Has the kernel of a host believe an ARP entry for a second and a half at most, and ask for it a
+/// second later. The defaults add up to 50 s.
 fn forget_soon(lab: &Lab, host: &str) {
     let conf = format!("/proc/sys/net/ipv4/neigh/{host}-p0");
     let [believed, asked] = ["base_reachable_time_ms", "delay_first_probe_time"];

@@ -1,6 +1,6 @@
 //! Tests that lack something fail in CI, and are skipped elsewhere.
 
-use crate::needs;
+use crate::tshark::needs;
 use std::process::Command;
 
 /// What the test below runs by itself, with and without `CI`.

@@ -1,8 +1,6 @@
 //! The bytes of the wire as other programs read them, and what tests do without such a program.
 
 mod lacking;
-#[path = "../needs/mod.rs"]
-mod needs;
 #[path = "../samples/mod.rs"]
 mod samples;
 mod second_reader;

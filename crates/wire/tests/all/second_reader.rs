@@ -1,7 +1,7 @@
 //! The second reader of the golden vectors, `vectors/read.py`: it agrees with the files as they
 //! are, and not with files in which a fault was planted.
 
-use crate::needs;
+use crate::tshark::needs;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -2,7 +2,7 @@
 //! `tshark` is missing.
 
 #[path = "../needs/mod.rs"]
-mod needs;
+pub mod needs;
 
 use std::path::Path;
 use std::process::Command;

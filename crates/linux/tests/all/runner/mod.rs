@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Each test has a folder for its temporary files ([`std::env::temp_dir`]) and the state of its
-//! labs, so labs of the same name may be up side by side. `AXON_TEST_TIMES=1` lists the time of each
-//! test, the longest first.
+//! labs, so labs of the same name may be up side by side. `AXON_TEST_TIMES=1` lists the time of
+//! each test, the longest first.
 
 mod guard;
 
