@@ -30,10 +30,10 @@ test: export AXON_PYTHON = $(CURDIR)/target/python/bin/python
 test: setup format ## format, lints, docs, all tests, the seeds of the fuzz targets
 	$(MAKE) --no-print-directory -C ebpf check
 	tools/test -p axon-tidy
+	tools/python built
+	tools/python check
 	cargo clippy --locked --workspace --all-targets --features axon-fuzz/targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
-	tools/python
-	tools/python check
 	tools/test
 
 check: setup format ## of the crates changed since main and their dependents: lints, tests
