@@ -1,2 +1,4 @@
+//! The target `capture` under libFuzzer.
 #![no_main]
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| axon_fuzz::capture::run(bytes));

@@ -1,2 +1,4 @@
+//! The target `fabric` under libFuzzer.
 #![no_main]
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| axon_fuzz::fabric::run(bytes));

@@ -1,2 +1,4 @@
+//! The target `pipeline` under libFuzzer.
 #![no_main]
+
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| axon_fuzz::pipeline::run(bytes));
