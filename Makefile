@@ -16,8 +16,13 @@ help: ## this list
 setup: ## installs what is missing, or says what is
 	@tools/setup
 
+# Line tables are in a file beside the program, where debuggers and backtraces find them.
 build: setup ## the axon binary, in target/release
 	cargo build --release --locked -p axon
+	objcopy --only-keep-debug target/release/axon target/release/axon.debug
+	objcopy --strip-debug --add-gnu-debuglink=target/release/axon.debug \
+	    target/release/axon target/release/axon.stripped
+	mv target/release/axon.stripped target/release/axon
 
 experiments: setup ## the programs of `axon reproduce`, `cam`, `bench`, `demo` and `model`, beside axon
 	cargo build --release --locked -p axon-papers -p axon-bench -p axon-demo -p axon-model
