@@ -67,7 +67,7 @@ impl Experiment {
         format!("axon-{}", self.command())
     }
 
-    /// How to get a program that fits.
+    /// Command that builds a program of this version.
     fn way_out(self) -> String {
         let package = self.package();
         format!("`make experiments` or `cargo build --release -p {package}` builds it")

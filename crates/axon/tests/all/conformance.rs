@@ -101,7 +101,7 @@ fn in_own_namespace(name: &str, test: fn()) {
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
 }
 
-/// Whether `ip` does this.
+/// Runs `ip`; true if it succeeds.
 fn can(line: &str) -> bool {
     let status = Command::new("ip").args(line.split(' ')).status();
     status.is_ok_and(|status| status.success())

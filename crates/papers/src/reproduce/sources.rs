@@ -19,7 +19,7 @@ use std::process::Command;
 const PAPERS: &str = "crates/papers/src";
 /// The module of this crate that is part of no row.
 const FRAME: &str = "reproduce";
-/// How the names of our crates begin in code.
+/// Prefix of the names of our crates in code.
 const OURS: &str = "axon_";
 
 /// The sources of a repository.

@@ -1,4 +1,4 @@
-//! What tests in network namespaces of their own share.
+//! Helpers of tests in network namespaces of their own.
 
 use axon_linux::link_watch::{LinkWatch, is_up};
 use axon_linux::sys;

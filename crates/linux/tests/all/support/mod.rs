@@ -1,4 +1,4 @@
-//! What the tests of labs share.
+//! Helpers of the tests of labs.
 
 use crate::runner::PART;
 use axon_linux::lab::{self, Lab};
