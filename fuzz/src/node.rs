@@ -15,9 +15,7 @@ use axon_plane::{Lookups, Plane};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::message::{Hello, HelloConfirm, Message, Role};
 use axon_wire::probe::ProbeOptions;
-use axon_wire::{
-    Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link,
-};
+use axon_wire::{FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::sync::LazyLock;
 
 const FRIEND: Incarnation = Incarnation { node: NodeId(77), number: 5 };
@@ -28,7 +26,7 @@ struct World<N> {
     node: N,
     ports: u16,
     now: Time,
-    out: Vec<Action<FrameBuf>>,
+    out: Vec<Action>,
     friend: Sealer,
     incarnation: Incarnation,
     /// What the friend has to echo.
@@ -37,7 +35,7 @@ struct World<N> {
     probes: Vec<(PortNo, Vec<u8>)>,
 }
 
-impl<N: Node<FrameBuf>> World<N> {
+impl<N: Node> World<N> {
     fn new(node: N, incarnation: Incarnation, (keys, role): (&Keys, Role), ports: u16) -> World<N> {
         let friend = Sealer::new(keys, FRIEND, role);
         let (now, out) = (Time::ZERO, Vec::new());
@@ -54,7 +52,7 @@ impl<N: Node<FrameBuf>> World<N> {
         world
     }
 
-    fn input(&mut self, input: Input<FrameBuf>) {
+    fn input(&mut self, input: Input) {
         let asked = matches!(input, Input::Command(_));
         self.node.handle(self.now, input, &mut self.out);
         // A command is answered before the call returns, and nothing else is.
@@ -207,7 +205,7 @@ fn returned(packet: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn check_switch(switch: &SwitchNode<FrameBuf, Plane<FrameBuf>>, setup: &SwitchSetup) {
+fn check_switch(switch: &SwitchNode<Plane>, setup: &SwitchSetup) {
     let (plane, config) = (&setup.plane, &setup.control);
     assert!(switch.waiting_bytes() <= config.waiting_bytes_max);
     assert!(switch.probes().count() <= PLANS_MAX);

@@ -3,7 +3,7 @@
 
 use axon_wire::congestion::Congestion;
 use axon_wire::probe::{self, HEAD_BYTES, ProbeRecord, ProbeUnit, ProbeView, RECORD_BYTES};
-use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
 /// Runs one input.
 pub fn run(bytes: &[u8]) {

@@ -7,7 +7,7 @@ use crate::error::{ConfigError, Full, HandleError, HandleFault, Side};
 use crate::handle::{GENERATION_MASK, Handle};
 use crate::segment::Segment;
 use axon_node::random::Random;
-use axon_wire::{Frame, Span, Time};
+use axon_wire::{Span, Time};
 
 /// A buffer that was given to a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct PayloadCache<P> {
     start: u64,
 }
 
-impl<P: Frame> PayloadCache<P> {
+impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// A cache whose buffers are all free.
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl<P: Frame> PayloadCache<P> {
     #[inline]
     pub(crate) fn count_send(&mut self, side: Side, at: usize, head_bytes: usize) {
         let buffer = self.segment_mut(side).at_mut(at);
-        let bytes = buffer.payload().map_or(0, |payload| payload.bytes().len());
+        let bytes = buffer.payload().map_or(0, |payload| payload.as_ref().len());
         let own = core::mem::take(&mut buffer.own);
         // The agent says how long its head is, so the sum may be anything.
         let copied = &mut self.counters.copied_from_agent_bytes;

@@ -10,9 +10,9 @@ use crate::buffer::{Buffer, OnSent, State};
 use crate::cache::{Attached, PayloadCache};
 use crate::error::{Full, HandleError, HandleFault, Refused, Side};
 use crate::handle::Handle;
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 
-impl<P: Frame> PayloadCache<P> {
+impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// Gives a buffer to a frame that begins to come in: the buffer fills, with two transfers
     /// pending. [`filled`](PayloadCache::filled) and [`delivered`](PayloadCache::delivered) end
     /// them. The time that an agent may hold the payload counts from here.
@@ -57,7 +57,7 @@ impl<P: Frame> PayloadCache<P> {
             Err(error) => return Err(Refused { payload, error }),
         };
         if side == Side::Send {
-            self.counters.copied_from_agent_bytes += payload.bytes().len() as u64;
+            self.counters.copied_from_agent_bytes += payload.as_ref().len() as u64;
         }
         self.segment_mut(side).change(at, |buffer| {
             buffer.put(payload);
@@ -75,7 +75,7 @@ impl<P: Frame> PayloadCache<P> {
     pub fn delivered(&mut self, handle: Handle) -> Result<Option<P>, HandleError> {
         let delivers = |buffer: &Buffer<P>| buffer.delivering && buffer.payload().is_some();
         let (side, at) = self.in_transfer(handle, delivers)?;
-        let bytes = self.buffer(side, at).payload().map_or(0, |payload| payload.bytes().len());
+        let bytes = self.buffer(side, at).payload().map_or(0, |payload| payload.as_ref().len());
         self.counters.copied_to_agent_bytes += self.head_of(bytes) as u64;
         self.segment_mut(side).change(at, |buffer| buffer.delivering = false);
         Ok(self.end_transfer(side, at))

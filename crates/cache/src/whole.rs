@@ -3,17 +3,17 @@
 use crate::cache::{Attached, PayloadCache};
 use crate::error::{FetchError, Full, HandleError, HandleFault, Refused, ReplaceError, Side};
 use crate::handle::Handle;
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 use core::ops::Range;
 
-impl<P: Frame> PayloadCache<P> {
+impl<P: AsRef<[u8]>> PayloadCache<P> {
     /// Keeps a frame that came in, whose head is now given to the agent: the buffer is valid.
     ///
     /// # Errors
     /// All buffers are in use. The frame is given back.
     #[inline]
     pub fn receive(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
-        let head = self.head_of(payload.bytes().len());
+        let head = self.head_of(payload.as_ref().len());
         let attached = self.keep(Side::Receive, now, payload)?;
         self.counters.copied_to_agent_bytes += head as u64;
         Ok(attached)
@@ -25,7 +25,7 @@ impl<P: Frame> PayloadCache<P> {
     /// # Errors
     /// All buffers of the send segment are in use. The payload is given back.
     pub fn bring(&mut self, now: Time, payload: P) -> Result<Attached<P>, Refused<P, Full>> {
-        let bytes = payload.bytes().len();
+        let bytes = payload.as_ref().len();
         let attached = self.keep(Side::Send, now, payload)?;
         self.counters.copied_from_agent_bytes += bytes as u64;
         Ok(attached)
@@ -123,7 +123,7 @@ impl<P: Frame> PayloadCache<P> {
             Side::Receive => &self.receive,
             Side::Send => &self.send,
         };
-        let bytes = segment.at(at).payload().map_or(&[][..], Frame::bytes);
+        let bytes = segment.at(at).payload().map_or(&[][..], P::as_ref);
         let Some(part) = bytes.get(range) else {
             return Err(FetchError::Range { handle, start, end, bytes: bytes.len() });
         };

@@ -14,7 +14,7 @@ use crate::station::{AROUND_FRAME_BYTES, Station};
 use axon_linux::clock::Clock;
 use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, Rate, Span, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::io;

@@ -19,7 +19,7 @@ use axon_wire::message::{
     ArpRequest, ControllerHello, Hello, HelloConfirm, Item, Message, Peer, PortState, Role,
     Segment, Target,
 };
-use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
+use axon_wire::{FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Span, Time, link};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Instant;
@@ -221,9 +221,9 @@ fn report(name: &str, started: Instant, answered: u64, asked: usize) {
 
 /// A whole controller, and all the switches' seals: packets go in, packets come out.
 struct Whole {
-    node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
+    node: ControllerNode<Plane>,
     switches: Vec<Sealer>,
-    out: Vec<Action<FrameBuf>>,
+    out: Vec<Action>,
 }
 
 impl Whole {
@@ -283,7 +283,7 @@ impl Whole {
         self.input(Input::Frame { port, frame: FrameBuf::new(bytes), complete_at, intact: true })
     }
 
-    fn input(&mut self, input: Input<FrameBuf>) -> Option<u64> {
+    fn input(&mut self, input: Input) -> Option<u64> {
         let mut challenge = None;
         self.node.handle(Time::ZERO, input, &mut self.out);
         while let Some(action) = self.out.pop() {

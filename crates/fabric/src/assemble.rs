@@ -10,7 +10,7 @@ use axon_node::Stored;
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, FrameBuf, Incarnation, MacAddr, Time};
+use axon_wire::{Bytes, FrameBuf, Incarnation, MacAddr, Time};
 
 pub use crate::identity::{
     CONTROLLER_ID, CONTROLLER_MAC, SERVER_MAC, host_mac, switch_id, switch_mac,
@@ -42,18 +42,14 @@ pub struct ControllerSetup {
 
 impl SwitchSetup {
     /// The switch on the software plane.
-    pub fn on_software<B: Frame>(self) -> SwitchNode<B, Plane<B>> {
+    pub fn on_software(self) -> SwitchNode<Plane> {
         SwitchNode::new(self.control, Plane::new(self.plane))
     }
 }
 
 impl ControllerSetup {
     /// The controller on the software plane, switched on at `now` with what its store holds.
-    pub fn on_software<B: Frame>(
-        self,
-        now: Time,
-        stored: &[Stored],
-    ) -> ControllerNode<B, Plane<B>> {
+    pub fn on_software(self, now: Time, stored: &[Stored]) -> ControllerNode<Plane> {
         ControllerNode::restored(self.control, Plane::new(self.plane), now, stored)
     }
 }

@@ -8,9 +8,9 @@ use axon_node::{Input, Node};
 use axon_pipeline::{PipelineConfig, Program, ProgramNode, Sizes};
 use axon_programs::site::PlanPort;
 use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, ProgramKind, Shape, Site, WithAgents};
+use axon_wire::Time;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
-use axon_wire::{FrameBuf, Time};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ fn check_sizes(fabric: &Fabric, kind: ProgramKind, plan: Plan) -> Result<(), Pro
     for index in 0..fabric.switches.len().min(TRIED_MAX) {
         let site = Site { plan: plan.clone(), node: index as u32, seed: 0 };
         let config = pipeline_config(fabric, index, 0);
-        let mut node: ProgramNode<FrameBuf> = ProgramNode::new(config, kind.program(site));
+        let mut node: ProgramNode = ProgramNode::new(config, kind.program(site));
         node.handle(Time::ZERO, Input::Timeout, &mut Vec::new());
         let program = node.program();
         if let Some(why) = program.refusal().or_else(|| program.failure()) {

@@ -159,11 +159,11 @@ fn turn(switch: Switch) -> Found {
 
 /// A plane between two links of the fabric.
 struct Bare {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
 }
 
-impl Node<FrameBuf> for Bare {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Bare {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.plane.handle(now, input, out);
     }
 

@@ -30,7 +30,7 @@ use axon_node::{Dataplane, NodeKind};
 use axon_plane::Lookups;
 use axon_programs::axon::AxonTables;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{FrameBuf, Incarnation, PortNo};
+use axon_wire::{Incarnation, PortNo};
 use std::collections::BTreeMap;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -159,7 +159,7 @@ pub fn switch(fabric: &Fabric, name: &str, options: &DaemonOptions) -> Result<()
     if choice.carrier == Carrier::Pipeline {
         let tables = AxonTables::with_config(&config.plane);
         let plane = axon_plane::Plane::with_lookups(config.plane, tables);
-        let node = SwitchNode::<FrameBuf, _>::new(config.control, plane);
+        let node = SwitchNode::<_>::new(config.control, plane);
         return run(node, clock, name, (ports, None), Some((choice, None)), options);
     }
     let node = config.on_software();
@@ -217,7 +217,7 @@ fn on_kernel(
         None => machine::pins(&fabric.name, name)?,
     };
     let software = axon_plane::Plane::new(config.plane);
-    let has = Dataplane::<FrameBuf>::capabilities(&software);
+    let has = Dataplane::capabilities(&software);
     let settings = KernelSettings {
         plane,
         hop_width: fabric.hop_width,
@@ -230,7 +230,7 @@ fn on_kernel(
     let kernel = KernelPorts::open(&pins, name, settings).with_context(|| {
         format!("cannot start {name} on the data plane {}", choice.carrier.name())
     })?;
-    let node = SwitchNode::<FrameBuf, _>::new(config.control, kernel.plane(software)?);
+    let node = SwitchNode::<_>::new(config.control, kernel.plane(software)?);
     let mut held = ports.clone();
     if plane == Plane::Xdp {
         // It holds no rates, so none is reported.

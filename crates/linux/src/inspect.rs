@@ -4,10 +4,10 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_dcbx::agent::{AgentNode, HOST, Rules};
 use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Dataplane, Node, PortKind};
-use axon_wire::{FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 /// A node that a [`Runtime`](crate::run::Runtime) can run.
-pub trait Inspect: Node<FrameBuf> {
+pub trait Inspect: Node {
     /// What is plugged into a port, by the node's data plane.
     fn port_kind(&self, port: PortNo) -> PortKind;
 
@@ -22,7 +22,7 @@ pub trait Inspect: Node<FrameBuf> {
     fn telemetry(&self, now: Time) -> NodeTelemetry;
 }
 
-impl<D: Dataplane<FrameBuf>> Inspect for SwitchNode<FrameBuf, D> {
+impl<D: Dataplane> Inspect for SwitchNode<D> {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.plane().kind(port).unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl<D: Dataplane<FrameBuf>> Inspect for SwitchNode<FrameBuf, D> {
     }
 }
 
-impl<D: Dataplane<FrameBuf>> Inspect for ControllerNode<FrameBuf, D> {
+impl<D: Dataplane> Inspect for ControllerNode<D> {
     fn port_kind(&self, port: PortNo) -> PortKind {
         self.plane().kind(port).unwrap_or_default()
     }
@@ -42,7 +42,7 @@ impl<D: Dataplane<FrameBuf>> Inspect for ControllerNode<FrameBuf, D> {
     }
 }
 
-impl Inspect for AgentNode<FrameBuf> {
+impl Inspect for AgentNode {
     /// Both ends carry plain Ethernet.
     fn port_kind(&self, _: PortNo) -> PortKind {
         PortKind::Host

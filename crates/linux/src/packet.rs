@@ -19,9 +19,9 @@ use crate::port::{Pool, Port, PortCounters, send_all};
 use crate::ring::RxRing;
 use crate::sys;
 use axon_node::PortKind;
+use axon_wire::FrameBuf;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
-use axon_wire::{Frame, FrameBuf};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 

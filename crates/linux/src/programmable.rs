@@ -9,7 +9,7 @@ use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_pipeline::{PipelineConfig, ProgramNode};
 use axon_programs::Site;
-use axon_wire::{FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 use std::sync::Arc;
 
 /// Whether this machine can run the program of a fabric, if it has one: a file in Python needs an
@@ -27,7 +27,7 @@ pub(crate) fn check(fabric: &Fabric) -> Result<()> {
 
 /// A programmable switch that can say what its program is called.
 pub(crate) struct Programmable {
-    node: ProgramNode<FrameBuf>,
+    node: ProgramNode,
     program: String,
 }
 
@@ -83,8 +83,8 @@ impl Programmable {
     }
 }
 
-impl Node<FrameBuf> for Programmable {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Programmable {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.node.handle(now, input, out);
     }
 

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use axon_capture::recording::{self, EndReason, Header, Writer};
 use axon_fabric::FabricText;
 use axon_node::{Action, Input, NodeKind, Stored};
-use axon_wire::{FrameBuf, Incarnation, MacAddr, Time};
+use axon_wire::{Incarnation, MacAddr, Time};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -152,7 +152,7 @@ impl Recording {
 
     /// Records what the node is about to handle.
     #[inline]
-    pub(crate) fn input(&mut self, now: Time, input: &Input<FrameBuf>) {
+    pub(crate) fn input(&mut self, now: Time, input: &Input) {
         if let Some(open) = &mut self.open {
             open.writer.input(now, input);
         }
@@ -160,7 +160,7 @@ impl Recording {
 
     /// Records what it answered.
     #[inline]
-    pub(crate) fn answer(&mut self, actions: &[Action<FrameBuf>]) {
+    pub(crate) fn answer(&mut self, actions: &[Action]) {
         let Some(open) = &mut self.open else {
             return;
         };
@@ -310,6 +310,7 @@ fn numbered(path: &Path, number: u32) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use axon_wire::FrameBuf;
     use axon_wire::NodeId;
 
     /// Of a switch whose set-up takes these bytes.
@@ -378,7 +379,7 @@ mod tests {
         io::Read::read_to_end(&mut disk, &mut bytes).unwrap();
         let mut reader = recording::Reader::new(&bytes[..]).unwrap();
         let mut records = 0;
-        while reader.next_record::<FrameBuf>().unwrap().is_some() {
+        while reader.next_record().unwrap().is_some() {
             records += 1;
         }
         assert_eq!(reader.ending(), Some(recording::Ending::Whole(ending)));

@@ -13,7 +13,7 @@ use crate::sys;
 use crate::tap::TapPort;
 use axon_dcbx::agent::Rules;
 use axon_node::PortKind;
-use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;

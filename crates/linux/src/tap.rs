@@ -6,9 +6,9 @@
 
 use crate::port::{Pool, Port, PortCounters, is_device_loss};
 use crate::sys;
+use axon_wire::FrameBuf;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
-use axon_wire::{Frame, FrameBuf};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};

@@ -10,19 +10,19 @@ use crate::settings::{SettingError, SettingName};
 use crate::store::StoreChange;
 use alloc::boxed::Box;
 use axon_wire::message::LinkEnd;
-use axon_wire::{MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
+use axon_wire::{FrameBuf, MacAddr, NodeId, PortNo, PrioritySet, Time, TrafficClass};
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 /// An input of a node from its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input<B> {
+pub enum Input {
     /// The head of a frame has arrived.
     Frame {
         /// The ingress port.
         port: PortNo,
         /// The frame without preamble and FCS.
-        frame: B,
+        frame: FrameBuf,
         /// When its last byte arrives: later than now for cut-through, now otherwise.
         complete_at: Time,
         /// Whether its FCS is right. That is known with the last byte only, so a node does not act
@@ -53,14 +53,14 @@ pub enum Input<B> {
 
 /// An action that a node requests of its runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action<B> {
+pub enum Action {
     /// Put this frame on the wire now; answer with `TxDone` when the wire is free again.
     /// A node never sends a second frame on a port before that answer, or a loss of carrier.
     Transmit {
         /// The egress port.
         port: PortNo,
         /// The frame without preamble and FCS.
-        frame: B,
+        frame: FrameBuf,
         /// The earliest time at which its last byte may leave.
         complete_at: Time,
         /// Whether it ends in a valid FCS; otherwise in an invalid one.
@@ -72,7 +72,7 @@ pub enum Action<B> {
         /// The port it came in by.
         ingress: PortNo,
         /// An Axon packet, or for [`Punt::LinkLocal`] an Ethernet frame.
-        frame: B,
+        frame: FrameBuf,
         /// Why it is here.
         punt: Punt,
         /// Bytes of its Axon header, as ingress has parsed or written it; 0 where it begins with an
@@ -86,7 +86,7 @@ pub enum Action<B> {
         /// Why; counted once in the node's counters.
         reason: Drop,
         /// What was dropped.
-        frame: B,
+        frame: FrameBuf,
     },
     /// From a bare data plane to its control plane: what came of a change of a route table. A whole
     /// node consumes these itself.

@@ -11,7 +11,7 @@ use crate::snapshot::Snapshot;
 use crate::telemetry::{PlaneTelemetry, PortTelemetry};
 use alloc::vec::Vec;
 use axon_wire::header::PacketType;
-use axon_wire::{Bytes, Hops, PortNo, Route, Time};
+use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Route, Time};
 
 /// What a data plane knows of its ports.
 pub trait PortView {
@@ -54,7 +54,7 @@ pub struct QueueState {
 /// then do not come any more, and the control plane re-synchronises it.
 ///
 /// Nothing here blocks or reads a clock.
-pub trait Dataplane<B>: Node<B> + PortView {
+pub trait Dataplane: Node + PortView {
     /// What it can do. The same at every call.
     fn capabilities(&self) -> Capabilities;
 
@@ -64,7 +64,7 @@ pub trait Dataplane<B>: Node<B> + PortView {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     );
 
     /// Sets a port.
@@ -76,7 +76,7 @@ pub trait Dataplane<B>: Node<B> + PortView {
         now: Time,
         port: PortNo,
         setting: PortSetting,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError>;
 
     /// Sends an Axon packet of the control plane along `hops`, with the priority of control
@@ -88,13 +88,13 @@ pub trait Dataplane<B>: Node<B> + PortView {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     );
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any port,
     /// or another to the hosts of a host port. Whatever its addresses, it has the priority of
     /// control messages.
-    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>);
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>);
 
     /// Sends a frame on that had come in by the host port `ingress` and was punted
     /// ([`Punt::Miss`](crate::Punt::Miss)), along this route and with the priority that its port
@@ -106,13 +106,13 @@ pub trait Dataplane<B>: Node<B> + PortView {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     );
 
     /// Pauses the hosts of `port` for as long as a frame of maximum length takes; nothing
     /// happens if it is no host port (thesis 000 §3.2.1).
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>);
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>);
 
     /// Counts a punted frame that ended in the control plane, so that every drop of a switch is in
     /// one place.
@@ -186,7 +186,7 @@ pub trait Dataplane<B>: Node<B> + PortView {
         &mut self,
         now: Time,
         wanted: &Snapshot,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError>;
 
     /// The control plane of a switch has a path to its controller, or none any more. A data plane

@@ -2,14 +2,14 @@
 
 use crate::contract::{Action, Input};
 use alloc::vec::Vec;
-use axon_wire::{PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 /// A switch or a controller, as its runtime sees it.
-pub trait Node<B> {
+pub trait Node {
     /// Handles one input at `now` and appends its actions to `out`.
     ///
     /// Never blocks, never fails, never reads a clock. `now` never goes back.
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>);
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>);
 
     /// Passes a sound frame on that has come in by `port` and may leave at once, and says by which
     /// port the runtime is to transmit it: with the `complete_at` that it came with, and intact.
@@ -20,7 +20,13 @@ pub trait Node<B> {
     /// What the node waits for, and its deadline, stay as they were. `free_at` says when the wire
     /// of each port that is busy is free: where the port is not [awaited](Node::awaited), its
     /// `TxDone` may be due and not delivered. The frame that is passed then takes its place.
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+    fn pass(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &mut FrameBuf,
+        free_at: &[Time],
+    ) -> Option<PortNo> {
         let _ = (now, port, frame, free_at);
         None
     }
@@ -31,7 +37,7 @@ pub trait Node<B> {
     ///
     /// It comes to what [`Node::handle`] would come to, which a runtime may always call instead,
     /// and has to if something of the node is due by `now`.
-    fn absorb(&mut self, now: Time, frame: &mut B, complete_at: Time) -> bool {
+    fn absorb(&mut self, now: Time, frame: &mut FrameBuf, complete_at: Time) -> bool {
         let _ = (now, frame, complete_at);
         false
     }

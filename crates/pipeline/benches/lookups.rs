@@ -28,7 +28,7 @@ mod tuple_space;
 use axon_node::{Action as Act, Input, Node};
 use axon_pipeline::{Action, Change, Interface, MacKey, Modify, Parsed, Pipeline, PipelineConfig};
 use axon_pipeline::{Prefix, Tables, Target, Udlk, UdlkId, expand};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::hint::black_box;
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
@@ -201,10 +201,10 @@ fn jobs() -> Vec<Job> {
 /// Sends every frame of `pool` through the pipeline in bursts, as a driver would, and collects
 /// what it asks to transmit.
 fn through(
-    pipeline: &mut Pipeline<FrameBuf>,
+    pipeline: &mut Pipeline,
     pool: &mut Vec<FrameBuf>,
     done: &mut Vec<FrameBuf>,
-    out: &mut Vec<Act<FrameBuf>>,
+    out: &mut Vec<Act>,
 ) {
     const BURST: usize = 32;
     let (port, complete_at, intact) = (INGRESS, Time::ZERO, true);

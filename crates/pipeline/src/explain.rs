@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_plane::HeaderKind;
 use axon_plane::flow_hash::{choose, flow_hash};
-use axon_wire::{Frame, FrameBuf, PortNo, vlan};
+use axon_wire::{FrameBuf, PortNo, vlan};
 use core::fmt::Write;
 use serde::{Deserialize, Serialize};
 
@@ -44,7 +44,7 @@ impl Explanation {
     }
 }
 
-impl<B: Frame> Pipeline<B> {
+impl Pipeline {
     /// Says what a frame that came in by `ingress` would meet now.
     pub fn explain(&self, ingress: PortNo, frame: &[u8]) -> Explanation {
         let mut way = Explanation { stages: Vec::new(), sent: Vec::new(), to_cpu: false };

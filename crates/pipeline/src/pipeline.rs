@@ -16,7 +16,7 @@ use axon_plane::meter::Meter;
 use axon_plane::ports::{FrameMeta, HeaderKind, Ports};
 use axon_plane::{PuntLimit, ethernet};
 use axon_wire::header::HeaderFields;
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
 
 /// The size and the limits of a pipeline.
 #[derive(Clone, Debug)]
@@ -68,10 +68,10 @@ impl PipelineConfig {
 
 /// The programmable data plane of one switch.
 #[derive(Clone, Debug)]
-pub struct Pipeline<B> {
+pub struct Pipeline {
     config: PipelineConfig,
     tables: Tables,
-    ports: Ports<B>,
+    ports: Ports,
     /// By port: what it may send to the control program.
     cpu: Vec<CpuLimit>,
 }
@@ -101,12 +101,12 @@ enum Cause {
     Copy,
 }
 
-impl<B: Frame> Pipeline<B> {
+impl Pipeline {
     /// A pipeline with empty tables, whose ports are all without carrier.
     ///
     /// # Panics
     /// If DCB is configured for other ports, or contradicts itself.
-    pub fn new(config: PipelineConfig) -> Pipeline<B> {
+    pub fn new(config: PipelineConfig) -> Pipeline {
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
         if let Some(dcb) = &config.dcb {
             let set = ports.set_dcb((**dcb).clone(), config.control_priority);
@@ -122,7 +122,7 @@ impl<B: Frame> Pipeline<B> {
 
     /// Takes a frame from a port; see [`Input::Frame`].
     #[inline]
-    pub fn receive(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn receive(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         if self.tables.options(meta.ingress).axon {
             meta.priority = self.axon_priority(meta.frame.bytes());
         }
@@ -139,8 +139,8 @@ impl<B: Frame> Pipeline<B> {
     }
 
     /// Sends a frame of the control program out of `port`, past the tables.
-    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action<B>>) {
-        let frame = B::with_headroom(FrameBuf::HEADROOM, frame);
+    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
+        let frame = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame);
         let mut meta = self.ports.originate(now, frame);
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
@@ -151,14 +151,8 @@ impl<B: Frame> Pipeline<B> {
 
     /// Sends a frame of the control program where the tables say, as if it had come in by `port`
     /// or, without one, by the port of the control plane. It is not counted at that port.
-    pub fn inject(
-        &mut self,
-        now: Time,
-        port: Option<PortNo>,
-        frame: &[u8],
-        out: &mut Vec<Action<B>>,
-    ) {
-        let frame = B::with_headroom(FrameBuf::HEADROOM, frame);
+    pub fn inject(&mut self, now: Time, port: Option<PortNo>, frame: &[u8], out: &mut Vec<Action>) {
+        let frame = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame);
         let meta = self.ports.originate(now, frame);
         match ethernet::fault(meta.frame.bytes(), self.config.frame_bytes_max) {
             Some(reason) => self.ports.discard(meta, reason, out),
@@ -173,20 +167,14 @@ impl<B: Frame> Pipeline<B> {
     }
 
     #[inline]
-    fn pass(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn pass(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let ingress = meta.ingress;
         self.pass_as(now, meta, ingress, out);
     }
 
     /// Looks a frame up as one that came in by `ingress`, and does what is found.
     #[inline]
-    fn pass_as(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        ingress: PortNo,
-        out: &mut Vec<Action<B>>,
-    ) {
+    fn pass_as(&mut self, now: Time, mut meta: FrameMeta, ingress: PortNo, out: &mut Vec<Action>) {
         let Pipeline { config, tables, ports, cpu } = self;
         let mut parsed = tables.parse(meta.frame.bytes(), ingress);
         let priority = meta.priority.value();
@@ -309,12 +297,12 @@ impl<B: Frame> Pipeline<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Its ports: for carrier, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+    pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
@@ -339,13 +327,13 @@ impl Entry {
 }
 
 /// Sends a copy of a frame as it came in to a mirror.
-fn send_copy<B: Frame>(
-    ports: &mut Ports<B>,
+fn send_copy(
+    ports: &mut Ports,
     cpu: &mut [CpuLimit],
     now: Time,
-    meta: &FrameMeta<B>,
+    meta: &FrameMeta,
     mirror: Mirror,
-    out: &mut Vec<Action<B>>,
+    out: &mut Vec<Action>,
 ) {
     let copy = ports.copy(meta);
     match mirror {
@@ -355,13 +343,13 @@ fn send_copy<B: Frame>(
 }
 
 /// Sends a frame to the control program, as far as its port may send there.
-fn trap<B: Frame>(
-    ports: &mut Ports<B>,
+fn trap(
+    ports: &mut Ports,
     cpu: &mut [CpuLimit],
     cause: Cause,
     now: Time,
-    meta: FrameMeta<B>,
-    out: &mut Vec<Action<B>>,
+    meta: FrameMeta,
+    out: &mut Vec<Action>,
 ) {
     let limit = cpu.get_mut(meta.ingress.index());
     let meter = limit.map(|limit| match cause {
@@ -376,13 +364,13 @@ fn trap<B: Frame>(
 
 /// Sends a frame out by an interface.
 #[inline]
-fn leave<B: Frame>(
-    ports: &mut Ports<B>,
+fn leave(
+    ports: &mut Ports,
     now: Time,
-    mut meta: FrameMeta<B>,
+    mut meta: FrameMeta,
     mut parsed: Parsed,
     interface: &Interface,
-    out: &mut Vec<Action<B>>,
+    out: &mut Vec<Action>,
 ) {
     match modify::rewrite(&mut meta.frame, &mut parsed, interface) {
         Ok(()) => ports.deliver(now, meta, interface.port, None, out),
@@ -391,12 +379,12 @@ fn leave<B: Frame>(
 }
 
 /// Sends a copy by each member, and the frame itself by the last.
-fn replicate<B: Frame>(
-    ports: &mut Ports<B>,
+fn replicate(
+    ports: &mut Ports,
     now: Time,
-    (meta, parsed): (FrameMeta<B>, Parsed),
+    (meta, parsed): (FrameMeta, Parsed),
     members: &[Interface],
-    out: &mut Vec<Action<B>>,
+    out: &mut Vec<Action>,
 ) {
     let Some((last, others)) = members.split_last() else {
         return ports.discard(meta, Drop::Filtered, out);
@@ -408,9 +396,9 @@ fn replicate<B: Frame>(
     leave(ports, now, meta, parsed, last, out);
 }
 
-impl<B: Frame> Node<B> for Pipeline<B> {
+impl Node for Pipeline {
     #[inline]
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.receive(now, FrameMeta::ethernet(frame, port, complete_at, intact), out);

@@ -12,7 +12,7 @@ use axon_node::telemetry::{PlaneTelemetry, ProgrammableTelemetry, TableCount};
 use axon_node::{
     Action, Awaited, Command, CommandError, Done, Drop, Input, Node, NodeKind, Reply, Request,
 };
-use axon_wire::{Frame, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 /// A packet that the switch has sent to its control program (RecvPacket).
 #[derive(Clone, Copy, Debug)]
@@ -130,23 +130,23 @@ pub trait Program: Send {
 const ROUNDS_MAX: u32 = 8;
 
 /// A switch: a pipeline and its control program.
-pub struct ProgramNode<B> {
-    pipeline: Pipeline<B>,
+pub struct ProgramNode {
+    pipeline: Pipeline,
     program: Box<dyn Program>,
     /// What the pipeline has answered and is not handed on yet.
-    actions: Vec<Action<B>>,
+    actions: Vec<Action>,
     is_started: bool,
 }
 
-impl<B: Frame> ProgramNode<B> {
+impl ProgramNode {
     /// A switch that has just been switched on; its program starts with the first input.
-    pub fn new(config: PipelineConfig, program: Box<dyn Program>) -> ProgramNode<B> {
+    pub fn new(config: PipelineConfig, program: Box<dyn Program>) -> ProgramNode {
         let pipeline = Pipeline::new(config);
         ProgramNode { pipeline, program, actions: Vec::new(), is_started: false }
     }
 
     /// The data plane.
-    pub fn pipeline(&self) -> &Pipeline<B> {
+    pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
@@ -202,7 +202,7 @@ impl<B: Frame> ProgramNode<B> {
 
     /// Hands a packet to the program, if it takes one. Answers how the packet ends; the memory of
     /// one that is queued is free from now on, and it is counted later.
-    fn hand_over(&mut self, now: Time, ingress: PortNo, frame: &B) -> Drop {
+    fn hand_over(&mut self, now: Time, ingress: PortNo, frame: &FrameBuf) -> Drop {
         if !self.program.takes_packets() {
             return self.count(ingress, Drop::NoProgram);
         }
@@ -224,7 +224,7 @@ impl<B: Frame> ProgramNode<B> {
 
     /// Hands what is for the program to it, and the rest to the runtime. What it injects may come
     /// back to it, but not for ever: of the last round nothing does.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         let mut rounds = 0;
         while !self.actions.is_empty() {
             rounds += 1;
@@ -247,8 +247,8 @@ impl<B: Frame> ProgramNode<B> {
     }
 }
 
-impl<B: Frame> Node<B> for ProgramNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for ProgramNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         if !core::mem::replace(&mut self.is_started, true) {
             self.act(now, |program, control| program.start(now, control));
         }
@@ -285,13 +285,13 @@ impl<B: Frame> Node<B> for ProgramNode<B> {
 }
 
 /// The switch during one call of its program.
-struct Session<'a, B> {
-    pipeline: &'a mut Pipeline<B>,
+struct Session<'a> {
+    pipeline: &'a mut Pipeline,
     now: Time,
-    actions: &'a mut Vec<Action<B>>,
+    actions: &'a mut Vec<Action>,
 }
 
-impl<B: Frame> Control for Session<'_, B> {
+impl Control for Session<'_> {
     fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
         self.pipeline.commit(changes)
     }

@@ -8,7 +8,7 @@ use crate::pipeline::Pipeline;
 use crate::tables::{EntryCount, Shown, TableName};
 use alloc::format;
 use alloc::vec::Vec;
-use axon_wire::{Frame, PortNo};
+use axon_wire::PortNo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -112,8 +112,8 @@ impl TablesAnswer {
 ///
 /// # Errors
 /// The bytes are no request, or one of another version.
-pub(crate) fn serve<B: Frame>(
-    pipeline: &mut Pipeline<B>,
+pub(crate) fn serve(
+    pipeline: &mut Pipeline,
     request: &[u8],
 ) -> Result<(Vec<u8>, Vec<EntryName>), EncodingError> {
     let mut removed = Vec::new();
@@ -139,8 +139,8 @@ pub(crate) fn serve<B: Frame>(
     Ok((answer.to_bytes(), removed))
 }
 
-fn commit<B: Frame>(
-    pipeline: &mut Pipeline<B>,
+fn commit(
+    pipeline: &mut Pipeline,
     changes: &[Change],
     removed: &mut Vec<EntryName>,
 ) -> TablesAnswer {

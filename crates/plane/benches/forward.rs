@@ -31,7 +31,7 @@ use axon_plane::{Lookups, Plane, PlaneConfig, RouteTables};
 use axon_plane::{Step, forward};
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -187,7 +187,7 @@ fn dcb() -> DcbConfig {
     }
 }
 
-fn plane(dcb: Option<DcbConfig>) -> Plane<FrameBuf> {
+fn plane(dcb: Option<DcbConfig>) -> Plane {
     let mut config = PlaneConfig::with_ports(PORTS, MacAddr([2; 6]));
     config.dcb = dcb.map(Box::new);
     let mut plane = Plane::new(config);
@@ -208,11 +208,11 @@ fn buffer(bytes: &[u8]) -> FrameBuf {
 /// Sends every frame of `pool` through the plane in bursts, as a driver would, and collects
 /// what it asks to transmit.
 fn through(
-    plane: &mut Plane<FrameBuf>,
+    plane: &mut Plane,
     port: PortNo,
     pool: &mut Vec<FrameBuf>,
     done: &mut Vec<FrameBuf>,
-    out: &mut Vec<Action<FrameBuf>>,
+    out: &mut Vec<Action>,
 ) {
     const BURST: usize = 32;
     let mut frames = pool.drain(..);

@@ -8,7 +8,7 @@
 
 use crate::ports::FrameMeta;
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit};
-use axon_wire::{Bytes, Frame, PortNo, Span, Time};
+use axon_wire::{Bytes, PortNo, Span, Time};
 
 /// Where the units of a device stand, as time from the plane.
 ///
@@ -45,8 +45,8 @@ impl ProbeUnits {
 /// Appends the record of `unit`, if the probe asks for it. Says whether there was room: a
 /// frame never grows beyond `bytes_max` bytes.
 #[cold]
-pub(crate) fn stamp<B: Frame>(
-    meta: &mut FrameMeta<B>,
+pub(crate) fn stamp(
+    meta: &mut FrameMeta,
     (unit, port): (ProbeUnit, PortNo),
     (time, queued): (Time, Bytes),
     bytes_max: usize,

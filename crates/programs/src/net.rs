@@ -10,7 +10,7 @@ use axon_pipeline::{
     Change, PipelineConfig, Program, ProgramNode, TableName, TablesAnswer, TablesRequest,
 };
 use axon_wire::host_frame::{self, Arp, Kind, classify};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
 /// A frame on a link: the node and the port that it comes to.
@@ -26,7 +26,7 @@ pub struct Hop {
 
 pub struct Net {
     pub plan: Arc<Plan>,
-    nodes: Vec<ProgramNode<FrameBuf>>,
+    nodes: Vec<ProgramNode>,
     now: Time,
     in_flight: VecDeque<InFlight>,
     /// Frames that came to hosts.
@@ -118,7 +118,7 @@ impl Net {
         self.now = end;
     }
 
-    fn handle(&mut self, node: u32, input: Input<FrameBuf>) {
+    fn handle(&mut self, node: u32, input: Input) {
         if self.stopped.contains(&node) {
             return;
         }
@@ -231,7 +231,7 @@ impl Net {
         assert!(replies.into_iter().all(is_done) && !out.is_empty(), "{out:?}");
     }
 
-    pub fn node(&self, node: u32) -> &ProgramNode<FrameBuf> {
+    pub fn node(&self, node: u32) -> &ProgramNode {
         &self.nodes[node as usize]
     }
 

@@ -7,7 +7,7 @@ use crate::error::{self, named_register, refused};
 use crate::name::PyEntryName;
 use axon_node::{Action, Drop, Input, Node};
 use axon_pipeline::{Change, Pipeline, PipelineConfig, Register, Sizes, TableName};
-use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Span, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -28,7 +28,7 @@ type Passed = (PortNo, FrameBuf);
 /// A switch in memory. Its ports are infinitely fast, so nothing is queued.
 #[pyclass(module = "axon")]
 pub(crate) struct Memory {
-    pipeline: Pipeline<FrameBuf>,
+    pipeline: Pipeline,
     now: Time,
 }
 
@@ -36,7 +36,7 @@ impl Memory {
     /// Carries out what the pipeline asks for, and what follows from that.
     fn run(
         &mut self,
-        start: impl FnOnce(&mut Pipeline<FrameBuf>, &mut Vec<Action<FrameBuf>>),
+        start: impl FnOnce(&mut Pipeline, &mut Vec<Action>),
     ) -> (Vec<Passed>, Vec<Passed>) {
         let (mut left, mut trapped, mut actions) = (Vec::new(), Vec::new(), Vec::new());
         start(&mut self.pipeline, &mut actions);
@@ -58,7 +58,7 @@ impl Memory {
     fn outcome<'py>(
         &mut self,
         py: Python<'py>,
-        start: impl FnOnce(&mut Pipeline<FrameBuf>, &mut Vec<Action<FrameBuf>>),
+        start: impl FnOnce(&mut Pipeline, &mut Vec<Action>),
     ) -> Outcome<'py> {
         let (left, trapped) = self.run(start);
         let carried = |(port, frame): (PortNo, FrameBuf)| (port.0, PyBytes::new(py, frame.bytes()));

@@ -23,7 +23,7 @@ use crate::addr::MacAddr;
 pub use crate::constants::ethertype::{CN_TAG as ETHERTYPE_TAG, CNM as ETHERTYPE_CNM};
 pub use crate::constants::length::{CNM as CNM_BYTES, CNM_MSDU_MAX as MSDU_BYTES_MAX};
 pub use crate::constants::version::CNM as VERSION;
-use crate::frame::Frame;
+use crate::frame::FrameBuf;
 use crate::link::FRAME_BYTES_MIN;
 use crate::priority::Priority;
 use crate::units::Bytes;
@@ -138,7 +138,7 @@ pub fn is_cnm(frame: &[u8]) -> bool {
 
 /// Takes the CN-TAG off an Ethernet frame and pads what is left to the Ethernet minimum, where
 /// there is room; a frame without one stays as it is. Says whether there was one.
-pub fn untag<B: Frame>(frame: &mut B) -> bool {
+pub fn untag(frame: &mut FrameBuf) -> bool {
     let bytes = frame.bytes_mut();
     let Some((ETHERTYPE_TAG, at)) = vlan::ethertype_of(bytes) else {
         return false;

@@ -14,41 +14,6 @@ pub struct NoHeadroom;
 #[error("no tailroom behind the frame")]
 pub struct NoTailroom;
 
-/// A frame that can grow and shrink at its front, where the route is, and grow at its end,
-/// where probes gather their records.
-///
-/// The runtime chooses what stands behind it (a vector, an arena slot, a UMEM chunk); the
-/// plane moves it and never copies it.
-///
-/// A frame may be *light*: of its payload only a description is kept, behind the bytes that are
-/// stored. Whoever forwards it reads headers, which are stored, and its [length](Frame::length).
-/// Whoever reads beyond the headers makes it [whole](Frame::make_whole) first.
-pub trait Frame: Sized {
-    /// A frame that holds `bytes`, with at least `headroom` bytes of room before them.
-    fn with_headroom(headroom: usize, bytes: &[u8]) -> Self;
-    /// The bytes that are stored, from the first on the wire; no preamble, no FCS. All of them,
-    /// unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and whatever was
-    /// put before them.
-    fn bytes(&self) -> &[u8];
-    /// The same, to rewrite in place.
-    fn bytes_mut(&mut self) -> &mut [u8];
-    /// How many bytes it has, stored or not.
-    fn length(&self) -> usize {
-        self.bytes().len()
-    }
-    /// Stores all of its bytes, if it is light.
-    fn make_whole(&mut self) {}
-    /// Grows the frame by `count` bytes at the front, whose content is arbitrary.
-    fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom>;
-    /// Takes `count` bytes off the front; all of them if there are fewer.
-    fn pop_front(&mut self, count: usize);
-    /// Appends `bytes`. A frame of a fixed size has no room and need not do it.
-    fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
-        let _ = bytes;
-        Err(NoTailroom)
-    }
-}
-
 /// Bytes of a light frame that are stored at least, from its Ethernet header on: the headers of
 /// Ethernet, IPv4 and UDP (or IPv6 and UDP), and a stamp of 16 bytes behind those of IPv4.
 pub const LIGHT_BYTES: usize = 64;
@@ -97,7 +62,12 @@ impl<'a> From<&'a [u8]> for Contents<'a> {
     }
 }
 
-/// The ordinary frame: one vector with spare room at its front. It can be light.
+/// A frame: one vector with spare room at its front, where the route is. It grows and shrinks
+/// there, and grows at its end, where probes gather their records.
+///
+/// A frame may be *light*: of its payload only a description is kept, behind the bytes that are
+/// stored. Whoever forwards it reads headers, which are stored, and its [length](Self::length).
+/// Whoever reads beyond the headers makes it [whole](Self::make_whole) first.
 #[derive(Clone)]
 pub struct FrameBuf {
     store: Vec<u8>,
@@ -156,55 +126,70 @@ impl FrameBuf {
     pub fn into_vec(self) -> Vec<u8> {
         self.store
     }
-}
 
-impl Frame for FrameBuf {
-    fn with_headroom(headroom: usize, bytes: &[u8]) -> FrameBuf {
+    /// A frame that holds `bytes`, with `headroom` bytes of room before them.
+    pub fn with_headroom(headroom: usize, bytes: &[u8]) -> FrameBuf {
         let mut store = Vec::with_capacity(headroom + bytes.len());
         store.resize(headroom, 0);
         store.extend_from_slice(bytes);
         FrameBuf::from_vec(store, headroom)
     }
 
+    /// The bytes that are stored, from the first on the wire; no preamble, no FCS. All of them,
+    /// unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and whatever was
+    /// put before them.
     #[inline]
-    fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         &self.store[self.start as usize..]
     }
 
+    /// The same, to rewrite in place.
     #[inline]
-    fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start as usize..]
     }
 
+    /// How many bytes it has, stored or not.
     #[inline]
-    fn length(&self) -> usize {
+    pub fn length(&self) -> usize {
         self.bytes().len() + usize::from(self.filling.count)
     }
 
-    fn make_whole(&mut self) {
+    /// Stores all of its bytes, if it is light.
+    pub fn make_whole(&mut self) {
         let Filling { byte, count } = core::mem::take(&mut self.filling);
         self.store.resize(self.store.len() + usize::from(count), byte);
     }
 
-    fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
+    /// Appends `bytes`.
+    pub fn push_back(&mut self, bytes: &[u8]) -> Result<(), NoTailroom> {
         self.make_whole();
         self.store.extend_from_slice(bytes);
         Ok(())
     }
 
+    /// Grows the frame by `count` bytes at the front, whose content is arbitrary.
     #[inline]
-    fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom> {
+    pub fn push_front(&mut self, count: usize) -> Result<(), NoHeadroom> {
         let count = u32::try_from(count).map_err(|_| NoHeadroom)?;
         self.start = self.start.checked_sub(count).ok_or(NoHeadroom)?;
         Ok(())
     }
 
+    /// Takes `count` bytes off the front; all of them if there are fewer.
     #[inline]
-    fn pop_front(&mut self, count: usize) {
+    pub fn pop_front(&mut self, count: usize) {
         if count > self.bytes().len() {
             self.make_whole();
         }
         self.start = (self.start as usize + count).min(self.store.len()) as u32;
+    }
+}
+
+impl AsRef<[u8]> for FrameBuf {
+    /// The bytes that are stored.
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 

@@ -38,7 +38,7 @@ pub mod units;
 pub mod vlan;
 
 pub use addr::{Incarnation, MacAddr, NodeId, PortNo};
-pub use frame::{Contents, Filling, Frame, FrameBuf, LIGHT_BYTES, NoHeadroom, NoTailroom};
+pub use frame::{Contents, Filling, FrameBuf, LIGHT_BYTES, NoHeadroom, NoTailroom};
 pub use header::{HeaderError, HeaderView, HopWidth, PacketType};
 pub use hops::Hops;
 pub use priority::{Priority, PrioritySet, TrafficClass};

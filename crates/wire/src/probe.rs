@@ -31,7 +31,7 @@ use crate::constants::probe::{
     OPTION_EGRESS, OPTION_INGRESS, OPTION_QUEUED, UNIT_EGRESS, UNIT_INGRESS,
 };
 pub use crate::constants::version::PROBE as VERSION;
-use crate::frame::{Frame, NoTailroom};
+use crate::frame::{FrameBuf, NoTailroom};
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::units::{Bytes, Time};
 use alloc::vec::Vec;
@@ -239,7 +239,7 @@ pub fn options_at(frame: &[u8], at: usize) -> ProbeOptions {
 ///
 /// # Errors
 /// The frame has no room at its end.
-pub fn append<B: Frame>(frame: &mut B, record: &ProbeRecord) -> Result<(), NoTailroom> {
+pub fn append(frame: &mut FrameBuf, record: &ProbeRecord) -> Result<(), NoTailroom> {
     frame.push_back(&record.emit())
 }
 

@@ -14,7 +14,7 @@ use crate::addr::MacAddr;
 use crate::constants::ethertype::{CUSTOMER_TAG, SERVICE_TAG};
 use crate::constants::length::ETHERNET_ADDRESSES as AFTER_ADDRESSES;
 pub use crate::constants::length::TAG as TAG_BYTES;
-use crate::frame::{Frame, NoHeadroom};
+use crate::frame::{FrameBuf, NoHeadroom};
 use crate::priority::{PRIORITIES, Priority};
 use serde::{Deserialize, Serialize};
 
@@ -160,7 +160,7 @@ pub fn set_priority(frame: &mut [u8], priority: Priority) {
 ///
 /// # Errors
 /// If there is no room in front, or it is no Ethernet frame; it is as it was then.
-pub fn insert(frame: &mut impl Frame, tag: VlanTag) -> Result<(), NoHeadroom> {
+pub fn insert(frame: &mut FrameBuf, tag: VlanTag) -> Result<(), NoHeadroom> {
     if frame.bytes().len() < AFTER_ADDRESSES {
         return Err(NoHeadroom);
     }
@@ -172,7 +172,7 @@ pub fn insert(frame: &mut impl Frame, tag: VlanTag) -> Result<(), NoHeadroom> {
 }
 
 /// Removes the outer tag of a frame if it is a priority tag without a VLAN.
-pub fn remove_priority(frame: &mut impl Frame) {
+pub fn remove_priority(frame: &mut FrameBuf) {
     if VlanTag::of_frame(frame.bytes()).is_some_and(|tag| tag.vid == 0) {
         frame.bytes_mut().copy_within(0..AFTER_ADDRESSES, TAG_BYTES);
         frame.pop_front(TAG_BYTES);
@@ -185,7 +185,7 @@ pub fn remove_priority(frame: &mut impl Frame) {
 ///
 /// # Errors
 /// If there is no room for a tag in front, or it is no Ethernet frame; it is as it was then.
-pub fn leave(frame: &mut impl Frame, vlan: VlanId, tagged: bool) -> Result<(), NoHeadroom> {
+pub fn leave(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> Result<(), NoHeadroom> {
     if vlan.is_none() {
         return Ok(());
     }

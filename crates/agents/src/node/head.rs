@@ -2,7 +2,7 @@
 
 use crate::node::config::PayloadMode;
 use alloc::vec::Vec;
-use axon_wire::{Frame, FrameBuf};
+use axon_wire::FrameBuf;
 
 /// Bytes by which an agent may lengthen a head: the headers of a tunnel, such as VXLAN over IPv6
 /// with a VLAN tag (74 bytes).

@@ -7,7 +7,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use axon_cache::{ConfigError, Handle, PayloadCache};
 use axon_node::Drop;
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 /// What an agent has fetched and is not given yet.
 #[derive(Debug)]

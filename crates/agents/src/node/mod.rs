@@ -17,7 +17,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use axon_cache::{CacheCounters, ConfigError, Handle};
 use axon_node::{Action, Drop, Input, Node, NodeKind};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 pub use config::{AgentPortConfig, CPU_PORT_LATENCY, CPU_PORT_RATE, PayloadMode, WhenFull};
 pub use head::HEAD_ROOM_BYTES;
 use held::{Fetched, Held};
@@ -180,7 +180,7 @@ impl<A: Agent + ?Sized> AgentNode<A> {
     }
 
     /// Puts the next frame on the wire, if that is free; says whether a payload buffer is free now.
-    fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) -> bool {
+    fn transmit(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         let mut sent = false;
         while !self.busy
             && let Some(frame) = self.held.next()
@@ -197,8 +197,8 @@ impl<A: Agent + ?Sized> AgentNode<A> {
     }
 }
 
-impl<A: Agent + ?Sized> Node<FrameBuf> for AgentNode<A> {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl<A: Agent + ?Sized> Node for AgentNode<A> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.held.now = now;
         match input {
             Input::Frame { frame, complete_at, intact, .. } => {

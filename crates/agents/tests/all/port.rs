@@ -3,7 +3,7 @@
 use axon_agents::node::PORT;
 use axon_agents::{Agent, AgentNode, AgentPortConfig};
 use axon_node::{Action, Drop, Input, Node};
-use axon_wire::{Frame, FrameBuf, MacAddr, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, Span, Time};
 use std::net::Ipv4Addr;
 
 use axon_agents::packet::{Ends, udp};
@@ -29,7 +29,7 @@ impl<A: Agent> Port<A> {
         port
     }
 
-    fn input(&mut self, input: Input<FrameBuf>) {
+    fn input(&mut self, input: Input) {
         let mut inputs = vec![input];
         while let Some(input) = inputs.pop() {
             let mut out = Vec::new();

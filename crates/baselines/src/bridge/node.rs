@@ -5,7 +5,7 @@ use crate::rstp::{BridgeId, Request, Rstp, RstpConfig, Times};
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
-use axon_wire::{Frame, MacAddr, Time};
+use axon_wire::{MacAddr, Time};
 
 /// The configuration of a bridge.
 #[derive(Clone, Debug)]
@@ -34,16 +34,16 @@ impl BridgeNodeConfig {
 
 /// A whole bridge.
 #[derive(Clone, Debug)]
-pub struct BridgeNode<B> {
-    bridge: Bridge<B>,
+pub struct BridgeNode {
+    bridge: Bridge,
     rstp: Rstp,
-    actions: Vec<Action<B>>,
+    actions: Vec<Action>,
     requests: Vec<Request>,
 }
 
-impl<B: Frame> BridgeNode<B> {
+impl BridgeNode {
     /// A bridge that has just been switched on.
-    pub fn new(config: BridgeNodeConfig) -> BridgeNode<B> {
+    pub fn new(config: BridgeNodeConfig) -> BridgeNode {
         BridgeNode {
             bridge: Bridge::new(config.bridge),
             rstp: Rstp::new(config.rstp),
@@ -53,7 +53,7 @@ impl<B: Frame> BridgeNode<B> {
     }
 
     /// The data plane: addresses, port states, counters.
-    pub fn bridge(&self) -> &Bridge<B> {
+    pub fn bridge(&self) -> &Bridge {
         &self.bridge
     }
 
@@ -63,12 +63,12 @@ impl<B: Frame> BridgeNode<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         self.bridge.ports()
     }
 
     /// Reads the BPDUs among the plane's actions; the others go to the runtime.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         for action in self.actions.drain(..) {
             let Action::Punt { ingress, frame, .. } = action else {
                 out.push(action);
@@ -89,8 +89,8 @@ impl<B: Frame> BridgeNode<B> {
     }
 }
 
-impl<B: Frame> Node<B> for BridgeNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for BridgeNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let ports = self.bridge.ports_mut();
         match input {
             Input::Frame { port, frame, complete_at, intact } => {

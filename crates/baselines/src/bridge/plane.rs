@@ -15,7 +15,7 @@ use axon_node::counters::Counters;
 use axon_node::{Action, Drop, Punt};
 use axon_plane::ethernet;
 use axon_plane::ports::{FrameMeta, Ports};
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time, mac_control};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time, mac_control};
 
 /// A bridge's size and limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,16 +60,16 @@ pub enum PortState {
 
 /// A learning bridge.
 #[derive(Clone, Debug)]
-pub struct Bridge<B> {
+pub struct Bridge {
     config: BridgeConfig,
-    ports: Ports<B>,
+    ports: Ports,
     fdb: Fdb,
     states: Vec<PortState>,
 }
 
-impl<B: Frame> Bridge<B> {
+impl Bridge {
     /// A bridge whose ports all discard, and that knows no address.
-    pub fn new(config: BridgeConfig) -> Bridge<B> {
+    pub fn new(config: BridgeConfig) -> Bridge {
         Bridge {
             ports: Ports::new(config.ports, config.queue_bytes_max),
             fdb: Fdb::new(config.fdb_entries_max, config.ageing),
@@ -79,7 +79,7 @@ impl<B: Frame> Bridge<B> {
     }
 
     /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -116,7 +116,7 @@ impl<B: Frame> Bridge<B> {
 
     /// A copy to every other port that forwards and has carrier; the last one is the frame
     /// itself.
-    fn flood(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let ports = (0..self.ports.ports()).map(PortNo).filter(|&port| {
             let forwards = self.states[port.index()] == PortState::Forwarding;
             port != meta.ingress && forwards && self.ports.is_up(port)
@@ -126,8 +126,8 @@ impl<B: Frame> Bridge<B> {
     }
 
     /// Sends a frame of the bridge itself out of `port`, whatever its state.
-    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action<B>>) {
-        let meta = self.ports.originate(now, B::with_headroom(0, frame));
+    pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
+        let meta = self.ports.originate(now, FrameBuf::with_headroom(0, frame));
         self.ports.deliver(now, meta, port, None, out);
     }
 
@@ -159,12 +159,12 @@ impl<B: Frame> Bridge<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Its ports: for carrier, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+    pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// Four ports with carrier, all forwarding but p3.
-    fn bridge() -> Bridge<FrameBuf> {
+    fn bridge() -> Bridge {
         let mut bridge = Bridge::new(BridgeConfig::with_ports(4));
         for port in (0..4).map(PortNo) {
             bridge.ports_mut().link(Time::ZERO, port, true, &mut Vec::new());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     /// Where a frame goes, and why it ended if it did; the wires are free again at once.
-    fn fate(bridge: &mut Bridge<FrameBuf>, port: u16, frame: FrameBuf) -> (Vec<u16>, Vec<Drop>) {
+    fn fate(bridge: &mut Bridge, port: u16, frame: FrameBuf) -> (Vec<u16>, Vec<Drop>) {
         let mut out = Vec::new();
         let now = Time::ZERO;
         bridge.receive(now, FrameMeta::new(frame, PortNo(port), now, true), &mut out);

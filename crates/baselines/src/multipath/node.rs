@@ -4,26 +4,26 @@ use crate::multipath::{Multipath, MultipathConfig};
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_plane::{FrameMeta, Ports};
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 
 /// A whole switch with static tables.
 #[derive(Clone, Debug)]
-pub struct MultipathNode<B>(Multipath<B>);
+pub struct MultipathNode(Multipath);
 
-impl<B: Frame> MultipathNode<B> {
+impl MultipathNode {
     /// A switch that has just been switched on.
-    pub fn new(config: MultipathConfig) -> MultipathNode<B> {
+    pub fn new(config: MultipathConfig) -> MultipathNode {
         MultipathNode(Multipath::new(config))
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         self.0.ports()
     }
 }
 
-impl<B: Frame> Node<B> for MultipathNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for MultipathNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.0.receive(now, FrameMeta::new(frame, port, complete_at, intact), out);

@@ -13,7 +13,7 @@ use axon_plane::ethernet;
 use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
+use axon_wire::{Bytes, MacAddr, PortNo, Time, mac_control};
 
 /// The place of every host of the network. It is the same for all switches, so they share it.
 pub type Places = MacMap<Place>;
@@ -52,19 +52,19 @@ pub struct MultipathConfig {
 
 /// The data plane of one such switch.
 #[derive(Clone, Debug)]
-pub struct Multipath<B> {
+pub struct Multipath {
     config: MultipathConfig,
-    ports: Ports<B>,
+    ports: Ports,
 }
 
-impl<B: Frame> Multipath<B> {
+impl Multipath {
     /// A switch whose ports are all without carrier.
-    pub fn new(config: MultipathConfig) -> Multipath<B> {
+    pub fn new(config: MultipathConfig) -> Multipath {
         Multipath { ports: Ports::new(config.ports, config.queue_bytes_max), config }
     }
 
     /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -99,7 +99,7 @@ impl<B: Frame> Multipath<B> {
 
     /// Along the tree, to every port but the one it came in by. A frame that came in by
     /// another port than one of the tree is dropped: it would come twice.
-    fn flood(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn flood(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let tree = &self.config.tree;
         if !tree.contains(&meta.ingress) {
             return self.ports.discard(meta, Drop::Blocked, out);
@@ -110,12 +110,12 @@ impl<B: Frame> Multipath<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Its ports: for carrier, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+    pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     /// Switch 0 with h1 on p0 and two ways to switch 1, where h2 is.
-    fn switch() -> Multipath<FrameBuf> {
+    fn switch() -> Multipath {
         let place = |switch, port| Place { switch, port: PortNo(port) };
         let places = [(mac(1), place(0, 0)), (mac(2), place(1, 0))].into_iter().collect();
         let mut switch = Multipath::new(MultipathConfig {
@@ -152,7 +152,7 @@ mod tests {
 
     /// Ports that a frame leaves by, and the reason for which it ended, if it did.
     fn fate(
-        switch: &mut Multipath<FrameBuf>,
+        switch: &mut Multipath,
         ingress: u16,
         to: MacAddr,
         flow: u8,

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::constants::ethertype::PORTLAND;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
 /// The only port of the manager.
@@ -33,19 +33,19 @@ pub struct ManagerConfig {
 
 /// A whole fabric manager.
 #[derive(Debug)]
-pub struct ManagerNode<B> {
+pub struct ManagerNode {
     config: ManagerConfig,
-    ports: Ports<B>,
+    ports: Ports,
     ldp: Ldp,
     manager: Manager,
     letters: Vec<Letter>,
     outbox: VecDeque<Vec<u8>>,
-    actions: Vec<Action<B>>,
+    actions: Vec<Action>,
 }
 
-impl<B: Frame> ManagerNode<B> {
+impl ManagerNode {
     /// A manager that has just been switched on and knows nothing.
-    pub fn new(config: ManagerConfig) -> ManagerNode<B> {
+    pub fn new(config: ManagerConfig) -> ManagerNode {
         let mut ldp = Ldp::new(config.mac, 1, config.interval);
         ldp.be_manager(config.incarnation);
         ManagerNode {
@@ -60,7 +60,7 @@ impl<B: Frame> ManagerNode<B> {
     }
 
     /// Its port.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
@@ -84,7 +84,7 @@ impl<B: Frame> ManagerNode<B> {
         self.manager.switches()
     }
 
-    fn receive(&mut self, now: Time, meta: FrameMeta<B>) {
+    fn receive(&mut self, now: Time, meta: FrameMeta) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, &mut self.actions);
         }
@@ -132,13 +132,13 @@ impl<B: Frame> ManagerNode<B> {
     }
 
     fn send(&mut self, now: Time, frame: &[u8]) {
-        let meta = self.ports.originate(now, B::with_headroom(0, frame));
+        let meta = self.ports.originate(now, FrameBuf::with_headroom(0, frame));
         self.ports.deliver(now, meta, PORT, None, &mut self.actions);
     }
 }
 
-impl<B: Frame> Node<B> for ManagerNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for ManagerNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.receive(now, FrameMeta::new(frame, port, complete_at, intact));

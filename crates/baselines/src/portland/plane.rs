@@ -25,7 +25,7 @@ use axon_plane::flow_hash::{choose, flow_hash};
 use axon_plane::ports::{FrameMeta, Ports};
 use axon_plane::routes::MacMap;
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Time, mac_control};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Time, mac_control};
 
 /// A group address for all switches, locally administered.
 pub const ALL_SWITCHES: MacAddr = MacAddr([0x03, b'p', b'l', 0, 0, 1]);
@@ -101,9 +101,9 @@ impl Routes {
 
 /// The data plane of a PortLand switch.
 #[derive(Clone, Debug)]
-pub struct PortLand<B> {
+pub struct PortLand {
     config: PortLandConfig,
-    ports: Ports<B>,
+    ports: Ports,
     /// Where it is, if it is an edge switch and has been sent.
     location: Option<Location>,
     /// Hosts here: by AMAC, and by PMAC.
@@ -120,9 +120,9 @@ pub struct PortLand<B> {
     relays: MacMap<PortNo>,
 }
 
-impl<B: Frame> PortLand<B> {
+impl PortLand {
     /// A switch that knows nothing; all ports are unknown and without carrier.
-    pub fn new(config: PortLandConfig) -> PortLand<B> {
+    pub fn new(config: PortLandConfig) -> PortLand {
         PortLand {
             ports: Ports::new(config.ports, config.queue_bytes_max),
             location: None,
@@ -138,7 +138,7 @@ impl<B: Frame> PortLand<B> {
     }
 
     /// Takes a frame from a port; see [`Input::Frame`](axon_node::Input).
-    pub fn receive(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn receive(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if let Err(reason) = self.ports.receive(now, &meta) {
             return self.ports.discard(meta, reason, out);
         }
@@ -175,9 +175,9 @@ impl<B: Frame> PortLand<B> {
     fn host_ingress(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         ethertype: u16,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let source = MacAddr::source_of(meta.frame.bytes()).unwrap_or_default();
         let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
@@ -197,7 +197,7 @@ impl<B: Frame> PortLand<B> {
 
     /// Sends a frame between PMACs on its way. One that nothing is known about is punted as
     /// [`Punt::Miss`], one for a host that is not here any more as [`Punt::Error`].
-    pub fn forward(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn forward(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let destination = MacAddr::destination_of(meta.frame.bytes()).unwrap_or_default();
         let Some(location) = Location::of(destination) else {
             return self.ports.discard(meta, Drop::NoRoute, out);
@@ -221,7 +221,7 @@ impl<B: Frame> PortLand<B> {
     }
 
     /// A control frame of another switch: to this one, up, down, or to all.
-    fn relay(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn relay(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let frame = meta.frame.bytes();
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
         let source = MacAddr::source_of(frame).unwrap_or_default();
@@ -261,14 +261,14 @@ impl<B: Frame> PortLand<B> {
         port: PortNo,
         frame: &[u8],
         kind: Option<PortKind>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
-        let meta = self.ports.originate(now, B::with_headroom(0, frame));
+        let meta = self.ports.originate(now, FrameBuf::with_headroom(0, frame));
         self.ports.deliver(now, meta, port, kind, out);
     }
 
     /// Sends a frame of the switch's own, or one that had to wait here, to a PMAC.
-    pub fn send_on(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+    pub fn send_on(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let meta = self.ports.originate(now, frame);
         self.forward(now, meta, out);
     }
@@ -326,12 +326,12 @@ impl<B: Frame> PortLand<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Its ports: for carrier, kinds, `TxDone` and time.
-    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+    pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 }
@@ -352,7 +352,7 @@ mod tests {
     const OTHER: MacAddr = MacAddr([0x02, 0x73, 0, 0, 0, 9]);
 
     /// An edge switch with a host on p0, switches on p1 (up), p2 and p3, and p4 unknown.
-    fn edge() -> PortLand<FrameBuf> {
+    fn edge() -> PortLand {
         let mut plane = PortLand::new(PortLandConfig {
             ports: 5,
             queue_bytes_max: Bytes(1 << 17),
@@ -377,7 +377,7 @@ mod tests {
 
     /// What becomes of a frame: ports it leaves by with its addresses, punts, drops.
     fn fate(
-        plane: &mut PortLand<FrameBuf>,
+        plane: &mut PortLand,
         ingress: u16,
         to: MacAddr,
         from: MacAddr,

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Drop, Input, Node, NodeKind, PortKind, Punt};
 use axon_plane::{FrameMeta, Ports};
 use axon_wire::host_frame::{self, Arp, Kind};
-use axon_wire::{Frame, MacAddr, PortNo, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 use smoltcp::wire::ArpOperation;
 
@@ -38,12 +38,12 @@ pub struct SwitchConfig {
 }
 
 /// A whole PortLand switch.
-pub struct PortLandNode<B> {
+pub struct PortLandNode {
     config: SwitchConfig,
-    plane: PortLand<B>,
+    plane: PortLand,
     ldp: Ldp,
     hosts: Hosts,
-    waiting: Waiting<B>,
+    waiting: Waiting,
     /// PMACs that were given out here and are elsewhere now: address and new PMAC.
     moved: BTreeMap<MacAddr, (Ipv4Addr, MacAddr)>,
     /// The incarnation of the manager that knows what this switch has reported.
@@ -54,15 +54,15 @@ pub struct PortLandNode<B> {
     report: Option<(Time, Span)>,
     /// Punted frames that went on.
     resumed: u64,
-    actions: Vec<Action<B>>,
+    actions: Vec<Action>,
 }
 
-impl<B: Frame> PortLandNode<B> {
+impl PortLandNode {
     /// A switch with an empty state.
     ///
     /// # Panics
     /// If it has more than 256 ports, which a PMAC cannot distinguish.
-    pub fn new(config: SwitchConfig) -> PortLandNode<B> {
+    pub fn new(config: SwitchConfig) -> PortLandNode {
         let plane = config.plane;
         assert!(plane.ports <= 256, "a PMAC has 8 bits for the port");
         PortLandNode {
@@ -81,12 +81,12 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         self.plane.ports()
     }
 
     /// Its data plane.
-    pub fn plane(&self) -> &PortLand<B> {
+    pub fn plane(&self) -> &PortLand {
         &self.plane
     }
 
@@ -112,13 +112,13 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// Sends a punted frame on its way.
-    fn resume(&mut self, now: Time, frame: B) {
+    fn resume(&mut self, now: Time, frame: FrameBuf) {
         self.resumed += 1;
         self.plane.send_on(now, frame, &mut self.actions);
     }
 
     /// Looks at what the plane has done until it does nothing more.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         while !self.actions.is_empty() {
             for action in core::mem::take(&mut self.actions) {
                 match action {
@@ -135,9 +135,9 @@ impl<B: Frame> PortLandNode<B> {
         &mut self,
         now: Time,
         ingress: PortNo,
-        frame: B,
+        frame: FrameBuf,
         punt: Punt,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         match punt {
             Punt::LinkLocal | Punt::Addressed => {
@@ -157,7 +157,7 @@ impl<B: Frame> PortLandNode<B> {
         }
     }
 
-    fn end(&mut self, ingress: PortNo, reason: Drop, frame: B, out: &mut Vec<Action<B>>) {
+    fn end(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf, out: &mut Vec<Action>) {
         self.plane.ports_mut().count_drop(ingress, reason);
         out.push(Action::Dropped { ingress, reason, frame });
     }
@@ -170,7 +170,7 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// ARP, or the first frame of a host.
-    fn host_frame(&mut self, now: Time, port: PortNo, mut frame: B, out: &mut Vec<Action<B>>) {
+    fn host_frame(&mut self, now: Time, port: PortNo, mut frame: FrameBuf, out: &mut Vec<Action>) {
         let bytes = frame.bytes();
         let source = MacAddr::source_of(bytes).unwrap_or_default();
         let group = MacAddr::destination_of(bytes).is_some_and(MacAddr::is_multicast);
@@ -219,7 +219,7 @@ impl<B: Frame> PortLandNode<B> {
         }
     }
 
-    fn wait(&mut self, now: Time, ingress: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn wait(&mut self, now: Time, ingress: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         let destination = MacAddr::destination_of(frame.bytes()).and_then(Location::of);
         let Some(location) = destination else {
             return self.end(ingress, Drop::NoRoute, frame, out);
@@ -230,7 +230,13 @@ impl<B: Frame> PortLandNode<B> {
     }
 
     /// A frame for a host that has moved goes after it, and its sender is informed (paper §3.3).
-    fn misdirected(&mut self, now: Time, ingress: PortNo, mut frame: B, out: &mut Vec<Action<B>>) {
+    fn misdirected(
+        &mut self,
+        now: Time,
+        ingress: PortNo,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action>,
+    ) {
         let old = MacAddr::destination_of(frame.bytes()).unwrap_or_default();
         let sender = MacAddr::source_of(frame.bytes()).unwrap_or_default();
         let Some(&(ip, new)) = self.moved.get(&old) else {
@@ -244,7 +250,7 @@ impl<B: Frame> PortLandNode<B> {
             target_ip: ip,
         };
         let announcement = host_frame::emit(sender, announcement);
-        self.plane.send_on(now, B::with_headroom(0, &announcement), &mut self.actions);
+        self.plane.send_on(now, FrameBuf::with_headroom(0, &announcement), &mut self.actions);
         frame.bytes_mut()[..6].copy_from_slice(&new.0);
         self.resume(now, frame);
     }
@@ -344,7 +350,7 @@ impl<B: Frame> PortLandNode<B> {
 }
 
 /// What follows from discovery, and what is due.
-impl<B: Frame> PortLandNode<B> {
+impl PortLandNode {
     fn discover(&mut self, now: Time) {
         if self.ldp.deadline().is_some_and(|at| at <= now) {
             self.ldp.timeout(now);
@@ -407,7 +413,7 @@ impl<B: Frame> PortLandNode<B> {
         }
     }
 
-    fn ask_due(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn ask_due(&mut self, now: Time, out: &mut Vec<Action>) {
         let (ask, vain) = self.waiting.due(now);
         for location in ask {
             self.send_to_manager(now, &Message::RouteQuery(location.into()));
@@ -418,8 +424,8 @@ impl<B: Frame> PortLandNode<B> {
     }
 }
 
-impl<B: Frame> Node<B> for PortLandNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for PortLandNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 let meta = FrameMeta::new(frame, port, complete_at, intact);

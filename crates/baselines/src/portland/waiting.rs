@@ -4,15 +4,15 @@ use crate::portland::plane::Location;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_node::agenda::Agenda;
-use axon_wire::{Frame, PortNo, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
 
 /// How long a frame waits.
 const PATIENCE: Span = Span::from_secs(1);
 
 /// The queue of one switch for frames that wait for a route.
 #[derive(Debug)]
-pub(super) struct Waiting<B> {
-    rooms: BTreeMap<Location, Room<B>>,
+pub(super) struct Waiting {
+    rooms: BTreeMap<Location, Room>,
     /// When to ask for each location again.
     asks: Agenda<Location>,
     bytes: usize,
@@ -21,13 +21,13 @@ pub(super) struct Waiting<B> {
 }
 
 #[derive(Debug)]
-struct Room<B> {
-    frames: Vec<(PortNo, B)>,
+struct Room {
+    frames: Vec<(PortNo, FrameBuf)>,
     since: Time,
 }
 
-impl<B: Frame> Waiting<B> {
-    pub fn new(bytes_max: usize, retry: Span) -> Waiting<B> {
+impl Waiting {
+    pub fn new(bytes_max: usize, retry: Span) -> Waiting {
         Waiting { rooms: BTreeMap::new(), asks: Agenda::new(), bytes: 0, bytes_max, retry }
     }
 
@@ -35,7 +35,13 @@ impl<B: Frame> Waiting<B> {
     ///
     /// # Errors
     /// Gives it back if there is no room.
-    pub fn push(&mut self, now: Time, to: Location, ingress: PortNo, frame: B) -> Result<(), B> {
+    pub fn push(
+        &mut self,
+        now: Time,
+        to: Location,
+        ingress: PortNo,
+        frame: FrameBuf,
+    ) -> Result<(), FrameBuf> {
         let bytes = frame.bytes().len();
         if self.bytes + bytes > self.bytes_max {
             return Err(frame);
@@ -50,7 +56,7 @@ impl<B: Frame> Waiting<B> {
     }
 
     /// The frames for a location, in order.
-    pub fn take(&mut self, location: Location) -> Vec<(PortNo, B)> {
+    pub fn take(&mut self, location: Location) -> Vec<(PortNo, FrameBuf)> {
         self.asks.cancel(location);
         let frames = self.rooms.remove(&location).map_or(Vec::new(), |room| room.frames);
         self.bytes -= frames.iter().map(|(_, frame)| frame.bytes().len()).sum::<usize>();
@@ -58,7 +64,7 @@ impl<B: Frame> Waiting<B> {
     }
 
     /// Locations to ask for now, and frames whose time is over.
-    pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, B)>) {
+    pub fn due(&mut self, now: Time) -> (Vec<Location>, Vec<(PortNo, FrameBuf)>) {
         let (mut ask, mut vain) = (Vec::new(), Vec::new());
         while let Some(location) = self.asks.pop_due(now) {
             let since = self.rooms.get(&location).map_or(Time::ZERO, |room| room.since);

@@ -9,7 +9,7 @@ use axon_baselines::rstp::bpdu::SentRole;
 use axon_baselines::rstp::{Bpdu, Times, Vector};
 use axon_node::{Action, Input, Node};
 use axon_plane::Ports;
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Span, Time};
 use proptest::prelude::*;
 
 const OWN: MacAddr = MacAddr([2, 0x73, 0, 0, 0, 1]);
@@ -102,15 +102,15 @@ fn good(which: usize) -> Vec<u8> {
 }
 
 /// Runs it all; the wires are free again at once.
-fn run<N: Node<FrameBuf>>(
+fn run<N: Node>(
     mut node: N,
-    ports: impl Fn(&N) -> &Ports<FrameBuf>,
+    ports: impl Fn(&N) -> &Ports,
     kept: impl Fn(&N) -> u64,
     story: &[Happening],
 ) {
     let (mut now, mut out) = (Time::ZERO, Vec::new());
     let (mut received, mut sent, mut dropped) = (0, 0, 0);
-    let mut give = |node: &mut N, now: Time, input: Input<FrameBuf>| {
+    let mut give = |node: &mut N, now: Time, input: Input| {
         node.handle(now, input, &mut out);
         let mut actions = std::mem::take(&mut out);
         while let Some(action) = actions.pop() {
@@ -178,7 +178,7 @@ proptest! {
             retry: Span::from_millis(10),
             waiting_bytes_max: 1 << 12,
         });
-        let kept = |node: &PortLandNode<_>| node.waiting_frames() + node.resumed_frames();
+        let kept = |node: &PortLandNode| node.waiting_frames() + node.resumed_frames();
         run(node, PortLandNode::ports, kept, &story);
     }
 

@@ -4,7 +4,7 @@ use axon_cache::{
     CacheConfig, CacheCounters, ConfigError, FetchError, Full, Handle, HandleFault, OnSent,
     PayloadCache, ReplaceError, Side, State,
 };
-use axon_wire::{Frame, FrameBuf, Span, Time};
+use axon_wire::{FrameBuf, Span, Time};
 
 type Cache = PayloadCache<FrameBuf>;
 

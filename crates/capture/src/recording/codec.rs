@@ -5,7 +5,7 @@
 //! Numbers are varints: seven bits a byte, the lowest first.
 
 use axon_node::{Action, Command, Input, Punt};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 const FRAME: u8 = 0;
 const TX_DONE: u8 = 1;
@@ -41,7 +41,7 @@ fn unzigzag(number: u64) -> i64 {
 }
 
 /// Appends `input` without what the node answered.
-pub(super) fn put_input<B: Frame>(out: &mut Vec<u8>, before: Time, at: Time, input: &Input<B>) {
+pub(super) fn put_input(out: &mut Vec<u8>, before: Time, at: Time, input: &Input) {
     let delta = at.since(before).ticks();
     match input {
         Input::Frame { port, frame, complete_at, intact } => {
@@ -91,7 +91,7 @@ pub(super) fn put_answer(out: &mut Vec<u8>, begin: usize, actions: u64, hash: u6
 
 /// Appends the canonical bytes of an action: of two nodes that answer alike, the same; of two
 /// that do not, others.
-pub fn encode_action<B: Frame>(action: &Action<B>, out: &mut Vec<u8>) {
+pub fn encode_action(action: &Action, out: &mut Vec<u8>) {
     match action {
         Action::Transmit { port, frame, complete_at, intact } => {
             out.extend([0, u8::from(*intact)]);
@@ -118,7 +118,7 @@ pub fn encode_action<B: Frame>(action: &Action<B>, out: &mut Vec<u8>) {
     }
 }
 
-fn put_frame<B: Frame>(out: &mut Vec<u8>, frame: &B) {
+fn put_frame(out: &mut Vec<u8>, frame: &FrameBuf) {
     put(out, frame.bytes().len() as u64);
     out.extend_from_slice(frame.bytes());
 }
@@ -130,9 +130,9 @@ fn put_value<T: serde::Serialize>(out: &mut Vec<u8>, kind: u8, value: &T) {
 }
 
 /// A record, taken apart.
-pub(super) struct Taken<B> {
+pub(super) struct Taken {
     pub at: Time,
-    pub input: Input<B>,
+    pub input: Input,
     pub actions: u64,
     pub hash: u64,
 }
@@ -181,7 +181,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next record, which comes after one at `before`.
-    pub fn record<B: Frame>(&mut self, before: Time) -> Result<Taken<B>, String> {
+    pub fn record(&mut self, before: Time) -> Result<Taken, String> {
         let head = self.take(1, "a record")?[0];
         if head & !FLAGS != 0 {
             return Err(format!("a record of unknown kind {head:#04x}"));
@@ -198,7 +198,7 @@ impl<'a> Cursor<'a> {
                 let complete_at = Time::from_ticks(at.ticks().wrapping_add(later as u64));
                 let count = self.number("a length")?;
                 let frame = self.take(count, "a frame")?;
-                let frame = B::with_headroom(axon_wire::FrameBuf::HEADROOM, frame);
+                let frame = FrameBuf::with_headroom(axon_wire::FrameBuf::HEADROOM, frame);
                 Input::Frame { port, frame, complete_at, intact: head & INTACT != 0 }
             }
             TX_DONE => Input::TxDone { port: self.port()? },
@@ -230,7 +230,7 @@ mod tests {
     use axon_node::{Request, RequestId};
     use axon_wire::FrameBuf;
 
-    fn inputs() -> Vec<Input<FrameBuf>> {
+    fn inputs() -> Vec<Input> {
         let at = Time::from_nanos(5_000);
         let port = PortNo(300);
         let frame = |complete_at, intact| Input::Frame {
@@ -260,11 +260,11 @@ mod tests {
             put_input(&mut bytes, before, at, &input);
             put_answer(&mut bytes, 0, index as u64, 99);
             let mut cursor = Cursor::new(&bytes, 0);
-            let taken = cursor.record::<FrameBuf>(before).unwrap();
+            let taken = cursor.record(before).unwrap();
             assert_eq!((taken.at, taken.input, taken.actions), (at, input, index as u64));
             assert_eq!((taken.hash, cursor.at), (if index > 0 { 99 } else { 0 }, bytes.len()));
             for end in 0..bytes.len() {
-                assert!(Cursor::new(&bytes[..end], 0).record::<FrameBuf>(before).is_err());
+                assert!(Cursor::new(&bytes[..end], 0).record(before).is_err());
             }
         }
     }
@@ -319,7 +319,7 @@ mod tests {
         fn any_bytes_are_a_record_or_an_error(bytes: Vec<u8>, before: u64) {
             let mut cursor = Cursor::new(&bytes, 0);
             let mut last = Time::from_ticks(before);
-            while let Ok(taken) = cursor.record::<FrameBuf>(last) {
+            while let Ok(taken) = cursor.record(last) {
                 assert!(taken.at >= last && cursor.at <= bytes.len());
                 last = taken.at;
             }

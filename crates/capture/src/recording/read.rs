@@ -6,13 +6,13 @@ use super::error::{Place, RecordingError};
 use super::header::{Header, PREAMBLE_BYTES, check_preamble};
 use super::section::{self, Changed, Kind, PREFIX_BYTES, SEAL_BYTES};
 use axon_node::Input;
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 use std::io::{BufReader, Read};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// One input, and what the node answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record<B> {
+pub struct Record {
     /// From 1.
     pub number: u64,
     /// Of its first byte, from the beginning of the file.
@@ -20,7 +20,7 @@ pub struct Record<B> {
     /// When the node handled the input, by its clock.
     pub at: Time,
     /// The input.
-    pub input: Input<B>,
+    pub input: Input,
     /// How many actions the node answered with.
     pub actions: u64,
     /// The hash of those ([`hash`](super::hash)); 0 if there were none.
@@ -123,14 +123,14 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// What follows was altered, makes no sense, or cannot be read. Records before were as they
     /// were written; there are none after.
-    pub fn next_record<B: Frame>(&mut self) -> Result<Option<Record<B>>, RecordingError> {
+    pub fn next_record(&mut self) -> Result<Option<Record>, RecordingError> {
         while self.at >= self.payload.len() {
             if self.ending.is_some() || !self.next_block()? {
                 return Ok(None);
             }
         }
         let mut cursor = Cursor::new(&self.payload, self.at);
-        let taken = cursor.record::<B>(self.last);
+        let taken = cursor.record(self.last);
         let end = cursor.at;
         let taken = taken.map_err(|what| self.broken(self.at, what))?;
         let offset = self.section + (PREFIX_BYTES + self.at) as u64;
@@ -266,7 +266,7 @@ impl<R: Read> Reader<R> {
         };
         let mut cursor = Cursor::new(&self.payload, begin);
         let mut number = first;
-        while let Ok(taken) = cursor.record::<axon_wire::FrameBuf>(last) {
+        while let Ok(taken) = cursor.record(last) {
             last = taken.at;
             if cursor.at > at {
                 break;

@@ -8,7 +8,7 @@ use super::header::{Header, preamble};
 use super::section::{self, BLOCK_BYTES_MAX, HEADER_BYTES_MAX, Kind, PREFIX_BYTES, SEAL_BYTES};
 use super::{EndReason, hash};
 use axon_node::{Action, Input};
-use axon_wire::{Frame, Span, Time};
+use axon_wire::{Span, Time};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -100,7 +100,7 @@ impl<W: Write> Writer<W> {
 
     /// Records an input that the node is about to handle at `at`, which is never before that of
     /// the last one. Nothing happens once the recording has ended.
-    pub fn input<B: Frame>(&mut self, at: Time, input: &Input<B>) {
+    pub fn input(&mut self, at: Time, input: &Input) {
         if self.end.is_some() {
             return;
         }
@@ -123,7 +123,7 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// What the writer says, a full disk for one; what was written stays a recording that is cut
     /// short.
-    pub fn answer<B: Frame>(&mut self, actions: &[Action<B>]) -> io::Result<Option<EndReason>> {
+    pub fn answer(&mut self, actions: &[Action]) -> io::Result<Option<EndReason>> {
         if self.end.is_some() {
             return Ok(self.end);
         }

@@ -24,7 +24,7 @@ fn header() -> Header {
 }
 
 /// The input number `index`, and what is answered to it.
-fn step(index: u64) -> (Time, Input<FrameBuf>, Vec<Action<FrameBuf>>) {
+fn step(index: u64) -> (Time, Input, Vec<Action>) {
     let at = Time::from_nanos(1_000 * index + 3);
     let port = PortNo((index % 2) as u16);
     let frame = || FrameBuf::new(&vec![index as u8; 60 + index as usize % 90]);
@@ -57,7 +57,7 @@ fn recording(steps: u64, bytes_max: u64) -> (Vec<u8>, Option<EndReason>) {
 }
 
 /// Reads all records that there are, and says how they end.
-fn read(file: &[u8]) -> (Vec<Record<FrameBuf>>, Result<Ending, RecordingError>) {
+fn read(file: &[u8]) -> (Vec<Record>, Result<Ending, RecordingError>) {
     let mut reader = match Reader::new(file) {
         Ok(reader) => reader,
         Err(error) => return (Vec::new(), Err(error)),
@@ -72,7 +72,7 @@ fn read(file: &[u8]) -> (Vec<Record<FrameBuf>>, Result<Ending, RecordingError>) 
     }
 }
 
-fn check(records: &[Record<FrameBuf>]) {
+fn check(records: &[Record]) {
     for (index, record) in records.iter().enumerate() {
         let (at, input, actions) = step(index as u64);
         assert_eq!((record.number, record.at, &record.input), (index as u64 + 1, at, &input));

@@ -8,21 +8,18 @@ use axon_wire::{FrameBuf, Rate, Time};
 
 /// The switch.
 pub(super) struct Device {
-    node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
+    node: SwitchNode<Plane>,
     planted: Option<Planted>,
 }
 
 impl Device {
-    pub(super) fn new(
-        node: SwitchNode<FrameBuf, Plane<FrameBuf>>,
-        plant: Option<(Plant, Rate)>,
-    ) -> Device {
+    pub(super) fn new(node: SwitchNode<Plane>, plant: Option<(Plant, Rate)>) -> Device {
         Device { node, planted: plant.map(|(plant, rate)| Planted::new(plant, rate)) }
     }
 }
 
-impl Node<FrameBuf> for Device {
-    fn handle(&mut self, now: Time, mut input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Device {
+    fn handle(&mut self, now: Time, mut input: Input, out: &mut Vec<Action>) {
         let start = out.len();
         if let (Input::Frame { port, frame, .. }, Some(planted)) = (&mut input, &mut self.planted) {
             *frame = planted.comes(now, *port, std::mem::replace(frame, FrameBuf::new(&[])));

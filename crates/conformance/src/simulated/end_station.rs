@@ -7,7 +7,7 @@ use axon_node::{Action, Awaited, Input, Node};
 use axon_plane::qcn::{RateLimiter, RpConfig};
 use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 
 /// The flow in its CN-TAGs.
 const FLOW: u16 = 1;
@@ -74,8 +74,8 @@ impl EndStation {
     }
 }
 
-impl Node<FrameBuf> for EndStation {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for EndStation {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => self.receive(now, frame.bytes()),
             Input::TxDone { .. } => self.busy = false,

@@ -11,7 +11,7 @@ use axon_plane::dcb::DcbConfig;
 use axon_plane::qcn::InputPriority;
 use axon_plane::schedule::Algorithm;
 use axon_wire::priority::PRIORITIES;
-use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Rate, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What a MAC control frame that is to be forwarded is called inside the switch: IEEE 802's

@@ -3,7 +3,7 @@
 use crate::rig::{Seen, Way};
 use crate::station::{AROUND_FRAME_BYTES, Station};
 use axon_node::{Action, Awaited, Input, Node};
-use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Rate, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Rate, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the node and the rig share.
@@ -46,8 +46,8 @@ impl Tester {
     }
 }
 
-impl Node<FrameBuf> for Tester {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Tester {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let state = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.now = now;
         match input {

@@ -15,7 +15,7 @@ use axon_node::{Drop, PortKind, PortView, RouteKey, Snapshot};
 use axon_wire::host_frame::{self, Arp, Kind};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::message::{ArpReply, ArpTarget, Grant, HostFrame, Item, Message, Stamp, Target};
-use axon_wire::{Frame, FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
+use axon_wire::{FrameBuf, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::Ipv4Addr;
 
 pub(super) const INCARNATION: Incarnation = Incarnation { node: NodeId(1), number: 7 };
@@ -80,7 +80,7 @@ pub(super) struct Bench {
     pub(super) edge: Edge,
     pub(super) tables: TestDevice,
     pub(super) now: Time,
-    waiting: Waiting<FrameBuf>,
+    waiting: Waiting,
     /// Hosts' frames that went on, and how; and those that ended, and why.
     pub(super) sent: Vec<(PortNo, Route, Vec<u8>)>,
     pub(super) dropped: Vec<(PortNo, Drop, Vec<u8>)>,

@@ -25,7 +25,7 @@ use axon_node::{
 };
 use axon_wire::message::{Item, LinkEnd, Message};
 use axon_wire::vlan::{self, VlanId};
-use axon_wire::{Frame, FrameBuf, Incarnation, MacAddr, PortNo, Route, Time};
+use axon_wire::{FrameBuf, Incarnation, MacAddr, PortNo, Route, Time};
 
 /// A ticket has the VLAN of its edge above so many bits.
 const TICKET_BITS: u32 = 48;

@@ -8,9 +8,9 @@ use crate::static_mode::StaticControl;
 use alloc::vec::Vec;
 use axon_node::{Action, CommandError, Dataplane, Done, PolicyChange, Refusal, Reply, RequestId};
 use axon_wire::message::{Item, Message};
-use axon_wire::{Frame, Hops, NodeId, Time};
+use axon_wire::{Hops, NodeId, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// What it decides by itself, in a fabric without a controller.
     pub fn alone(&self) -> Option<&StaticControl> {
         self.alone.as_deref()
@@ -83,7 +83,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &mut self,
         now: Time,
         (id, change): (RequestId, PolicyChange),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some(alone) = &mut self.alone else { return };
         let changed = alone.change_policy(now, change, &mut self.chassis.effects);

@@ -17,7 +17,7 @@ use axon_node::{
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, Hops, Incarnation, MacAddr, PortNo, Time, lacp, link, lldp};
+use axon_wire::{FrameBuf, Hops, Incarnation, MacAddr, PortNo, Time, lacp, link, lldp};
 
 /// The number of refused control messages, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Refusals {
     }
 }
 
-pub(super) struct Chassis<B, D> {
+pub(super) struct Chassis<D> {
     pub plane: D,
     /// The capabilities of the data plane, read once.
     pub has: Capabilities,
@@ -57,25 +57,25 @@ pub(super) struct Chassis<B, D> {
     /// Settings of ports that the data plane has refused.
     pub settings: RefusedSettings,
     pub(super) pauses: PauseMeter,
-    pub actions: Vec<Action<B>>,
+    pub actions: Vec<Action>,
     /// The emptied vector of the round before, so that a frame costs no allocation.
-    spare: Vec<Action<B>>,
+    spare: Vec<Action>,
     pub effects: Vec<Effect>,
 }
 
 /// An input for the control plane.
 #[allow(clippy::large_enum_variant, reason = "one at a time, and never stored")]
-pub(super) enum Arrival<B> {
+pub(super) enum Arrival {
     /// A sealed message that came by a source route.
     Message { ingress: PortNo, reverse: Hops, opened: Opened },
     /// A host's Ethernet frame without a route.
-    HostFrame { port: PortNo, frame: B },
+    HostFrame { port: PortNo, frame: FrameBuf },
     /// Nothing: the frame was handled or dropped.
     Done,
 }
 
-impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
-    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<B, D> {
+impl<D: Dataplane> Chassis<D> {
+    pub fn new(config: &NodeConfig, plane: D, role: Role) -> Chassis<D> {
         let has = plane.capabilities();
         Chassis {
             incarnation: config.incarnation,
@@ -103,17 +103,17 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     }
 
     /// The plane's actions so far; what it does while they are looked at is another round.
-    pub fn take_actions(&mut self) -> Vec<Action<B>> {
+    pub fn take_actions(&mut self) -> Vec<Action> {
         core::mem::replace(&mut self.actions, core::mem::take(&mut self.spare))
     }
 
     /// Gives back what [`Chassis::take_actions`] took, emptied.
-    pub fn keep_for_next_round(&mut self, emptied: Vec<Action<B>>) {
+    pub fn keep_for_next_round(&mut self, emptied: Vec<Action>) {
         self.spare = emptied;
     }
 
     /// Hands an input to the data plane and to discovery.
-    pub fn feed(&mut self, now: Time, input: Input<B>) {
+    pub fn feed(&mut self, now: Time, input: Input) {
         // What was held for its tail came before whatever comes now.
         self.plane.handle(now, Input::Timeout, &mut self.actions);
         match input {
@@ -142,12 +142,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     /// # Errors
     /// Gives back an input that is not for the data plane alone.
     #[inline]
-    pub fn pass(
-        &mut self,
-        now: Time,
-        input: Input<B>,
-        out: &mut Vec<Action<B>>,
-    ) -> Result<bool, Input<B>> {
+    pub fn pass(&mut self, now: Time, input: Input, out: &mut Vec<Action>) -> Result<bool, Input> {
         let start = out.len();
         match input {
             Input::Frame { .. } | Input::TxDone { .. } => self.plane.handle(now, input, out),
@@ -216,10 +211,10 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         &mut self,
         now: Time,
         ingress: PortNo,
-        frame: B,
+        frame: FrameBuf,
         (punt, header_bytes): (Punt, u16),
-        out: &mut Vec<Action<B>>,
-    ) -> Arrival<B> {
+        out: &mut Vec<Action>,
+    ) -> Arrival {
         let arrival = match punt {
             Punt::LinkLocal => {
                 let known = self.link_frame(now, ingress, frame.bytes());
@@ -289,8 +284,8 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         now: Time,
         ingress: PortNo,
         packet: &[u8],
-        out: &mut Vec<Action<B>>,
-    ) -> Option<Arrival<B>> {
+        out: &mut Vec<Action>,
+    ) -> Option<Arrival> {
         let view = HeaderView::parse(packet, self.has.hop_width).ok()?;
         match view.packet_type() {
             PacketType::Control => {
@@ -319,13 +314,13 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     }
 
     /// Counts a frame that ends in the control plane and hands it back to the runtime.
-    pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: B) -> Action<B> {
+    pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf) -> Action {
         self.plane.count_drop(ingress, reason);
         Action::Dropped { ingress, reason, frame }
     }
 
     /// Counts a refused message and reports it.
-    pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action<B>>) {
+    pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action>) {
         self.refusals.count(refusal);
         out.push(Action::Note(Note::Refused { port, refusal }));
     }
@@ -340,7 +335,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
     ) {
         let sealed = self.sealer.seal_link(to, message);
         let frame = link::emit(self.mac, &sealed);
-        self.plane.send(now, port, B::with_headroom(0, &frame), &mut self.actions);
+        self.plane.send(now, port, FrameBuf::with_headroom(0, &frame), &mut self.actions);
     }
 
     /// Seals a message and sends it by a source route.
@@ -380,12 +375,12 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
 
     /// Sends a plain Ethernet frame to a host.
     pub fn send_host(&mut self, now: Time, port: PortNo, frame: &[u8]) {
-        self.plane.send(now, port, B::with_headroom(0, frame), &mut self.actions);
+        self.plane.send(now, port, FrameBuf::with_headroom(0, frame), &mut self.actions);
     }
 }
 
 /// Whether an action of a data plane is for its control plane.
 #[inline]
-fn is_inward<B>(action: &Action<B>) -> bool {
+fn is_inward(action: &Action) -> bool {
     matches!(action, Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost)
 }

@@ -9,18 +9,13 @@
 use super::chassis::Chassis;
 use alloc::vec::Vec;
 use axon_node::{Action, Dataplane, Note, PortKind, Refusal};
+use axon_wire::Time;
 use axon_wire::congestion::Congestion;
-use axon_wire::{Frame, Time};
 
-impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+impl<D: Dataplane> Chassis<D> {
     /// A full output somewhere has refused a frame of one of our hosts: those at its port
     /// pause for a maximum frame, and it may be reported to an operator. Says whether that is so.
-    pub(super) fn congested(
-        &mut self,
-        now: Time,
-        payload: &[u8],
-        out: &mut Vec<Action<B>>,
-    ) -> bool {
+    pub(super) fn congested(&mut self, now: Time, payload: &[u8], out: &mut Vec<Action>) -> bool {
         let Ok(Congestion { host_port: port, switch, egress, .. }) = Congestion::parse(payload)
         else {
             return false;

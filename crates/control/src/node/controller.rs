@@ -22,11 +22,11 @@ use axon_node::{
 };
 use axon_wire::message::{ControllerPath, Item, Message, Role};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, Hops, Incarnation, NodeId, PortNo, Time};
+use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
 /// A whole controller, on any data plane.
-pub struct ControllerNode<B, D> {
-    chassis: Chassis<B, D>,
+pub struct ControllerNode<D> {
+    chassis: Chassis<D>,
     controller: Controllers,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
@@ -43,9 +43,9 @@ pub struct ControllerNode<B, D> {
     commands_max: usize,
 }
 
-impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
+impl<D: Dataplane> ControllerNode<D> {
     /// A controller with an empty state: no switches, no hosts, no flows.
-    pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<B, D> {
+    pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<D> {
         ControllerNode::restored(config, plane, now, &[])
     }
 
@@ -56,7 +56,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         plane: D,
         now: Time,
         stored: &[Stored],
-    ) -> ControllerNode<B, D> {
+    ) -> ControllerNode<D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Controller);
         let own = ControllerPath { controller: config.node.incarnation, hops: Hops::to_control() };
         chassis.discovery.advertise(now, Some(own), &mut chassis.effects);
@@ -144,7 +144,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         loop {
             let mut round = self.chassis.take_actions();
             for action in round.drain(..) {
@@ -207,7 +207,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    fn arrival(&mut self, now: Time, arrival: Arrival<B>, out: &mut Vec<Action<B>>) {
+    fn arrival(&mut self, now: Time, arrival: Arrival, out: &mut Vec<Action>) {
         match arrival {
             Arrival::HostFrame { port, frame } => {
                 out.push(self.chassis.ended(port, Drop::Refused, frame));
@@ -279,7 +279,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         }
     }
 
-    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
+    fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action>) {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
@@ -351,7 +351,7 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
         &mut self,
         now: Time,
         (id, change): (RequestId, PolicyChange),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let changed = self.controller.change_policy(now, change, &mut self.chassis.effects);
         for effect in core::mem::take(&mut self.chassis.effects) {
@@ -382,8 +382,8 @@ impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> Node<B> for ControllerNode<B, D> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl<D: Dataplane> Node for ControllerNode<D> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Command(Command { id, request: Request::Policy(change) }) => {
                 self.chassis.feed(now, Input::Timeout);
@@ -414,7 +414,7 @@ mod tests {
     use crate::controller::router::RouterKind;
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::message::{ArpRequest, ControllerHello, Peer, PortState, Segment, Target};
-    use axon_wire::{FrameBuf, MacAddr, Span};
+    use axon_wire::{MacAddr, Span};
     use core::net::Ipv4Addr;
 
     /// Unacknowledged commands at which a switch gets no new routes.
@@ -432,7 +432,7 @@ mod tests {
     /// A controller and switches 1 and 2, whose port 0 leads to the other. Switch 1 acknowledges
     /// nothing unless it is asked to.
     struct Scene {
-        node: ControllerNode<FrameBuf, Plane<FrameBuf>>,
+        node: ControllerNode<Plane>,
         now: Time,
         notes: Vec<Note>,
         /// The number of the next item of each switch.
@@ -493,7 +493,7 @@ mod tests {
             let opened = Opened { from, message, addressed: true };
             assert_eq!(self.node.message(self.now, reverse, opened), Ok(()));
             self.node.settle(self.now, &mut out);
-            let note = |action: Action<FrameBuf>| match action {
+            let note = |action: Action| match action {
                 Action::Note(note) => Some(note),
                 _ => None,
             };

@@ -7,9 +7,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use axon_dcbx::{DcbPorts, PortRequest, Source};
 use axon_node::{Dataplane, Note, PortSetting};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+impl<D: Dataplane> Chassis<D> {
     /// The carrier of a port has come or gone.
     pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
         self.with_dcbx(now, |dcbx, requests| dcbx.link(now, port, up, requests));
@@ -42,7 +42,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         for (port, request) in requests {
             match request {
                 PortRequest::Send(frame) => {
-                    let frame = B::with_headroom(0, &frame);
+                    let frame = FrameBuf::with_headroom(0, &frame);
                     self.plane.send(now, port, frame, &mut self.actions);
                 }
                 PortRequest::Classes(ets, from) => {

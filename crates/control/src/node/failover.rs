@@ -16,12 +16,12 @@ use super::switch::SwitchNode;
 use alloc::vec::Vec;
 use axon_node::Dataplane;
 use axon_wire::message::{LinkDown, LinkEnd, Message, Role};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 /// How many switches pass on one piece of news, one after the other.
 const HOPS_MAX: u8 = 255;
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// The link at a port is lost; the other end was this one.
     pub(super) fn link_lost(&mut self, now: Time, port: PortNo, far: LinkEnd) {
         let near = LinkEnd { node: self.incarnation().node, port };
@@ -47,12 +47,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 }
 
-fn pass_on<B: Frame, D: Dataplane<B>>(
-    chassis: &mut Chassis<B, D>,
-    now: Time,
-    ingress: PortNo,
-    news: LinkDown,
-) {
+fn pass_on<D: Dataplane>(chassis: &mut Chassis<D>, now: Time, ingress: PortNo, news: LinkDown) {
     let others = chassis.discovery.neighbours();
     let others = others.filter(|(port, peer)| *port != ingress && peer.role == Role::Switch);
     let others: Vec<_> = others.map(|(port, peer)| (port, peer.incarnation)).collect();

@@ -7,9 +7,9 @@ use alloc::vec::Vec;
 use axon_lacp::LacpPort;
 use axon_node::Dataplane;
 use axon_wire::lacp::{Lacpdu, Partner};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+impl<D: Dataplane> Chassis<D> {
     /// A port is a host port with carrier from now on, or none.
     pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
         if let Some(member) = self.lacp.ports.get_mut(&port) {
@@ -82,7 +82,7 @@ impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
         }
         if let Some(pdu) = pdu {
             self.lacp.counts[0] += 1;
-            let frame = B::with_headroom(0, &pdu.emit(self.lacp.mac));
+            let frame = FrameBuf::with_headroom(0, &pdu.emit(self.lacp.mac));
             self.plane.send(now, number, frame, &mut self.actions);
         }
     }

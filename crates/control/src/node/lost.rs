@@ -4,9 +4,9 @@ use super::chassis::Chassis;
 use super::switch::SwitchNode;
 use crate::effect::Effect;
 use axon_node::{Dataplane, Masqueraded, PortKind, PortSnapshot, Snapshot};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
     /// did not take is kept in software.
     pub(super) fn resynchronise(&mut self, now: Time) {

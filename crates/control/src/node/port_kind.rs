@@ -3,9 +3,9 @@
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
 use axon_node::{Dataplane, PortKind, PortSetting};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// Sets the kind of a port, for hosts their priorities and VLANs first, and lets the edge know.
     /// LACP runs at a host port only: before, what a host sends by it would end here.
     pub(super) fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {

@@ -266,12 +266,12 @@ mod tests {
     use super::*;
     use axon_node::Dataplane;
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{FrameBuf, Span};
+    use axon_wire::Span;
 
     #[test]
     fn plans_that_would_never_end_are_refused_and_others_find_room() {
         let mac = MacAddr([2; 6]);
-        let plane: Plane<FrameBuf> = Plane::new(PlaneConfig::with_ports(2, mac));
+        let plane: Plane = Plane::new(PlaneConfig::with_ports(2, mac));
         let has = plane.capabilities();
         let mut prober = Prober::new(NodeId(1), mac);
         let good = ProbePlan::out_and_back(&[PortNo(0)], &[PortNo(0)]);

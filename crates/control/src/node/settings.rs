@@ -14,9 +14,9 @@ use alloc::vec::Vec;
 use axon_node::{
     Dataplane, Note, PortKind, PortSetting, PortSnapshot, SettingError, SettingName, Snapshot,
 };
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> Chassis<B, D> {
+impl<D: Dataplane> Chassis<D> {
     /// Sets a port, and notes what is in force now. A setting that is refused is kept.
     pub fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
         let waits = setting == PortSetting::Kind(PortKind::Host)
@@ -133,13 +133,13 @@ mod tests {
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::message::Role;
     use axon_wire::priority::Priority;
-    use axon_wire::{FrameBuf, Incarnation, MacAddr, NodeId, Span};
+    use axon_wire::{Incarnation, MacAddr, NodeId, Span};
 
     const AXON: PortSetting = PortSetting::Kind(PortKind::Axon);
     const LAST: PortNo = PortNo(9);
 
     /// Ten ports of a data plane that refuses every tenth setting.
-    fn chassis() -> Chassis<FrameBuf, Refusing<FrameBuf, Plane<FrameBuf>>> {
+    fn chassis() -> Chassis<Refusing<Plane>> {
         let mac = MacAddr([2; 6]);
         let config = NodeConfig {
             incarnation: Incarnation { node: NodeId(1), number: 1 },

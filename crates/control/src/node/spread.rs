@@ -6,17 +6,17 @@ use crate::edge::Fate;
 use alloc::vec::Vec;
 use axon_node::{Action, Dataplane, Drop, RouteKey};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
     pub(super) fn fate(
         &mut self,
         now: Time,
         (port, vlan): (PortNo, VlanId),
-        frame: B,
+        frame: FrameBuf,
         fate: Result<Fate, Drop>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Chassis { plane, actions, .. } = &mut self.chassis;
         let mut frame = frame;
@@ -54,12 +54,12 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &mut self,
         now: Time,
         from: (PortNo, VlanId),
-        (fates, frame): (Vec<Fate>, &B),
-        out: &mut Vec<Action<B>>,
+        (fates, frame): (Vec<Fate>, &FrameBuf),
+        out: &mut Vec<Action>,
     ) {
         for fate in fates {
             self.chassis.plane.count_copy(from.0);
-            let copy = B::with_headroom(FrameBuf::HEADROOM, frame.bytes());
+            let copy = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame.bytes());
             self.fate(now, from, copy, Ok(fate), out);
         }
     }
@@ -69,7 +69,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         &mut self,
         now: Time,
         (port, key): (PortNo, RouteKey),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         for frame in self.waiting.take(port, key) {
             let Chassis { plane, effects, .. } = &mut self.chassis;

@@ -25,17 +25,17 @@ use axon_node::{
     Action, Awaited, Command, Dataplane, Drop, Input, Node, PortKind, Request, RouteAnswer,
 };
 use axon_wire::message::{Message, Role};
-use axon_wire::{Frame, Incarnation, PortNo, Time};
+use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
 
 /// A whole switch, on any data plane.
-pub struct SwitchNode<B, D> {
+pub struct SwitchNode<D> {
     /// When anything but the plane has something to do next: before it, a frame that the plane
     /// has dealt with concerns nobody else.
     wake: Option<Time>,
-    pub(super) chassis: Chassis<B, D>,
+    pub(super) chassis: Chassis<D>,
     uplink: Uplink,
     pub(super) edge: Edges,
-    pub(super) waiting: Waiting<B>,
+    pub(super) waiting: Waiting,
     stream: Option<Stream>,
     loads: LoadReports,
     pub(super) limits: HostLimits,
@@ -51,10 +51,10 @@ pub struct SwitchNode<B, D> {
     due: Option<Time>,
 }
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// A switch that has just been switched on. Its data plane has no carrier yet. The routes and
     /// links of one that has outlived another incarnation go on.
-    pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<B, D> {
+    pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);
         limits.pinned().for_each(|port| chassis.discovery.pin(port));
@@ -211,7 +211,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 
     /// Passes outputs between plane and control plane; returns whether the latter had some.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) -> bool {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         let mut worked = false;
         loop {
             let mut control = false;
@@ -295,7 +295,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.stream.as_ref()?.deadline()
     }
 
-    fn arrival(&mut self, now: Time, arrival: Arrival<B>, out: &mut Vec<Action<B>>) {
+    fn arrival(&mut self, now: Time, arrival: Arrival, out: &mut Vec<Action>) {
         match arrival {
             Arrival::HostFrame { port, frame } if !self.limits.admits(now, port) => {
                 out.push(self.chassis.ended(port, Drop::PuntLimit, frame));
@@ -317,7 +317,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 
     /// The data plane has answered a request for a change of a route table.
-    fn route_changed(&mut self, now: Time, answer: RouteAnswer, out: &mut Vec<Action<B>>) {
+    fn route_changed(&mut self, now: Time, answer: RouteAnswer, out: &mut Vec<Action>) {
         let mut effects = Vec::new();
         self.edge.route_changed(now, answer, &self.chassis.plane, &mut effects);
         for effect in effects {
@@ -330,7 +330,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
         self.edge.member_changed(now, (port, member), plane, effects);
     }
 
-    pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action<B>>) {
+    pub(super) fn apply(&mut self, now: Time, effect: Effect, out: &mut Vec<Action>) {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
@@ -401,8 +401,8 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl<D: Dataplane> Node for SwitchNode<D> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let link = if let Input::Link { port, up } = input { Some((port, up)) } else { None };
         let left = if self.is_quiet(now) { self.chassis.pass(now, input, out) } else { Err(input) };
         match left {
@@ -439,7 +439,13 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for SwitchNode<B, D> {
     }
 
     #[inline]
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+    fn pass(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &mut FrameBuf,
+        free_at: &[Time],
+    ) -> Option<PortNo> {
         match self.is_quiet(now) {
             true => self.chassis.plane.pass(now, port, frame, free_at),
             false => None,
@@ -471,7 +477,7 @@ mod tests {
     use crate::config::{ByteLimit, GroupConfig, NodeConfig, ServerIdentity};
     use axon_node::{RouteChange, RouteTicket};
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{FrameBuf, MacAddr, NodeId};
+    use axon_wire::{MacAddr, NodeId};
 
     #[test]
     fn a_change_that_was_not_passed_on_when_the_tables_were_lost_is_not_made_after() {
@@ -496,7 +502,7 @@ mod tests {
             alone: None,
             vlans: Vec::new(),
         };
-        let mut switch: SwitchNode<FrameBuf, _> =
+        let mut switch: SwitchNode<_> =
             SwitchNode::new(config, Plane::new(PlaneConfig::with_ports(1, mac)));
         let change = RouteChange::Remove { port, key: mac.into() };
         switch.chassis.effects.push(Effect::Route { ticket: RouteTicket(7), change });

@@ -11,9 +11,9 @@ use axon_node::telemetry::{
     Neighbour, SwitchTelemetry,
 };
 use axon_node::{Dataplane, Refusal};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// All that it reports of itself at `now`.
     pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
         let edges = self.edges();
@@ -62,7 +62,7 @@ impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> ControllerNode<B, D> {
+impl<D: Dataplane> ControllerNode<D> {
     /// All that it reports of itself at `now`.
     pub fn telemetry(&self, now: Time) -> ControllerTelemetry {
         let controller = self.controller();

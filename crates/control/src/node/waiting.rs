@@ -2,7 +2,7 @@
 
 use alloc::collections::{BTreeMap, VecDeque};
 use axon_node::RouteKey;
-use axon_wire::{Frame, PortNo};
+use axon_wire::{FrameBuf, PortNo};
 
 /// What a waiting frame costs beside its bytes, so that tiny frames do not wait for free.
 const FRAME_OVERHEAD_BYTES: usize = 64;
@@ -13,16 +13,16 @@ const FRAME_OVERHEAD_BYTES: usize = 64;
 /// each port with hosts. A frame that finds no room is the one that is dropped, so those that wait
 /// stay in order and the first of a conversation is not lost to its repetitions.
 #[derive(Debug)]
-pub(crate) struct Waiting<B> {
+pub(crate) struct Waiting {
     bytes_max: usize,
     bytes: usize,
     port_bytes: BTreeMap<PortNo, usize>,
-    queues: BTreeMap<(PortNo, RouteKey), VecDeque<B>>,
+    queues: BTreeMap<(PortNo, RouteKey), VecDeque<FrameBuf>>,
 }
 
-impl<B: Frame> Waiting<B> {
+impl Waiting {
     /// Room for `bytes_max` bytes, frames and their overhead.
-    pub(crate) fn new(bytes_max: usize) -> Waiting<B> {
+    pub(crate) fn new(bytes_max: usize) -> Waiting {
         Waiting { bytes_max, bytes: 0, port_bytes: BTreeMap::new(), queues: BTreeMap::new() }
     }
 
@@ -34,9 +34,9 @@ impl<B: Frame> Waiting<B> {
         &mut self,
         port: PortNo,
         key: RouteKey,
-        frame: B,
+        frame: FrameBuf,
         host_ports: usize,
-    ) -> Result<(), B> {
+    ) -> Result<(), FrameBuf> {
         let cost = cost(&frame);
         let of_port = self.port_bytes.get(&port).copied().unwrap_or(0);
         let share = self.bytes_max / host_ports.max(1);
@@ -50,7 +50,7 @@ impl<B: Frame> Waiting<B> {
     }
 
     /// Takes all frames from `port` with this key, oldest first.
-    pub(crate) fn take(&mut self, port: PortNo, key: RouteKey) -> VecDeque<B> {
+    pub(crate) fn take(&mut self, port: PortNo, key: RouteKey) -> VecDeque<FrameBuf> {
         let frames = self.queues.remove(&(port, key)).unwrap_or_default();
         let cost: usize = frames.iter().map(cost).sum();
         self.bytes -= cost;
@@ -80,7 +80,7 @@ impl<B: Frame> Waiting<B> {
     }
 }
 
-fn cost<B: Frame>(frame: &B) -> usize {
+fn cost(frame: &FrameBuf) -> usize {
     frame.length() + FRAME_OVERHEAD_BYTES
 }
 

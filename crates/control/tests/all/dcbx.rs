@@ -17,7 +17,7 @@ use axon_wire::dcbx::ieee::SUBTYPE_CONGESTION;
 use axon_wire::dcbx::{DcbxError, OUI_IEEE};
 use axon_wire::lldp::{self, Id, LldpFrame, Lldpdu, NEAREST_BRIDGE, Tlv};
 use axon_wire::{
-    Frame, FrameBuf, Incarnation, MacAddr, NodeId, PortNo, Priority, PrioritySet, Rate, Span, Time,
+    FrameBuf, Incarnation, MacAddr, NodeId, PortNo, Priority, PrioritySet, Rate, Span, Time,
     TrafficClass,
 };
 
@@ -45,7 +45,7 @@ fn dcb(number: u8, pfc: u8, shares: [u8; 2]) -> DcbConfig {
     }
 }
 
-type Switch = SwitchNode<FrameBuf, Plane<FrameBuf>>;
+type Switch = SwitchNode<Plane>;
 
 /// A switch of two ports, which speaks as it is `asked`.
 fn switch(number: u8, dcb: Option<DcbConfig>, asked: Option<DcbxSettings>) -> Switch {
@@ -107,7 +107,7 @@ impl Scene {
         }
     }
 
-    fn input(&mut self, number: usize, input: Input<FrameBuf>) {
+    fn input(&mut self, number: usize, input: Input) {
         let mut out = Vec::new();
         self.switches[number].handle(self.now, input, &mut out);
         let mut sent = false;

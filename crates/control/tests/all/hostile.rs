@@ -20,8 +20,8 @@ use axon_wire::message::{
 };
 use axon_wire::vlan::VlanId;
 use axon_wire::{
-    Bytes, Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span,
-    Time, link, mac_control,
+    Bytes, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time, link,
+    mac_control,
 };
 use smoltcp::wire::DhcpMessageType;
 
@@ -32,7 +32,7 @@ const STRANGER: Incarnation = Incarnation { node: NodeId(2), number: 1 };
 
 struct Scene {
     now: Time,
-    switch: SwitchNode<FrameBuf, Plane<FrameBuf>>,
+    switch: SwitchNode<Plane>,
 }
 
 impl Scene {
@@ -79,22 +79,22 @@ impl Scene {
         scene
     }
 
-    fn input(&mut self, input: Input<FrameBuf>) -> Vec<Action<FrameBuf>> {
+    fn input(&mut self, input: Input) -> Vec<Action> {
         let mut out = Vec::new();
         self.switch.handle(self.now, input, &mut out);
         out
     }
 
-    fn frame(&mut self, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+    fn frame(&mut self, bytes: &[u8]) -> Vec<Action> {
         self.frame_at(PORT, bytes)
     }
 
-    fn frame_at(&mut self, port: PortNo, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+    fn frame_at(&mut self, port: PortNo, bytes: &[u8]) -> Vec<Action> {
         let (frame, complete_at) = (FrameBuf::new(bytes), self.now);
         self.input(Input::Frame { port, frame, complete_at, intact: true })
     }
 
-    fn link(&mut self, sealed: &[u8]) -> Vec<Action<FrameBuf>> {
+    fn link(&mut self, sealed: &[u8]) -> Vec<Action> {
         self.frame(&link::emit(MacAddr([2, 0, 0, 0, 0, 2]), sealed))
     }
 
@@ -128,7 +128,7 @@ fn a_hello_under_another_key_is_refused_and_not_answered() {
 fn a_hello_played_again_is_refused() {
     let mut scene = Scene::new();
     let sealed = neighbour(KEY).seal_link(None, &hello());
-    let answered = |actions: Vec<Action<FrameBuf>>| {
+    let answered = |actions: Vec<Action>| {
         actions.iter().any(|action| matches!(action, Action::Transmit { .. }))
     };
     assert!(answered(scene.link(&sealed)));
@@ -377,7 +377,7 @@ fn a_switch_with_the_key_is_refused_at_a_port_that_is_pinned_to_hosts() {
 }
 
 /// What a stranger that has become a neighbour sends on port 1.
-fn from_neighbour(scene: &mut Scene, bytes: &[u8]) -> Vec<Action<FrameBuf>> {
+fn from_neighbour(scene: &mut Scene, bytes: &[u8]) -> Vec<Action> {
     let (frame, complete_at) = (FrameBuf::new(bytes), scene.now);
     scene.input(Input::Frame { port: PortNo(1), frame, complete_at, intact: true })
 }
@@ -447,7 +447,7 @@ fn forged_congestion_messages_pause_hosts_for_no_longer_than_they_send() {
         let mut count = 0;
         for _ in 0..100 {
             let actions = from_neighbour(scene, &packet);
-            let is_pause = |action: &&Action<FrameBuf>| match action {
+            let is_pause = |action: &&Action| match action {
                 Action::Transmit { port: PORT, frame, .. } => {
                     mac_control::is_mac_control(frame.bytes())
                 }
@@ -475,9 +475,8 @@ fn what_the_hosts_of_a_port_cause_is_metered_in_bytes() {
         for millis in 0..millis {
             scene.now = start + Span::from_millis(millis);
             let actions = scene.frame(&discover);
-            let consumed = |action: &Action<FrameBuf>| {
-                matches!(action, Action::Dropped { reason: Drop::Consumed, .. })
-            };
+            let consumed =
+                |action: &Action| matches!(action, Action::Dropped { reason: Drop::Consumed, .. });
             served += u64::from(actions.iter().any(consumed));
             scene.input(Input::TxDone { port: PORT });
         }

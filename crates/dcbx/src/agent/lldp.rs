@@ -6,16 +6,16 @@ use crate::{DcbEvent, DcbPort};
 use alloc::vec::Vec;
 use axon_node::Drop;
 use axon_plane::FrameMeta;
-use axon_wire::{Frame, Time, lldp};
+use axon_wire::{FrameBuf, Time, lldp};
 
-impl<B: Frame> AgentNode<B> {
+impl AgentNode {
     /// Whether the frame is an LLDP frame and the agent runs LLDP.
     pub(super) fn is_for_neighbour(&self, frame: &[u8]) -> bool {
         self.neighbour.is_some() && lldp::is_lldp(frame)
     }
 
     /// Handles an LLDP frame of the fabric, up to a rate limit. One from the host is discarded.
-    pub(super) fn receive_lldp(&mut self, now: Time, meta: FrameMeta<B>) {
+    pub(super) fn receive_lldp(&mut self, now: Time, meta: FrameMeta) {
         let mut reason = Drop::Refused;
         if meta.ingress != HOST && !self.lldp_meter.admit(now) {
             reason = Drop::PuntLimit;
@@ -58,7 +58,7 @@ impl<B: Frame> AgentNode<B> {
         }
         for event in events {
             if let DcbEvent::Send(frame) = event {
-                let meta = self.ports.originate(now, B::with_headroom(0, &frame));
+                let meta = self.ports.originate(now, FrameBuf::with_headroom(0, &frame));
                 self.ports.deliver(now, meta, FABRIC, None, &mut self.actions);
             }
         }

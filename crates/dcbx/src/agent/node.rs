@@ -12,12 +12,12 @@ use axon_plane::{FrameMeta, HeaderKind, PlaneConfig, Ports, ethernet};
 use axon_wire::cn::{self, CnmError, CnmFrame};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, Time};
+use axon_wire::{Bytes, Time};
 
 /// The node of an agent: a bridge between a host and the fabric.
 #[derive(Clone, Debug)]
-pub struct AgentNode<B> {
-    pub(super) ports: Ports<B>,
+pub struct AgentNode {
+    pub(super) ports: Ports,
     pub(super) config: AgentConfig,
     pub(super) limiters: [Option<RateLimiter>; PRIORITIES],
     /// Congestion notifications that were acted on, by priority.
@@ -29,15 +29,15 @@ pub struct AgentNode<B> {
     /// The rules in force.
     pub(super) rules: Rules,
     /// Scratch memory, kept between inputs.
-    pub(super) actions: Vec<Action<B>>,
+    pub(super) actions: Vec<Action>,
 }
 
-impl<B: Frame> AgentNode<B> {
+impl AgentNode {
     /// An agent whose ports have no carrier yet.
     ///
     /// # Errors
     /// Invalid variables of the reaction points.
-    pub fn new(config: AgentConfig) -> Result<AgentNode<B>, RpError> {
+    pub fn new(config: AgentConfig) -> Result<AgentNode, RpError> {
         let mut limiters = [const { None }; PRIORITIES];
         if let Some(reaction) = &config.reaction {
             for priority in reaction.priorities.iter() {
@@ -68,7 +68,7 @@ impl<B: Frame> AgentNode<B> {
     }
 
     /// Its ports: queues, memory, counters.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
@@ -103,7 +103,7 @@ impl<B: Frame> AgentNode<B> {
         self.ports.set_pfc(now, FABRIC, pfc, &mut self.actions);
     }
 
-    fn receive(&mut self, now: Time, mut meta: FrameMeta<B>) {
+    fn receive(&mut self, now: Time, mut meta: FrameMeta) {
         let is_lldp = self.is_for_neighbour(meta.frame.bytes());
         let out = &mut self.actions;
         if let Err(reason) = self.ports.receive(now, &meta) {
@@ -138,7 +138,7 @@ impl<B: Frame> AgentNode<B> {
 
     /// A frame that may be a congestion notification. One for a priority without a reaction
     /// point is refused, for the host would not know it either.
-    fn notified(&mut self, now: Time, mut meta: FrameMeta<B>) {
+    fn notified(&mut self, now: Time, mut meta: FrameMeta) {
         let format = self.config.reaction.as_ref().map(|reaction| reaction.format);
         let read = CnmFrame::parse(meta.frame.bytes(), &format.unwrap_or_default());
         let cnm = match read {
@@ -190,7 +190,7 @@ impl<B: Frame> AgentNode<B> {
     }
 
     /// What leaves: rates are kept account of, and priority tags come off towards the host.
-    fn settle(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         while !self.actions.is_empty() {
             for mut action in core::mem::take(&mut self.actions) {
                 match &mut action {
@@ -211,8 +211,8 @@ impl<B: Frame> AgentNode<B> {
     }
 }
 
-impl<B: Frame> Node<B> for AgentNode<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for AgentNode {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.receive(now, FrameMeta::ethernet(frame, port, complete_at, intact));

@@ -4,10 +4,10 @@ use super::config::{FABRIC, HOST};
 use super::node::AgentNode;
 use alloc::string::ToString;
 use axon_node::telemetry::{AgentTelemetry, ReactionPoint};
+use axon_wire::Time;
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, Time};
 
-impl<B: Frame> AgentNode<B> {
+impl AgentNode {
     /// All that it reports of itself at `now`.
     pub fn telemetry(&self, now: Time) -> AgentTelemetry {
         let ports = self.ports();

@@ -14,7 +14,7 @@ use axon_wire::lldp::Id;
 use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Time};
 use proptest::prelude::*;
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xa]);
@@ -59,7 +59,7 @@ fn frame(priority: u8, number: u32) -> FrameBuf {
 
 /// The agent, wires that carry one frame at a time, and all that has come of it.
 struct Bench {
-    agent: AgentNode<FrameBuf>,
+    agent: AgentNode,
     now: Time,
     busy: [Option<Time>; 2],
     /// What left by each port.
@@ -81,7 +81,7 @@ impl Bench {
         bench
     }
 
-    fn feed(&mut self, input: Input<FrameBuf>) {
+    fn feed(&mut self, input: Input) {
         let mut out = Vec::new();
         self.agent.handle(self.now, input, &mut out);
         for action in out {

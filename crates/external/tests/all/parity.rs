@@ -7,7 +7,7 @@ use axon_pipeline::{
     PipelineConfig, PortOptions, Prefix, TableName, Tables, Target, TcamEntry, Tunnel, Udlk,
     UdlkId,
 };
-use axon_wire::{FrameBuf, Layer, MacAddr, PortNo, Route};
+use axon_wire::{Layer, MacAddr, PortNo, Route};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -145,7 +145,7 @@ fn shown(tables: &Tables) -> Vec<Change> {
 #[test]
 fn the_same_changes_make_the_same_tables_in_rust_and_in_python() {
     let Some(interpreter) = interpreter() else { return };
-    let mut pipeline = Pipeline::<FrameBuf>::new(PipelineConfig::with_ports(2, OWN));
+    let mut pipeline = Pipeline::new(PipelineConfig::with_ports(2, OWN));
     pipeline.commit(&changes()).unwrap();
     let ours = shown(pipeline.tables());
     assert!(ours.len() >= 18, "{}", ours.len());

@@ -5,7 +5,7 @@ use axon_node::{Action, Drop, Input, Node};
 use axon_pipeline::{PipelineConfig, Program, ProgramNode};
 use axon_programs::site::PlanPort;
 use axon_programs::{Neighbour, Plan, PlanHost, PlanNode, Shape, Site};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Rate, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Rate, Time};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -65,7 +65,7 @@ pub fn threaded(
 
 /// A switch with two ports.
 pub struct Rig {
-    pub node: ProgramNode<FrameBuf>,
+    pub node: ProgramNode,
     /// What has left, by port.
     pub left: Vec<(PortNo, Vec<u8>)>,
     began: Instant,
@@ -84,7 +84,7 @@ impl Rig {
     }
 
     /// Hands the switch an input, and all that follows from it.
-    pub fn handle(&mut self, input: Input<FrameBuf>) {
+    pub fn handle(&mut self, input: Input) {
         let mut actions = Vec::new();
         self.node.handle(self.now(), input, &mut actions);
         while !actions.is_empty() {

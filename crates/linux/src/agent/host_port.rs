@@ -12,9 +12,9 @@ use crate::port::{Pool, Port, PortCounters};
 use crate::tap::TapPort;
 use anyhow::{Context, Result, anyhow};
 use axon_dcbx::agent::Rules;
+use axon_wire::FrameBuf;
 use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf};
 use std::io;
 use std::os::fd::BorrowedFd;
 

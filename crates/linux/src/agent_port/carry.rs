@@ -4,7 +4,7 @@ use super::broken::Broken;
 use super::layout::{Descriptor, Kind};
 use super::session::{Given, Payloads, Session};
 use crate::port::Pool;
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::{FrameBuf, Time};
 
 impl Session {
     /// The frame of a packet that the agent forwards: only what was copied to it is copied back.

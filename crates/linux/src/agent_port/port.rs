@@ -25,7 +25,7 @@ use axon_agents::node::WhenFull;
 use axon_cache::PayloadCache;
 use axon_wire::mac_control;
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, Span, Time};
+use axon_wire::{FrameBuf, Span, Time};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::timerfd::TimerFd;
 use std::io;

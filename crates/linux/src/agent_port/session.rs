@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::ring::{Bell, Receiver, Sender};
 use crate::port::Pool;
 use axon_cache::{Handle, PayloadCache, State};
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::{FrameBuf, Time};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;

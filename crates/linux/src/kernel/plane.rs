@@ -20,7 +20,7 @@ use axon_node::{
     RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
-use axon_wire::{Frame, Hops, MacAddr, PortNo, Route, Span, Time};
+use axon_wire::{FrameBuf, Hops, MacAddr, PortNo, Route, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Before what could not be made equal is tried again.
@@ -176,7 +176,7 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
 
     /// Looks through the actions of the software plane for the answers to changes of routes, and
     /// carries these out.
-    fn answer<B>(&mut self, now: Time, actions: &mut [Action<B>]) {
+    fn answer(&mut self, now: Time, actions: &mut [Action]) {
         for action in actions {
             match action {
                 Action::RouteChanged(RouteAnswer { ticket, result }) => {
@@ -195,9 +195,9 @@ impl<P: PortView, T: Tables> KernelPlane<P, T> {
 
 impl<P, T: Tables> KernelPlane<P, T> {
     /// Makes the tables equal to the software plane, but for what is inherited.
-    fn equalise<B: Frame>(&mut self, now: Time) -> Result<(), KernelError>
+    fn equalise(&mut self, now: Time) -> Result<(), KernelError>
     where
-        P: Dataplane<B>,
+        P: Dataplane,
     {
         let mut all = Ok(());
         for port in (0..self.software.count()).map(PortNo) {
@@ -239,14 +239,14 @@ impl<P, T: Tables> KernelPlane<P, T> {
     }
 
     /// Does what its time has come for.
-    fn timers<B: Frame>(&mut self, now: Time)
+    fn timers(&mut self, now: Time)
     where
-        P: Dataplane<B>,
+        P: Dataplane,
     {
         let is_over = self.inherited.is_over(now);
         if is_over || self.again_at.is_some_and(|at| at <= now) {
             self.again_at = None;
-            if self.equalise::<B>(now).is_err() {
+            if self.equalise(now).is_err() {
                 self.again_at = Some(now + PAUSE);
             }
         }
@@ -290,8 +290,8 @@ impl<P: PortView, T> PortView for KernelPlane<P, T> {
     }
 }
 
-impl<B: Frame, P: Dataplane<B>, T: Tables> Node<B> for KernelPlane<P, T> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl<P: Dataplane, T: Tables> Node for KernelPlane<P, T> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let from = out.len();
         let link = if let Input::Link { port, up } = input { Some((port, up)) } else { None };
         self.software.handle(now, input, out);
@@ -301,7 +301,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Node<B> for KernelPlane<P, T> {
         if !self.asked.is_empty() {
             self.answer(now, &mut out[from..]);
         }
-        self.timers::<B>(now);
+        self.timers(now);
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -314,7 +314,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Node<B> for KernelPlane<P, T> {
     }
 }
 
-impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
+impl<P: Dataplane, T: Tables> Dataplane for KernelPlane<P, T> {
     fn capabilities(&self) -> Capabilities {
         let has = in_kernel(self.tables.settings().plane, self.software.capabilities());
         let program = self.tables.settings();
@@ -332,7 +332,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let from = out.len();
         self.asked.insert(ticket, change.clone());
@@ -346,7 +346,7 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         now: Time,
         port: PortNo,
         setting: PortSetting,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let PortSetting::Kind(kind) = setting else {
             return self.software.set_port(now, port, setting, out);
@@ -368,12 +368,12 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         self.software.inject(now, kind, hops, payload, out);
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         self.software.send(now, port, frame, out);
     }
 
@@ -382,13 +382,13 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         self.software.forward(now, ingress, route, frame, out);
     }
 
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         self.software.pause_hosts(now, port, out);
     }
 
@@ -464,13 +464,13 @@ impl<B: Frame, P: Dataplane<B>, T: Tables> Dataplane<B> for KernelPlane<P, T> {
         &mut self,
         now: Time,
         wanted: &Snapshot,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let set = self.software.resynchronise(now, wanted, out);
         self.asked.clear();
         self.waiting.clear();
         self.inherited = Inherited::default();
-        if self.equalise::<B>(now).is_err() {
+        if self.equalise(now).is_err() {
             self.again_at = Some(now + PAUSE);
         }
         set

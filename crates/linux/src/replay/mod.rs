@@ -17,7 +17,7 @@ use axon_capture::recording::{
 };
 use axon_fabric::FabricText;
 use axon_node::{Action, NodeKind};
-use axon_wire::{FrameBuf, Span, Time};
+use axon_wire::{Span, Time};
 use node::Rebuilt;
 use ports::Capture;
 use std::fs::{File, Metadata};
@@ -167,7 +167,7 @@ struct Run {
     capture: Capture,
     /// Kept for their memory.
     bytes: Vec<u8>,
-    actions: Vec<Action<FrameBuf>>,
+    actions: Vec<Action>,
 }
 
 impl Run {
@@ -177,7 +177,7 @@ impl Run {
         let until = until.map(|span| Time::ZERO + span);
         let (mut inputs, mut actions, mut reached) = (0, 0, Time::ZERO);
         let end = loop {
-            let record = match reader.next_record::<FrameBuf>() {
+            let record = match reader.next_record() {
                 Ok(Some(record)) => record,
                 Ok(None) => {
                     let cut = Ending::Cut { offset: 0 };
@@ -203,7 +203,7 @@ impl Run {
     }
 
     /// Gives the node one input; answers with the difference, if there is one.
-    fn one(&mut self, record: Record<FrameBuf>) -> std::io::Result<Option<Difference>> {
+    fn one(&mut self, record: Record) -> std::io::Result<Option<Difference>> {
         let Record { number, offset, at, input, .. } = record;
         self.capture.input(&self.node, at, &input)?;
         self.actions.clear();

@@ -13,16 +13,16 @@ use axon_fabric::assemble::{controller_config, switch_config, switch_index};
 use axon_fabric::model::{Fabric, Network};
 use axon_node::{Action, Input, Node, PortKind, Stored};
 use axon_plane::Plane;
-use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
+use axon_wire::{Incarnation, PortNo, Time};
 
 /// The largest MTU of a Linux device, in bytes.
 const MTU_BYTES_MAX: u64 = 1 << 16;
 
 /// A node that was recorded.
 pub(super) enum Rebuilt {
-    Switch(Box<SwitchNode<FrameBuf, Plane<FrameBuf>>>),
-    Controller(Box<ControllerNode<FrameBuf, Plane<FrameBuf>>>),
-    Agent(Box<AgentNode<FrameBuf>>),
+    Switch(Box<SwitchNode<Plane>>),
+    Controller(Box<ControllerNode<Plane>>),
+    Agent(Box<AgentNode>),
     Programmable(Box<Programmable>),
 }
 
@@ -69,12 +69,7 @@ impl Rebuilt {
     }
 
     /// Gives the node an input.
-    pub(super) fn handle(
-        &mut self,
-        now: Time,
-        input: Input<FrameBuf>,
-        out: &mut Vec<Action<FrameBuf>>,
-    ) {
+    pub(super) fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match self {
             Rebuilt::Switch(node) => node.handle(now, input, out),
             Rebuilt::Controller(node) => node.handle(now, input, out),

@@ -4,7 +4,7 @@ use super::node::Rebuilt;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType, Writer};
 use axon_capture::recording::Header;
 use axon_node::{Action, Input, PortKind};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 use std::io;
 use std::path::Path;
 
@@ -24,12 +24,7 @@ impl Capture {
         Ok(Capture { writer, names: header.ports.clone(), unix_nanos: header.unix_nanos })
     }
 
-    pub(super) fn input(
-        &mut self,
-        node: &Rebuilt,
-        at: Time,
-        input: &Input<FrameBuf>,
-    ) -> io::Result<()> {
+    pub(super) fn input(&mut self, node: &Rebuilt, at: Time, input: &Input) -> io::Result<()> {
         match input {
             Input::Frame { port, frame, .. } => {
                 self.frame(node, at, *port, Direction::Inbound, frame)
@@ -42,7 +37,7 @@ impl Capture {
         &mut self,
         node: &Rebuilt,
         at: Time,
-        actions: &[Action<FrameBuf>],
+        actions: &[Action],
     ) -> io::Result<()> {
         for action in actions {
             if let Action::Transmit { port, frame, .. } = action {

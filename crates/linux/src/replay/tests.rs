@@ -12,7 +12,7 @@ use axon_node::{
     Action, Awaited, Command, Input, Node, NodeKind, Request, RequestId, Stored, StoredHost,
 };
 use axon_plane::Plane;
-use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ fn text(yaml: &str) -> FabricText {
 }
 
 struct Recorded {
-    node: Box<dyn Node<FrameBuf>>,
+    node: Box<dyn Node>,
     recording: Recording,
 }
 
@@ -57,7 +57,7 @@ struct Rig {
     nodes: Vec<Recorded>,
     /// From node and port to node and port.
     cables: BTreeMap<(usize, PortNo), (usize, PortNo)>,
-    agenda: BTreeMap<(Time, u64), (usize, Input<FrameBuf>)>,
+    agenda: BTreeMap<(Time, u64), (usize, Input)>,
     number: u64,
 }
 
@@ -65,7 +65,7 @@ fn recorded<C: std::fmt::Debug>(
     folder: &Folder,
     (kind, name, ports): (NodeKind, &str, u16),
     (config, incarnation): (&C, axon_wire::Incarnation),
-    node: Box<dyn Node<FrameBuf>>,
+    node: Box<dyn Node>,
     setup: Setup,
 ) -> Recorded {
     let identity = Identity { kind, incarnation, digest: digest(config), setup };
@@ -85,7 +85,7 @@ impl Rig {
             let seed = 7 + index as u64;
             let config = switch_config(&fabric, index, NUMBER, seed);
             let id = config.control.node.incarnation;
-            let node: SwitchNode<FrameBuf, Plane<FrameBuf>> = config.clone().on_software();
+            let node: SwitchNode<Plane> = config.clone().on_software();
             let setup = Setup::Switch { fabric: fabric_text.clone(), seed };
             let what = (NodeKind::Switch, switch.name.as_str(), switch.ports);
             nodes.push(recorded(folder, what, (&config, id), Box::new(node), setup));
@@ -99,8 +99,7 @@ impl Rig {
             Stored::Host(StoredHost { mac, switch, port, ips: Vec::new() })
         };
         let stored = vec![remembered(0, fabric.hosts[0].port), remembered(1, fabric.hosts[0].port)];
-        let node: ControllerNode<FrameBuf, Plane<FrameBuf>> =
-            config.clone().on_software(started_at, &stored);
+        let node: ControllerNode<Plane> = config.clone().on_software(started_at, &stored);
         let setup = Setup::Controller { fabric: fabric_text, seed: 99, started_at, stored };
         let what = (NodeKind::Controller, "c1", 1);
         nodes.push(recorded(folder, what, (&config, id), Box::new(node), setup));
@@ -136,7 +135,7 @@ impl Rig {
         }
     }
 
-    fn at(&mut self, at: Time, node: usize, input: Input<FrameBuf>) {
+    fn at(&mut self, at: Time, node: usize, input: Input) {
         self.number += 1;
         self.agenda.insert((at, self.number), (node, input));
     }
@@ -170,7 +169,7 @@ impl Rig {
         self.nodes.iter_mut().for_each(|node| node.recording.finish());
     }
 
-    fn feed(&mut self, now: Time, index: usize, input: Input<FrameBuf>) {
+    fn feed(&mut self, now: Time, index: usize, input: Input) {
         let Recorded { node, recording } = &mut self.nodes[index];
         let mut actions = Vec::new();
         recording.input(now, &input);
@@ -226,9 +225,9 @@ fn rewrite(from: &Path, to: &Path, header: impl FnOnce(&mut Header), inputs: usi
     header(&mut changed);
     let mut writer = Writer::new(std::fs::File::create(to).unwrap(), &changed, 1 << 30).unwrap();
     for _ in 0..inputs {
-        let record = reader.next_record::<FrameBuf>().unwrap().unwrap();
+        let record = reader.next_record().unwrap().unwrap();
         writer.input(record.at, &record.input);
-        writer.answer::<FrameBuf>(&[]).unwrap();
+        writer.answer(&[]).unwrap();
     }
     writer.finish(EndReason::Stopped).unwrap();
 }
@@ -353,8 +352,8 @@ fn an_input_at_the_end_of_all_time_is_not_given_to_the_node() {
     let mut writer = Writer::new(std::fs::File::create(&late).unwrap(), &header, 1 << 30).unwrap();
     // There every timer that is set again is due at once.
     for at in [Time::from_ticks(u64::MAX - 1), Time::MAX] {
-        writer.input::<FrameBuf>(at, &Input::Timeout);
-        writer.answer::<FrameBuf>(&[]).unwrap();
+        writer.input(at, &Input::Timeout);
+        writer.answer(&[]).unwrap();
     }
     writer.finish(EndReason::Stopped).unwrap();
     let replayed = plain(&late);

@@ -2,7 +2,7 @@
 
 use axon_capture::recording::{encode_action, hash};
 use axon_node::{Action, Input};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 use std::fmt::Write;
 
 /// Bytes of a frame that are shown.
@@ -26,7 +26,7 @@ fn shown(frame: &FrameBuf) -> String {
 }
 
 /// What a node was given at `at`.
-pub(super) fn input(ports: &[String], at: Time, input: &Input<FrameBuf>) -> String {
+pub(super) fn input(ports: &[String], at: Time, input: &Input) -> String {
     match input {
         Input::Frame { port, frame, complete_at, intact } => {
             let port = name(ports, *port);
@@ -47,7 +47,7 @@ pub(super) fn input(ports: &[String], at: Time, input: &Input<FrameBuf>) -> Stri
 }
 
 /// What a node asked for, with a hash that distinguishes frames of one length.
-pub(super) fn action(ports: &[String], action: &Action<FrameBuf>) -> String {
+pub(super) fn action(ports: &[String], action: &Action) -> String {
     let mut bytes = Vec::new();
     encode_action(action, &mut bytes);
     let hash = hash(&bytes);

@@ -37,7 +37,7 @@ impl<N: Inspect> Runtime<N> {
     }
 
     /// Gives the node one input, carries out its actions and notes which wires it awaits.
-    pub(super) fn feed(&mut self, now: Time, input: Input<FrameBuf>) {
+    pub(super) fn feed(&mut self, now: Time, input: Input) {
         let mut actions = std::mem::take(&mut self.actions);
         self.recording.input(now, &input);
         self.node.handle(now, input, &mut actions);

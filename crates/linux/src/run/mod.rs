@@ -31,7 +31,7 @@ use crate::wake_latency::WakeLatency;
 use anyhow::Context;
 use axon_capture::pcap::{CaptureOptions, Direction, LinkType};
 use axon_node::{Action, Input, PortKind, Reply};
-use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::cell::RefCell;
@@ -92,7 +92,7 @@ pub struct Runtime<N> {
     counters: LoopCounters,
     notes: NoteLog,
     /// Kept between rounds for their memory.
-    actions: Vec<Action<FrameBuf>>,
+    actions: Vec<Action>,
     received: Vec<FrameBuf>,
     queued: Vec<(PortNo, FrameBuf)>,
     /// Ports with a frame on their wire, and some that have lost carrier since.
@@ -403,8 +403,8 @@ mod tests {
         is_done: bool,
     }
 
-    impl Node<FrameBuf> for Keeper {
-        fn handle(&mut self, _: Time, _: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+    impl Node for Keeper {
+        fn handle(&mut self, _: Time, _: Input, out: &mut Vec<Action>) {
             self.is_done = true;
             out.push(Action::Store(Box::new(StoreChange::Put(host(2, 2)))));
         }

@@ -131,7 +131,7 @@ impl Store {
 
     /// Keeps what these actions of the controller say. When it returns, a crash of this process
     /// loses nothing of it, unless the store is failing or has bytes that wait to be written.
-    pub fn keep<B>(&mut self, actions: &[Action<B>]) {
+    pub fn keep(&mut self, actions: &[Action]) {
         let changes = actions.iter().filter_map(|action| match action {
             Action::Store(change) => Some(&**change),
             _ => None,

@@ -17,7 +17,7 @@ use axon_linux::run::{RunOptions, Runtime};
 use axon_linux::slot::{Medium, PortSetup};
 use axon_node::telemetry::{DcbxTelemetry, Source};
 use axon_plane::Plane;
-use axon_wire::{FrameBuf, Rate, Span, Time};
+use axon_wire::{Rate, Span, Time};
 use nix::mount::{MsFlags, mount};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::Pid;
@@ -91,7 +91,7 @@ fn lldpcli(line: &str) -> String {
 
 /// A switch on `va`: two ETS classes, one of them lossless, and a strict one.
 struct Scene {
-    runtime: Runtime<SwitchNode<FrameBuf, Plane<FrameBuf>>>,
+    runtime: Runtime<SwitchNode<Plane>>,
     clock: Clock,
 }
 

@@ -28,7 +28,7 @@ use axon_plane::{FrameMeta, Ports};
 use axon_wire::cn::CnmFormat;
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use std::net::UdpSocket;
 use std::process::Command;
 
@@ -218,8 +218,8 @@ struct Echo {
     received: usize,
 }
 
-impl Node<FrameBuf> for Echo {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Echo {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Link { up, .. } => self.links.push(up),
             Input::Frame { port, frame, .. } => {
@@ -283,8 +283,8 @@ fn a_device_that_is_replaced() {
 #[derive(Default)]
 struct Transit(Echo);
 
-impl Node<FrameBuf> for Transit {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Transit {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.0.handle(now, input, out);
     }
 
@@ -473,7 +473,7 @@ fn frames_never_cease() {
 
 /// Sends every frame back out of its one port, over the queues and the flow control of a switch.
 struct Mirror {
-    ports: Ports<FrameBuf>,
+    ports: Ports,
 }
 
 impl Mirror {
@@ -492,8 +492,8 @@ impl Mirror {
     }
 }
 
-impl Node<FrameBuf> for Mirror {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Mirror {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Link { port, up } => self.ports.link(now, port, up, out),
             Input::Frame { port, frame, .. } => {

@@ -7,8 +7,7 @@
 use super::events::{Picos, micros};
 use crate::hardware::{PACKET_BYTES, PAGE_BYTES, pages};
 use axon_cache::{CacheConfig, Handle, OnSent, PayloadCache};
-use axon_wire::frame::NoHeadroom;
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 
 /// Pages of the largest packet.
 const PAGES_MAX: usize = PACKET_BYTES.end().div_ceil(PAGE_BYTES) as usize;
@@ -20,25 +19,9 @@ static CONTENT: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 #[derive(Debug)]
 struct Page(usize);
 
-impl Frame for Page {
-    fn with_headroom(_: usize, bytes: &[u8]) -> Page {
-        Page(bytes.len().min(CONTENT.len()))
-    }
-
-    fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Page {
+    fn as_ref(&self) -> &[u8] {
         &CONTENT[..self.0]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut []
-    }
-
-    fn push_front(&mut self, _: usize) -> Result<(), NoHeadroom> {
-        Err(NoHeadroom)
-    }
-
-    fn pop_front(&mut self, count: usize) {
-        self.0 = self.0.saturating_sub(count);
     }
 }
 

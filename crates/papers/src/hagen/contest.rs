@@ -15,7 +15,7 @@ use axon_sim::station::StationNode;
 use axon_wire::constants::ethertype;
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
 use oorandom::Rand64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,7 +102,7 @@ impl Contest {
         ends.into_iter().map(&mut take).collect()
     }
 
-    fn plane(&self) -> Plane<FrameBuf> {
+    fn plane(&self) -> Plane {
         let ports = self.queues.len() as u16 + 1;
         let classes =
             self.queues.iter().map(|queue| Algorithm::Drr { quantum_bytes: queue.quantum });
@@ -178,8 +178,8 @@ impl Source {
     }
 }
 
-impl Node<FrameBuf> for Source {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Source {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::TxDone { .. } => self.busy = false,
             Input::Link { up, .. } => self.up = up,
@@ -213,8 +213,8 @@ impl Node<FrameBuf> for Source {
 /// Counts what comes, by class.
 struct Sink(Arc<[AtomicU64]>);
 
-impl Node<FrameBuf> for Sink {
-    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sink {
+    fn handle(&mut self, _: Time, input: Input, _: &mut Vec<Action>) {
         if let Input::Frame { frame, .. } = input {
             let bytes = frame.bytes().len() as u64 + u64::from(FCS);
             let class = vlan::priority_of(frame.bytes()).index();

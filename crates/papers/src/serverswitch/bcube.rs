@@ -9,7 +9,7 @@ use axon_plot::{Axis, Plot, Series};
 use axon_programs::bcube::ROUTING_KEY;
 use axon_sim::World;
 use axon_sim::apps::{AppId, TcpOptions, TcpPlan};
-use axon_wire::{FrameBuf, PortNo, Span, Time};
+use axon_wire::{PortNo, Span, Time};
 use std::path::Path;
 
 /// The experiment.
@@ -167,13 +167,13 @@ fn received(world: &World, sinks: &[AppId]) -> Vec<u64> {
     sinks.iter().map(bytes).collect()
 }
 
-fn node(world: &World, server: usize) -> Result<&ProgramNode<FrameBuf>> {
+fn node(world: &World, server: usize) -> Result<&ProgramNode> {
     world.program_node(server).context("a programmable switch with power")
 }
 
 /// The entries of index source routing: where they lead, and what they have counted. The key is
 /// also that of flows, whose entries have an ingress port in it.
-fn routing(node: &ProgramNode<FrameBuf>) -> impl Iterator<Item = (Target, u64)> {
+fn routing(node: &ProgramNode) -> impl Iterator<Item = (Target, u64)> {
     let entries = node.pipeline().tables().entries(TableName::Tcam);
     entries.into_iter().filter_map(|shown| match shown.change {
         Change::Tcam(_, Some(entry)) => {

@@ -15,7 +15,7 @@ use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::constants::ethertype;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes of each frame, without FCS.
@@ -76,11 +76,7 @@ impl Bottleneck {
     }
 
     /// Powers the switch on, and then the source.
-    pub(super) fn start(
-        &mut self,
-        switch: Box<dyn Node<FrameBuf> + Send>,
-        source: Box<dyn Node<FrameBuf> + Send>,
-    ) {
+    pub(super) fn start(&mut self, switch: Box<dyn Node + Send>, source: Box<dyn Node + Send>) {
         self.engine.power_on(0, StationNode::Other(switch));
         self.engine.power_on(1, StationNode::Other(source));
     }
@@ -106,7 +102,7 @@ pub(super) fn buffers(rate: Rate, pool: Bytes) -> DcbConfig {
     dcb
 }
 
-fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane<FrameBuf> {
+fn plane(rate: Rate, set_point: Bytes, pool: Bytes) -> Plane {
     let mut cn = CnConfig::new(PORTS.len() as u16, PrioritySet::only(CNPV));
     cn.points.iter_mut().for_each(|point| point.set_point = set_point);
     let dcb = DcbConfig { cn: Some(cn), ..buffers(rate, pool) };
@@ -141,8 +137,8 @@ impl Source {
     }
 }
 
-impl Node<FrameBuf> for Source {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Source {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => {
                 if let Ok(frame) = CnmFrame::parse(frame.bytes(), &CnmFormat::default()) {
@@ -178,20 +174,20 @@ impl Node<FrameBuf> for Source {
 
 /// A data plane whose queue to the sink is measured.
 struct Switch {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     last: Time,
     cnms: u64,
     samples: u64,
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let queued = self.plane.queued_bytes(PORTS[1]).0;
         let span = now.since(std::mem::replace(&mut self.last, now));
         let start = out.len();
         self.plane.handle(now, input, out);
-        let lost = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
+        let lost = |action: &&Action| matches!(action, Action::Dropped { .. });
         let cnms = self.plane.counters().port(PORTS[1]).cnms;
         let samples = self.plane.congestion_samples(PORTS[1]);
         let left = self.plane.queued_bytes(PORTS[1]).0;
@@ -213,8 +209,8 @@ impl Node<FrameBuf> for Switch {
 
 struct Sink(Arc<Mutex<Seen>>);
 
-impl Node<FrameBuf> for Sink {
-    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sink {
+    fn handle(&mut self, _: Time, input: Input, _: &mut Vec<Action>) {
         if let Input::Frame { frame, .. } = input {
             let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             seen.wire_bytes += frame.bytes().len() as u64 + OVERHEAD;

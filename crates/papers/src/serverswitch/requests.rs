@@ -8,7 +8,7 @@ use axon_fabric::model::Fabric;
 use axon_node::{Action, Input, Node};
 use axon_sim::World;
 use axon_sim::station::StationNode;
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -89,8 +89,8 @@ impl Client {
     }
 }
 
-impl Node<FrameBuf> for Client {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Client {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         match input {
             Input::Frame { frame, .. } => {
@@ -136,8 +136,8 @@ struct Server {
     seen: u64,
 }
 
-impl Node<FrameBuf> for Server {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Server {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => {
                 // A bridge floods what is for an address that it has not learned yet.

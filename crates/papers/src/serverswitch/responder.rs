@@ -14,7 +14,7 @@ use axon_pipeline::{
 };
 use axon_plane::notification::cpid;
 use axon_plane::qcn::{CpConfig, RateLimiter, RpConfig};
-use axon_wire::{Bytes, FrameBuf, Priority, Rate, Span, Time, TrafficClass};
+use axon_wire::{Bytes, Priority, Rate, Span, Time, TrafficClass};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// From the arrival of a marked frame to the CNM: the paper's (004 §6.3).
@@ -43,7 +43,7 @@ impl Bottleneck {
     }
 }
 
-fn switch(point: CpConfig, rate: Rate, pool: Bytes) -> Result<ProgramNode<FrameBuf>> {
+fn switch(point: CpConfig, rate: Rate, pool: Bytes) -> Result<ProgramNode> {
     let agent = CongestionResponder::new(ResponderConfig {
         mac: SWITCH,
         egress: PORTS[1],
@@ -68,7 +68,7 @@ fn switch(point: CpConfig, rate: Rate, pool: Bytes) -> Result<ProgramNode<FrameB
 
 /// A switch whose queue to the sink is measured.
 struct Switch {
-    node: ProgramNode<FrameBuf>,
+    node: ProgramNode,
     last: Time,
     seen: Arc<Mutex<Seen>>,
 }
@@ -79,8 +79,8 @@ impl Switch {
     }
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let queued = self.queued();
         let span = now.since(std::mem::replace(&mut self.last, now));
         let start = out.len();

@@ -7,7 +7,7 @@ use axon_pipeline::{
     Action as Entry, Change, Field, Interface, Modify, Pipeline, PipelineConfig, TableName, Target,
     TcamEntry, Udlk, UdlkId,
 };
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::time::{Duration, Instant};
 
 /// Sizes of frames in the figure, in bytes.
@@ -30,7 +30,7 @@ const BATCH: usize = 1024;
 
 /// A pipeline with the tables of figure 6, and frames for it.
 pub struct Routing {
-    pipeline: Pipeline<FrameBuf>,
+    pipeline: Pipeline,
     frames: Vec<FrameBuf>,
     ways: [Interface; NEIGHBOURS as usize],
 }

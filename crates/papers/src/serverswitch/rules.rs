@@ -8,7 +8,7 @@ use axon_pipeline::{
     Action as Entry, Change, Control, Field, FrameType, KeyError, MacKey, Pipeline, PipelineConfig,
     Prefix, Program, ProgramNode, Reason, Received, Register, Target, TcamEntry, Udlk, UdlkId,
 };
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::net::Ipv4Addr;
 
 const PORTS: u16 = 8;
@@ -54,21 +54,21 @@ fn config() -> PipelineConfig {
     PipelineConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 9]))
 }
 
-fn links(node: &mut impl Node<FrameBuf>) {
+fn links(node: &mut impl Node) {
     for port in (0..PORTS).map(PortNo) {
         node.handle(Time::ZERO, Input::Link { port, up: true }, &mut Vec::new());
     }
 }
 
 /// A pipeline of the default sizes whose ports have carrier.
-pub fn pipeline() -> Pipeline<FrameBuf> {
+pub fn pipeline() -> Pipeline {
     let mut pipeline = Pipeline::new(config());
     links(&mut pipeline);
     pipeline
 }
 
 /// What a frame from a port comes to.
-fn receive(node: &mut impl Node<FrameBuf>, port: u16, frame: &[u8]) -> Vec<Action<FrameBuf>> {
+fn receive(node: &mut impl Node, port: u16, frame: &[u8]) -> Vec<Action> {
     let (port, frame, complete_at) = (PortNo(port), FrameBuf::new(frame), Time::ZERO);
     let mut out = Vec::new();
     node.handle(Time::ZERO, Input::Frame { port, frame, complete_at, intact: true }, &mut out);
@@ -76,7 +76,7 @@ fn receive(node: &mut impl Node<FrameBuf>, port: u16, frame: &[u8]) -> Vec<Actio
 }
 
 /// The port that the last of some frames leaves by.
-fn port_of(out: &[Action<FrameBuf>]) -> Option<u16> {
+fn port_of(out: &[Action]) -> Option<u16> {
     match out.last() {
         Some(Action::Transmit { port, .. }) => Some(port.0),
         _ => None,
@@ -172,7 +172,7 @@ fn beyond() -> (Udlk, Reason) {
 }
 
 /// Whether a key is refused for this reason, and the tables have no such key then.
-fn refused(pipeline: &mut Pipeline<FrameBuf>, id: u8, (udlk, wanted): (Udlk, Reason)) -> String {
+fn refused(pipeline: &mut Pipeline, id: u8, (udlk, wanted): (Udlk, Reason)) -> String {
     let before = pipeline.tables().counts();
     let found = pipeline.commit(&[Change::Udlk(UdlkId(id), Some(udlk))]);
     let is_so = found.as_ref().is_err_and(|error| error.reason == wanted);

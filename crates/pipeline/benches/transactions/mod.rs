@@ -7,7 +7,7 @@ use axon_node::{Action as Act, Input, Node};
 use axon_pipeline::{
     Action, Change, MacKey, Pipeline, PipelineConfig, Sizes, Tables, Udlk, UdlkId,
 };
-use axon_wire::{Frame, FrameBuf, HopWidth, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Time};
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
@@ -118,10 +118,10 @@ fn gaps(name: &str, make: Make, rounds: usize) {
 
 /// A pipeline with full tables that forwards.
 struct Traffic {
-    pipeline: Pipeline<FrameBuf>,
+    pipeline: Pipeline,
     frame: Option<FrameBuf>,
     number: usize,
-    out: Vec<Act<FrameBuf>>,
+    out: Vec<Act>,
     /// When the last frame left.
     last: Instant,
 }

@@ -3,13 +3,13 @@
 use super::ip;
 use crate::frame_type::Parsed;
 use axon_node::Drop;
-use axon_wire::Frame;
+use axon_wire::FrameBuf;
 use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
 
 /// The IP header of a frame and what follows it.
-pub(super) fn ip_header<'a, B: Frame>(
-    frame: &'a mut B,
+pub(super) fn ip_header<'a>(
+    frame: &'a mut FrameBuf,
     parsed: &Parsed,
 ) -> Result<ip::Header<'a>, Drop> {
     let rest =
@@ -18,7 +18,7 @@ pub(super) fn ip_header<'a, B: Frame>(
 }
 
 /// Makes room for `count` bytes before the network header: what is before them moves forward.
-pub(super) fn insert<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+pub(super) fn insert(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Result<(), Drop> {
     frame.push_front(count).map_err(|_| Drop::NoHeadroom)?;
     let at = usize::from(parsed.network_at);
     frame.bytes_mut().copy_within(count..count + at, 0);
@@ -26,7 +26,7 @@ pub(super) fn insert<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> 
 }
 
 /// Takes `count` bytes out behind EtherType and tag.
-pub(super) fn remove<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> Result<(), Drop> {
+pub(super) fn remove(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Result<(), Drop> {
     let at = usize::from(parsed.network_at);
     if frame.bytes().len() < at + count {
         return Err(Drop::Malformed);
@@ -37,7 +37,7 @@ pub(super) fn remove<B: Frame>(frame: &mut B, parsed: &Parsed, count: usize) -> 
 }
 
 /// Sets the EtherType before the network header, and parses anew.
-pub(super) fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethertype: u16) {
+pub(super) fn set_ethertype(frame: &mut FrameBuf, parsed: &mut Parsed, ethertype: u16) {
     let at = usize::from(parsed.network_at).max(ETHERNET_BYTES);
     if let Some(place) = frame.bytes_mut().get_mut(at - 2..at) {
         place.copy_from_slice(&ethertype.to_be_bytes());
@@ -46,7 +46,7 @@ pub(super) fn set_ethertype<B: Frame>(frame: &mut B, parsed: &mut Parsed, ethert
 }
 
 /// What is behind EtherType and tag now is IP: its version says which EtherType.
-pub(super) fn expose_ip<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
+pub(super) fn expose_ip(frame: &mut FrameBuf, parsed: &mut Parsed) -> Result<(), Drop> {
     let first = frame.bytes().get(usize::from(parsed.network_at));
     let ethertype = match first.map(|byte| byte >> 4) {
         Some(4) => ethertype::IPV4,

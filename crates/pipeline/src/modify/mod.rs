@@ -10,7 +10,7 @@ use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
 use axon_plane::routes;
 use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth, PacketType};
-use axon_wire::{Frame, MacAddr, PortNo};
+use axon_wire::{FrameBuf, MacAddr, PortNo};
 use layout::ip_header;
 
 /// Where destination and source MAC begin in a frame.
@@ -29,8 +29,8 @@ pub(crate) struct Context<'a> {
 ///
 /// # Errors
 /// Why the frame is dropped; what has changed in it until then stays.
-pub(crate) fn modify<B: Frame>(
-    frame: &mut B,
+pub(crate) fn modify(
+    frame: &mut FrameBuf,
     parsed: &mut Parsed,
     change: &Modify,
     context: Context<'_>,
@@ -84,8 +84,8 @@ pub(crate) fn modify<B: Frame>(
 /// # Errors
 /// `malformed` for an Axon packet, which has no addresses, if there are some to set.
 #[inline]
-pub(crate) fn rewrite<B: Frame>(
-    frame: &mut B,
+pub(crate) fn rewrite(
+    frame: &mut FrameBuf,
     parsed: &mut Parsed,
     interface: &Interface,
 ) -> Result<(), Drop> {
@@ -98,12 +98,7 @@ pub(crate) fn rewrite<B: Frame>(
     Ok(())
 }
 
-fn set_mac<B: Frame>(
-    frame: &mut B,
-    parsed: &mut Parsed,
-    at: usize,
-    mac: MacAddr,
-) -> Result<(), Drop> {
+fn set_mac(frame: &mut FrameBuf, parsed: &mut Parsed, at: usize, mac: MacAddr) -> Result<(), Drop> {
     ethernet_only(parsed)?;
     let place = frame.bytes_mut().get_mut(at..at + 6).ok_or(Drop::Malformed)?;
     place.copy_from_slice(&mac.0);
@@ -119,11 +114,7 @@ fn ethernet_only(parsed: &Parsed) -> Result<(), Drop> {
     if parsed.frame_type == FrameType::Axon { Err(Drop::Malformed) } else { Ok(()) }
 }
 
-fn axon_header<B: Frame>(
-    frame: &B,
-    parsed: &Parsed,
-    width: HopWidth,
-) -> Result<HeaderFields, Drop> {
+fn axon_header(frame: &FrameBuf, parsed: &Parsed, width: HopWidth) -> Result<HeaderFields, Drop> {
     if parsed.frame_type != FrameType::Axon {
         return Err(Drop::Malformed);
     }

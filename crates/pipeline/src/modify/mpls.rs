@@ -4,7 +4,7 @@ use super::layout::{expose_ip, insert, ip_header, remove, set_ethertype};
 use crate::action::Label;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
-use axon_wire::Frame;
+use axon_wire::FrameBuf;
 use axon_wire::constants::ethertype;
 
 /// Bytes of a label.
@@ -37,7 +37,7 @@ impl StackEntry {
 }
 
 /// The entry at the top of the stack.
-fn top<B: Frame>(frame: &B, parsed: &Parsed) -> Result<StackEntry, Drop> {
+fn top(frame: &FrameBuf, parsed: &Parsed) -> Result<StackEntry, Drop> {
     if parsed.inner != FrameType::Mpls {
         return Err(Drop::Malformed);
     }
@@ -46,7 +46,7 @@ fn top<B: Frame>(frame: &B, parsed: &Parsed) -> Result<StackEntry, Drop> {
     Ok(StackEntry(u32::from_be_bytes(*label)))
 }
 
-fn write<B: Frame>(frame: &mut B, parsed: &Parsed, entry: StackEntry) {
+fn write(frame: &mut FrameBuf, parsed: &Parsed, entry: StackEntry) {
     let at = usize::from(parsed.network_at);
     if let Some(place) = frame.bytes_mut().get_mut(at..at + LABEL) {
         place.copy_from_slice(&entry.0.to_be_bytes());
@@ -54,7 +54,7 @@ fn write<B: Frame>(frame: &mut B, parsed: &Parsed, entry: StackEntry) {
 }
 
 /// Puts a label on top of the stack, or begins one.
-pub(super) fn push<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
+pub(super) fn push(frame: &mut FrameBuf, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
     let entry = match parsed.inner {
         FrameType::Mpls => {
             let below = top(frame, parsed)?;
@@ -72,7 +72,7 @@ pub(super) fn push<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -
 }
 
 /// Replaces the top label.
-pub(super) fn swap<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
+pub(super) fn swap(frame: &mut FrameBuf, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
     let before = top(frame, parsed)?;
     let ttl = before.ttl().checked_sub(1).filter(|&ttl| ttl > 0).ok_or(Drop::TtlExpired)?;
     let entry = StackEntry::new(label, before.traffic_class(), before.is_bottom(), ttl);
@@ -82,7 +82,7 @@ pub(super) fn swap<B: Frame>(frame: &mut B, parsed: &mut Parsed, label: Label) -
 }
 
 /// Takes the top label off.
-pub(super) fn pop<B: Frame>(frame: &mut B, parsed: &mut Parsed) -> Result<(), Drop> {
+pub(super) fn pop(frame: &mut FrameBuf, parsed: &mut Parsed) -> Result<(), Drop> {
     let before = top(frame, parsed)?;
     let ttl = before.ttl().checked_sub(1).filter(|&ttl| ttl > 0).ok_or(Drop::TtlExpired)?;
     remove(frame, parsed, LABEL)?;

@@ -5,7 +5,7 @@ use super::layout::{expose_ip, insert, ip_header, remove, set_ethertype};
 use crate::action::Tunnel;
 use crate::frame_type::{FrameType, Parsed};
 use axon_node::Drop;
-use axon_wire::Frame;
+use axon_wire::FrameBuf;
 use axon_wire::constants::ethertype;
 
 /// "Don't fragment": what is never cut needs no identification (RFC 6864).
@@ -13,11 +13,7 @@ const DONT_FRAGMENT: u8 = 0x40;
 
 /// Puts the headers of a tunnel before the IP header. DSCP and ECN are copied to the outside
 /// (RFC 6040 section 4.1).
-pub(super) fn push<B: Frame>(
-    frame: &mut B,
-    parsed: &mut Parsed,
-    tunnel: &Tunnel,
-) -> Result<(), Drop> {
+pub(super) fn push(frame: &mut FrameBuf, parsed: &mut Parsed, tunnel: &Tunnel) -> Result<(), Drop> {
     let tos = ip_header(frame, parsed)?.tos();
     let at = usize::from(parsed.network_at);
     let added = ip::IPV4_BYTES + tunnel.shim.len();
@@ -43,8 +39,8 @@ pub(super) fn push<B: Frame>(
 }
 
 /// Takes the outer IPv4 header and the shim behind it off.
-pub(super) fn pop<B: Frame>(
-    frame: &mut B,
+pub(super) fn pop(
+    frame: &mut FrameBuf,
     parsed: &mut Parsed,
     shim_bytes: usize,
 ) -> Result<(), Drop> {

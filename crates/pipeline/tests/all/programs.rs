@@ -23,7 +23,7 @@ impl Program for Echo {
 #[test]
 fn what_a_program_sends_to_itself_ends_and_every_frame_is_counted_once() {
     let config = PipelineConfig::with_ports(2, mac(99));
-    let mut node: ProgramNode<FrameBuf> = ProgramNode::new(config, Box::new(Echo));
+    let mut node: ProgramNode = ProgramNode::new(config, Box::new(Echo));
     let (now, mut out) = (Time::ZERO, Vec::new());
     node.handle(now, Input::Link { port: PortNo(0), up: true }, &mut out);
     let frame = FrameBuf::new(&frame(mac(2), mac(1), 0x88b5, &[]));

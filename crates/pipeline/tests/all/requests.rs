@@ -8,7 +8,7 @@ use axon_pipeline::{
     Change, Control, Group, Interface, MacKey, PipelineConfig, Program, ProgramNode, Reason,
     Received, TableName, TablesAnswer, TablesRequest, Target,
 };
-use axon_wire::{FrameBuf, Hops, PortNo, Time};
+use axon_wire::{Hops, PortNo, Time};
 
 /// Sets one entry, and takes nothing.
 struct Static;
@@ -27,7 +27,7 @@ fn to(host: u8, port: u16) -> Change {
     Change::Mac(key, Some(Target::Port(PortNo(port)).into()))
 }
 
-struct Switch(ProgramNode<FrameBuf>);
+struct Switch(ProgramNode);
 
 impl Switch {
     fn new(ports: u16) -> Switch {

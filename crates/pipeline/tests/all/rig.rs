@@ -2,7 +2,7 @@
 
 use axon_node::{Action, Drop, Input, Node};
 use axon_pipeline::{Change, Pipeline, PipelineConfig, Sizes};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 /// The frame type of IPv4, and of a label.
 pub const IPV4: u16 = 0x0800;
@@ -27,7 +27,7 @@ impl Fate {
 }
 
 pub struct Rig {
-    pub pipeline: Pipeline<FrameBuf>,
+    pub pipeline: Pipeline,
 }
 
 impl Rig {

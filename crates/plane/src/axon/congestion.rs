@@ -13,9 +13,9 @@ use alloc::vec::Vec;
 use axon_node::{Action, Drop};
 use axon_wire::header::PacketType;
 use axon_wire::priority::Priority;
-use axon_wire::{Bytes, Frame, HopWidth, PortNo, Time, cn, vlan};
+use axon_wire::{Bytes, HopWidth, PortNo, Time, cn, vlan};
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// Signals congestion before a packet goes to `egress`: that the output is full, or that
     /// its queue grows too long. `before` is the ingress of a packet that has not
     /// taken its hop. Says why the packet is to end here, if it is.
@@ -23,9 +23,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn signal_congestion(
         &mut self,
         now: Time,
-        meta: &mut FrameMeta<B>,
+        meta: &mut FrameMeta,
         (egress, before): (PortNo, Option<PortNo>),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Option<Drop> {
         if self.config.on_full == OnFull::CongestionMessage {
             self.answer_refusal(now, meta, (egress, before), out);
@@ -41,9 +41,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn answer_refusal(
         &mut self,
         now: Time,
-        meta: &mut FrameMeta<B>,
+        meta: &mut FrameMeta,
         (egress, before): (PortNo, Option<PortNo>),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let header_bytes = before.map_or(0, |_| usize::from(meta.header_bytes));
         let bytes = meta.frame.length() - header_bytes;
@@ -72,9 +72,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn watch(
         &mut self,
         now: Time,
-        meta: &mut FrameMeta<B>,
+        meta: &mut FrameMeta,
         (egress, before): (PortNo, Option<PortNo>),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Option<Drop> {
         if meta.kind != HeaderKind::Axon(PacketType::Ethernet) {
             return None;
@@ -97,10 +97,10 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn send_cnm(
         &mut self,
         now: Time,
-        meta: &mut FrameMeta<B>,
+        meta: &mut FrameMeta,
         (egress, priority, before): (PortNo, Priority, Option<PortNo>),
         feedback: Feedback,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let dcb = self.config.dcb.as_ref();
         let Some((dcb, config)) = dcb.and_then(|dcb| Some((dcb, dcb.cn.as_ref()?))) else { return };
@@ -122,7 +122,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Whether a frame for the hosts of `port` is a CNM that their own frames cannot have caused.
     #[inline]
-    pub(super) fn exceeds_cnms(&mut self, meta: &FrameMeta<B>, port: PortNo) -> bool {
+    pub(super) fn exceeds_cnms(&mut self, meta: &FrameMeta, port: PortNo) -> bool {
         let cn = self.config.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
         let Some(cn) = cn.filter(|_| cn::is_cnm(meta.frame.bytes())) else { return false };
         let sent = self.ports.counters().port(port).rx_bytes;
@@ -134,7 +134,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,
     /// for the tag of the frame need not say it; and hosts outside the domain get no CN-TAG.
     #[inline]
-    pub(super) fn strip(&mut self, meta: &mut FrameMeta<B>, port: PortNo) {
+    pub(super) fn strip(&mut self, meta: &mut FrameMeta, port: PortNo) {
         meta.priority = self.priority_within(meta);
         meta.kind = HeaderKind::Ethernet;
         meta.frame.pop_front(core::mem::take(&mut meta.header_bytes).into());
@@ -145,7 +145,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// The priority of an Axon packet with a frame in it: a header with hops of four bits has no
     /// room for one, and then it is that of the frame.
-    fn priority_within(&self, meta: &FrameMeta<B>) -> Priority {
+    fn priority_within(&self, meta: &FrameMeta) -> Priority {
         match self.config.hop_width {
             HopWidth::Four => vlan::priority_of(&meta.frame.bytes()[meta.header_bytes.into()..]),
             HopWidth::Eight | HopWidth::Sixteen => meta.priority,

@@ -17,9 +17,9 @@ use axon_node::{
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::header::{self, PacketType};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
-use axon_wire::{Frame, Hops, PortNo, Rate, Route, Time};
+use axon_wire::{FrameBuf, Hops, PortNo, Rate, Route, Time};
 
-impl<B: Frame, T: Lookups> PortView for Plane<B, T> {
+impl<T: Lookups> PortView for Plane<T> {
     fn count(&self) -> u16 {
         self.config().ports
     }
@@ -52,7 +52,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     }
 }
 
-impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
+impl<T: Lookups> Dataplane for Plane<T> {
     fn capabilities(&self) -> Capabilities {
         Capabilities { name: T::NAME, ..capabilities(&self.config) }
     }
@@ -63,7 +63,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         _now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let result = match change {
             RouteChange::Install { port, key, route } => self.tables.install(port, key, &route),
@@ -84,7 +84,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         now: Time,
         port: PortNo,
         setting: PortSetting,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         if port.index() >= usize::from(self.config.ports) {
             return Err(SettingError::NoSuchPort);
@@ -106,11 +106,11 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let width = self.config.hop_width;
         let length = width.header_bytes(hops.len());
-        let mut frame = B::with_headroom(length, payload);
+        let mut frame = FrameBuf::with_headroom(length, payload);
         let built = frame
             .push_front(length)
             .is_ok_and(|()| header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok());
@@ -124,7 +124,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         self.inject_packet(now, frame, out);
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         self.send_raw(now, port, frame, out);
     }
 
@@ -133,13 +133,13 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         self.forward_punted(now, ingress, route, frame, out);
     }
 
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         Plane::pause_hosts(self, now, port, out);
     }
 
@@ -198,7 +198,7 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
         &mut self,
         now: Time,
         wanted: &Snapshot,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let mut first = Ok(());
         let unknown = PortSnapshot::default();
@@ -224,14 +224,14 @@ impl<B: Frame, T: Lookups> Dataplane<B> for Plane<B, T> {
     }
 }
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// Classes as this table says; `None`: as configured at the start.
     fn set_classes(
         &mut self,
         now: Time,
         port: PortNo,
         ets: Option<&Ets>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?;
         let (prio_tc, schedule) = match ets {
@@ -250,7 +250,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         now: Time,
         port: PortNo,
         pfc: Option<PrioritySet>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let own = self.config.dcb.as_ref().ok_or(SettingError::Unsupported)?.pfc;
         self.ports.set_pfc(now, port, pfc.unwrap_or(own), out);
@@ -289,7 +289,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         now: Time,
         port: PortNo,
         wanted: &PortSnapshot,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         self.settings[port.index()].vlans = wanted.vlans.clone().map(Box::new);
         self.set_kind(port, wanted.kind);

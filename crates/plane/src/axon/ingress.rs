@@ -12,17 +12,12 @@ use axon_wire::host_frame::{Kind, classify};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::masquerade;
 use axon_wire::vlan::{self, VlanId};
-use axon_wire::{Frame, PortNo, Route, Time};
+use axon_wire::{FrameBuf, PortNo, Route, Time};
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// A frame on an Axon port is an Axon packet or a link-local frame.
     #[inline(always)]
-    pub(super) fn axon_ingress(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
+    pub(super) fn axon_ingress(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let Ok(header) = HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) else {
             return self.packet_without_header(now, meta.elsewhere(), out);
         };
@@ -39,12 +34,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// A frame on an Axon port that does not begin with a sound Axon header.
     #[cold]
     #[inline(never)]
-    fn packet_without_header(
-        &mut self,
-        now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
+    fn packet_without_header(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         if !header::is_axon(meta.frame.bytes()) {
             meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         }
@@ -61,9 +51,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn probe_ingress(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         header: &HeaderFields,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         self.ports.stamp_ingress(now, &mut meta);
         self.step(now, meta, header, out);
@@ -73,8 +63,8 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub(super) fn unknown_ingress(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
+        mut meta: FrameMeta,
+        out: &mut Vec<Action>,
     ) {
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         if meta.kind.is_link_local() {
@@ -87,7 +77,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// A frame from a host is looked up once. With a route its header is prepended, and what
     /// follows is the step that every packet takes; without one it goes to the control plane.
     #[inline(always)]
-    pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
         if let Some(reason) = self.ethernet_fault(&meta.frame) {
             return self.ports.discard(meta.elsewhere(), reason, out);
@@ -144,8 +134,8 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         let vlan = self.vlan_of(ingress, frame.bytes());
         let mut meta = FrameMeta::from_control(frame, now);
@@ -188,7 +178,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn set_host_priority(
         &mut self,
         ingress: PortNo,
-        frame: &mut B,
+        frame: &mut FrameBuf,
         header: HeaderFields,
     ) -> HeaderFields {
         let Some(dcb) = &self.config.dcb else { return header };
@@ -199,7 +189,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     }
 
     /// A link-local frame belongs to this switch alone.
-    fn link_ingress(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn link_ingress(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if meta.frame.length() < ETHERNET_BYTES {
             return self.ports.discard(meta, Drop::Malformed, out);
         }
@@ -220,9 +210,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn masquerade_ingress(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         key: RouteKey,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let ingress = meta.ingress;
         if masquerade::index_of(key.destination).is_none() || is_resolution(meta.frame.bytes()) {
@@ -259,7 +249,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// The default header: no forward hops, and the ingress port as the way back. An ether
     /// probe, which has no route, is stamped and goes to the control plane as it is.
-    fn miss(&mut self, now: Time, mut meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    fn miss(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let (ingress, width) = (meta.ingress, self.config.hop_width);
         if !self.paces.punt.admit(&mut self.guards[ingress.index()].misses, now) {
             return self.ports.discard(meta, Drop::PuntLimit, out);

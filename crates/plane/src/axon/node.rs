@@ -4,11 +4,11 @@ use super::lookups::Lookups;
 use super::plane::Plane;
 use alloc::vec::Vec;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
+impl<T: Lookups> Node for Plane<T> {
     #[inline]
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact } => {
                 self.receive(now, port, frame, complete_at, intact, out);
@@ -24,7 +24,13 @@ impl<B: Frame, T: Lookups> Node<B> for Plane<B, T> {
 
     /// Not while anything is due that comes before the frame.
     #[inline]
-    fn pass(&mut self, now: Time, port: PortNo, frame: &mut B, free_at: &[Time]) -> Option<PortNo> {
+    fn pass(
+        &mut self,
+        now: Time,
+        port: PortNo,
+        frame: &mut FrameBuf,
+        free_at: &[Time],
+    ) -> Option<PortNo> {
         match Plane::deadline(self) {
             None => Plane::pass(self, port, frame, |port| {
                 free_at.get(port.index()).is_some_and(|&at| at <= now)

@@ -13,9 +13,9 @@ use crate::ports::HeaderKind;
 use axon_node::{PortKind, RouteKey};
 use axon_wire::header::{self, HeaderFields, PacketType};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, PortNo};
+use axon_wire::{FrameBuf, PortNo};
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// Passes a sound frame on that came in by `ingress` and may leave now; says by which port it
     /// leaves. `None`: nothing has changed, and the frame is to be [received](Plane::receive).
     /// `is_free` says whether the wire of a port that was busy is free now.
@@ -23,7 +23,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     pub fn pass(
         &mut self,
         ingress: PortNo,
-        frame: &mut B,
+        frame: &mut FrameBuf,
         is_free: impl Fn(PortNo) -> bool,
     ) -> Option<PortNo> {
         if !T::STATELESS_STEP || self.config.on_full == OnFull::CongestionMessage {
@@ -44,7 +44,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn pass_packet(
         &mut self,
         ingress: PortNo,
-        frame: &mut B,
+        frame: &mut FrameBuf,
         is_free: impl Fn(PortNo) -> bool,
     ) -> Option<PortNo> {
         let width = self.config.hop_width;
@@ -77,7 +77,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn pass_host_frame(
         &mut self,
         ingress: PortNo,
-        frame: &mut B,
+        frame: &mut FrameBuf,
         is_free: impl Fn(PortNo) -> bool,
     ) -> Option<PortNo> {
         let (bytes, length) = (frame.bytes(), frame.length());

@@ -18,15 +18,15 @@ use axon_node::{Action, Awaited, Drop, RouteError, RouteKey};
 use axon_wire::header::HeaderFields;
 use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
-use axon_wire::{Bytes, Frame, PortNo, Route, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Route, Time};
 
 /// The data plane of one switch: its ports, and the lookups `T` that hold the routes of its hosts.
 ///
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
-pub struct Plane<B, T = RouteTables> {
-    pub(super) ports: Ports<B>,
+pub struct Plane<T = RouteTables> {
+    pub(super) ports: Ports,
     pub(super) config: PlaneConfig,
     pub(super) tables: T,
     pub(super) memory: RouteMemory,
@@ -63,25 +63,25 @@ pub(super) struct Paces {
     pub(super) congestion: Pace,
 }
 
-impl<B: Frame> Plane<B> {
+impl Plane {
     /// A plane whose ports are all unknown and without carrier, and whose tables are empty.
     ///
     /// # Panics
     /// As [`Plane::with_lookups`].
-    pub fn new(config: PlaneConfig) -> Plane<B> {
+    pub fn new(config: PlaneConfig) -> Plane {
         let tables = RouteTables::with_config(&config);
         Plane::with_lookups(config, tables)
     }
 }
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// A plane whose ports are all unknown and without carrier, with these lookups, which must be
     /// of the same configuration.
     ///
     /// # Panics
     /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
     /// contradicts itself: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
-    pub fn with_lookups(config: PlaneConfig, lookups: T) -> Plane<B, T> {
+    pub fn with_lookups(config: PlaneConfig, lookups: T) -> Plane<T> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
         let probe_bytes_max = config.probe_bytes_max();
@@ -118,10 +118,10 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         &mut self,
         now: Time,
         port: PortNo,
-        frame: B,
+        frame: FrameBuf,
         complete_at: Time,
         intact: bool,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let meta = FrameMeta::new(frame, port, complete_at, intact);
         if let Err(reason) = self.ports.receive(now, &meta) {
@@ -136,13 +136,13 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
-    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         self.ports.tx_done(now, port, out);
     }
 
     /// The carrier of `port` came or went. Without carrier its queues are emptied and its
     /// wire counts as free: no `TxDone` is owed for a frame that was on it.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
         self.ports.link(now, port, up, out);
         if let Some(guard) = self.guards.get_mut(port.index()).filter(|_| !up) {
             guard.load = SelfCongestion::default();
@@ -152,7 +152,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// The time has come, or may have: packets for the control plane whose tail is here now
     /// are punted.
     #[inline]
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         self.ports.timeout(now, out);
     }
 
@@ -164,7 +164,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Sends an Axon packet of the control plane on its way. If its first hop is the control
     /// plane, it comes straight back as [`Punt::Addressed`](axon_node::Punt).
-    pub fn inject_packet(&mut self, now: Time, frame: B, out: &mut Vec<Action<B>>) {
+    pub fn inject_packet(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let mut meta = self.ports.originate(now, frame);
         match HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) {
             Ok(header) => {
@@ -177,7 +177,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
     /// port, or another to the hosts of a host port.
-    pub fn send_raw(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    pub fn send_raw(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         let mut meta = self.ports.originate(now, frame);
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
         let link_local = meta.kind.is_link_local();
@@ -323,12 +323,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     }
 
     /// Its ports.
-    pub fn ports(&self) -> &Ports<B> {
+    pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
     /// Its ports, to change what is in force there.
-    pub fn ports_mut(&mut self) -> &mut Ports<B> {
+    pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
@@ -339,7 +339,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Why a frame is not Ethernet that a host may send or see, if it is not.
     #[inline]
-    pub(super) fn ethernet_fault(&self, frame: &B) -> Option<Drop> {
+    pub(super) fn ethernet_fault(&self, frame: &FrameBuf) -> Option<Drop> {
         self.fault_of((frame.bytes(), frame.length()))
     }
 
@@ -351,12 +351,12 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// Sends PAUSE to the hosts of `port` for as long as a maximum frame takes; nothing
     /// happens if it is no host port.
-    pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.kind(port) == Some(PortKind::Host) {
             let quanta = pause::quanta_for(self.config.frame_bytes_max);
             let frame = MacControl::Pause(quanta).emit(self.config.mac);
             self.ports.count_pause(port);
-            self.send_raw(now, port, B::with_headroom(0, &frame), out);
+            self.send_raw(now, port, FrameBuf::with_headroom(0, &frame), out);
         }
     }
 
@@ -366,7 +366,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
         now: Time,
         port: PortNo,
         header_bytes: usize,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let frame_bytes_max = self.config.frame_bytes_max;
         if self.guards[port.index()].load.add(header_bytes, frame_bytes_max) {

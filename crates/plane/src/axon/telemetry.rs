@@ -3,9 +3,9 @@
 use super::lookups::Lookups;
 use super::plane::Plane;
 use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// Counters, memory and ports at `now`.
     pub(super) fn read_telemetry(&self, now: Time) -> PlaneTelemetry {
         let port = |port: PortNo| PortTelemetry {

@@ -8,18 +8,18 @@ use crate::ports::FrameMeta;
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, PortKind, Punt};
 use axon_wire::header::HeaderFields;
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame, T: Lookups> Plane<B, T> {
+impl<T: Lookups> Plane<T> {
     /// Takes one hop of an Axon packet that begins with `header`; says whether it is now on its
     /// way to another Axon.
     #[inline(always)]
     pub(super) fn step(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         header: &HeaderFields,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> bool {
         let ports = &self.ports;
         let kind_of = |port: PortNo| ports.kind(port);
@@ -52,7 +52,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     /// cut link is recognised here, off the way of the packets that leave.
     #[cold]
     #[inline(never)]
-    fn step_refused(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
+    fn step_refused(&mut self, meta: FrameMeta, reason: Drop, out: &mut Vec<Action>) {
         let reason = match (reason, self.next_hop(meta.frame.bytes())) {
             (Drop::EgressUnknown, Some(port)) => self.unknown_egress(port),
             _ => reason,
@@ -62,13 +62,7 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
 
     /// A packet for the control plane, from another node as many as its port may send there.
     #[inline(never)]
-    fn punt_metered(
-        &mut self,
-        now: Time,
-        meta: FrameMeta<B>,
-        punt: Punt,
-        out: &mut Vec<Action<B>>,
-    ) {
+    fn punt_metered(&mut self, now: Time, meta: FrameMeta, punt: Punt, out: &mut Vec<Action>) {
         // The control plane itself has no guard.
         if let Some(guard) = self.guards.get_mut(meta.ingress.index()) {
             let (pace, next) = match punt {
@@ -94,9 +88,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn egress_signalled(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         match self.signal_congestion(now, &mut meta, (port, None), out) {
             Some(reason) => self.ports.discard(meta, reason, out),
@@ -109,9 +103,9 @@ impl<B: Frame, T: Lookups> Plane<B, T> {
     fn egress_to_hosts(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let before = Some(meta.ingress);
         if let Some(reason) = self.signal_congestion(now, &mut meta, (port, before), out) {

@@ -7,7 +7,7 @@ use crate::congestion::qcn::{CpConfig, Feedback};
 use axon_wire::cn::{self, Cnm, CnmFrame, Tagged};
 use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
 use axon_wire::priority::{Priority, TrafficClass};
-use axon_wire::{Frame, MacAddr, PortNo};
+use axon_wire::{FrameBuf, MacAddr, PortNo};
 
 /// A congestion point, and what it has to say.
 pub(crate) struct Sample<'a> {
@@ -31,12 +31,12 @@ pub(crate) struct Sample<'a> {
 ///
 /// Nobody is answered who would not listen: a control plane, a CNM, and a frame that says a
 /// group has sent it.
-pub(crate) fn message<B: Frame>(
+pub(crate) fn message(
     packet: &[u8],
     width: HopWidth,
     ingress: Option<PortNo>,
     sample: &Sample<'_>,
-) -> Option<B> {
+) -> Option<FrameBuf> {
     let view = HeaderView::parse(packet, width).ok()?;
     let hops = congestion::way_back(&view, ingress)?;
     let sampled = Tagged::parse(view.payload())?;
@@ -51,7 +51,7 @@ pub(crate) fn message<B: Frame>(
     let mut answer = CnmFrame::answer(&sampled, point, priority, said, octets, format);
     answer.cnm.priority = sample.priority;
     let length = width.header_bytes(hops.len());
-    let mut frame = B::with_headroom(length, &answer.emit(format));
+    let mut frame = FrameBuf::with_headroom(length, &answer.emit(format));
     frame.push_front(length).ok()?;
     header::emit(frame.bytes_mut(), width, PacketType::Ethernet, &hops, &[]).ok()?;
     header::set_priority(frame.bytes_mut(), width, priority);

@@ -2,7 +2,7 @@
 
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
-use axon_wire::{Bytes, Frame, Hops, MacAddr, PortNo};
+use axon_wire::{Bytes, FrameBuf, Hops, MacAddr, PortNo};
 
 /// What the output at which a packet found no room reports of itself.
 pub(crate) struct Full {
@@ -18,12 +18,12 @@ pub(crate) struct Full {
 /// and is replaced by the control plane there. `ingress` stands before the list if the packet
 /// has not taken its hop yet. Only frames of hosts are answered: control packets look after
 /// themselves, and a message about a message would never end.
-pub(crate) fn message<B: Frame>(
+pub(crate) fn message(
     packet: &[u8],
     width: HopWidth,
     ingress: Option<PortNo>,
     full: &Full,
-) -> Option<B> {
+) -> Option<FrameBuf> {
     let view = HeaderView::parse(packet, width).ok()?;
     if view.packet_type() != PacketType::Ethernet {
         return None;
@@ -40,7 +40,7 @@ pub(crate) fn message<B: Frame>(
         source: MacAddr::source_of(view.payload())?,
     };
     let length = width.header_bytes(hops.len());
-    let mut frame = B::with_headroom(length, &congestion.emit());
+    let mut frame = FrameBuf::with_headroom(length, &congestion.emit());
     frame.push_front(length).ok()?;
     header::emit(frame.bytes_mut(), width, PacketType::Congestion, &hops, &[]).ok()?;
     Some(frame)

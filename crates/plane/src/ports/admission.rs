@@ -20,16 +20,16 @@ use crate::qos::watchdog::StormAction;
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, PortEvent, PortKind};
 use axon_wire::priority::TrafficClass;
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// Lets a frame wait for `port`, if there is room.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         (port, kind): (PortNo, Option<PortKind>),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let owner = self.owner_of(&meta, port);
         let signal = match self.reserve(now, &meta, owner) {
@@ -54,7 +54,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Where a frame that is to wait for `port` belongs.
-    fn owner_of(&self, meta: &FrameMeta<B>, port: PortNo) -> Owner {
+    fn owner_of(&self, meta: &FrameMeta, port: PortNo) -> Owner {
         let (ingress, egress) = (meta.ingress, port);
         let Some(dcb) = &self.dcb else {
             return Owner { ingress, priority: meta.priority, egress, class: TrafficClass::ZERO };
@@ -66,7 +66,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Takes room in the shared memory, where there is one; what is to be sent to its sender.
-    fn reserve(&mut self, now: Time, meta: &FrameMeta<B>, owner: Owner) -> Result<Signal, Drop> {
+    fn reserve(&mut self, now: Time, meta: &FrameMeta, owner: Owner) -> Result<Signal, Drop> {
         let Some(dcb) = &mut self.dcb else { return Ok(Signal::None) };
         let (ingress, group) = (owner.ingress.index(), owner.priority);
         if dcb.in_storm(owner.egress, StormAction::Drop).contains(owner.class) {
@@ -98,7 +98,7 @@ impl<B: Frame> Ports<B> {
         now: Time,
         (owner, signal): (Owner, Signal),
         bytes: u32,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let port = owner.egress;
         self.signal_sender(now, owner.ingress, owner.priority, signal, out);
@@ -116,7 +116,7 @@ impl<B: Frame> Ports<B> {
 
     /// The queue has no room: the input keeps the frame, if it may, or drops it.
     #[cold]
-    fn refuse(&mut self, item: Queued<B>, owner: Owner, out: &mut Vec<Action<B>>) {
+    fn refuse(&mut self, item: Queued, owner: Owner, out: &mut Vec<Action>) {
         let (ingress, bytes) = (owner.ingress, u64::from(item.bytes));
         let room = self
             .ports
@@ -136,8 +136,8 @@ impl<B: Frame> Ports<B> {
         &mut self,
         now: Time,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
-    ) -> Option<Queued<B>> {
+        out: &mut Vec<Action>,
+    ) -> Option<Queued> {
         let class = self.next_class(now, port)?;
         let item = self.ports[port.index()].classes[class.index()].pop()?;
         if let Some(dcb) = &mut self.dcb {
@@ -171,9 +171,9 @@ impl<B: Frame> Ports<B> {
     pub(super) fn give_back(
         &mut self,
         now: Time,
-        item: &Queued<B>,
+        item: &Queued,
         (port, class): (PortNo, TrafficClass),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let (ingress, priority) = (item.meta.ingress, item.group);
         self.offer_again(ingress, (port, class));

@@ -4,7 +4,7 @@ use super::core::Ports;
 use super::queue_change::QueueChange;
 use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 /// What came in by one port with one priority, while its sender is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct WaitingQueue {
     pub paused: PrioritySet,
 }
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// What came in by `ingress` with `priority`, if its sender is paused because that has used
     /// up its memory.
     pub fn blocked(&self, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
@@ -65,7 +65,7 @@ mod tests {
     }
 
     /// Three ports with carrier; priority 3 is lossless, and sends XOFF from 200 bytes on.
-    fn ports() -> Ports<FrameBuf> {
+    fn ports() -> Ports {
         let pfc = PrioritySet::only(THREE);
         let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
         config.memory.lossless = pfc;
@@ -78,14 +78,14 @@ mod tests {
         ports
     }
 
-    fn receive_pause(ports: &mut Ports<FrameBuf>, now: Time, egress: u16, time: Quanta) {
+    fn receive_pause(ports: &mut Ports, now: Time, egress: u16, time: Quanta) {
         let pfc = MacControl::Pfc(Pfc::of(PrioritySet::only(THREE), time)).emit(MAC);
         let pfc = FrameMeta::new(FrameBuf::new(&pfc), PortNo(egress), now, true);
         ports.mac_control(now, pfc, &mut Vec::new());
     }
 
     /// A frame of 100 bytes with priority 3.
-    fn deliver(ports: &mut Ports<FrameBuf>, now: Time, ingress: u16, egress: u16) {
+    fn deliver(ports: &mut Ports, now: Time, ingress: u16, egress: u16) {
         let mut bytes = [0; 100];
         bytes[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
         let meta = FrameMeta::ethernet(FrameBuf::new(&bytes), PortNo(ingress), now, true);

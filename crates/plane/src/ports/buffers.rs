@@ -40,45 +40,39 @@ const FIFO_IN_RING: &str = "a FIFO that is in the ring";
 /// Turns by frames instead would give an ingress that carries acknowledgements beside data a
 /// fraction of what its neighbour gets.
 #[derive(Clone, Debug)]
-pub struct Egress<B> {
+pub struct Egress {
     /// The control plane's, then one per ingress port, each made at first use; or one for all
     /// ports.
-    fifos: Vec<Option<Box<Fifo<B>>>>,
+    fifos: Vec<Option<Box<Fifo>>>,
     order: QueueOrder,
     /// FIFOs that hold something, by number, each once.
     ring: VecDeque<u32>,
     /// Link frames and control messages.
-    control: ControlQueues<B>,
+    control: ControlQueues,
     bytes: u64,
     frames: u64,
     /// Frames that were refused and kept.
     kept: u64,
 }
 
-#[derive(Clone, Debug)]
-struct Fifo<B> {
-    queue: VecDeque<Queued<B>>,
+#[derive(Clone, Debug, Default)]
+struct Fifo {
+    queue: VecDeque<Queued>,
     /// What the output has refused, which the input keeps and offers again; in order.
-    refused: VecDeque<Queued<B>>,
+    refused: VecDeque<Queued>,
     bytes: u64,
     /// Bytes that it may still send in this round; not above zero for what it has overdrawn.
     credit: i64,
 }
 
-impl<B> Default for Fifo<B> {
-    fn default() -> Fifo<B> {
-        Fifo { queue: VecDeque::new(), refused: VecDeque::new(), bytes: 0, credit: 0 }
-    }
-}
-
-impl<B> Egress<B> {
+impl Egress {
     /// Empty buffers, one for each ingress port.
-    pub const fn new() -> Egress<B> {
+    pub const fn new() -> Egress {
         Egress::ordered(QueueOrder::ByIngress)
     }
 
     /// Empty buffers, one for each ingress port or one for all of them.
-    pub const fn ordered(order: QueueOrder) -> Egress<B> {
+    pub const fn ordered(order: QueueOrder) -> Egress {
         Egress {
             fifos: Vec::new(),
             order,
@@ -105,7 +99,7 @@ impl<B> Egress<B> {
     ///
     /// # Errors
     /// Gives the frame back if there is no room for it.
-    pub fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
+    pub fn push(&mut self, item: Queued, bytes_max: u64) -> Result<(), Queued> {
         let bytes = u64::from(item.bytes);
         if let Some(ahead) = Ahead::of(item.meta.kind, item.meta.ingress) {
             self.control.push(ahead, item, bytes_max)?;
@@ -126,23 +120,23 @@ impl<B> Egress<B> {
     }
 
     #[inline]
-    fn fifo(&self, index: usize) -> Option<&Fifo<B>> {
+    fn fifo(&self, index: usize) -> Option<&Fifo> {
         self.fifos.get(index)?.as_deref()
     }
 
     #[inline]
-    fn fifo_mut(&mut self, index: usize) -> Option<&mut Fifo<B>> {
+    fn fifo_mut(&mut self, index: usize) -> Option<&mut Fifo> {
         self.fifos.get_mut(index)?.as_deref_mut()
     }
 
     /// A FIFO that is in the ring.
     #[inline]
-    fn in_ring(&mut self, index: u32) -> &mut Fifo<B> {
+    fn in_ring(&mut self, index: u32) -> &mut Fifo {
         self.fifo_mut(index as usize).expect(FIFO_IN_RING)
     }
 
     /// Puts a frame into its FIFO, which is in the ring from now on.
-    fn enter(&mut self, index: usize, item: Queued<B>) {
+    fn enter(&mut self, index: usize, item: Queued) {
         let fifo = self.fifos[index].get_or_insert_default();
         let bytes = u64::from(item.bytes);
         if fifo.queue.is_empty() {
@@ -157,7 +151,7 @@ impl<B> Egress<B> {
 
     /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress: none of those
     /// that go before all others. It must fit an empty FIFO.
-    pub(crate) fn keep(&mut self, item: Queued<B>) {
+    pub(crate) fn keep(&mut self, item: Queued) {
         let index = self.fifo_of(item.meta.ingress);
         self.kept += 1;
         self.fifos[index].get_or_insert_default().refused.push_back(item);
@@ -172,7 +166,7 @@ impl<B> Egress<B> {
             let Some(fifo) = self.fifo_mut(index) else {
                 return taken;
             };
-            let fits = |item: &&Queued<B>| fifo.bytes + u64::from(item.bytes) <= bytes_max;
+            let fits = |item: &&Queued| fifo.bytes + u64::from(item.bytes) <= bytes_max;
             if fifo.refused.front().filter(fits).is_none() {
                 return taken;
             }
@@ -202,7 +196,7 @@ impl<B> Egress<B> {
     }
 
     /// Takes the frame that is scheduled next.
-    pub fn pop(&mut self) -> Option<Queued<B>> {
+    pub fn pop(&mut self) -> Option<Queued> {
         if let Some(item) = self.control.pop(!self.ring.is_empty()) {
             self.bytes -= u64::from(item.bytes);
             self.frames -= 1;
@@ -239,7 +233,7 @@ impl<B> Egress<B> {
     /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
     /// will.
     pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
-        let of = |item: &&mut Queued<B>| item.meta.ingress == ingress;
+        let of = |item: &&mut Queued| item.meta.ingress == ingress;
         self.control.items_mut().filter(of).for_each(|item| item.meta.break_off(now, ingress));
         let index = self.fifo_of(ingress);
         let fifo = self.fifo_mut(index);
@@ -256,7 +250,7 @@ impl<B> Egress<B> {
 
     /// Bytes that wait, by the ingress port that they came in by, where there are any.
     pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
-        let fifo_of = |item: &Queued<B>| self.fifo_of(item.meta.ingress);
+        let fifo_of = |item: &Queued| self.fifo_of(item.meta.ingress);
         let bytes_in = move |index: usize| {
             let control = self.control.items().filter(|item| fifo_of(item) == index);
             let control = control.map(|item| u64::from(item.bytes)).sum::<u64>();
@@ -273,7 +267,7 @@ impl<B> Egress<B> {
     /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
     pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
         let fifo = self.fifo(self.fifo_of(ingress));
-        let of = |item: &Queued<B>| (item.meta.ingress, item.group) == (ingress, priority);
+        let of = |item: &Queued| (item.meta.ingress, item.group) == (ingress, priority);
         self.control.items().any(of) || fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }
 
@@ -288,8 +282,8 @@ impl<B> Egress<B> {
     }
 }
 
-impl<B> Default for Egress<B> {
-    fn default() -> Egress<B> {
+impl Default for Egress {
+    fn default() -> Egress {
         Egress::new()
     }
 }
@@ -299,11 +293,12 @@ mod tests {
     use super::*;
     use crate::ports::FrameMeta;
     use crate::ports::HeaderKind;
+    use axon_wire::FrameBuf;
     use axon_wire::header::PacketType;
 
-    fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued<u32> {
+    fn item(ingress: PortNo, name: u32, bytes: u32) -> Queued {
         let meta = FrameMeta {
-            frame: name,
+            frame: FrameBuf::new(&name.to_be_bytes()),
             complete_at: Time::ZERO,
             ingress,
             came_bytes: 0,
@@ -315,8 +310,12 @@ mod tests {
         Queued { meta, bytes, kind: None, group: Priority::ZERO }
     }
 
-    fn drain(egress: &mut Egress<u32>) -> Vec<u32> {
-        core::iter::from_fn(|| egress.pop()).map(|item| item.meta.frame).collect()
+    fn name(item: Queued) -> u32 {
+        u32::from_be_bytes(item.meta.frame.bytes().try_into().unwrap())
+    }
+
+    fn drain(egress: &mut Egress) -> Vec<u32> {
+        core::iter::from_fn(|| egress.pop()).map(name).collect()
     }
 
     #[test]
@@ -393,7 +392,7 @@ mod tests {
         }
         egress.push(of(HeaderKind::LinkLocal, PortNo::CONTROL, 20), 3000).unwrap();
         let full = egress.push(of(message, PortNo(3), 13), 3000).unwrap_err();
-        assert_eq!(full.meta.frame, 13, "control messages have a bound of their own");
+        assert_eq!(name(full), 13, "control messages have a bound of their own");
         assert_eq!((egress.frames(), egress.bytes()), (7, 7000));
         let by_ingress: Vec<_> = egress.by_ingress().collect();
         let control = (PortNo::CONTROL, Bytes(2000));
@@ -422,7 +421,7 @@ mod tests {
     fn one_ingress_cannot_use_the_room_of_another() {
         let mut egress = Egress::new();
         egress.push(item(PortNo(1), 1, 600), 1000).unwrap();
-        assert_eq!(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err().meta.frame, 2);
+        assert_eq!(name(egress.push(item(PortNo(1), 2, 401), 1000).unwrap_err()), 2);
         egress.push(item(PortNo(1), 3, 400), 1000).unwrap();
         egress.push(item(PortNo(2), 4, 1000), 1000).unwrap();
         assert_eq!(drain(&mut egress), [1, 3, 4]);

@@ -16,9 +16,9 @@ use crate::qos::schedule::{Schedule, ScheduleConfig, ScheduleFault};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// The traffic class of each priority at `port`; `None` without traffic classes.
     pub fn prio_tc(&self, port: PortNo) -> Option<[TrafficClass; PRIORITIES]> {
         self.dcb.as_ref()?.ports.get(port.index()).map(|port| port.prio_tc)
@@ -42,7 +42,7 @@ impl<B: Frame> Ports<B> {
         port: PortNo,
         prio_tc: [TrafficClass; PRIORITIES],
         schedule: &ScheduleConfig,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), ScheduleFault> {
         schedule.serves(&prio_tc)?;
         let mut fresh = Schedule::new(schedule)?;
@@ -65,7 +65,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Puts each frame that waits for `port` into the class of its priority.
-    pub(super) fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         if let Some(queues) = &mut dcb.queues {
             queues.clear(port);
@@ -102,7 +102,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Gives these priorities of `port` PFC, and no others, from now on.
-    pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action<B>>) {
+    pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
         state.pfc = pfc;
@@ -126,7 +126,7 @@ impl<B: Frame> Ports<B> {
         port: PortNo,
         priority: Priority,
         until: Time,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
@@ -161,7 +161,7 @@ mod tests {
     }
 
     /// Three ports with carrier; priority 3 is lossless, with 200 bytes of its own and headroom.
-    fn ports(pfc: PrioritySet) -> Ports<FrameBuf> {
+    fn ports(pfc: PrioritySet) -> Ports {
         let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
         config.memory.lossless = set(&[3]);
         for port in &mut config.memory.groups {
@@ -181,11 +181,7 @@ mod tests {
         FrameBuf::new(&bytes)
     }
 
-    fn deliver(
-        ports: &mut Ports<FrameBuf>,
-        ingress: u16,
-        frame: FrameBuf,
-    ) -> Vec<Action<FrameBuf>> {
+    fn deliver(ports: &mut Ports, ingress: u16, frame: FrameBuf) -> Vec<Action> {
         let mut out = Vec::new();
         let meta = FrameMeta::ethernet(frame, PortNo(ingress), NOW, true);
         ports.deliver(NOW, meta, OUT, None, &mut out);
@@ -193,8 +189,8 @@ mod tests {
     }
 
     /// What leaves: priority and number.
-    fn left(out: &[Action<FrameBuf>]) -> Vec<(u8, u8)> {
-        let frame = |action: &Action<FrameBuf>| match action {
+    fn left(out: &[Action]) -> Vec<(u8, u8)> {
+        let frame = |action: &Action| match action {
             Action::Transmit { port: OUT, frame, .. } => {
                 Some((frame.bytes()[14] >> 5, frame.bytes()[20]))
             }
@@ -205,8 +201,8 @@ mod tests {
     }
 
     /// The PFC frames that a port sends.
-    fn pfc_sent(out: &[Action<FrameBuf>], by: PortNo) -> Vec<Pfc> {
-        let pfc = |action: &Action<FrameBuf>| match action {
+    fn pfc_sent(out: &[Action], by: PortNo) -> Vec<Pfc> {
+        let pfc = |action: &Action| match action {
             Action::Transmit { port, frame, .. } if *port == by => {
                 match MacControl::parse(frame.bytes(), MAC) {
                     Ok(MacControl::Pfc(pfc)) => Some(pfc),
@@ -218,7 +214,7 @@ mod tests {
         out.iter().filter_map(pfc).collect()
     }
 
-    fn receive_pause(ports: &mut Ports<FrameBuf>, stop: PrioritySet) -> Vec<Action<FrameBuf>> {
+    fn receive_pause(ports: &mut Ports, stop: PrioritySet) -> Vec<Action> {
         let bytes = MacControl::Pfc(Pfc::of(stop, Quanta::MAX)).emit(MAC);
         let mut out = Vec::new();
         ports.mac_control(NOW, FrameMeta::new(FrameBuf::new(&bytes), OUT, NOW, true), &mut out);
@@ -275,7 +271,7 @@ mod tests {
         assert_eq!(ports.prio_tc(PortNo(9)), None);
         let config =
             DcbConfig { schedule: strict(5), ..DcbConfig::lossy(vec![Rate::gbps(10)], MAC) };
-        let set = Ports::<FrameBuf>::new(1, Bytes(0)).set_dcb(config, Priority::MAX);
+        let set = Ports::new(1, Bytes(0)).set_dcb(config, Priority::MAX);
         assert_eq!(set, Err(ScheduleFault::Unserved(class(5)).into()));
     }
 
@@ -287,7 +283,7 @@ mod tests {
         let (schedule, prio_tc) = (ScheduleConfig { weights, ..shares }, [class(1); PRIORITIES]);
         let config = DcbConfig::lossy(vec![Rate::gbps(10)], MAC);
         let config = DcbConfig { schedule: schedule.clone(), prio_tc, ..config };
-        let mut ports = Ports::<FrameBuf>::new(1, Bytes(0));
+        let mut ports = Ports::new(1, Bytes(0));
         ports.set_dcb(config, Priority::MAX).unwrap();
         assert_eq!(ports.deadline(), None);
         let mut out = Vec::new();

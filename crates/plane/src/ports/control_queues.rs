@@ -40,23 +40,23 @@ impl Ahead {
 
 /// The queues of one traffic class of one egress port.
 #[derive(Clone, Debug)]
-pub(super) struct ControlQueues<B> {
-    link_frames: Fifo<B>,
-    messages: Fifo<B>,
+pub(super) struct ControlQueues {
+    link_frames: Fifo,
+    messages: Fifo,
     /// Bytes of messages that went since another frame did, while one waited.
     run: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Fifo<B> {
-    queue: VecDeque<Queued<B>>,
+struct Fifo {
+    queue: VecDeque<Queued>,
     bytes: u64,
 }
 
-impl<B> Fifo<B> {
-    const EMPTY: Fifo<B> = Fifo { queue: VecDeque::new(), bytes: 0 };
+impl Fifo {
+    const EMPTY: Fifo = Fifo { queue: VecDeque::new(), bytes: 0 };
 
-    fn push(&mut self, item: Queued<B>, bytes_max: u64) -> Result<(), Queued<B>> {
+    fn push(&mut self, item: Queued, bytes_max: u64) -> Result<(), Queued> {
         let bytes = u64::from(item.bytes);
         if self.bytes + bytes > bytes_max {
             return Err(item);
@@ -66,7 +66,7 @@ impl<B> Fifo<B> {
         Ok(())
     }
 
-    fn pop(&mut self) -> Option<Queued<B>> {
+    fn pop(&mut self) -> Option<Queued> {
         let item = self.queue.pop_front()?;
         self.bytes -= u64::from(item.bytes);
         if self.queue.is_empty() {
@@ -77,9 +77,9 @@ impl<B> Fifo<B> {
     }
 }
 
-impl<B> ControlQueues<B> {
+impl ControlQueues {
     /// Empty ones.
-    pub(super) const EMPTY: ControlQueues<B> =
+    pub(super) const EMPTY: ControlQueues =
         ControlQueues { link_frames: Fifo::EMPTY, messages: Fifo::EMPTY, run: 0 };
 
     /// Queues a frame, if that leaves no more than `bytes_max` bytes of its kind here.
@@ -89,9 +89,9 @@ impl<B> ControlQueues<B> {
     pub(super) fn push(
         &mut self,
         ahead: Ahead,
-        item: Queued<B>,
+        item: Queued,
         bytes_max: u64,
-    ) -> Result<(), Queued<B>> {
+    ) -> Result<(), Queued> {
         match ahead {
             Ahead::LinkFrame => self.link_frames.push(item, bytes_max),
             Ahead::Message => self.messages.push(item, bytes_max),
@@ -104,13 +104,13 @@ impl<B> ControlQueues<B> {
     }
 
     /// The frame that goes next, if it is one of these; `others` wait, or do not.
-    pub(super) fn head(&self, others: bool) -> Option<&Queued<B>> {
+    pub(super) fn head(&self, others: bool) -> Option<&Queued> {
         let message = || self.messages.queue.front().filter(|_| self.may_run(others));
         self.link_frames.queue.front().or_else(message)
     }
 
     /// Takes the frame that goes next, if it is one of these.
-    pub(super) fn pop(&mut self, others: bool) -> Option<Queued<B>> {
+    pub(super) fn pop(&mut self, others: bool) -> Option<Queued> {
         if let Some(item) = self.link_frames.pop() {
             return Some(item);
         }
@@ -125,12 +125,12 @@ impl<B> ControlQueues<B> {
     }
 
     /// All that wait, link frames first.
-    pub(super) fn items(&self) -> impl Iterator<Item = &Queued<B>> {
+    pub(super) fn items(&self) -> impl Iterator<Item = &Queued> {
         self.link_frames.queue.iter().chain(&self.messages.queue)
     }
 
     /// The same, to change them.
-    pub(super) fn items_mut(&mut self) -> impl Iterator<Item = &mut Queued<B>> {
+    pub(super) fn items_mut(&mut self) -> impl Iterator<Item = &mut Queued> {
         self.link_frames.queue.iter_mut().chain(&mut self.messages.queue)
     }
 }

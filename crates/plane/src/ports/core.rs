@@ -19,20 +19,20 @@ use axon_node::counters::Counters;
 use axon_node::{Action, Awaited, Drop, PortEvent, Punt};
 use axon_wire::priority::Priority;
 use axon_wire::probe::ProbeUnit;
-use axon_wire::{Bytes, Frame, FrameBuf, PortNo, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
 /// The ports of one switch.
 ///
 /// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
 /// or copies a frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
-pub struct Ports<B> {
+pub struct Ports {
     pub(super) tx: Vec<TxState>,
     pub(super) counters: Counters,
     /// Ports whose wire a frame began to wait for since somebody asked, each once.
     pub(super) awaited: Vec<PortNo>,
-    pub(super) hold: Hold<B>,
-    pub(super) ports: Vec<Port<B>>,
+    pub(super) hold: Hold,
+    pub(super) ports: Vec<Port>,
     pub(super) queue_bytes_max: u64,
     pub(super) nack_bytes_max: u64,
     /// Traffic classes, shared memory and flow control, where there are any.
@@ -73,17 +73,17 @@ impl TxState {
 
 /// The rest of a port.
 #[derive(Clone, Debug)]
-pub(super) struct Port<B> {
+pub(super) struct Port {
     /// What waits, by traffic class; in one without traffic classes.
-    pub(super) classes: Vec<Egress<B>>,
+    pub(super) classes: Vec<Egress>,
     /// Bytes of frames that came in here, that outputs refused, and that are kept.
     pub(super) nacked_bytes: u64,
 }
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
-    pub fn new(ports: u16, queue_bytes_max: Bytes) -> Ports<B> {
+    pub fn new(ports: u16, queue_bytes_max: Bytes) -> Ports {
         let port = || Port { classes: alloc::vec![Egress::new()], nacked_bytes: 0 };
         Ports {
             tx: alloc::vec![TxState::default(); usize::from(ports)],
@@ -111,7 +111,7 @@ impl<B: Frame> Ports<B> {
     /// # Errors
     /// If it is to be discarded at once: there is no such port, or it is known to be bad.
     #[inline]
-    pub fn receive(&mut self, now: Time, meta: &FrameMeta<B>) -> Result<(), Drop> {
+    pub fn receive(&mut self, now: Time, meta: &FrameMeta) -> Result<(), Drop> {
         self.counters.received(meta.ingress, meta.frame.length());
         if meta.is_known_bad(now) {
             return Err(Drop::BadFcs);
@@ -123,17 +123,20 @@ impl<B: Frame> Ports<B> {
     /// Counts a frame that the control plane sends, and makes its descriptor: of the priority
     /// configured for such frames, until a header says another one.
     #[inline]
-    pub fn originate(&mut self, now: Time, frame: B) -> FrameMeta<B> {
+    pub fn originate(&mut self, now: Time, frame: FrameBuf) -> FrameMeta {
         self.counters.received(PortNo::CONTROL, frame.length());
         let priority = self.control_priority;
         FrameMeta { priority, ..FrameMeta::from_control(frame, now) }
     }
 
     /// A copy of a frame, for a program that floods; counted at its ingress.
-    pub fn copy(&mut self, meta: &FrameMeta<B>) -> FrameMeta<B> {
+    pub fn copy(&mut self, meta: &FrameMeta) -> FrameMeta {
         debug_assert_eq!(meta.frame.length(), meta.frame.bytes().len(), "a light frame is copied");
         self.counters.count(meta.ingress, PortEvent::Copy);
-        FrameMeta { frame: B::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()), ..*meta }
+        FrameMeta {
+            frame: FrameBuf::with_headroom(FrameBuf::HEADROOM, meta.frame.bytes()),
+            ..*meta
+        }
     }
 
     /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any
@@ -141,10 +144,10 @@ impl<B: Frame> Ports<B> {
     pub fn flood(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         ports: &[PortNo],
         kind: Option<PortKind>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some((&last, others)) = ports.split_last() else {
             return self.discard(meta, Drop::Filtered, out);
@@ -162,10 +165,10 @@ impl<B: Frame> Ports<B> {
     pub fn deliver(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         port: PortNo,
         kind: Option<PortKind>,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let tx = self.tx.get(port.index());
         if tx.is_some_and(TxState::is_idle) && !meta.kind.is_probe() && !meta.is_known_bad(now) {
@@ -179,9 +182,9 @@ impl<B: Frame> Ports<B> {
     fn deliver_in_full(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         (port, kind): (PortNo, Option<PortKind>),
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some(tx) = self.tx.get(port.index()) else {
             return self.discard(meta, Drop::NoSuchPort, out);
@@ -221,8 +224,7 @@ impl<B: Frame> Ports<B> {
     /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
     pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
         let taken = self.tx.get(port.index()).is_some_and(|tx| tx.up && tx.busy);
-        let refuses =
-            |egress: &Egress<B>| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
+        let refuses = |egress: &Egress| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
         taken && refuses(&self.ports[port.index()].classes[0])
     }
 
@@ -233,7 +235,7 @@ impl<B: Frame> Ports<B> {
 
     /// Hands a frame to the control plane, once it is whole: a bad one is dropped, and one
     /// whose tail is missing waits for [`Ports::timeout`].
-    pub fn punt(&mut self, now: Time, meta: FrameMeta<B>, punt: Punt, out: &mut Vec<Action<B>>) {
+    pub fn punt(&mut self, now: Time, meta: FrameMeta, punt: Punt, out: &mut Vec<Action>) {
         if self.hold.concerns(now, &meta) {
             if let Err(meta) = self.hold.push(meta, Some(punt), self.queue_bytes_max) {
                 self.discard(meta, Drop::QueueFull, out);
@@ -246,9 +248,9 @@ impl<B: Frame> Ports<B> {
     pub(super) fn hand_over(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         punt: Punt,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
@@ -261,7 +263,7 @@ impl<B: Frame> Ports<B> {
 
     /// Ends a frame, counted at its ingress.
     #[cold]
-    pub fn discard(&mut self, meta: FrameMeta<B>, reason: Drop, out: &mut Vec<Action<B>>) {
+    pub fn discard(&mut self, meta: FrameMeta, reason: Drop, out: &mut Vec<Action>) {
         let FrameMeta { frame, ingress, .. } = meta;
         self.counters.count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
@@ -269,7 +271,7 @@ impl<B: Frame> Ports<B> {
 
     /// The wire of `port` is free: the frame that is scheduled next goes out.
     #[inline]
-    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
             return;
         };
@@ -280,7 +282,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// The wire of `port` is free: a flow control frame that is due goes out, or the next frame.
-    pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.send_flow_control(now, port, out) {
             return self.wait_on(port);
         }
@@ -317,7 +319,7 @@ impl<B: Frame> Ports<B> {
     /// The carrier of `port` came or went. Without carrier its queues are emptied and its
     /// wire counts as free: no `TxDone` is owed for a frame that was on it. A frame that was
     /// still coming in by it is broken.
-    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+    pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
             return;
         };
@@ -335,7 +337,7 @@ impl<B: Frame> Ports<B> {
 
     /// The time has come, or may have: punted frames whose tail is here now are handed over.
     #[inline]
-    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    pub fn timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some((meta, punt)) = self.hold.pop(now) {
             match punt {
                 Some(punt) => self.hand_over(now, meta, punt, out),
@@ -360,9 +362,9 @@ impl<B: Frame> Ports<B> {
     pub(super) fn transmit(
         &mut self,
         now: Time,
-        mut meta: FrameMeta<B>,
+        mut meta: FrameMeta,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         if meta.kind.is_probe() {
             self.stamp(now, &mut meta, ProbeUnit::Egress, port);
@@ -372,7 +374,7 @@ impl<B: Frame> Ports<B> {
 
     /// Starts a frame that is complete as it is.
     #[inline(always)]
-    fn start(&mut self, meta: FrameMeta<B>, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn start(&mut self, meta: FrameMeta, port: PortNo, out: &mut Vec<Action>) {
         let FrameMeta { frame, complete_at, intact, .. } = meta;
         self.tx[port.index()].busy = true;
         self.counters.sent(port, frame.length());
@@ -381,18 +383,12 @@ impl<B: Frame> Ports<B> {
 
     /// The probe unit at the ingress of a probe.
     #[cold]
-    pub fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta<B>) {
+    pub fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta) {
         self.stamp(now, meta, ProbeUnit::Ingress, meta.ingress);
     }
 
     #[cold]
-    pub(super) fn stamp(
-        &mut self,
-        now: Time,
-        meta: &mut FrameMeta<B>,
-        unit: ProbeUnit,
-        port: PortNo,
-    ) {
+    pub(super) fn stamp(&mut self, now: Time, meta: &mut FrameMeta, unit: ProbeUnit, port: PortNo) {
         let time = self.units.time(unit, now, meta.frame.length());
         let queued = self.queued_bytes(port);
         if !probe::stamp(meta, (unit, port), (time, queued), self.probe_bytes_max) {

@@ -15,9 +15,9 @@ use alloc::vec::Vec;
 use axon_node::{Action, Drop, PortEvent};
 use axon_wire::mac_control::{MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// Gives the ports traffic classes, shared memory and flow control from now on.
     /// `control_priority` is that of the control plane's frames without an Axon header.
     ///
@@ -95,7 +95,7 @@ impl<B: Frame> Ports<B> {
         port: PortNo,
         priority: Priority,
         signal: Signal,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         if signal == Signal::None {
@@ -109,7 +109,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Sends XOFF or XON to the senders to queues, as the watermarks say.
-    pub(super) fn signal_queue_senders(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    pub(super) fn signal_queue_senders(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(port) = self.dcb.as_mut().and_then(|dcb| dcb.next_request()) {
             self.send_flow_control_soon(now, port, out);
         }
@@ -120,7 +120,7 @@ impl<B: Frame> Ports<B> {
         &mut self,
         now: Time,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         if self.tx[port.index()].busy {
             self.wait_for(port);
@@ -134,7 +134,7 @@ impl<B: Frame> Ports<B> {
         &mut self,
         now: Time,
         port: PortNo,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> bool {
         let Some(dcb) = &mut self.dcb else { return false };
         let state = &mut dcb.ports[port.index()];
@@ -149,14 +149,14 @@ impl<B: Frame> Ports<B> {
         };
         let frame = control.emit(dcb.config.mac);
         dcb.plan(now);
-        let meta = self.originate(now, B::with_headroom(0, &frame));
+        let meta = self.originate(now, FrameBuf::with_headroom(0, &frame));
         self.transmit(now, meta, port, out);
         true
     }
 
     /// Takes a MAC control frame, once it is whole: it ends here, and what it says of
     /// priorities with flow control is honoured.
-    pub fn mac_control(&mut self, now: Time, meta: FrameMeta<B>, out: &mut Vec<Action<B>>) {
+    pub fn mac_control(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if self.dcb.is_none() || !self.hold.concerns(now, &meta) {
             return self.process_mac_control(now, meta, out);
         }
@@ -169,8 +169,8 @@ impl<B: Frame> Ports<B> {
     pub(super) fn process_mac_control(
         &mut self,
         now: Time,
-        meta: FrameMeta<B>,
-        out: &mut Vec<Action<B>>,
+        meta: FrameMeta,
+        out: &mut Vec<Action>,
     ) {
         if meta.is_known_bad(now) {
             return self.discard(meta, Drop::BadFcs, out);
@@ -204,7 +204,7 @@ impl<B: Frame> Ports<B> {
         port: PortNo,
         pfc: &Pfc,
         enabled: PrioritySet,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
@@ -222,7 +222,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Something may leave by `port` that could not before.
-    pub(super) fn resume(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn resume(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let tx = &self.tx[port.index()];
         if tx.up && !tx.busy {
             self.send_next(now, port, out);
@@ -230,7 +230,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// Handles pauses that are over, and requests that are to be repeated.
-    pub(super) fn flow_control_timeout(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    pub(super) fn flow_control_timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         let Some(dcb) = &self.dcb else { return };
         if dcb.next.is_none_or(|at| at > now) {
             return;
@@ -259,7 +259,7 @@ impl<B: Frame> Ports<B> {
 
     /// The carrier of `port` is there: XOFF is sent for what is still to pause, and weights
     /// that follow the traffic begin to.
-    pub(super) fn link_up_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn link_up_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if let Some(dcb) = &mut self.dcb {
             dcb.ports[port.index()].schedule.adapt(now);
             dcb.plan(now);
@@ -269,7 +269,7 @@ impl<B: Frame> Ports<B> {
 
     /// The carrier of `port` is gone: what waited ends, the pauses received are over, and its
     /// peer knows nothing.
-    pub(super) fn link_down_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn link_down_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         for class in TrafficClass::ALL.into_iter().take(self.ports[port.index()].classes.len()) {
             self.end_queue(now, (port, class), Drop::PortDown, out);
         }

@@ -7,7 +7,7 @@
 use axon_wire::header::{HeaderFields, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, MacAddr, PortNo, Time, mac_control, vlan};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time, mac_control, vlan};
 
 /// What a frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl HeaderKind {
 
 /// The descriptor of a frame on its way through a switch.
 #[derive(Clone, Debug)]
-pub struct FrameMeta<B> {
+pub struct FrameMeta {
     /// The frame.
-    pub frame: B,
+    pub frame: FrameBuf,
     /// When its last byte is here.
     pub complete_at: Time,
     /// The port it came in by.
@@ -76,11 +76,11 @@ pub struct FrameMeta<B> {
     pub intact: bool,
 }
 
-impl<B: Frame> FrameMeta<B> {
+impl FrameMeta {
     /// A frame that has come in by `ingress`, of which nothing is parsed yet: an Ethernet frame of
     /// priority 0. The rest as in [`Input::Frame`](axon_node::Input).
     #[inline]
-    pub fn new(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> FrameMeta<B> {
+    pub fn new(frame: FrameBuf, ingress: PortNo, complete_at: Time, intact: bool) -> FrameMeta {
         FrameMeta {
             came_bytes: u16::try_from(frame.length()).unwrap_or(u16::MAX),
             frame,
@@ -96,7 +96,12 @@ impl<B: Frame> FrameMeta<B> {
     /// The same of a frame that begins with an Ethernet header: its kind and the priority of its
     /// tag are parsed.
     #[inline]
-    pub fn ethernet(frame: B, ingress: PortNo, complete_at: Time, intact: bool) -> FrameMeta<B> {
+    pub fn ethernet(
+        frame: FrameBuf,
+        ingress: PortNo,
+        complete_at: Time,
+        intact: bool,
+    ) -> FrameMeta {
         let kind = HeaderKind::of_ethernet(frame.bytes());
         let priority = vlan::priority_of(frame.bytes());
         FrameMeta { kind, priority, ..FrameMeta::new(frame, ingress, complete_at, intact) }
@@ -104,16 +109,16 @@ impl<B: Frame> FrameMeta<B> {
 
     /// A frame of the control plane, which is whole and sound.
     #[inline]
-    pub fn from_control(frame: B, now: Time) -> FrameMeta<B> {
+    pub fn from_control(frame: FrameBuf, now: Time) -> FrameMeta {
         FrameMeta::new(frame, PortNo::CONTROL, now, true)
     }
 }
 
-impl<B> FrameMeta<B> {
+impl FrameMeta {
     /// The same descriptor at another place in memory. What is rare is handed one of these, so that
     /// the descriptor of a frame that simply passes has no address and stays in registers.
     #[inline(always)]
-    pub(crate) fn elsewhere(self) -> FrameMeta<B> {
+    pub(crate) fn elsewhere(self) -> FrameMeta {
         let FrameMeta { complete_at, ingress, came_bytes, header_bytes, .. } = self;
         let FrameMeta { frame, kind, priority, intact, .. } = self;
         FrameMeta { frame, complete_at, ingress, came_bytes, header_bytes, kind, priority, intact }

@@ -8,25 +8,25 @@
 use crate::ports::FrameMeta;
 use alloc::collections::VecDeque;
 use axon_node::Punt;
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 /// What waits for its last byte on the way to the control plane.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold<B> {
+pub(crate) struct Hold {
     /// By release time; never more than a few, so insertion looks from the back.
-    waiting: VecDeque<Held<B>>,
+    waiting: VecDeque<Held>,
 }
 
 #[derive(Clone, Debug)]
-struct Held<B> {
+struct Held {
     release: Time,
-    meta: FrameMeta<B>,
+    meta: FrameMeta,
     /// `None` is MAC control, which the ports see to themselves.
     punt: Option<Punt>,
 }
 
-impl<B: Frame> Hold<B> {
-    pub const fn new() -> Hold<B> {
+impl Hold {
+    pub const fn new() -> Hold {
         Hold { waiting: VecDeque::new() }
     }
 
@@ -42,7 +42,7 @@ impl<B: Frame> Hold<B> {
 
     /// Whether the control plane may not have this frame yet: its tail is missing, or an
     /// earlier one of the same ingress waits here.
-    pub fn concerns(&self, now: Time, meta: &FrameMeta<B>) -> bool {
+    pub fn concerns(&self, now: Time, meta: &FrameMeta) -> bool {
         meta.complete_at > now || self.of(meta.ingress).next().is_some()
     }
 
@@ -52,10 +52,10 @@ impl<B: Frame> Hold<B> {
     /// Gives the frame back if its ingress would hold more than `bytes_max` bytes here.
     pub fn push(
         &mut self,
-        meta: FrameMeta<B>,
+        meta: FrameMeta,
         punt: Option<Punt>,
         bytes_max: u64,
-    ) -> Result<(), FrameMeta<B>> {
+    ) -> Result<(), FrameMeta> {
         let held: usize = self.of(meta.ingress).map(|held| held.meta.frame.length()).sum();
         if (held + meta.frame.length()) as u64 > bytes_max {
             return Err(meta);
@@ -68,7 +68,7 @@ impl<B: Frame> Hold<B> {
     }
 
     /// Takes a frame that is due.
-    pub fn pop(&mut self, now: Time) -> Option<(FrameMeta<B>, Option<Punt>)> {
+    pub fn pop(&mut self, now: Time) -> Option<(FrameMeta, Option<Punt>)> {
         self.deadline().filter(|&release| release <= now)?;
         self.waiting.pop_front().map(|held| (held.meta, held.punt))
     }
@@ -80,7 +80,7 @@ impl<B: Frame> Hold<B> {
         }
     }
 
-    fn of(&self, ingress: PortNo) -> impl Iterator<Item = &Held<B>> {
+    fn of(&self, ingress: PortNo) -> impl Iterator<Item = &Held> {
         self.waiting.iter().filter(move |held| held.meta.ingress == ingress)
     }
 }
@@ -95,11 +95,11 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    fn meta(ingress: u16, name: u8, complete_at: u64) -> FrameMeta<FrameBuf> {
+    fn meta(ingress: u16, name: u8, complete_at: u64) -> FrameMeta {
         FrameMeta::new(FrameBuf::new(&[name; 60]), PortNo(ingress), at(complete_at), true)
     }
 
-    fn names(hold: &mut Hold<FrameBuf>, now: Time) -> Vec<u8> {
+    fn names(hold: &mut Hold, now: Time) -> Vec<u8> {
         core::iter::from_fn(|| hold.pop(now)).map(|(meta, _)| meta.frame.bytes()[0]).collect()
     }
 

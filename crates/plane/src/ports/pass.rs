@@ -2,9 +2,9 @@
 
 use super::core::Ports;
 use axon_node::PortKind;
-use axon_wire::{Frame, PortNo};
+use axon_wire::PortNo;
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// The kind of `port`, if a frame may start there now and nobody watches its queues. A wire
     /// that was busy may be free by now, which matters only where nothing waits for it.
     #[inline(always)]

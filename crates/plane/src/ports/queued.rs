@@ -6,9 +6,9 @@ use axon_wire::priority::Priority;
 
 /// A frame that waits for the wire.
 #[derive(Clone, Debug)]
-pub struct Queued<B> {
+pub struct Queued {
     /// The frame as it will leave.
-    pub meta: FrameMeta<B>,
+    pub meta: FrameMeta,
     /// Its length in bytes.
     pub bytes: u32,
     /// The only kind of port that it may leave by; `None` for link-local frames.

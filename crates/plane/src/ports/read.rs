@@ -6,9 +6,9 @@ use axon_node::PortKind;
 use axon_node::counters::Counters;
 use axon_node::{Drop, PortEvent};
 use axon_wire::priority::{Priority, TrafficClass};
-use axon_wire::{Bytes, Frame, PortNo};
+use axon_wire::{Bytes, PortNo};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// What is plugged into `port`; `None` if there is no such port.
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
@@ -27,14 +27,14 @@ impl<B: Frame> Ports<B> {
 
     /// Bytes that wait for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
-        let waiting = |state: &Port<B>| state.classes.iter().map(Egress::bytes).sum();
+        let waiting = |state: &Port| state.classes.iter().map(Egress::bytes).sum();
         Bytes(self.ports.get(port.index()).map_or(0, waiting))
     }
 
     /// Frames that wait for the wire of `port`, refused ones that their input keeps included.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
         let waiting =
-            |state: &Port<B>| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
+            |state: &Port| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
         self.ports.get(port.index()).map_or(0, waiting)
     }
 

@@ -8,9 +8,9 @@ use axon_node::telemetry::{
     QueuedBytes,
 };
 use axon_wire::priority::Priority;
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// One port at `now`; a port without routes of its own has none here.
     pub fn telemetry(&self, now: Time, port: PortNo) -> PortTelemetry {
         PortTelemetry {

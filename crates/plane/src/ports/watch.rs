@@ -8,9 +8,9 @@ use crate::congestion::qcn::{InputPriority, Treatment};
 use axon_node::PortEvent;
 use axon_wire::Time;
 use axon_wire::priority::{PRIORITIES, Priority};
-use axon_wire::{Bytes, Frame, PortNo, vlan};
+use axon_wire::{Bytes, PortNo, vlan};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// Whether a frame that goes to `port` now is to be [shown](Self::observe): it will wait, and
     /// some queue there is watched.
     #[inline]

@@ -5,12 +5,12 @@ use crate::qos::watchdog::{StormAction, StormChange};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop, Note, PortEvent};
 use axon_wire::priority::TrafficClass;
-use axon_wire::{Frame, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
-impl<B: Frame> Ports<B> {
+impl Ports {
     /// Checks the queues of `port` for storms. To be called when a pause comes or ends, when a
     /// frame begins to wait behind one, and when a queue's time has come.
-    pub(super) fn check_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn check_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &self.dcb else { return };
         let Some(config) = dcb.config.watchdog else { return };
         let stopped = dcb.peer_paused_classes(port, now);
@@ -41,7 +41,7 @@ impl<B: Frame> Ports<B> {
     }
 
     /// The carrier of `port` is gone, and every storm with it.
-    pub(super) fn clear_storms(&mut self, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn clear_storms(&mut self, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         let storms = core::mem::take(&mut dcb.ports[port.index()].storms);
         for (class, watch) in TrafficClass::ALL.into_iter().zip(storms) {
@@ -57,7 +57,7 @@ impl<B: Frame> Ports<B> {
         now: Time,
         (port, class): (PortNo, TrafficClass),
         reason: Drop,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         while let Some(item) = self.ports[port.index()].classes[class.index()].pop() {
             self.give_back(now, &item, (port, class), out);

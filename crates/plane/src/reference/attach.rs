@@ -5,11 +5,11 @@ use super::{rules, step};
 use alloc::vec::Vec;
 use axon_node::{Action, Drop};
 use axon_wire::vlan::VlanId;
-use axon_wire::{Frame, PortNo, Route, Time};
+use axon_wire::{FrameBuf, PortNo, Route, Time};
 
-impl<B: Frame> Reference<B> {
+impl Reference {
     /// The VLAN of a host's frame, none where a port has no VLANs set. `None` if it may not come.
-    pub(super) fn vlan_of(&self, ingress: PortNo, frame: &B) -> Option<VlanId> {
+    pub(super) fn vlan_of(&self, ingress: PortNo, frame: &FrameBuf) -> Option<VlanId> {
         match self.port(ingress).and_then(|port| port.vlans.as_ref()) {
             Some(vlans) => vlans.of_frame(frame.bytes()),
             None => Some(VlanId::NONE),
@@ -23,8 +23,8 @@ impl<B: Frame> Reference<B> {
         now: Time,
         (ingress, vlan): (PortNo, VlanId),
         route: &Route,
-        mut frame: B,
-        out: &mut Vec<Action<B>>,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         if !rules::retag(&mut frame, vlan, route.tagged) {
             return self.end(ingress, Drop::NoHeadroom, frame, out);

@@ -10,7 +10,7 @@ use axon_node::{
     RouteKey, RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Bytes, Frame, Hops, PortNo, Rate, Route, Time};
+use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
 
 /// What a reference of this size can do: one queue per port, and nothing lossless.
 pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
@@ -32,7 +32,7 @@ pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     }
 }
 
-impl<B: Frame> PortView for Reference<B> {
+impl PortView for Reference {
     fn count(&self) -> u16 {
         self.config.ports
     }
@@ -46,7 +46,7 @@ impl<B: Frame> PortView for Reference<B> {
     }
 }
 
-impl<B: Frame> Reference<B> {
+impl Reference {
     fn install(&mut self, port: PortNo, key: RouteKey, route: Route) -> Result<(), RouteError> {
         step::header_of(&route, self.config.hop_width).ok_or(RouteError::Unrepresentable)?;
         let most = self.config.routes_per_port_max;
@@ -60,7 +60,7 @@ impl<B: Frame> Reference<B> {
     }
 }
 
-impl<B: Frame> Dataplane<B> for Reference<B> {
+impl Dataplane for Reference {
     fn capabilities(&self) -> Capabilities {
         capabilities(&self.config)
     }
@@ -71,7 +71,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         _now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let result = match change {
             RouteChange::Install { port, key, route } => self.install(port, key, route),
@@ -94,7 +94,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         _now: Time,
         port: PortNo,
         setting: PortSetting,
-        _out: &mut Vec<Action<B>>,
+        _out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let state = self.ports.get_mut(port.index()).ok_or(SettingError::NoSuchPort)?;
         match setting {
@@ -114,11 +114,11 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let width = self.config.hop_width;
         let header_bytes = width.header_bytes(hops.len());
-        let mut frame = B::with_headroom(header_bytes, payload);
+        let mut frame = FrameBuf::with_headroom(header_bytes, payload);
         let built = frame.push_front(header_bytes).is_ok()
             && header::emit(frame.bytes_mut(), width, kind, hops, &[]).is_ok();
         self.counters.received(PortNo::CONTROL, frame.bytes().len());
@@ -129,7 +129,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         self.take_hop(now, PortNo::CONTROL, frame, out);
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         self.send_ethernet(now, port, frame, out);
     }
 
@@ -138,8 +138,8 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         let Some(vlan) = self.vlan_of(ingress, &frame) else {
             return self.end(PortNo::CONTROL, Drop::ForeignVlan, frame, out);
@@ -148,7 +148,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         self.attach(now, (PortNo::CONTROL, vlan), route, frame, out);
     }
 
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         self.pause(now, port, out);
     }
 
@@ -200,7 +200,7 @@ impl<B: Frame> Dataplane<B> for Reference<B> {
         &mut self,
         _now: Time,
         wanted: &Snapshot,
-        _out: &mut Vec<Action<B>>,
+        _out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let mut result = Ok(());
         let nothing = PortSnapshot::default();

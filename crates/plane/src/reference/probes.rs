@@ -3,7 +3,7 @@
 use crate::config::PlaneConfig;
 use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit, RECORD_BYTES};
-use axon_wire::{Bytes, Frame, PortNo, Time};
+use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
 /// Where the head of a probe begins in a packet; `None` if the packet is no probe.
 pub(super) fn head_of(packet: &[u8], width: HopWidth) -> Option<usize> {
@@ -13,9 +13,9 @@ pub(super) fn head_of(packet: &[u8], width: HopWidth) -> Option<usize> {
 
 /// Appends the record of `unit` at `port`, which sees the frame at `now`, if the probe that begins
 /// at byte `head` asks for it; says whether there was room. `queued` waits at the port.
-pub(super) fn stamp<B: Frame>(
+pub(super) fn stamp(
     config: &PlaneConfig,
-    (frame, head): (&mut B, usize),
+    (frame, head): (&mut FrameBuf, usize),
     (unit, port): (ProbeUnit, PortNo),
     (now, queued): (Time, Bytes),
 ) -> bool {

@@ -17,8 +17,7 @@ use axon_node::{
     RouteTicket, SettingError, Snapshot,
 };
 use axon_wire::header::PacketType;
-use axon_wire::{Frame, Hops, PortNo, Route, Span, Time};
-use core::marker::PhantomData;
+use axon_wire::{FrameBuf, Hops, PortNo, Route, Span, Time};
 
 /// Of so many installs one is refused.
 const REFUSED_OF: u64 = 10;
@@ -35,7 +34,7 @@ const LOST_AFTER: u64 = 37;
 
 /// Another data plane whose changes of routes go wrong now and then.
 #[derive(Clone, Debug)]
-pub struct Refusing<B, D> {
+pub struct Refusing<D> {
     inner: D,
     /// Installs that were asked for, those of re-synchronisations included.
     installs: u64,
@@ -50,12 +49,11 @@ pub struct Refusing<B, D> {
     late: VecDeque<(Time, RouteTicket, RouteChange)>,
     /// The tables are lost from now on, or at the next input.
     lost_at: Option<Time>,
-    frames: PhantomData<fn(B) -> B>,
 }
 
-impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
+impl<D: Dataplane> Refusing<D> {
     /// Begins with the first install of `inner`.
-    pub fn new(inner: D) -> Refusing<B, D> {
+    pub fn new(inner: D) -> Refusing<D> {
         Refusing {
             inner,
             installs: 0,
@@ -67,7 +65,6 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
             losses: 0,
             late: VecDeque::new(),
             lost_at: None,
-            frames: PhantomData,
         }
     }
 
@@ -121,7 +118,7 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
     }
 
     /// Makes the changes that are due, and loses the tables if it is time.
-    fn catch_up(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn catch_up(&mut self, now: Time, out: &mut Vec<Action>) {
         while self.late.front().is_some_and(|&(at, ..)| at <= now)
             && let Some((_, ticket, change)) = self.late.pop_front()
         {
@@ -138,8 +135,8 @@ impl<B: Frame, D: Dataplane<B>> Refusing<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> Node<B> for Refusing<B, D> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl<D: Dataplane> Node for Refusing<D> {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.catch_up(now, out);
         self.inner.handle(now, input, out);
     }
@@ -154,7 +151,7 @@ impl<B: Frame, D: Dataplane<B>> Node<B> for Refusing<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> PortView for Refusing<B, D> {
+impl<D: Dataplane> PortView for Refusing<D> {
     fn count(&self) -> u16 {
         self.inner.count()
     }
@@ -168,7 +165,7 @@ impl<B: Frame, D: Dataplane<B>> PortView for Refusing<B, D> {
     }
 }
 
-impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
+impl<D: Dataplane> Dataplane for Refusing<D> {
     fn capabilities(&self) -> Capabilities {
         Capabilities { name: "refusing", ..self.inner.capabilities() }
     }
@@ -179,7 +176,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let is_install = !matches!(change, RouteChange::Remove { .. });
         let is_refused = if is_install { self.refuses() } else { self.refuses_removal() };
@@ -203,7 +200,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         now: Time,
         port: PortNo,
         setting: PortSetting,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         if self.refuses_setting() {
             return Err(SettingError::Unavailable);
@@ -217,12 +214,12 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         self.inner.inject(now, kind, hops, payload, out);
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         self.inner.send(now, port, frame, out);
     }
 
@@ -231,13 +228,13 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         now: Time,
         ingress: PortNo,
         route: &Route,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         self.inner.forward(now, ingress, route, frame, out);
     }
 
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         self.inner.pause_hosts(now, port, out);
     }
 
@@ -285,7 +282,7 @@ impl<B: Frame, D: Dataplane<B>> Dataplane<B> for Refusing<B, D> {
         &mut self,
         now: Time,
         wanted: &Snapshot,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         let mut taken = wanted.clone();
         self.late.clear();

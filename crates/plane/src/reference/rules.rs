@@ -8,7 +8,7 @@ use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control;
 use axon_wire::vlan::{TagKind, VlanId, VlanTag};
-use axon_wire::{Frame, MacAddr};
+use axon_wire::{FrameBuf, MacAddr};
 
 /// Why a host may not send or receive `frame`, if it may not: it is too short for an Ethernet
 /// header, or longer than `bytes_max` bytes (without FCS) when its VLAN tag and CN-TAG are off.
@@ -40,7 +40,7 @@ pub(super) fn is_link_local(frame: &[u8]) -> bool {
 
 /// Makes a whole new frame of one that is in a VLAN: the addresses, the tag that it leaves with, if
 /// any, and what was behind them. A frame in no VLAN stays. `false` if there is no room.
-pub(super) fn retag<B: Frame>(frame: &mut B, vlan: VlanId, tagged: bool) -> bool {
+pub(super) fn retag(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> bool {
     if vlan.is_none() {
         return true;
     }

@@ -20,7 +20,7 @@ use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
-use axon_wire::{Bytes, Frame, MacAddr, PortNo, Route, Time};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Route, Time};
 
 /// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
 const QUANTUM_BYTES: usize = 64;
@@ -29,24 +29,24 @@ const WIRE_OVERHEAD_BYTES: usize = 24;
 
 /// A data plane without any cleverness; see [the module](crate::reference).
 #[derive(Clone, Debug)]
-pub struct Reference<B> {
+pub struct Reference {
     pub(super) config: PlaneConfig,
-    pub(super) ports: Vec<Port<B>>,
+    pub(super) ports: Vec<Port>,
     pub(super) counters: Counters,
     /// Frames whose last byte is still to come: by when it comes, then in the order they came in.
-    pub(super) arriving: BTreeMap<(Time, u64), Arriving<B>>,
+    pub(super) arriving: BTreeMap<(Time, u64), Arriving>,
     arrivals: u64,
 }
 
 /// One port.
 #[derive(Clone, Debug)]
-pub(super) struct Port<B> {
+pub(super) struct Port {
     pub(super) kind: PortKind,
     pub(super) vlans: Option<PortVlans>,
     pub(super) up: bool,
     busy: bool,
     /// Link frames of the control plane, control messages, and all else, in this order.
-    queues: [VecDeque<Queued<B>>; 3],
+    queues: [VecDeque<Queued>; 3],
     pub(super) routes: BTreeMap<RouteKey, Route>,
     /// Keys of routes that were taken since that was last asked.
     pub(super) used: BTreeSet<RouteKey>,
@@ -58,8 +58,8 @@ pub(super) struct Port<B> {
     header_bytes: usize,
 }
 
-impl<B: Frame> Port<B> {
-    fn new(config: &PlaneConfig) -> Port<B> {
+impl Port {
+    fn new(config: &PlaneConfig) -> Port {
         Port {
             kind: PortKind::Unknown,
             vlans: None,
@@ -85,12 +85,12 @@ impl<B: Frame> Port<B> {
     }
 }
 
-fn bytes_of<B: Frame>(queue: &VecDeque<Queued<B>>) -> u64 {
+fn bytes_of(queue: &VecDeque<Queued>) -> u64 {
     queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
 }
 
 /// Which of the queues of a port a frame waits in.
-fn queue_of<B: Frame>(queued: &Queued<B>, width: HopWidth) -> usize {
+fn queue_of(queued: &Queued, width: HopWidth) -> usize {
     match queued.kind {
         None => 0,
         Some(PortKind::Axon) if rules::is_control(queued.frame.bytes(), width) => 1,
@@ -99,8 +99,8 @@ fn queue_of<B: Frame>(queued: &Queued<B>, width: HopWidth) -> usize {
 }
 
 #[derive(Clone, Debug)]
-struct Queued<B> {
-    frame: B,
+struct Queued {
+    frame: FrameBuf,
     ingress: PortNo,
     /// The kind of port that it was made for; `None` if it suits any.
     kind: Option<PortKind>,
@@ -109,22 +109,22 @@ struct Queued<B> {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Arriving<B> {
-    frame: B,
+pub(super) struct Arriving {
+    frame: FrameBuf,
     ingress: PortNo,
     /// When its head came.
     came: Time,
     intact: bool,
 }
 
-impl<B: Frame> Reference<B> {
+impl Reference {
     /// A data plane whose ports are all of unknown kind and without carrier, and whose tables are
     /// empty.
     ///
     /// # Panics
     /// If the configuration asks for what the reference does not have: traffic classes, or refused
     /// frames ([`OnFull`]); or for more ports than hops of this width can name.
-    pub fn new(config: PlaneConfig) -> Reference<B> {
+    pub fn new(config: PlaneConfig) -> Reference {
         assert!(config.dcb.is_none(), "the reference has no traffic classes");
         assert!(config.on_full == OnFull::Drop, "the reference keeps and reports no refused frame");
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
@@ -137,18 +137,12 @@ impl<B: Frame> Reference<B> {
         }
     }
 
-    pub(super) fn port(&self, port: PortNo) -> Option<&Port<B>> {
+    pub(super) fn port(&self, port: PortNo) -> Option<&Port> {
         self.ports.get(port.index())
     }
 
     /// Takes a frame from a wire.
-    fn arrive(
-        &mut self,
-        now: Time,
-        complete_at: Time,
-        frame: Arriving<B>,
-        out: &mut Vec<Action<B>>,
-    ) {
+    fn arrive(&mut self, now: Time, complete_at: Time, frame: Arriving, out: &mut Vec<Action>) {
         self.counters.received(frame.ingress, frame.frame.bytes().len());
         if complete_at > now {
             self.arriving.insert((complete_at, self.arrivals), frame);
@@ -159,7 +153,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// Goes on with the frames whose last byte has come.
-    fn release(&mut self, now: Time, out: &mut Vec<Action<B>>) {
+    fn release(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(first) = self.arriving.first_entry()
             && first.key().0 <= now
         {
@@ -169,7 +163,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// All of a frame is here.
-    fn whole(&mut self, now: Time, arriving: Arriving<B>, out: &mut Vec<Action<B>>) {
+    fn whole(&mut self, now: Time, arriving: Arriving, out: &mut Vec<Action>) {
         let Arriving { mut frame, ingress, came, intact } = arriving;
         if !intact {
             return self.end(ingress, Drop::BadFcs, frame, out);
@@ -201,8 +195,8 @@ impl<B: Frame> Reference<B> {
         &mut self,
         (came, now): (Time, Time),
         ingress: PortNo,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         if let Some(reason) = rules::fault(frame.bytes(), self.config.frame_bytes_max) {
             return self.end(ingress, reason, frame, out);
@@ -233,8 +227,8 @@ impl<B: Frame> Reference<B> {
         &mut self,
         (came, now): (Time, Time),
         ingress: PortNo,
-        mut frame: B,
-        out: &mut Vec<Action<B>>,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         if !self.ports[ingress.index()].misses.admit(now) {
             return self.end(ingress, Drop::PuntLimit, frame, out);
@@ -254,7 +248,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// A frame of this link alone goes to the control plane; MAC control ends here.
-    fn link_frame(&mut self, now: Time, ingress: PortNo, frame: B, out: &mut Vec<Action<B>>) {
+    fn link_frame(&mut self, now: Time, ingress: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         if frame.bytes().len() < ETHERNET_BYTES {
             self.end(ingress, Drop::Malformed, frame, out);
         } else if mac_control::is_mac_control(frame.bytes()) {
@@ -271,8 +265,8 @@ impl<B: Frame> Reference<B> {
         &mut self,
         now: Time,
         ingress: PortNo,
-        mut frame: B,
-        out: &mut Vec<Action<B>>,
+        mut frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) -> bool {
         let probe = probes::head_of(frame.bytes(), self.config.hop_width);
         let kind_of = |port: PortNo| self.ports.get(port.index()).map(|port| port.kind);
@@ -307,8 +301,8 @@ impl<B: Frame> Reference<B> {
         &mut self,
         now: Time,
         port: PortNo,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         let ingress = PortNo::CONTROL;
         self.counters.received(ingress, frame.bytes().len());
@@ -330,7 +324,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// A frame goes to the wire of a port, or waits for it.
-    fn leave(&mut self, now: Time, port: PortNo, queued: Queued<B>, out: &mut Vec<Action<B>>) {
+    fn leave(&mut self, now: Time, port: PortNo, queued: Queued, out: &mut Vec<Action>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return self.end(queued.ingress, Drop::NoSuchPort, queued.frame, out);
         };
@@ -347,7 +341,7 @@ impl<B: Frame> Reference<B> {
     }
 
     /// If the wire of `port` is free, the first frame that suits the port goes out.
-    fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         while let Some(state) = self.ports.get_mut(port.index()).filter(|state| !state.busy)
             && let Some(Queued { mut frame, ingress, kind, probe }) =
                 state.queues.iter_mut().find_map(VecDeque::pop_front)
@@ -367,7 +361,7 @@ impl<B: Frame> Reference<B> {
 
     /// The carrier of `port` came or went. What waits for the port then ends, and what has not
     /// come in by it entirely never will.
-    fn link(&mut self, port: PortNo, up: bool, out: &mut Vec<Action<B>>) {
+    fn link(&mut self, port: PortNo, up: bool, out: &mut Vec<Action>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
         };
@@ -385,7 +379,12 @@ impl<B: Frame> Reference<B> {
     }
 
     /// Appends the record of a probe unit to a probe, and counts it if there is no room.
-    fn stamp(&mut self, now: Time, probe: (&mut B, usize), (unit, port): (ProbeUnit, PortNo)) {
+    fn stamp(
+        &mut self,
+        now: Time,
+        probe: (&mut FrameBuf, usize),
+        (unit, port): (ProbeUnit, PortNo),
+    ) {
         let queued = Bytes(self.port(port).map_or(0, Port::queued_bytes));
         if !probes::stamp(&self.config, probe, (unit, port), (now, queued)) {
             self.counters.count(port, PortEvent::Unstamped);
@@ -394,13 +393,13 @@ impl<B: Frame> Reference<B> {
 
     /// Sends PAUSE to the hosts of `port` for the time of one frame of maximum length, if it is a
     /// host port.
-    pub(super) fn pause(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<B>>) {
+    pub(super) fn pause(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.port(port).is_some_and(|state| state.kind == PortKind::Host) {
             let bytes = self.config.frame_bytes_max + WIRE_OVERHEAD_BYTES;
             let quanta = u16::try_from(bytes.div_ceil(QUANTUM_BYTES)).unwrap_or(u16::MAX);
             let frame = MacControl::Pause(Quanta(quanta)).emit(self.config.mac);
             self.counters.count(port, PortEvent::Pause);
-            self.send_ethernet(now, port, B::with_headroom(0, &frame), out);
+            self.send_ethernet(now, port, FrameBuf::with_headroom(0, &frame), out);
         }
     }
 
@@ -410,7 +409,7 @@ impl<B: Frame> Reference<B> {
         now: Time,
         port: PortNo,
         bytes: usize,
-        out: &mut Vec<Action<B>>,
+        out: &mut Vec<Action>,
     ) {
         let frame_bytes_max = self.config.frame_bytes_max;
         let state = &mut self.ports[port.index()];
@@ -427,8 +426,8 @@ impl<B: Frame> Reference<B> {
         now: Time,
         ingress: PortNo,
         punt: Punt,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         let port = self.ports.get_mut(ingress.index());
         let admitted = port.is_none_or(|port| match punt {
@@ -443,7 +442,13 @@ impl<B: Frame> Reference<B> {
     }
 
     /// A frame goes to the control plane, with the length of its header in bytes: 16 bits there.
-    fn punt(&mut self, ingress: PortNo, why: (Punt, usize), frame: B, out: &mut Vec<Action<B>>) {
+    fn punt(
+        &mut self,
+        ingress: PortNo,
+        why: (Punt, usize),
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
+    ) {
         let (punt, header_bytes) = (why.0, why.1 as u16);
         self.counters.count(ingress, PortEvent::Punt(punt));
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
@@ -453,16 +458,16 @@ impl<B: Frame> Reference<B> {
         &mut self,
         ingress: PortNo,
         reason: Drop,
-        frame: B,
-        out: &mut Vec<Action<B>>,
+        frame: FrameBuf,
+        out: &mut Vec<Action>,
     ) {
         self.counters.count(ingress, PortEvent::Drop(reason));
         out.push(Action::Dropped { ingress, reason, frame });
     }
 }
 
-impl<B: Frame> Node<B> for Reference<B> {
-    fn handle(&mut self, now: Time, input: Input<B>, out: &mut Vec<Action<B>>) {
+impl Node for Reference {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.release(now, out);
         match input {
             Input::Frame { port, frame, complete_at, intact } => {

@@ -11,7 +11,7 @@ use axon_wire::cn::{CnTag, Cnm, CnmFormat, CnmFrame, Tagged};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Time};
 
 const WIDTH: HopWidth = HopWidth::Eight;
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
@@ -32,7 +32,7 @@ fn domain() -> CnConfig {
     CnConfig::new(3, PrioritySet::only(priority(3)))
 }
 
-fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane<FrameBuf> {
+fn plane(change: impl FnOnce(&mut DcbConfig)) -> Plane {
     let mut config = PlaneConfig::with_ports(3, SWITCH);
     let mut dcb = DcbConfig::lossy(vec![Rate::gbps(10); 3], SWITCH);
     change(&mut dcb);
@@ -76,7 +76,7 @@ fn packet(forward: &[u16], frame: &[u8]) -> Vec<u8> {
 
 /// Gives `frame` to the plane so often; all that goes out, and why frames ended.
 fn give(
-    plane: &mut Plane<FrameBuf>,
+    plane: &mut Plane,
     port: PortNo,
     (frame, times): (&[u8], usize),
 ) -> (Vec<(PortNo, FrameBuf)>, Vec<Drop>) {
@@ -95,7 +95,7 @@ fn give(
 }
 
 /// All that waits for `port`.
-fn drain(plane: &mut Plane<FrameBuf>, port: PortNo) -> Vec<FrameBuf> {
+fn drain(plane: &mut Plane, port: PortNo) -> Vec<FrameBuf> {
     let (mut out, mut sent) = (Vec::new(), Vec::new());
     while plane.queued_frames(port) > 0 {
         plane.tx_done(T0, port, &mut out);
@@ -145,7 +145,7 @@ fn a_forged_stream_of_cnms_does_not_reach_hosts_that_have_sent_little() {
     let format = CnmFormat::default();
     let forged = CnmFrame::answer(&answered, SWITCH, priority(6), said, 64, &format);
     let forged = packet(&[HOST.0], &forged.emit(&format));
-    let came = |plane: &mut Plane<FrameBuf>| {
+    let came = |plane: &mut Plane| {
         let mut count = 0;
         for _ in 0..1000 {
             let (sent, drops) = give(plane, AXON, (&forged, 1));
@@ -283,7 +283,7 @@ fn hosts_outside_the_domain_leave_its_priorities_and_see_no_cn_tag() {
     assert_eq!(VlanTag::of_frame(view.payload()).unwrap().vid, 5);
     assert_eq!(plane.counters().port(HOST).cn_moved, 1);
     let tagged = frame(Some(priority(3)), Some(9), 0);
-    let flow_at = |plane: &mut Plane<FrameBuf>, out| {
+    let flow_at = |plane: &mut Plane, out| {
         let (sent, _) = give(plane, AXON, (&packet(&[out], &tagged), 1));
         let frame = sent[0].1.bytes().to_vec();
         plane.tx_done(T0, PortNo(out), &mut Vec::new());
@@ -304,7 +304,7 @@ fn a_plane_resynchronised_without_a_defence_has_that_of_its_start() {
     });
     let at_start = plane.snapshot();
     let foreign = frame(Some(priority(3)), None, 0);
-    let priority_of = |plane: &mut Plane<FrameBuf>| {
+    let priority_of = |plane: &mut Plane| {
         let (sent, _) = give(plane, HOST, (&foreign, 1));
         plane.tx_done(T0, AXON, &mut Vec::new());
         HeaderView::parse(sent[0].1.bytes(), WIDTH).unwrap().priority()
@@ -316,7 +316,7 @@ fn a_plane_resynchronised_without_a_defence_has_that_of_its_start() {
     assert_eq!(priority_of(&mut plane), priority(3));
     assert_eq!(plane.resynchronise(T0, &at_start, &mut Vec::new()), Ok(()));
     assert_eq!((priority_of(&mut plane), plane.snapshot()), (priority(2), at_start));
-    let mut plain = Plane::<FrameBuf>::new(PlaneConfig::with_ports(3, SWITCH));
+    let mut plain = Plane::new(PlaneConfig::with_ports(3, SWITCH));
     let refused = plain.set_port(T0, HOST, setting, &mut Vec::new());
     assert_eq!(refused, Err(SettingError::Unsupported), "without DCB there is no domain");
 }

@@ -5,7 +5,7 @@ use axon_node::{Action, Drop, PortKind, Punt};
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, PacketType};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time, link};
 use proptest::prelude::*;
 
 const HOST: PortNo = PortNo(0);
@@ -18,7 +18,7 @@ fn at(micros: u64) -> Time {
 }
 
 /// Port 0 has hosts, 1 to 3 have Axons.
-fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
+fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     let mut config = PlaneConfig::with_ports(4, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     config.punt = PuntLimit { frames_per_second: 1_000_000, burst: 10_000 };
     change(&mut config);
@@ -48,8 +48,8 @@ fn name(frame: &FrameBuf) -> u8 {
 }
 
 /// What the plane asked for, in words.
-fn words(out: Vec<Action<FrameBuf>>) -> Vec<String> {
-    let word = |action: Action<FrameBuf>| match action {
+fn words(out: Vec<Action>) -> Vec<String> {
+    let word = |action: Action| match action {
         Action::Transmit { port, frame, intact, .. } => {
             format!("{} {port}{}", name(&frame), if intact { "" } else { " broken" })
         }
@@ -236,7 +236,7 @@ proptest! {
         let mut now = Time::ZERO;
         let mut got: Vec<(PortNo, u8, Time)> = Vec::new();
         let mut bad = 0;
-        let mut take = |out: &mut Vec<Action<FrameBuf>>, now: Time| {
+        let mut take = |out: &mut Vec<Action>, now: Time| {
             for action in out.drain(..) {
                 match action {
                     Action::Punt { ingress, frame, .. } => got.push((ingress, name(&frame), now)),

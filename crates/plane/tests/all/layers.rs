@@ -10,9 +10,7 @@ use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{
-    Bytes, Frame, FrameBuf, HopWidth, Hops, Layer, MacAddr, PortNo, Rate, Route, Time,
-};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, Layer, MacAddr, PortNo, Rate, Route, Time};
 
 const WIDTH: HopWidth = HopWidth::Eight;
 const SWITCH: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
@@ -33,7 +31,7 @@ fn set(numbers: &[u8]) -> PrioritySet {
 }
 
 /// Hosts know 4 as 3; a group may have 3,000 bytes before its sender is to stop.
-fn plane() -> Plane<FrameBuf> {
+fn plane() -> Plane {
     let mut config = PlaneConfig::with_ports(3, SWITCH);
     let mut dcb = DcbConfig::lossy(vec![Rate::gbps(10); 3], SWITCH);
     dcb.layers = Layers::of([&[priority(3), priority(4)][..]]);
@@ -85,7 +83,7 @@ fn packet_to(egress: PortNo, number: u8) -> Vec<u8> {
 }
 
 /// What goes out when these frames come in by `port`.
-fn give(plane: &mut Plane<FrameBuf>, port: PortNo, frames: &[Vec<u8>]) -> Vec<(PortNo, Vec<u8>)> {
+fn give(plane: &mut Plane, port: PortNo, frames: &[Vec<u8>]) -> Vec<(PortNo, Vec<u8>)> {
     let mut out = Vec::new();
     for frame in frames {
         plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);
@@ -94,7 +92,7 @@ fn give(plane: &mut Plane<FrameBuf>, port: PortNo, frames: &[Vec<u8>]) -> Vec<(P
 }
 
 /// The frames that go out; a stop that was heard has ended here.
-fn sent(out: Vec<Action<FrameBuf>>) -> Vec<(PortNo, Vec<u8>)> {
+fn sent(out: Vec<Action>) -> Vec<(PortNo, Vec<u8>)> {
     let sent = out.into_iter().filter_map(|action| match action {
         Action::Transmit { port, frame, .. } => Some((port, frame.bytes().to_vec())),
         Action::Dropped { reason: Drop::MacControl, .. } => None,
@@ -104,7 +102,7 @@ fn sent(out: Vec<Action<FrameBuf>>) -> Vec<(PortNo, Vec<u8>)> {
 }
 
 /// The next frame by `port`.
-fn next(plane: &mut Plane<FrameBuf>, port: PortNo) -> Vec<(PortNo, Vec<u8>)> {
+fn next(plane: &mut Plane, port: PortNo) -> Vec<(PortNo, Vec<u8>)> {
     let mut out = Vec::new();
     plane.tx_done(T0, port, &mut out);
     sent(out)

@@ -7,7 +7,7 @@ use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::HeaderView;
 use axon_wire::masquerade::address;
 use axon_wire::nd;
-use axon_wire::{Frame, FrameBuf, HopWidth, MacAddr, PortNo, Route, Time, host_frame};
+use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Route, Time, host_frame};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 const T0: Time = Time::ZERO;
@@ -20,7 +20,7 @@ fn mac(last: u8) -> MacAddr {
 }
 
 /// Two host ports and an Axon port; a table of one entry, which leads to host 8.
-fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
+fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     let config = PlaneConfig::with_ports(3, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     let mut config = PlaneConfig { routes_per_port_max: 1, ..config };
     change(&mut config);
@@ -35,14 +35,14 @@ fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
     plane
 }
 
-fn ask(plane: &mut Plane<FrameBuf>, change: RouteChange) -> bool {
+fn ask(plane: &mut Plane, change: RouteChange) -> bool {
     let mut out = Vec::new();
     plane.change_route(T0, RouteTicket(1), change, &mut out);
     matches!(out[..], [Action::RouteChanged(RouteAnswer { result: Ok(()), .. })])
 }
 
 /// Makes an address lead to host 9.
-fn masquerade(plane: &mut Plane<FrameBuf>, mac_given: MacAddr) -> bool {
+fn masquerade(plane: &mut Plane, mac_given: MacAddr) -> bool {
     let (destination, route) = (mac(9), Route::from([2, 4]));
     ask(plane, RouteChange::Masquerade { port: HOST, key: mac_given.into(), destination, route })
 }
@@ -56,7 +56,7 @@ fn frame(to: MacAddr) -> Vec<u8> {
 }
 
 /// What is sent for a frame; `None` if it goes to the control plane as it came.
-fn sent(plane: &mut Plane<FrameBuf>, port: PortNo, came: &[u8]) -> Option<Vec<u8>> {
+fn sent(plane: &mut Plane, port: PortNo, came: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     plane.receive(T0, port, FrameBuf::new(came), T0, true, &mut out);
     plane.tx_done(T0, AXON, &mut Vec::new());
@@ -127,12 +127,12 @@ fn resolution_of_masqueraded_neighbours_is_the_control_planes() {
 fn a_snapshot_has_route_memory_and_brings_it_back() {
     let mut one = plane(|_| ());
     assert!(masquerade(&mut one, address(5, 77)) && !masquerade(&mut one, mac(3)));
-    let snapshot = Dataplane::<FrameBuf>::snapshot(&one);
+    let snapshot = Dataplane::snapshot(&one);
     assert_eq!(snapshot.ports[0].masqueraded.len(), 1);
     let mut other = plane(|_| ());
     assert!(masquerade(&mut other, address(6, 1)));
     other.resynchronise(T0, &snapshot, &mut Vec::new()).unwrap();
-    assert_eq!(Dataplane::<FrameBuf>::snapshot(&other), snapshot);
+    assert_eq!(Dataplane::snapshot(&other), snapshot);
     assert_eq!(sent(&mut other, HOST, &frame(address(6, 1))), None);
     assert!(sent(&mut other, HOST, &frame(address(5, 77))).is_some());
     let mut none = plane(|config| config.masqueraded_per_port_max = 0);

@@ -9,9 +9,7 @@ use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::priority::{Priority, PrioritySet, TrafficClass};
-use axon_wire::{
-    Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Span, Time, link,
-};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Rate, Route, Span, Time, link};
 use proptest::prelude::*;
 
 const WIDTHS: [HopWidth; 3] = [HopWidth::Four, HopWidth::Eight, HopWidth::Sixteen];
@@ -22,7 +20,7 @@ const AXON: PortNo = PortNo(1);
 const UNKNOWN: PortNo = PortNo(4);
 const DOWN: PortNo = PortNo(5);
 
-fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane<FrameBuf> {
+fn plane(change: impl FnOnce(&mut PlaneConfig)) -> Plane {
     let mut config = PlaneConfig::with_ports(6, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     change(&mut config);
     let mut plane = Plane::new(config);
@@ -88,14 +86,14 @@ fn a_frame_that_meets_no_obstacle_passes_and_no_other() {
     assert_eq!((counted.rx_frames, counted.tx_frames), (4, 4));
 }
 
-fn receive(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> Action<FrameBuf> {
+fn receive(plane: &mut Plane, port: PortNo, frame: &[u8]) -> Action {
     let mut out = Vec::new();
     plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);
     assert_eq!(out.len(), 1, "one frame, one action");
     out.remove(0)
 }
 
-fn reason(action: Action<FrameBuf>) -> Option<Drop> {
+fn reason(action: Action) -> Option<Drop> {
     if let Action::Dropped { reason, .. } = action { Some(reason) } else { None }
 }
 
@@ -200,7 +198,7 @@ fn xoff_that_is_due_while_the_wire_is_busy_is_sent_next_and_awaits_no_time() {
         config.dcb = Some(Box::new(dcb));
     });
     let mut out = Vec::new();
-    let mut receive = |plane: &mut Plane<FrameBuf>, from: u16, to: u16| {
+    let mut receive = |plane: &mut Plane, from: u16, to: u16| {
         let sent = packet(PacketType::Ethernet, &Hops::from([to, 0]), &Hops::default(), &[0; 60]);
         plane.receive(T0, PortNo(from), FrameBuf::new(&sent), T0, true, &mut out);
     };
@@ -270,7 +268,7 @@ fn packets_for_the_control_plane_are_metered_by_the_axon_port_that_they_come_in_
     let control = Hops::from([PortNo::CONTROL.0]);
     let addressed = packet(PacketType::Control, &control, &Hops::default(), &[0x11; 60]);
     let error = packet(PacketType::Control, &Hops::default(), &Hops::default(), &[0x11; 60]);
-    let punted = |plane: &mut Plane<FrameBuf>, port: PortNo, bytes: &[u8]| {
+    let punted = |plane: &mut Plane, port: PortNo, bytes: &[u8]| {
         let all = (0..50).map(|_| receive(plane, port, bytes));
         all.filter(|action| matches!(action, Action::Punt { .. })).count()
     };
@@ -413,7 +411,7 @@ fn what_the_control_plane_sends_has_its_priority_whatever_its_destination() {
 fn the_control_plane_can_reach_every_port_and_itself() {
     let mut plane = plane(|_| ());
     let mut out = Vec::new();
-    let mut inject = |plane: &mut Plane<FrameBuf>, hops: &Hops| {
+    let mut inject = |plane: &mut Plane, hops: &Hops| {
         let bytes = packet(PacketType::Control, hops, &Hops::default(), b"x");
         plane.inject_packet(T0, FrameBuf::new(&bytes), &mut out);
         out.remove(0)
@@ -449,7 +447,7 @@ fn the_control_plane_can_reach_every_port_and_itself() {
 fn what_a_cut_link_or_a_silent_neighbour_loses_is_no_ordinary_end() {
     let mut plane = plane(|_| ());
     let via = packet(PacketType::Ethernet, &Hops::from([2]), &Hops::default(), &[0; 60]);
-    let lose = |plane: &mut Plane<FrameBuf>| {
+    let lose = |plane: &mut Plane| {
         let mut out = Vec::new();
         plane.send_raw(T0, PortNo(2), FrameBuf::new(&ethernet(host(1), 60)), &mut out);
         [reason(receive(plane, AXON, &via)), reason(out.remove(0))]
@@ -502,7 +500,7 @@ fn cut_through_and_loops_back_are_allowed() {
     }
 }
 
-fn receive_any(plane: &mut Plane<FrameBuf>, port: PortNo, frame: &[u8]) -> usize {
+fn receive_any(plane: &mut Plane, port: PortNo, frame: &[u8]) -> usize {
     let mut out = Vec::new();
     plane.receive(T0, port, FrameBuf::new(frame), T0, true, &mut out);
     out.len()
@@ -594,7 +592,7 @@ proptest! {
         order in prop::collection::vec(0..3u16, 60..200),
     ) {
         let mut plane = plane(|config| config.queue_bytes_max = Bytes(1 << 30));
-        let send = |plane: &mut Plane<FrameBuf>, ingress: u16| {
+        let send = |plane: &mut Plane, ingress: u16| {
             let inner = vec![0; sizes[usize::from(ingress)]];
             let hops = Hops::from([PortNo(2).0]);
             let bytes = packet(PacketType::Probe, &hops, &Hops::default(), &inner);

@@ -4,7 +4,7 @@ use axon_node::{Action, Drop, PortKind, Punt};
 use axon_plane::{Plane, PlaneConfig, ProbeUnits};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::probe::{self, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, NodeId, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, NodeId, PortNo, Span, Time};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 7, 8, 9]);
 const WIDTH: HopWidth = HopWidth::Eight;
@@ -14,7 +14,7 @@ fn at(nanos: u64) -> Time {
 }
 
 /// Ports 0 and 1 have Axons, 2 and 3 hosts.
-fn plane(units: ProbeUnits) -> Plane<FrameBuf> {
+fn plane(units: ProbeUnits) -> Plane {
     let config = PlaneConfig { probe_units: units, ..PlaneConfig::with_ports(4, MAC) };
     let mut plane = Plane::new(config);
     for port in 0..4 {

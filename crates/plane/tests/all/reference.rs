@@ -10,8 +10,7 @@ use axon_plane::{Plane, PlaneConfig, PuntLimit};
 use axon_wire::header::{self, HopWidth, PacketType};
 use axon_wire::probe::{ProbeHead, ProbeOptions};
 use axon_wire::{
-    Bytes, Frame, FrameBuf, HeaderView, Hops, Layer, MacAddr, NodeId, PortNo, Route, Span, Time,
-    link,
+    Bytes, FrameBuf, HeaderView, Hops, Layer, MacAddr, NodeId, PortNo, Route, Span, Time, link,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -52,11 +51,11 @@ enum Operation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Transmit(PortNo, Vec<u8>),
-    Other(Action<FrameBuf>),
+    Other(Action),
 }
 
 /// Carries out an operation, and frees every wire that it used.
-fn apply<D: Dataplane<FrameBuf>>(plane: &mut D, now: Time, operation: &Operation) -> Vec<Seen> {
+fn apply<D: Dataplane>(plane: &mut D, now: Time, operation: &Operation) -> Vec<Seen> {
     let mut out = Vec::new();
     let framed = |headroom: usize, bytes: &[u8]| FrameBuf::with_headroom(headroom, bytes);
     match operation.clone() {
@@ -294,7 +293,7 @@ struct State {
 }
 
 /// The state without the layers of routes that short hops have no room for.
-fn state<D: Dataplane<FrameBuf>>(plane: &D, width: HopWidth) -> State {
+fn state<D: Dataplane>(plane: &D, width: HopWidth) -> State {
     let mut snapshot = plane.snapshot();
     if width == HopWidth::Four {
         let routes = snapshot.ports.iter_mut().flat_map(|port| &mut port.routes);
@@ -320,8 +319,8 @@ proptest! {
             (Just(width), vec(kind(), PORTS as usize), vec((operation(width), 0..900u64), 1..60))
         })
     ) {
-        let mut software = Plane::<FrameBuf>::new(config(width));
-        let mut reference = Reference::<FrameBuf>::new(config(width));
+        let mut software = Plane::new(config(width));
+        let mut reference = Reference::new(config(width));
         let mut now = Time::ZERO;
         let ports = (0..PORTS).map(PortNo);
         let start = ports.zip(kinds).flat_map(|(port, kind)| {
@@ -338,7 +337,7 @@ proptest! {
 
 /// What a data plane hands over of a frame that comes in by port 1: why, and the length of the
 /// header of the packet, as handed over and as the packet's own bytes tell.
-fn handed_over<D: Dataplane<FrameBuf>>(
+fn handed_over<D: Dataplane>(
     plane: &mut D,
     (width, kind): (HopWidth, PortKind),
     bytes: &[u8],
@@ -374,9 +373,8 @@ fn both_tell_the_length_of_the_header_of_every_packet_for_the_control_plane() {
             (Punt::LinkLocal, PortKind::Axon, link::emit(MAC, b"hello")),
         ];
         for (why, kind, bytes) in cases {
-            let software =
-                handed_over(&mut Plane::<FrameBuf>::new(config(width)), (width, kind), &bytes);
-            let mut reference = Reference::<FrameBuf>::new(config(width));
+            let software = handed_over(&mut Plane::new(config(width)), (width, kind), &bytes);
+            let mut reference = Reference::new(config(width));
             assert_eq!(handed_over(&mut reference, (width, kind), &bytes), software);
             let (punt, reported, parsed) = software;
             assert_eq!((punt, reported), (why, parsed), "{width:?}");
@@ -390,7 +388,7 @@ fn at(nanos: u64) -> Time {
 }
 
 /// Two host ports of a reference, with routes from either to the other.
-fn hosts(config: PlaneConfig) -> Reference<FrameBuf> {
+fn hosts(config: PlaneConfig) -> Reference {
     let mut plane = Reference::new(config);
     for port in 0..2 {
         apply(&mut plane, at(0), &Operation::Kind(PortNo(port), PortKind::Host));
@@ -404,7 +402,7 @@ fn hosts(config: PlaneConfig) -> Reference<FrameBuf> {
 }
 
 /// A frame for the host at port 1, from port 0.
-fn receive(plane: &mut impl Node<FrameBuf>, now: Time, complete_at: Time) -> Vec<Action<FrameBuf>> {
+fn receive(plane: &mut impl Node, now: Time, complete_at: Time) -> Vec<Action> {
     let mut bytes = [0xee; 50];
     bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
     let (port, frame, mut out) = (PortNo(0), FrameBuf::new(&bytes), Vec::new());
@@ -412,7 +410,7 @@ fn receive(plane: &mut impl Node<FrameBuf>, now: Time, complete_at: Time) -> Vec
     out
 }
 
-fn timeout(plane: &mut impl Node<FrameBuf>, now: Time) -> Vec<Action<FrameBuf>> {
+fn timeout(plane: &mut impl Node, now: Time) -> Vec<Action> {
     let mut out = Vec::new();
     plane.handle(now, Input::Timeout, &mut out);
     out
@@ -449,12 +447,12 @@ fn the_fifo_of_a_port_holds_so_many_bytes_and_no_more() {
     plane.set_port(at(2), port, PortSetting::Kind(PortKind::Axon), &mut out).unwrap();
     plane.handle(at(2), Input::TxDone { port }, &mut out);
     let ended =
-        |action: &Action<_>| matches!(action, Action::Dropped { reason: Drop::KindChanged, .. });
+        |action: &Action| matches!(action, Action::Dropped { reason: Drop::KindChanged, .. });
     assert!(out.len() == 2 && out.iter().all(ended), "{out:?}");
 }
 
 /// What leaves a busy port: the bytes of frames, in order.
-fn leaves(plane: &mut impl Dataplane<FrameBuf>) -> Vec<Vec<u8>> {
+fn leaves(plane: &mut impl Dataplane) -> Vec<Vec<u8>> {
     let mut out = Vec::new();
     for port in [PortNo(0), PortNo(1)] {
         let kind = [PortKind::Host, PortKind::Axon][port.index()];
@@ -496,7 +494,7 @@ fn both_send_heartbeats_and_control_messages_before_the_frames_of_hosts_that_wai
 #[test]
 fn every_tenth_install_is_refused_some_are_late_and_tables_are_lost_and_said_to_be() {
     let config = PlaneConfig { routes_per_port_max: 100, ..config(HopWidth::Eight) };
-    let mut plane = Refusing::new(Reference::<FrameBuf>::new(config));
+    let mut plane = Refusing::new(Reference::new(config));
     let (mut at_once, mut later) = (Vec::new(), Vec::new());
     for number in 1..=40u64 {
         let key = MacAddr([2, 0, 0, 0, 0, number as u8]).into();
@@ -508,7 +506,7 @@ fn every_tenth_install_is_refused_some_are_late_and_tables_are_lost_and_said_to_
     let due = plane.deadline().expect("late answers");
     plane.handle(due, Input::Timeout, &mut later);
     assert_eq!(later.pop(), Some(Action::Lost), "after all that was due before");
-    let refused = |action: &&Action<_>| {
+    let refused = |action: &&Action| {
         let result = Err(RouteError::Unavailable);
         matches!(action, Action::RouteChanged(answer) if answer.result == result)
     };

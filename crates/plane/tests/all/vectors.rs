@@ -16,8 +16,8 @@ use axon_wire::message::Message;
 use axon_wire::probe::{ProbeError, ProbeHead, ProbeOptions, ProbeRecord, ProbeUnit, ProbeView};
 use axon_wire::vlan;
 use axon_wire::{
-    Bytes, Frame, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Priority,
-    PrioritySet, Time,
+    Bytes, FrameBuf, HopWidth, Hops, Incarnation, MacAddr, NodeId, PortNo, Priority, PrioritySet,
+    Time,
 };
 use std::path::{Path, PathBuf};
 
@@ -235,7 +235,7 @@ fn the_reference_takes_the_step_as_in_the_vectors() {
 }
 
 /// One frame through a data plane with these routes.
-fn edge_case<D: Dataplane<FrameBuf>>(new: fn(PlaneConfig) -> D, fields: &[&str]) -> String {
+fn edge_case<D: Dataplane>(new: fn(PlaneConfig) -> D, fields: &[&str]) -> String {
     let [hop_width, ingress, kinds_of, routes, frame] = *fields else {
         panic!("not a case: {fields:?}");
     };

@@ -31,7 +31,7 @@ use crate::link::links::Loss;
 use crate::link::port::{PortState, Verdict};
 use crate::link::timing::{Passage, Timing};
 use axon_node::{Action, Drop, Input, Node};
-use axon_wire::{Frame, FrameBuf, HopWidth, PortNo, Time};
+use axon_wire::{FrameBuf, HopWidth, PortNo, Time};
 
 /// Wake-ups at one instant after which a node is held to be broken.
 const STUCK_MAX: u32 = 10_000;
@@ -169,7 +169,7 @@ impl Adapter {
         (mut frame, complete_at, intact): (FrameBuf, Time, bool),
         common: &mut Common,
     ) where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         let cable =
             self.ports[port.index()].cable.as_mut().filter(|cable| cable.carrier == carrier);
@@ -209,18 +209,14 @@ impl Adapter {
     }
 
     /// A wire that the node waits for is free.
-    pub(crate) fn tx_done<N: Node<FrameBuf> + ?Sized>(
-        &mut self,
-        node: &mut N,
-        common: &mut Common,
-    ) {
+    pub(crate) fn tx_done<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         self.free_wires(node, common);
         self.await_wires(node, common);
         self.arm(node.deadline(), common);
     }
 
     /// The node wanted to be called.
-    pub(crate) fn wake<N: Node<FrameBuf> + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
+    pub(crate) fn wake<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         if self.armed != Some(common.now) {
             return;
         }
@@ -233,9 +229,9 @@ impl Adapter {
 
     /// Delivers an input to the node and carries out its actions.
     #[inline]
-    pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input<FrameBuf>, common: &mut Common)
+    pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input, common: &mut Common)
     where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         self.free_wires(node, common);
         node.handle(common.now, input, &mut common.out);
@@ -248,7 +244,7 @@ impl Adapter {
     #[inline]
     fn carry_out<N>(&mut self, node: &N, common: &mut Common)
     where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         let mut out = std::mem::take(&mut common.out);
         for action in out.drain(..) {
@@ -264,7 +260,7 @@ impl Adapter {
 
     /// Carries out any action but a transmission.
     #[cold]
-    fn note(&mut self, action: Action<FrameBuf>, common: &mut Common) {
+    fn note(&mut self, action: Action, common: &mut Common) {
         match action {
             Action::Transmit { .. } => {}
             Action::Dropped { ingress, reason, frame } => {
@@ -290,7 +286,7 @@ impl Adapter {
         mut frame: FrameBuf,
         common: &mut Common,
     ) where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         let now = common.now;
         if common.without.light_frames {
@@ -378,7 +374,7 @@ impl Adapter {
         (handed, peer): (Time, Place),
         common: &mut Common,
     ) where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         let bytes = (0..).map_while(|port| node.queue_bytes(PortNo(port))).collect();
         self.push_odd(handed, peer, Kind::Queues { carrier, bytes }, common);

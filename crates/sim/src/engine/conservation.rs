@@ -18,7 +18,7 @@ use crate::link::links::{Fates, LinkId, WireEnd};
 use crate::world::baselines::Baseline;
 use axon_node::counters::PortCounters;
 use axon_node::{Action, Dataplane, Drop, Input};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 impl Engine {
     /// Checks that every frame has exactly one fate.
@@ -171,7 +171,7 @@ fn held(node: &StationNode) -> u64 {
     }
 }
 
-fn queued(plane: &impl Dataplane<FrameBuf>) -> u64 {
+fn queued(plane: &impl Dataplane) -> u64 {
     (0..plane.count()).map(|port| plane.queue(PortNo(port)).frames).sum()
 }
 
@@ -213,11 +213,7 @@ fn check_agent(station: &Station, (received, own, here): (u64, u64, u64)) -> Res
     Err(format!("took {received}, made {own}, has {here}, dropped {dropped}: {accounts:?}"))
 }
 
-fn check_plane(
-    station: &Station,
-    plane: &impl Dataplane<FrameBuf>,
-    waiting: u64,
-) -> Result<(), String> {
+fn check_plane(station: &Station, plane: &impl Dataplane, waiting: u64) -> Result<(), String> {
     let accounts = &station.adapter.accounts;
     let total = plane.counters().total();
     let own = plane.counters().port(PortNo::CONTROL).rx_frames;
@@ -255,7 +251,7 @@ mod tests {
     use crate::engine::event::{Event, Kind};
     use crate::host::apps::UdpPlan;
     use axon_plane::{Plane, PlaneConfig};
-    use axon_wire::{Frame, MacAddr, Span, Time};
+    use axon_wire::{FrameBuf, MacAddr, Span, Time};
 
     /// Hosts of a ring that send more than its links take.
     fn busy() -> World {
@@ -355,7 +351,7 @@ mod tests {
     fn a_control_plane_that_swallows_one_frame_is_found() {
         let mut station = Station::new("s1".into(), 0);
         let mac = MacAddr([2, 0, 0, 0, 0, 1]);
-        let mut plane: Plane<FrameBuf> = Plane::new(PlaneConfig::with_ports(2, mac));
+        let mut plane: Plane = Plane::new(PlaneConfig::with_ports(2, mac));
         let now = Time::from_nanos(10);
         let mut frame = [0; 60];
         frame[..6].copy_from_slice(&[0x01, 0x80, 0xc2, 0, 0, 0x0e]);

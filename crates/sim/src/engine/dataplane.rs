@@ -65,13 +65,13 @@ impl fmt::Display for DataplaneKind {
 #[allow(clippy::large_enum_variant, reason = "nearly all are the first, and nodes are in boxes")]
 pub enum SwitchPlane {
     /// The software plane.
-    Software(Plane<FrameBuf>),
+    Software(Plane),
     /// The reference.
-    Reference(Box<Reference<FrameBuf>>),
+    Reference(Box<Reference>),
     /// A software plane that refuses.
-    Refusing(Box<Refusing<FrameBuf, Plane<FrameBuf>>>),
+    Refusing(Box<Refusing<Plane>>),
     /// A software plane whose lookups are a program.
-    Pipeline(Box<Plane<FrameBuf, AxonTables>>),
+    Pipeline(Box<Plane<AxonTables>>),
 }
 
 /// Calls a function with the data plane that stands here, as `as_ref` or as `as_mut`.
@@ -116,7 +116,7 @@ impl SwitchPlane {
     }
 
     /// The ports of the software plane, if they are here, to read what only they have.
-    pub fn ports(&self) -> Option<&Ports<FrameBuf>> {
+    pub fn ports(&self) -> Option<&Ports> {
         match self {
             SwitchPlane::Software(plane) => Some(plane.ports()),
             SwitchPlane::Reference(_) => None,
@@ -132,9 +132,9 @@ impl SwitchPlane {
     }
 }
 
-impl Node<FrameBuf> for SwitchPlane {
+impl Node for SwitchPlane {
     #[inline]
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         with_plane!(self, as_mut, |plane| Node::handle(plane, now, input, out));
     }
 
@@ -188,7 +188,7 @@ impl PortView for SwitchPlane {
     }
 }
 
-impl Dataplane<FrameBuf> for SwitchPlane {
+impl Dataplane for SwitchPlane {
     fn capabilities(&self) -> Capabilities {
         with_plane!(self, as_ref, |plane| Dataplane::capabilities(plane))
     }
@@ -198,7 +198,7 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         now: Time,
         ticket: RouteTicket,
         change: RouteChange,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) {
         with_plane!(self, as_mut, |plane| Dataplane::change_route(plane, now, ticket, change, out));
     }
@@ -208,7 +208,7 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         now: Time,
         port: PortNo,
         setting: PortSetting,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         with_plane!(self, as_mut, |plane| Dataplane::set_port(plane, now, port, setting, out))
     }
@@ -219,12 +219,12 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         kind: PacketType,
         hops: &Hops,
         payload: &[u8],
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) {
         with_plane!(self, as_mut, |plane| Dataplane::inject(plane, now, kind, hops, payload, out));
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action<FrameBuf>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         with_plane!(self, as_mut, |plane| Dataplane::send(plane, now, port, frame, out));
     }
 
@@ -234,14 +234,14 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         ingress: PortNo,
         route: &Route,
         frame: FrameBuf,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) {
         with_plane!(self, as_mut, |plane| {
             Dataplane::forward(plane, now, ingress, route, frame, out);
         });
     }
 
-    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action<FrameBuf>>) {
+    fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         with_plane!(self, as_mut, |plane| Dataplane::pause_hosts(plane, now, port, out));
     }
 
@@ -286,7 +286,7 @@ impl Dataplane<FrameBuf> for SwitchPlane {
         &mut self,
         now: Time,
         wanted: &Snapshot,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) -> Result<(), SettingError> {
         with_plane!(self, as_mut, |plane| Dataplane::resynchronise(plane, now, wanted, out))
     }
@@ -314,7 +314,7 @@ mod tests {
                     {priorities: [3], ets: 50, lossless: true}]}\n";
         let fabric = axon_fabric::parse("a.yaml".as_ref(), text).unwrap();
         let config = || switch_config(&fabric, 0, 1, 1).plane;
-        let alone = Plane::<FrameBuf>::new(config()).telemetry(Time::ZERO);
+        let alone = Plane::new(config()).telemetry(Time::ZERO);
         assert!(alone.ports[0].flow_control.is_some());
         for kind in [DataplaneKind::Software, DataplaneKind::Refusing, DataplaneKind::Pipeline] {
             assert_eq!(SwitchPlane::new(kind, config()).telemetry(Time::ZERO), alone, "{kind}");

@@ -56,7 +56,7 @@ pub(crate) struct Common {
     /// What tests switch off, and must not see a difference.
     pub(crate) without: Without,
     /// What the node that is being called asks for.
-    pub(crate) out: Vec<Action<FrameBuf>>,
+    pub(crate) out: Vec<Action>,
     pub(crate) queue: Queue<Event>,
     /// For the other shards, by number.
     pub(crate) outbox: Vec<Vec<Parcel>>,

@@ -3,15 +3,15 @@
 
 use crate::engine::dataplane::SwitchPlane;
 use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node};
-use axon_wire::{FrameBuf, Time};
+use axon_wire::Time;
 
 /// A data plane without a node.
 pub struct Headless {
     pub(crate) plane: SwitchPlane,
 }
 
-impl Node<FrameBuf> for Headless {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Headless {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut actions = Vec::new();
         self.plane.handle(now, input, &mut actions);
         for action in actions {

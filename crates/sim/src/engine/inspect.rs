@@ -9,7 +9,7 @@ use crate::link::classes::ClassBytes;
 use crate::link::links::{Fates, Link, LinkId, WireEnd};
 use crate::link::port::CableEnd;
 use axon_node::Note;
-use axon_wire::{Frame, Time};
+use axon_wire::Time;
 
 impl Engine {
     /// Simulated time.

@@ -10,7 +10,7 @@ use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Queue;
 use crate::engine::station::{Station, StationNode};
 use axon_node::Dataplane;
-use axon_wire::{Frame, FrameBuf, PortNo};
+use axon_wire::{FrameBuf, PortNo};
 
 /// Events that are read ahead for at once, at most.
 const TOGETHER: usize = 64;

@@ -7,7 +7,7 @@ use crate::engine::station::StationNode;
 use crate::engine::trace::What;
 use axon_control::node::SwitchNode;
 use axon_node::{Dataplane, Drop, Input};
-use axon_wire::{FrameBuf, PortNo};
+use axon_wire::PortNo;
 
 impl Engine {
     /// Ends the node of a switch; its data plane goes on, and its ports keep carrier. Frames that
@@ -33,7 +33,7 @@ impl Engine {
     pub fn restart_node(
         &mut self,
         station: usize,
-        start: impl FnOnce(SwitchPlane) -> SwitchNode<FrameBuf, SwitchPlane>,
+        start: impl FnOnce(SwitchPlane) -> SwitchNode<SwitchPlane>,
     ) {
         let state = self.station_mut(station);
         if !matches!(state.node, StationNode::Headless(_)) {

@@ -11,16 +11,16 @@ use crate::world::baselines::Baseline;
 use axon_agents::{Agent, AgentNode, node};
 use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
-use axon_wire::{Frame, FrameBuf, Time};
+use axon_wire::Time;
 
 /// The node of a station in its present incarnation, or none without power.
 pub enum StationNode {
     /// Without power.
     Off,
     /// A switch.
-    Switch(Box<SwitchNode<FrameBuf, SwitchPlane>>),
+    Switch(Box<SwitchNode<SwitchPlane>>),
     /// The controller.
-    Controller(Box<ControllerNode<FrameBuf, SwitchPlane>>),
+    Controller(Box<ControllerNode<SwitchPlane>>),
     /// A host.
     Host(Box<Host>),
     /// A host that speaks ARP only.
@@ -34,7 +34,7 @@ pub enum StationNode {
     /// A node that is suspended, whatever it is.
     Stopped(Box<Stopped>),
     /// Any other node: tests bring their own.
-    Other(Box<dyn Node<FrameBuf> + Send>),
+    Other(Box<dyn Node + Send>),
 }
 
 impl StationNode {
@@ -44,7 +44,7 @@ impl StationNode {
     }
 
     /// The node as a trait object, whatever it is.
-    pub(crate) fn as_node(&mut self) -> &mut dyn Node<FrameBuf> {
+    pub(crate) fn as_node(&mut self) -> &mut dyn Node {
         match self {
             // A box of nothing takes no memory.
             StationNode::Off => Box::leak(Box::new(NoNode)),
@@ -111,7 +111,7 @@ pub struct Stopped {
     /// The node, as it was when it was stopped.
     pub(crate) node: StationNode,
     /// What it will be given.
-    pub(crate) inputs: Vec<Input<FrameBuf>>,
+    pub(crate) inputs: Vec<Input>,
 }
 
 impl Stopped {
@@ -122,8 +122,8 @@ impl Stopped {
     }
 }
 
-impl Node<FrameBuf> for Stopped {
-    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+impl Node for Stopped {
+    fn handle(&mut self, _: Time, input: Input, _: &mut Vec<Action>) {
         self.inputs.push(input);
     }
 
@@ -152,8 +152,8 @@ const _: () = assert!(
 /// The node of a station without power: it ignores every input.
 struct NoNode;
 
-impl Node<FrameBuf> for NoNode {
-    fn handle(&mut self, _: Time, _: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {}
+impl Node for NoNode {
+    fn handle(&mut self, _: Time, _: Input, _: &mut Vec<Action>) {}
 
     fn deadline(&self) -> Option<Time> {
         None
@@ -231,7 +231,7 @@ impl Station {
     }
 
     /// Delivers an input to the node.
-    pub(crate) fn deliver(&mut self, input: Input<FrameBuf>, common: &mut Common) {
+    pub(crate) fn deliver(&mut self, input: Input, common: &mut Common) {
         let adapter = &mut self.adapter;
         with_node!(&mut self.node, |node| adapter.deliver(node, input, common));
     }

@@ -9,7 +9,7 @@
 use crate::host::PORT;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
-use axon_wire::{Frame, FrameBuf, MacAddr, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, Span, Time};
 use smoltcp::wire::{
     ArpOperation, ArpPacket, ArpRepr, EthernetAddress, EthernetFrame, EthernetProtocol,
     EthernetRepr,
@@ -285,8 +285,8 @@ fn parse(frame: &[u8]) -> Option<ArpRepr> {
     ArpRepr::parse(&ArpPacket::new_checked(frame.payload()).ok()?).ok()
 }
 
-impl Node<FrameBuf> for ArpHost {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for ArpHost {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, intact, .. } => {
                 self.received += 1;

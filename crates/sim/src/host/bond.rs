@@ -12,7 +12,7 @@ use axon_lacp::{LacpConfig, LacpPort, Mux, Selection};
 use axon_wire::constants::ethertype;
 use axon_wire::host_frame;
 use axon_wire::lacp::{Lacpdu, Partner, SystemId};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::collections::VecDeque;
 
 /// Frames that wait at one port before the stack has to wait.

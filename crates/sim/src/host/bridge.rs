@@ -9,7 +9,7 @@
 //! a destination that it has not learned goes up only.
 
 use axon_node::{Action, Input, Node};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// The port that leads to the fabric.
@@ -43,13 +43,7 @@ impl Bridge {
     }
 
     /// Sends on a frame that has come whole.
-    fn relay(
-        &mut self,
-        now: Time,
-        from: PortNo,
-        frame: &FrameBuf,
-        out: &mut Vec<Action<FrameBuf>>,
-    ) {
+    fn relay(&mut self, now: Time, from: PortNo, frame: &FrameBuf, out: &mut Vec<Action>) {
         let bytes = frame.bytes();
         let ends = (MacAddr::destination_of(bytes), MacAddr::source_of(bytes));
         let (Some(to), Some(source)) = ends else { return };
@@ -72,7 +66,7 @@ impl Bridge {
         }
     }
 
-    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action<FrameBuf>>) {
+    fn send(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         let Some(state) = self.ports.get_mut(port.index()).filter(|port| port.is_up) else {
             return;
         };
@@ -87,8 +81,8 @@ impl Bridge {
     }
 }
 
-impl Node<FrameBuf> for Bridge {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Bridge {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { port, frame, complete_at, intact: true } => {
                 self.count += 1;

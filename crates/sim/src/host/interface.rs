@@ -9,7 +9,7 @@
 
 use crate::host::nic::Nic;
 use crate::host::resolve::arp_frame;
-use axon_wire::{Frame, FrameBuf, MacAddr};
+use axon_wire::{FrameBuf, MacAddr};
 use smoltcp::iface::{Config, Context, Interface as IpInterface, SocketSet};
 use smoltcp::time::Instant;
 use smoltcp::wire::{

@@ -4,7 +4,7 @@ use crate::host::dcb_nic::DcbNic;
 use crate::host::lost::LostDatagrams;
 use crate::link::links::Loss;
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
-use axon_wire::{Filling, Frame, FrameBuf, HopWidth, Time};
+use axon_wire::{Filling, FrameBuf, HopWidth, Time};
 use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;

@@ -34,7 +34,7 @@ use crate::host::resolve::{self, Neighbours, Own};
 use crate::host::rx_ring::RxRing;
 use crate::host::stack::{Stack, instant, set_address};
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
-use axon_wire::{Contents, Frame, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Contents, FrameBuf, MacAddr, PortNo, Rate, Span, Time};
 use smoltcp::iface::{SocketHandle, SocketSet};
 use smoltcp::socket::dhcpv4;
 use smoltcp::time::Duration;
@@ -398,7 +398,7 @@ impl Host {
     }
 
     /// Puts the next frame on the wire if that is free.
-    fn transmit(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
+    fn transmit(&mut self, now: Time, out: &mut Vec<Action>) {
         if self.bond.is_some() {
             return self.transmit_bonded(now, out);
         }
@@ -415,8 +415,8 @@ impl Host {
     }
 }
 
-impl Node<FrameBuf> for Host {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Host {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut run = false;
         match self.bonded(now, input, out) {
             Input::Frame { frame, complete_at, intact, .. } => {

@@ -12,7 +12,7 @@
 use crate::host::dcb_nic::RingLimits;
 use axon_node::Drop;
 use axon_wire::priority::{PRIORITIES, Priority};
-use axon_wire::{Bytes, Frame, FrameBuf, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, Rate, Span, Time};
 use std::collections::VecDeque;
 
 /// Frames that a ring holds by default.

@@ -8,7 +8,7 @@
 
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
-use axon_wire::{Frame, FrameBuf, MacAddr};
+use axon_wire::{FrameBuf, MacAddr};
 
 /// Frame check sequence, in bytes.
 const FCS_BYTES: u64 = 4;

@@ -6,7 +6,7 @@ use crate::link::disorder::Odd;
 use crate::link::links::{Fates, LinkId, Loss};
 use crate::link::noise::Noise;
 use crate::link::timing::Way;
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 
 /// The state of a port of a station: all that a frame needs to pass, in two cache lines.
 #[derive(Debug, Default)]

@@ -21,7 +21,7 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_fabric::assemble;
 use axon_fabric::model::{End, Fabric, Policy, Wire};
 use axon_pipeline::ProgramNode;
-use axon_wire::{FrameBuf, PortNo, Span, Time};
+use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -375,7 +375,7 @@ impl World {
     }
 
     /// A switch, if it has power.
-    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<FrameBuf, SwitchPlane>> {
+    pub fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
         match &self.engine.station(switch)?.node {
             StationNode::Switch(node) => Some(node),
             _ => None,
@@ -383,7 +383,7 @@ impl World {
     }
 
     /// The controller, if it has power.
-    pub fn controller(&self) -> Option<&ControllerNode<FrameBuf, SwitchPlane>> {
+    pub fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
         match &self.engine.station(self.controller_station())?.node {
             StationNode::Controller(node) => Some(node),
             _ => None,
@@ -400,7 +400,7 @@ impl World {
     }
 
     /// A programmable switch, if it has power.
-    pub fn program_node(&self, switch: usize) -> Option<&ProgramNode<FrameBuf>> {
+    pub fn program_node(&self, switch: usize) -> Option<&ProgramNode> {
         match self.baseline(switch)? {
             Baseline::Program(node) => Some(node),
             _ => None,

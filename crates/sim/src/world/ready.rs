@@ -20,7 +20,7 @@ use axon_baselines::bridge::plane::PortState;
 use axon_baselines::portland::Level;
 use axon_baselines::rstp::Role;
 use axon_fabric::model::{End, Network};
-use axon_wire::{FrameBuf, PortNo};
+use axon_wire::PortNo;
 use std::net::IpAddr;
 
 impl World {
@@ -112,7 +112,7 @@ impl World {
         let name = |switch: usize| &self.fabric.switches[switch].name;
         for (a, b) in self.live_links() {
             for end in [a, b] {
-                let knows = |switch: &axon_control::node::SwitchNode<FrameBuf, SwitchPlane>| {
+                let knows = |switch: &axon_control::node::SwitchNode<SwitchPlane>| {
                     switch.discovery().neighbour(end.port).is_some()
                 };
                 if self.switch(end.switch).is_some_and(|switch| !knows(switch)) {
@@ -151,7 +151,7 @@ impl World {
         Some(format!("{whom} does not know {}", self.fabric.hosts[missing].name))
     }
 
-    fn bridge(&self, switch: usize) -> Option<&BridgeNode<FrameBuf>> {
+    fn bridge(&self, switch: usize) -> Option<&BridgeNode> {
         match self.baseline(switch)? {
             Baseline::Bridge(node) => Some(node),
             _ => None,
@@ -160,9 +160,8 @@ impl World {
 
     fn bridges_lack(&self) -> Option<String> {
         let at = |end: End| format!("{}-p{}", self.fabric.switches[end.switch].name, end.port.0);
-        let forwards = |node: &BridgeNode<FrameBuf>, port: PortNo| {
-            node.bridge().state(port) == PortState::Forwarding
-        };
+        let forwards =
+            |node: &BridgeNode, port: PortNo| node.bridge().state(port) == PortState::Forwarding;
         for (a, b) in self.live_links() {
             let (Some(first), Some(second)) = (self.bridge(a.switch), self.bridge(b.switch)) else {
                 continue;

@@ -6,7 +6,7 @@ use axon_node::{Action, Input, Node};
 use axon_sim::apps::{AppId, Protocol, RequestPlan, RespondPlan, TcpOptions, Transport, UdpPlan};
 use axon_sim::station::StationNode;
 use axon_sim::{Options, World};
-use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::net::Ipv4Addr;
 
 const CACHE: &str = "name: t\nprogram: bridge\n\
@@ -29,7 +29,7 @@ struct Server {
     is_busy: bool,
 }
 
-fn transmit(frame: &[u8], now: Time, out: &mut Vec<Action<FrameBuf>>) {
+fn transmit(frame: &[u8], now: Time, out: &mut Vec<Action>) {
     let frame = FrameBuf::new(frame);
     out.push(Action::Transmit { port: PortNo(0), frame, complete_at: now, intact: true });
 }
@@ -40,8 +40,8 @@ fn datagram(frame: &[u8], to: u16) -> Option<(Ends, u64)> {
     Some((ends, u64::from_be_bytes(frame.get(42..50)?.try_into().ok()?)))
 }
 
-impl Node<FrameBuf> for Client {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Client {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         if let Input::Frame { frame, .. } = input {
             let reply = datagram(frame.bytes(), self.ends.ports.0);
             self.replies.extend(reply.map(|(_, id)| id));
@@ -58,8 +58,8 @@ impl Node<FrameBuf> for Client {
     }
 }
 
-impl Node<FrameBuf> for Server {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Server {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => {
                 let Some((ends, id)) = datagram(frame.bytes(), 5000) else { return };

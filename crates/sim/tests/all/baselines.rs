@@ -149,17 +149,14 @@ fn bridges_find_another_root_when_it_dies_and_go_back_to_it() {
     assert_whole(&mut world, 5, "with the root again");
 }
 
-fn manager(world: &World) -> &axon_baselines::portland::ManagerNode<axon_wire::FrameBuf> {
+fn manager(world: &World) -> &axon_baselines::portland::ManagerNode {
     match world.baseline(world.controller_station()) {
         Some(Baseline::Manager(node)) => node,
         _ => panic!("no fabric manager"),
     }
 }
 
-fn portland(
-    world: &World,
-    switch: usize,
-) -> &axon_baselines::portland::PortLandNode<axon_wire::FrameBuf> {
+fn portland(world: &World, switch: usize) -> &axon_baselines::portland::PortLandNode {
     match world.baseline(switch) {
         Some(Baseline::PortLand(node)) => node,
         _ => panic!("s{} is no PortLand switch", switch + 1),

@@ -15,7 +15,7 @@ use axon_sim::station::StationNode;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::sync::{Arc, Mutex};
 
 const SINK: MacAddr = MacAddr([2, 0, 0, 0, 1, 0xff]);
@@ -49,8 +49,8 @@ impl Source {
     }
 }
 
-impl Node<FrameBuf> for Source {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Source {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } => {
                 let message = CnmFrame::parse(frame.bytes(), &CnmFormat::default()).unwrap();
@@ -95,8 +95,8 @@ struct Seen {
 
 struct Sink(Arc<Mutex<Seen>>);
 
-impl Node<FrameBuf> for Sink {
-    fn handle(&mut self, _: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sink {
+    fn handle(&mut self, _: Time, input: Input, _: &mut Vec<Action>) {
         if let Input::Frame { frame, .. } = input {
             self.0.lock().unwrap().sink_bytes += frame.bytes().len() as u64 + OVERHEAD;
         }
@@ -109,15 +109,15 @@ impl Node<FrameBuf> for Sink {
 
 /// A data plane whose queue at one port is measured.
 struct Switch {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     egress: PortNo,
     last: Time,
     cnms: u64,
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut seen = self.seen.lock().unwrap();
         let queued = self.plane.queued_bytes(self.egress).0;
         seen.area += u128::from(queued) * u128::from(now.since(self.last).ticks());
@@ -125,7 +125,7 @@ impl Node<FrameBuf> for Switch {
         let start = out.len();
         self.plane.handle(now, input, out);
         seen.longest = seen.longest.max(self.plane.queued_bytes(self.egress).0);
-        let dropped = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
+        let dropped = |action: &&Action| matches!(action, Action::Dropped { .. });
         seen.drops += out[start..].iter().filter(dropped).count() as u64;
         let cnms = self.plane.counters().port(self.egress).cnms;
         seen.cnms += cnms - std::mem::replace(&mut self.cnms, cnms);
@@ -150,7 +150,7 @@ struct World {
     set_point: u64,
 }
 
-fn switch(ports: &[PortKind], set_point: u64, rate: Rate, mac: MacAddr) -> Plane<FrameBuf> {
+fn switch(ports: &[PortKind], set_point: u64, rate: Rate, mac: MacAddr) -> Plane {
     let count = ports.len() as u16;
     let mut cn = CnConfig::new(count, PrioritySet::only(Priority::new(3).unwrap()));
     cn.points.iter_mut().for_each(|point| point.set_point = Bytes(set_point));

@@ -8,7 +8,7 @@ use axon_node::{Action, Input, Node};
 use axon_sim::World;
 use axon_sim::station::StationNode;
 use axon_wire::cn::{self, CnmFormat, CnmFrame};
-use axon_wire::{Frame, FrameBuf, PortNo, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Span, Time};
 use std::sync::{Arc, Mutex};
 
 /// Two hosts send to the third as fast as their links are. The frames of the first to UDP port 5001
@@ -46,8 +46,8 @@ struct Host {
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Node<FrameBuf> for Host {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Host {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let mut seen = self.seen.lock().expect("no panic");
         if let Input::Frame { frame, .. } = &input {
             let bytes = frame.bytes();

@@ -9,7 +9,7 @@ use axon_sim::engine::Step;
 use axon_sim::links::{LinkId, WireEnd};
 use axon_sim::station::StationNode;
 use axon_sim::{Engine, World};
-use axon_wire::{Frame, FrameBuf, PortNo, Rate, Span, Time};
+use axon_wire::{FrameBuf, PortNo, Rate, Span, Time};
 use std::sync::{Arc, Mutex};
 
 /// Sends the frames it is given at their times, and writes down what comes.
@@ -34,8 +34,8 @@ struct Relay {
     queue: Vec<(FrameBuf, Time, bool)>,
 }
 
-impl Node<FrameBuf> for End {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for End {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         if let Input::Frame { frame, complete_at, intact, .. } = input {
             let seen = Seen { at: now, complete_at, bytes: frame.bytes().len(), intact };
             self.seen.lock().unwrap().push(seen);
@@ -51,8 +51,8 @@ impl Node<FrameBuf> for End {
     }
 }
 
-impl Node<FrameBuf> for Relay {
-    fn handle(&mut self, _: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Relay {
+    fn handle(&mut self, _: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { mut frame, complete_at, intact, .. } => {
                 frame.pop_front(self.strip);
@@ -113,7 +113,7 @@ impl Line {
         let seen = Arc::new(Mutex::new(Vec::new()));
         for station in 0..=last {
             let plan = if station == 0 { plan.to_vec() } else { Vec::new() };
-            let node: Box<dyn Node<FrameBuf> + Send> = if station == 0 || station == last {
+            let node: Box<dyn Node + Send> = if station == 0 || station == last {
                 Box::new(End { plan, seen: Arc::clone(&seen) })
             } else {
                 Box::new(Relay { strip, busy: false, queue: Vec::new() })

@@ -16,7 +16,7 @@ use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
 use axon_wire::cn::CnmFormat;
 use axon_wire::priority::{Priority, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
+use axon_wire::{Bytes, HopWidth, MacAddr, PortNo, Rate, Route, Span, Time};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 
@@ -46,13 +46,13 @@ struct Seen {
 }
 
 struct Switch {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     last: Time,
     seen: Arc<Mutex<Seen>>,
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, mut input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, mut input: Input, out: &mut Vec<Action>) {
         let sink = PortNo(SINK as u16);
         let mut seen = self.seen.lock().unwrap();
         let queued = u128::from(self.plane.queued_bytes(sink).0);
@@ -67,7 +67,7 @@ impl Node<FrameBuf> for Switch {
             frame.bytes_mut()[..6].copy_from_slice(&to.0);
         }
         self.plane.handle(now, input, out);
-        let dropped = |action: &&Action<FrameBuf>| matches!(action, Action::Dropped { .. });
+        let dropped = |action: &&Action| matches!(action, Action::Dropped { .. });
         seen.drops += out[start..].iter().filter(dropped).count() as u64;
         seen.cnms = self.plane.counters().port(sink).cnms;
     }
@@ -82,7 +82,7 @@ impl Node<FrameBuf> for Switch {
 }
 
 /// A switch that leads hosts to the sink and back.
-fn plane(cnpvs: PrioritySet) -> Plane<FrameBuf> {
+fn plane(cnpvs: PrioritySet) -> Plane {
     let ports = SOURCES as u16 + 1;
     let own = MacAddr([2, 0, 0, 0, 0, 1]);
     let mut cn = CnConfig::new(ports, cnpvs);

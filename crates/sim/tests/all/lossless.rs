@@ -14,7 +14,7 @@ use axon_sim::station::StationNode;
 use axon_wire::header::{self, PacketType};
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
 use std::sync::{Arc, Mutex};
 
@@ -64,8 +64,8 @@ impl Source {
     }
 }
 
-impl Node<FrameBuf> for Source {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Source {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.now = now;
         match input {
             Input::Frame { frame, .. } => {
@@ -108,8 +108,8 @@ struct Come {
 
 struct Sink(Arc<Mutex<Vec<Come>>>);
 
-impl Node<FrameBuf> for Sink {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, _: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sink {
+    fn handle(&mut self, now: Time, input: Input, _: &mut Vec<Action>) {
         if let Input::Frame { frame, .. } = input {
             let view = header::HeaderView::parse(frame.bytes(), HopWidth::Eight).unwrap();
             let ingress = view.reverse()[0].index();
@@ -128,12 +128,12 @@ impl Node<FrameBuf> for Sink {
 
 /// A switch's data plane without a control plane; says what it has dropped.
 struct Switch {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     drops: Arc<Mutex<[u64; Drop::ALL.len()]>>,
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let start = out.len();
         self.plane.handle(now, input, out);
         for action in &out[start..] {

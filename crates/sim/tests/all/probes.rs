@@ -10,7 +10,7 @@ use axon_sim::links::WireEnd;
 use axon_sim::probe::{PathError, links_of, plan_along, shortest_path};
 use axon_sim::station::StationNode;
 use axon_wire::probe::{ProbeOptions, RECORD_BYTES};
-use axon_wire::{Bytes, FrameBuf, Hops, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, Hops, MacAddr, PortNo, Span, Time};
 
 /// A line of switches, one link between neighbours; links of 1 Gb/s and 1 us.
 fn line(switches: usize) -> World {
@@ -129,7 +129,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         engine.connect(outside, WireEnd { station: 0, port: port.port }, wire());
     }
     let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000; 2]);
-    engine.power_on(bridge, StationNode::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+    engine.power_on(bridge, StationNode::Other(Box::new(BridgeNode::new(config))));
     // A bridge listens and learns for half a minute before it forwards (802.1D clause 17.14).
     world.run_until(Time::from_nanos(40_000_000_000));
     let between = |from: usize, to: usize| {
@@ -161,7 +161,7 @@ fn an_ether_probe_measures_the_ethernet_outside() {
         let end = WireEnd { station, port: PortNo(0) };
         engine.connect(end, WireEnd { station: 0, port: port.port }, wire());
         let config = BridgeNodeConfig::new(MacAddr([2, 0, 0, 0, 9, 9]), vec![20_000]);
-        engine.power_on(station, StationNode::Other(Box::new(BridgeNode::<FrameBuf>::new(config))));
+        engine.power_on(station, StationNode::Other(Box::new(BridgeNode::new(config))));
     }
     alone.run_until(BOOT);
     let report = probe(&mut alone, between(0, 1));

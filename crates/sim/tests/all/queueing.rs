@@ -16,7 +16,7 @@ use axon_sim::Engine;
 use axon_sim::links::WireEnd;
 use axon_sim::station::StationNode;
 use axon_wire::header::{self, HeaderView, PacketType};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use oorandom::Rand64;
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Sender};
@@ -45,8 +45,8 @@ fn packet(bytes: u64) -> FrameBuf {
     FrameBuf::new(&packet)
 }
 
-impl Node<FrameBuf> for Source {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Source {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         if matches!(input, Input::TxDone { .. }) {
             self.busy = false;
         }
@@ -66,8 +66,8 @@ impl Node<FrameBuf> for Source {
     }
 }
 
-impl Node<FrameBuf> for Sink {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, _out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sink {
+    fn handle(&mut self, now: Time, input: Input, _out: &mut Vec<Action>) {
         if let Input::Frame { frame, complete_at, .. } = input {
             self.0.send((complete_at.max(now), frame.bytes().len())).unwrap();
         }
@@ -78,7 +78,7 @@ impl Node<FrameBuf> for Sink {
     }
 }
 
-fn plane(ports: u16) -> Plane<FrameBuf> {
+fn plane(ports: u16) -> Plane {
     let mut config = PlaneConfig::with_ports(ports, MacAddr([2, 0, 0, 0, 0, 0xaa]));
     config.frame_bytes_max = 1 << 20;
     config.queue_bytes_max = Bytes(1 << 40);
@@ -94,7 +94,7 @@ fn simulate(plan: &[(Time, u64)], rates: [Rate; 2]) -> Vec<(Time, Time)> {
     let mut engine = Engine::new(1, None);
     let plan: VecDeque<_> = plan.iter().copied().collect();
     let count = plan.len();
-    let nodes: [Box<dyn Node<FrameBuf> + Send>; 3] =
+    let nodes: [Box<dyn Node + Send>; 3] =
         [Box::new(Source { plan, busy: false, sent }), Box::new(plane(2)), Box::new(Sink(came))];
     (0..3).for_each(|station| {
         engine.add_station(&format!("n{station}"));
@@ -277,7 +277,7 @@ fn shares(lengths: [u64; 3], frames: usize, mut look: impl FnMut([u64; 3], [u64;
     (0..5).for_each(|port| plane.link(Time::ZERO, PortNo(port), true, &mut out));
     let inputs = [PortNo(2), PortNo(3), PortNo(4)];
     let (mut count, mut bytes) = ([0; 3], [0; 3]);
-    let feed = |plane: &mut Plane<FrameBuf>, input: usize, out: &mut Vec<_>| {
+    let feed = |plane: &mut Plane, input: usize, out: &mut Vec<_>| {
         plane.receive(Time::ZERO, inputs[input], packet(lengths[input]), Time::ZERO, true, out);
     };
     // The first frame finds the wire free; it is not part of the competition.

@@ -1,7 +1,5 @@
 //! A payload that differs from every other one and that nothing can double.
 
-use axon_wire::{Frame, NoHeadroom};
-
 /// The longest one, in bytes.
 const BYTES_MAX: usize = 64;
 
@@ -28,27 +26,8 @@ impl Payload {
     }
 }
 
-impl Frame for Payload {
-    fn with_headroom(_: usize, bytes: &[u8]) -> Payload {
-        let mut store = [0; BYTES_MAX];
-        store[..bytes.len()].copy_from_slice(bytes);
-        Payload { bytes: store, length: bytes.len() }
-    }
-
-    fn bytes(&self) -> &[u8] {
+impl AsRef<[u8]> for Payload {
+    fn as_ref(&self) -> &[u8] {
         &self.bytes[..self.length]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..self.length]
-    }
-
-    fn push_front(&mut self, _: usize) -> Result<(), NoHeadroom> {
-        Err(NoHeadroom)
-    }
-
-    fn pop_front(&mut self, count: usize) {
-        self.bytes.copy_within(count.min(self.length)..self.length, 0);
-        self.length -= count.min(self.length);
     }
 }

@@ -9,7 +9,7 @@ use axon_cache::{
     PayloadCache, ReplaceError, Side, State,
 };
 use axon_node::random::Random;
-use axon_wire::{Frame, Span, Time};
+use axon_wire::{Span, Time};
 
 /// An agent, its cache, and the model of that.
 struct Seat {
@@ -130,7 +130,7 @@ impl World {
     fn enter(&mut self, at: usize) -> (usize, Payload, Stored) {
         let number = self.fates.enter(at);
         let payload = Payload::new(number);
-        let stored = (number, payload.bytes().len());
+        let stored = (number, payload.as_ref().len());
         (number, payload, stored)
     }
 
@@ -294,7 +294,7 @@ impl World {
         match cache.fetch(Handle::from_raw(handle), start..end) {
             Ok(part) => {
                 let Ok(Ok((number, _))) = expected else { panic!("{expected:?} was expected") };
-                assert_eq!(part, &Payload::new(number).bytes()[start..end]);
+                assert_eq!(part, &Payload::new(number).as_ref()[start..end]);
             }
             Err(FetchError::Range { bytes, .. }) => assert_eq!(Ok(Err(bytes)), expected),
             Err(FetchError::Handle(error)) => {

@@ -5,10 +5,10 @@ use crate::node::chassis::Chassis;
 use crate::seal::Opened;
 use alloc::vec::Vec;
 use axon_node::{Dataplane, Refusal};
+use axon_wire::Time;
 use axon_wire::message::{Item, Message};
-use axon_wire::{Frame, Time};
 
-impl<B: Frame, D: Dataplane<B>> SwitchNode<B, D> {
+impl<D: Dataplane> SwitchNode<D> {
     /// Acts on a message that has been opened.
     pub(in crate::node) fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;

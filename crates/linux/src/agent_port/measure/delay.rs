@@ -22,7 +22,7 @@ use axon_plane::qcn::CpConfig;
 use axon_wire::cn::{CnTag, CnmFormat, CnmFrame};
 use axon_wire::constants::ethertype;
 use axon_wire::vlan::VlanTag;
-use axon_wire::{Bytes, Frame, FrameBuf, MacAddr, PortNo, Priority, Span, Time, TrafficClass};
+use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Priority, Span, Time, TrafficClass};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::path::Path;
 
@@ -109,13 +109,13 @@ fn frame(bytes: usize, asks: u8) -> FrameBuf {
 
 /// A programmable switch with a congested port and an agent.
 pub struct Bench {
-    node: ProgramNode<FrameBuf>,
+    node: ProgramNode,
     port: AgentPort,
     clock: Clock,
     pool: Pool,
     to_agent: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
-    actions: Vec<Action<FrameBuf>>,
+    actions: Vec<Action>,
     /// The agent port owes a `TxDone`.
     busy: bool,
     answer: Option<(Time, FrameBuf)>,
@@ -227,7 +227,7 @@ impl Bench {
         self.feed(Input::Frame { port, frame, complete_at, intact: true });
     }
 
-    fn feed(&mut self, input: Input<FrameBuf>) {
+    fn feed(&mut self, input: Input) {
         let mut actions = std::mem::take(&mut self.actions);
         self.node.handle(self.clock.now(), input, &mut actions);
         let mut done = false;

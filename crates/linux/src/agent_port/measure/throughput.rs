@@ -18,7 +18,7 @@ use axon_agents::node::PayloadMode;
 use axon_node::{Action, Input, Node, PortKind};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
 use std::collections::VecDeque;
 use std::path::Path;
 use std::time::Duration;
@@ -190,7 +190,7 @@ pub fn cached_and_copied(
 
 /// A switch with an agent, through which frames of one length go.
 pub struct Bench {
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     port: AgentPort,
     clock: Clock,
     pool: Pool,
@@ -203,7 +203,7 @@ pub struct Bench {
     free: VecDeque<FrameBuf>,
     batch: Vec<FrameBuf>,
     received: Vec<FrameBuf>,
-    actions: Vec<Action<FrameBuf>>,
+    actions: Vec<Action>,
     /// Wires for which the plane awaits `TxDone`.
     busy: Vec<PortNo>,
     packets: u64,
@@ -359,7 +359,7 @@ impl Bench {
         }
     }
 
-    fn feed(&mut self, now: Time, input: Input<FrameBuf>) {
+    fn feed(&mut self, now: Time, input: Input) {
         let mut actions = std::mem::take(&mut self.actions);
         self.plane.handle(now, input, &mut actions);
         for action in actions.drain(..) {

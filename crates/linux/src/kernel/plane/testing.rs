@@ -4,7 +4,7 @@ use super::*;
 use crate::kernel::{HEADER_BYTES_MAX, KernelSettings, Plane as Programs};
 use axon_node::random::Random;
 use axon_plane::{Plane, PlaneConfig};
-use axon_wire::{FrameBuf, HopWidth};
+use axon_wire::HopWidth;
 use std::collections::BTreeSet;
 use std::io;
 
@@ -115,7 +115,7 @@ impl Tables for Fake {
     }
 }
 
-pub(super) type Software = Plane<FrameBuf>;
+pub(super) type Software = Plane;
 
 pub(super) fn software() -> Software {
     Plane::new(PlaneConfig::with_ports(PORTS, MacAddr([2, 0, 0, 0, 0, 99])))
@@ -150,7 +150,7 @@ impl Bench {
 
     pub(super) fn ask(&mut self, change: RouteChange) -> Result<(), RouteError> {
         self.tickets += 1;
-        let mut out: Vec<Action<FrameBuf>> = Vec::new();
+        let mut out: Vec<Action> = Vec::new();
         self.plane.change_route(self.now, RouteTicket(self.tickets), change, &mut out);
         let [Action::RouteChanged(answer)] = &out[..] else { panic!("{out:?}") };
         assert_eq!(answer.ticket, RouteTicket(self.tickets));
@@ -170,7 +170,7 @@ impl Bench {
         self.ask(RouteChange::Remove { port, key: destination.into() })
     }
 
-    pub(super) fn input(&mut self, input: Input<FrameBuf>) {
+    pub(super) fn input(&mut self, input: Input) {
         self.plane.handle(self.now, input, &mut Vec::new());
     }
 
@@ -186,7 +186,7 @@ impl Bench {
     /// Lets time pass, with all that is due.
     pub(super) fn pass(&mut self, span: Span) {
         let until = self.now + span;
-        while let Some(at) = Node::<FrameBuf>::deadline(&self.plane).filter(|at| *at <= until) {
+        while let Some(at) = Node::deadline(&self.plane).filter(|at| *at <= until) {
             self.now = self.now.max(at);
             self.input(Input::Timeout);
         }
@@ -198,6 +198,6 @@ impl Bench {
     }
 
     pub(super) fn in_software(&self, port: u16) -> usize {
-        Dataplane::<FrameBuf>::routes(&self.plane, PortNo(port))
+        Dataplane::routes(&self.plane, PortNo(port))
     }
 }

@@ -5,7 +5,6 @@ use super::*;
 use axon_node::PortSnapshot;
 use axon_node::random::Random;
 use axon_plane::reference::Refusing;
-use axon_wire::FrameBuf;
 use std::collections::BTreeSet;
 
 #[test]
@@ -56,7 +55,7 @@ fn where_a_source_has_a_route_of_its_own_the_kernel_has_none_to_that_destination
     assert!(bench.in_kernel(key(0, 8)).is_some(), "nobody has one of its own to that");
     // A route for all that comes later is software's too, as after a loss of the tables.
     bench.install(key(0, 9), &[3]).unwrap();
-    let wanted = Dataplane::<FrameBuf>::snapshot(&bench.plane);
+    let wanted = Dataplane::snapshot(&bench.plane);
     bench.plane.resynchronise(bench.now, &wanted, &mut Vec::new()).unwrap();
     assert_eq!((bench.in_kernel(key(0, 9)), bench.in_software(0)), (None, 4));
     assert_eq!(bench.ask(own(1, None)), Ok(()));
@@ -104,15 +103,14 @@ fn either_plane_knows_that_a_route_is_used_and_both_count_frames() {
     tables.traffic = Traffic { in_frames: 5, in_bytes: 500, ..Traffic::default() };
     let mut bench = Bench::new(tables);
     bench.install(key(0, 9), &[1]).unwrap();
-    let used = |plane: &mut KernelPlane<_, _>| {
-        Dataplane::<FrameBuf>::take_used(plane, PortNo(0), mac(9).into())
-    };
+    let used =
+        |plane: &mut KernelPlane<_, _>| Dataplane::take_used(plane, PortNo(0), mac(9).into());
     assert!(!used(&mut bench.plane));
     bench.plane.tables.used.insert(key(0, 9));
     assert!(used(&mut bench.plane) && !used(&mut bench.plane));
     bench.plane.tables.traffic =
         Traffic { in_frames: 7, in_bytes: 800, out_frames: 1, out_bytes: 60, ..Traffic::default() };
-    let telemetry = Dataplane::<FrameBuf>::telemetry(&bench.plane, bench.now);
+    let telemetry = Dataplane::telemetry(&bench.plane, bench.now);
     let port = telemetry.ports[1].counters;
     assert_eq!((port.rx_frames, port.rx_bytes, port.tx_frames, port.tx_bytes), (2, 300, 1, 60));
     assert_eq!(telemetry.total.rx_frames, 2 * u64::from(PORTS));
@@ -125,7 +123,7 @@ fn what_the_kernel_loses_is_a_drop_of_the_port_that_it_came_in_by() {
     let egress = bench.plane.devices.get(PortNo(2));
     bench.plane.tables.queue_drops = vec![(egress, (PortNo(0), 7)), (egress + 1, (PortNo(0), 9))];
     bench.plane.tables.traffic = Traffic { lost_packets: 3, ..Traffic::default() };
-    let telemetry = Dataplane::<FrameBuf>::telemetry(&bench.plane, bench.now);
+    let telemetry = Dataplane::telemetry(&bench.plane, bench.now);
     let port = telemetry.ports[0].counters;
     assert_eq!((port.dropped(Drop::QueueFull), port.dropped(Drop::NotDecided)), (7, 3));
     assert_eq!(telemetry.total.dropped(Drop::QueueFull), 7);
@@ -134,7 +132,7 @@ fn what_the_kernel_loses_is_a_drop_of_the_port_that_it_came_in_by() {
 
 #[test]
 fn it_claims_no_more_than_program_and_software_can_do() {
-    let has = Dataplane::<FrameBuf>::capabilities(&Bench::new(Fake::new()).plane);
+    let has = Dataplane::capabilities(&Bench::new(Fake::new()).plane);
     assert_eq!((has.name, has.ports, has.routes_per_port_max), ("tc", PORTS, ROOM));
     assert_eq!((has.route_bytes_max, has.lossless_classes, has.queues_per_port), (100, 0, 1));
 }
@@ -162,7 +160,7 @@ fn traffic_of_the_process_before_goes_on_until_the_switch_has_met_its_controller
     bench.pass(Span::from_secs(600));
     assert_eq!(bench.plane.inherited_routes(), 4, "without a controller they stay");
     let reached = |bench: &mut Bench, is: bool| {
-        Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, is);
+        Dataplane::controller_reached(&mut bench.plane, bench.now, is);
     };
     reached(&mut bench, true);
     bench.install(key(0, 9), &[1, 2]).unwrap();
@@ -180,12 +178,12 @@ fn traffic_of_the_process_before_goes_on_until_the_switch_has_met_its_controller
 #[test]
 fn the_time_of_inherited_routes_does_not_pass_without_a_controller() {
     let mut bench = Bench::new(predecessor());
-    Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, true);
+    Dataplane::controller_reached(&mut bench.plane, bench.now, true);
     bench.pass(Span::from_secs(9));
-    Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, false);
+    Dataplane::controller_reached(&mut bench.plane, bench.now, false);
     bench.pass(Span::from_secs(600));
     assert_eq!(bench.plane.inherited_routes(), 4);
-    Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, true);
+    Dataplane::controller_reached(&mut bench.plane, bench.now, true);
     bench.pass(Inherited::MAX);
     assert_eq!((bench.plane.inherited_routes(), bench.plane.tables.routes.len()), (0, 0));
 }
@@ -193,7 +191,7 @@ fn the_time_of_inherited_routes_does_not_pass_without_a_controller() {
 #[test]
 fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_it() {
     let mut bench = Bench::new(predecessor());
-    let snapshot = |bench: &Bench| Dataplane::<FrameBuf>::snapshot(&bench.plane);
+    let snapshot = |bench: &Bench| Dataplane::snapshot(&bench.plane);
     let first = snapshot(&bench);
     let kinds: Vec<PortKind> = first.ports.iter().map(|port| port.kind).collect();
     assert_eq!(kinds, [PortKind::Host, PortKind::Host, PortKind::Axon]);
@@ -212,7 +210,7 @@ fn the_first_snapshot_has_what_the_process_before_has_left_and_an_install_keeps_
     }
     assert_eq!((bench.plane.inherited_routes(), bench.in_software(0)), (2, 2));
     assert_eq!(snapshot(&bench).ports[0].routes.len(), 2, "each once");
-    Dataplane::<FrameBuf>::controller_reached(&mut bench.plane, bench.now, true);
+    Dataplane::controller_reached(&mut bench.plane, bench.now, true);
     bench.pass(Inherited::MAX);
     let left: Vec<Key> = bench.plane.tables.routes.keys().copied().collect();
     assert_eq!(left, [key(0, 8), key(0, 9)]);
@@ -243,7 +241,7 @@ fn a_resynchronisation_makes_the_kernel_equal_and_leaves_nothing_inherited() {
     let mut wanted = Snapshot { ports: vec![PortSnapshot::default(); PORTS.into()] };
     wanted.ports[1].routes.push((mac(8).into(), [1, 1].into()));
     bench.plane.tables.fails_of = 2;
-    let set = bench.plane.resynchronise(bench.now, &wanted, &mut Vec::<Action<FrameBuf>>::new());
+    let set = bench.plane.resynchronise(bench.now, &wanted, &mut Vec::<Action>::new());
     assert_eq!(set, Ok(()));
     bench.plane.tables.fails_of = 0;
     bench.pass(PAUSE);
@@ -252,7 +250,7 @@ fn a_resynchronisation_makes_the_kernel_equal_and_leaves_nothing_inherited() {
 
 /// A control plane in so far as it asks again for what is refused.
 struct Asker {
-    plane: KernelPlane<Refusing<FrameBuf, Software>, Fake>,
+    plane: KernelPlane<Refusing<Software>, Fake>,
     now: Time,
     tickets: u64,
     /// What is asked for, by ticket, and the last ticket of each flow.
@@ -288,13 +286,13 @@ impl Asker {
         self.read(out);
     }
 
-    fn input(&mut self, input: Input<FrameBuf>) {
+    fn input(&mut self, input: Input) {
         let mut out = Vec::new();
         self.plane.handle(self.now, input, &mut out);
         self.read(out);
     }
 
-    fn read(&mut self, out: Vec<Action<FrameBuf>>) {
+    fn read(&mut self, out: Vec<Action>) {
         for action in out {
             match action {
                 Action::RouteChanged(RouteAnswer { ticket, result }) => {

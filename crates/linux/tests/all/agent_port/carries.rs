@@ -8,7 +8,7 @@ use axon_linux::agent_port::{PayloadMode, WhenFull};
 use axon_linux::port::Port;
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, MacAddr};
+use axon_wire::{FrameBuf, MacAddr};
 
 const BOTH: [PayloadMode; 2] = [PayloadMode::Cached, PayloadMode::Copied];
 

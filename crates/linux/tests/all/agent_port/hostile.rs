@@ -12,7 +12,7 @@ use axon_linux::agent_port::{AgentPortSetup, PayloadMode};
 use axon_linux::port::Port;
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, MacAddr, Span};
+use axon_wire::{MacAddr, Span};
 use std::io::Write;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -7,12 +7,12 @@ use axon_linux::agent_port::layout::{Descriptor, Kind};
 use axon_node::{Action, Input, Node, PortKind};
 use axon_pipeline::{Pipeline, PipelineConfig};
 use axon_plane::{Plane, PlaneConfig};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
 /// What a node does with a frame that comes in by port 0.
-fn outcome(node: &mut impl Node<FrameBuf>, frame: FrameBuf) -> Vec<Action<FrameBuf>> {
+fn outcome(node: &mut impl Node, frame: FrameBuf) -> Vec<Action> {
     let (port, mut out) = (PortNo(0), Vec::new());
     let input = Input::Frame { port, frame, complete_at: Time::ZERO, intact: true };
     node.handle(Time::ZERO, input, &mut out);

@@ -3,7 +3,7 @@
 use axon_linux::agent_port::client::{Client, Given};
 use axon_linux::agent_port::{AgentCounters, AgentPort, AgentPortSetup};
 use axon_linux::port::{Pool, Port};
-use axon_wire::{Frame, FrameBuf, Span};
+use axon_wire::{FrameBuf, Span};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};

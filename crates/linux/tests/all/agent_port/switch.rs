@@ -12,17 +12,17 @@ use axon_node::telemetry::NodeTelemetry;
 use axon_node::{Action, Awaited, Input, Node, PortKind};
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::header::{self, PacketType};
-use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, Span, Time};
+use axon_wire::{HopWidth, MacAddr, PortNo, Span, Time};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 /// A plane between three ports.
-struct Three(Plane<FrameBuf>);
+struct Three(Plane);
 
-impl Node<FrameBuf> for Three {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Three {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.0.handle(now, input, out);
     }
     fn deadline(&self) -> Option<Time> {

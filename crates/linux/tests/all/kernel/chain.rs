@@ -9,7 +9,7 @@ use axon_linux::packet::PacketPort;
 use axon_linux::port::{Pool, Port};
 use axon_linux::sys;
 use axon_node::PortKind;
-use axon_wire::{Frame, HopWidth, MacAddr, PortNo, Route};
+use axon_wire::{HopWidth, MacAddr, PortNo, Route};
 use nix::sys::socket::sockopt::UdpGsoSegment;
 use nix::sys::socket::{MsgFlags, recv, send};
 use std::io::Write;

@@ -6,7 +6,7 @@ use axon_linux::kernel::{Kernel, KernelError, LoadedProgram, Plane, Traffic};
 use axon_node::{Action, Dataplane, Input, Node, PortKind, PortSetting};
 use axon_plane::{Lookups, PlaneConfig};
 use axon_wire::header::{self, PacketType};
-use axon_wire::{Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
+use axon_wire::{FrameBuf, HopWidth, Hops, MacAddr, PortNo, Route, Time};
 use aya::maps::{HashMap, Map, MapData};
 use oorandom::Rand32;
 use std::collections::BTreeMap;
@@ -170,10 +170,7 @@ fn random_transit(
 }
 
 /// A plane with these ports, all up.
-fn plane(
-    settings: &axon_linux::kernel::KernelSettings,
-    kinds: &[PortKind],
-) -> axon_plane::Plane<FrameBuf> {
+fn plane(settings: &axon_linux::kernel::KernelSettings, kinds: &[PortKind]) -> axon_plane::Plane {
     let mut plane = axon_plane::Plane::new(PlaneConfig {
         hop_width: settings.hop_width,
         frame_bytes_max: settings.frame_bytes_max,
@@ -216,10 +213,10 @@ fn random_frame(rand: &mut Rand32) -> Vec<u8> {
 
 /// What the plane does with a frame of a host: where it sends it, if it does.
 fn of_plane(
-    plane: &mut axon_plane::Plane<FrameBuf>,
+    plane: &mut axon_plane::Plane,
     ingress: PortNo,
     frame: &[u8],
-    out: &mut Vec<Action<FrameBuf>>,
+    out: &mut Vec<Action>,
 ) -> Option<(PortNo, Vec<u8>)> {
     let (frame, complete_at) = (FrameBuf::new(frame), Time::ZERO);
     out.clear();

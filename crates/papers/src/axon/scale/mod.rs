@@ -383,7 +383,7 @@ fn hosts_known(world: &World) -> bool {
     known && links_known(world) && nodes.all(|node| node.unacknowledged() == 0)
 }
 
-fn manager(world: &World) -> Option<&axon_baselines::portland::ManagerNode<axon_wire::FrameBuf>> {
+fn manager(world: &World) -> Option<&axon_baselines::portland::ManagerNode> {
     match world.baseline(world.controller_station())? {
         Baseline::Manager(node) => Some(node),
         _ => None,

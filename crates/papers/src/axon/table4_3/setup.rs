@@ -13,7 +13,7 @@ use axon_node::{Action, Input, Node};
 use axon_sim::station::StationNode;
 use axon_sim::{SwitchPlane, World};
 use axon_wire::host_frame::{self, ArpOperation, Kind};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -34,8 +34,8 @@ pub struct Phases {
 }
 
 enum Station {
-    Switch(Box<SwitchNode<FrameBuf, SwitchPlane>>),
-    Controller(Box<ControllerNode<FrameBuf, SwitchPlane>>),
+    Switch(Box<SwitchNode<SwitchPlane>>),
+    Controller(Box<ControllerNode<SwitchPlane>>),
 }
 
 /// The nodes of a line, and how they are joined.
@@ -46,7 +46,7 @@ pub struct Bench {
     wires: BTreeMap<(usize, PortNo), (usize, PortNo)>,
     addresses: Vec<Ipv4Addr>,
     now: Time,
-    out: Vec<Action<FrameBuf>>,
+    out: Vec<Action>,
 }
 
 impl Bench {
@@ -200,7 +200,7 @@ impl Bench {
         (us, sent)
     }
 
-    fn call(&mut self, station: usize, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+    fn call(&mut self, station: usize, input: Input, out: &mut Vec<Action>) {
         match &mut self.stations[station] {
             Station::Switch(node) => node.handle(self.now, input, out),
             Station::Controller(node) => node.handle(self.now, input, out),

@@ -9,7 +9,7 @@ use axon_pipeline::{
     Change, EntryName, Pipeline, PipelineConfig, Register, Sizes, TableName, UdlkId,
 };
 use axon_plane::PuntLimit;
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 pub use draw::{Draw, PORTS};
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ pub struct Seen {
 }
 
 pub struct Twins {
-    pipeline: Pipeline<FrameBuf>,
+    pipeline: Pipeline,
     reference: Reference,
     now: Time,
     pub seen: Seen,
@@ -179,7 +179,7 @@ impl Twins {
     }
 
     /// Compares what the pipeline has asked for with what should come, and all counters of ports.
-    fn compare(&mut self, mut out: Vec<Action<FrameBuf>>, expected: &Outcome) {
+    fn compare(&mut self, mut out: Vec<Action>, expected: &Outcome) {
         let mut found = Outcome::default();
         while !out.is_empty() {
             for action in std::mem::take(&mut out) {

@@ -7,7 +7,7 @@ use axon_node::{Action, Drop, Node, PortKind};
 use axon_plane::dcb::DcbConfig;
 use axon_plane::{OnFull, Plane, PlaneConfig, PuntLimit};
 use axon_wire::priority::{PrioritySet, TrafficClass};
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, Hops, MacAddr, PortNo, Span, Time};
 
 /// Ports of the plane under test.
 pub const PORTS: u16 = 4;
@@ -44,7 +44,7 @@ pub enum Event {
 
 /// One plane and what it has on its wires.
 pub struct World {
-    pub plane: Plane<FrameBuf>,
+    pub plane: Plane,
     now: Time,
     on_wire: Vec<bool>,
     frames_in: u64,
@@ -78,10 +78,10 @@ impl World {
     }
 
     /// Lets `event` happen, checks everything, and returns what the plane asked for.
-    pub fn apply(&mut self, event: Event) -> Vec<Action<FrameBuf>> {
+    pub fn apply(&mut self, event: Event) -> Vec<Action> {
         let mut out = Vec::new();
         // What comes in, and what the plane makes of itself.
-        let counted = |plane: &Plane<FrameBuf>| plane.counters().total().rx_frames;
+        let counted = |plane: &Plane| plane.counters().total().rx_frames;
         let before = counted(&self.plane);
         self.plane.timeout(self.now, &mut out);
         match event {
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    fn check(&mut self, out: &[Action<FrameBuf>]) {
+    fn check(&mut self, out: &[Action]) {
         for action in out {
             self.frames_out += u64::from(!matches!(action, Action::Note(_)));
             let Action::Transmit { port, frame, complete_at, intact } = action else {

@@ -5,7 +5,7 @@ use axon_fabric::program;
 use axon_node::{Action, Input, Node};
 use axon_pipeline::{ProgramNode, TableName};
 use axon_programs::{Neighbour, Plan, PlanHost, Site};
-use axon_wire::{Frame, FrameBuf, MacAddr, PortNo, Span, Time};
+use axon_wire::{FrameBuf, MacAddr, PortNo, Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// A network and what happened in it.
 pub struct Net {
     pub plan: Arc<Plan>,
-    pub nodes: Vec<ProgramNode<FrameBuf>>,
+    pub nodes: Vec<ProgramNode>,
     pub now: Time,
     /// Frames that hosts got: host and frame.
     pub received: Vec<(u32, Vec<u8>)>,
@@ -21,7 +21,7 @@ pub struct Net {
     pub sent: Vec<(u32, Vec<u8>)>,
     /// Links that carry nothing, by one end; their ports keep their carrier.
     pub silent: BTreeSet<(u32, PortNo)>,
-    queue: VecDeque<(u32, Input<FrameBuf>)>,
+    queue: VecDeque<(u32, Input)>,
 }
 
 impl Net {

@@ -3,14 +3,14 @@
 use super::Adapter;
 use crate::engine::event::{Common, Kind};
 use axon_node::{Awaited, Input, Node};
-use axon_wire::{FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 impl Adapter {
     /// Delivers the `TxDone`s that are due, by time and then by port.
     #[inline]
     pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         if self.owed_first > common.now {
             return;
@@ -38,7 +38,7 @@ impl Adapter {
     #[inline]
     fn free_idle<N>(&mut self, node: &mut N, now: Time)
     where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         let in_order = self.awaited_first <= now;
         let mut first = Time::MAX;
@@ -87,7 +87,7 @@ impl Adapter {
     #[inline]
     pub(crate) fn await_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
-        N: Node<FrameBuf> + ?Sized,
+        N: Node + ?Sized,
     {
         loop {
             match node.awaited() {

@@ -19,7 +19,7 @@
 //! - The stack's retransmission timeout ends recovery: then it sends everything again.
 
 use super::tcp_segment::{Segment, is_before, refresh};
-use axon_wire::{Frame, FrameBuf};
+use axon_wire::FrameBuf;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 

@@ -37,7 +37,7 @@ use axon_wire::constants::length::ETHERNET_ADDRESSES;
 use axon_wire::mac_control::{self, MacControl, MacControlError, Pfc};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::vlan::{TAG_BYTES, VlanTag};
-use axon_wire::{Frame, FrameBuf, MacAddr, Time, lldp};
+use axon_wire::{FrameBuf, MacAddr, Time, lldp};
 use smoltcp::wire::{
     EthernetFrame, EthernetProtocol, IPV4_HEADER_LEN, IpProtocol, Ipv4Packet, UdpPacket,
 };

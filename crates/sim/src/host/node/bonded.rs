@@ -2,7 +2,7 @@
 
 use super::{Host, PORT};
 use axon_node::{Action, Drop, Input};
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 impl Host {
     /// The state of a port of its bond, as LACP has it; `None` without one.
@@ -11,7 +11,7 @@ impl Host {
     }
 
     /// Hands frames to the ports of the bond, and those to their wires.
-    pub(super) fn transmit_bonded(&mut self, now: Time, out: &mut Vec<Action<FrameBuf>>) {
+    pub(super) fn transmit_bonded(&mut self, now: Time, out: &mut Vec<Action>) {
         let Some(mut bond) = self.bond.take() else { return };
         while self.stack.nic.carrier && bond.has_room() {
             let Some(frame) = self.stack.nic.next(now) else { break };
@@ -28,12 +28,7 @@ impl Host {
     }
 
     /// Takes what concerns the bond alone from an input; gives back what the stack is to have.
-    pub(super) fn bonded(
-        &mut self,
-        now: Time,
-        input: Input<FrameBuf>,
-        out: &mut Vec<Action<FrameBuf>>,
-    ) -> Input<FrameBuf> {
+    pub(super) fn bonded(&mut self, now: Time, input: Input, out: &mut Vec<Action>) -> Input {
         let Some(bond) = &mut self.bond else { return input };
         let was_up = bond.is_up();
         bond.timeout(now);

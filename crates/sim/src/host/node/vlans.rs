@@ -5,7 +5,7 @@ use crate::host::config::HostVlan;
 use axon_node::{Action, Drop};
 use axon_wire::priority::Priority;
 use axon_wire::vlan::{self, VlanTag};
-use axon_wire::{Frame, FrameBuf, MacAddr, Time};
+use axon_wire::{FrameBuf, MacAddr, Time};
 use std::collections::BTreeSet;
 
 /// Whether a frame is for this link alone; such a frame has no VLAN.
@@ -25,7 +25,7 @@ impl Host {
         now: Time,
         (frame, intact): (FrameBuf, bool),
         complete_at: Time,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) -> bool {
         self.received += 1;
         if !intact {
@@ -44,11 +44,7 @@ impl Host {
     }
 
     /// A whole frame without the tag of the host's VLAN. One of another VLAN ends here.
-    fn in_vlan(
-        &mut self,
-        mut frame: FrameBuf,
-        out: &mut Vec<Action<FrameBuf>>,
-    ) -> Option<FrameBuf> {
+    fn in_vlan(&mut self, mut frame: FrameBuf, out: &mut Vec<Action>) -> Option<FrameBuf> {
         let HostVlan { tag, remembers } = self.config.vlan;
         if !remembers || is_link_local(frame.bytes()) {
             return Some(frame);
@@ -82,7 +78,7 @@ impl Host {
         now: Time,
         mut frame: FrameBuf,
         complete_at: Time,
-        out: &mut Vec<Action<FrameBuf>>,
+        out: &mut Vec<Action>,
     ) -> bool {
         let mut group = None;
         if let Some(dcb) = &mut self.stack.nic.dcb {

@@ -131,7 +131,7 @@ pub(super) fn source_port(frame: &[u8]) -> Option<u16> {
 mod tests {
     use super::*;
     use axon_tcp::{Flags, Options, Sacks, Seq};
-    use axon_wire::{Frame, Time};
+    use axon_wire::Time;
     use smoltcp::wire::TcpPacket;
 
     const ADDRESSES: Addresses = Addresses {

@@ -8,7 +8,7 @@ use axon_wire::cn::{CnmFormat, CnmFrame};
 use axon_wire::header::{self, HeaderView, PacketType};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Bytes, Frame, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
+use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use std::sync::mpsc;
 
 /// Sends what its phases say, and honours flow control and congestion notification.
@@ -76,8 +76,8 @@ impl Sender {
     }
 }
 
-impl Node<FrameBuf> for Sender {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Sender {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         self.now = now;
         match input {
             Input::Frame { frame, .. } => self.receive(now, frame.bytes()),
@@ -129,8 +129,8 @@ impl Taker {
     }
 }
 
-impl Node<FrameBuf> for Taker {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Taker {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Frame { frame, .. } if header::is_axon(frame.bytes()) => {
                 let passed = (now, frame.bytes().len() as u64 + OVERHEAD_BYTES);

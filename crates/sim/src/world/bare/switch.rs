@@ -6,12 +6,12 @@ use axon_plane::dcb::DcbConfig;
 use axon_plane::{Plane, PlaneConfig};
 use axon_wire::mac_control::{MacControl, Quanta};
 use axon_wire::priority::PrioritySet;
-use axon_wire::{Frame, FrameBuf, PortNo, Time};
+use axon_wire::{FrameBuf, PortNo, Time};
 use std::sync::mpsc;
 
 pub(super) struct Switch {
     index: usize,
-    plane: Plane<FrameBuf>,
+    plane: Plane,
     /// The source at each port.
     sources: Vec<Option<usize>>,
     /// The priorities for which each port has sent XOFF to its peer.
@@ -44,7 +44,7 @@ impl Switch {
     }
 
     /// Writes down what it has just done.
-    fn note(&mut self, now: Time, actions: &[Action<FrameBuf>]) {
+    fn note(&mut self, now: Time, actions: &[Action]) {
         for action in actions {
             match action {
                 Action::Dropped { reason, .. } if *reason != Drop::MacControl => {
@@ -76,8 +76,8 @@ impl Switch {
     }
 }
 
-impl Node<FrameBuf> for Switch {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Switch {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         let start = out.len();
         if let Input::Frame { port, frame, .. } = &input
             && let Some(source) = self.sources[port.index()]

@@ -7,26 +7,26 @@ use axon_baselines::portland::{ManagerNode, PortLandNode};
 use axon_node::{Action, Awaited, Drop, Input, Node};
 use axon_pipeline::ProgramNode;
 use axon_plane::Ports;
-use axon_wire::{FrameBuf, PortNo, Time};
+use axon_wire::{PortNo, Time};
 
 /// A node of another network.
 #[allow(clippy::large_enum_variant, reason = "a node boxes it as a whole")]
 pub enum Baseline {
     /// A learning bridge.
-    Bridge(BridgeNode<FrameBuf>),
+    Bridge(BridgeNode),
     /// A switch with static tables.
-    Multipath(MultipathNode<FrameBuf>),
+    Multipath(MultipathNode),
     /// A PortLand switch.
-    PortLand(PortLandNode<FrameBuf>),
+    PortLand(PortLandNode),
     /// PortLand's fabric manager.
-    Manager(ManagerNode<FrameBuf>),
+    Manager(ManagerNode),
     /// A programmable switch with its control program.
-    Program(Box<ProgramNode<FrameBuf>>),
+    Program(Box<ProgramNode>),
 }
 
 impl Baseline {
     /// Its ports.
-    pub fn ports(&self) -> &Ports<FrameBuf> {
+    pub fn ports(&self) -> &Ports {
         match self {
             Baseline::Bridge(node) => node.ports(),
             Baseline::Multipath(node) => node.ports(),
@@ -83,8 +83,8 @@ impl Baseline {
     }
 }
 
-impl Node<FrameBuf> for Baseline {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Baseline {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match self {
             Baseline::Bridge(node) => node.handle(now, input, out),
             Baseline::Multipath(node) => node.handle(now, input, out),

@@ -9,7 +9,7 @@ use axon_sim::station::StationNode;
 use axon_wire::header::{self, PacketType};
 use axon_wire::host_frame::{self, Arp, ArpOperation};
 use axon_wire::mac_control::{MacControl, Pfc, Quanta};
-use axon_wire::{Frame, FrameBuf, HopWidth, MacAddr, PortNo, PrioritySet, Span, Time, link};
+use axon_wire::{FrameBuf, HopWidth, MacAddr, PortNo, PrioritySet, Span, Time, link};
 use oorandom::Rand64;
 use std::net::Ipv4Addr;
 
@@ -144,8 +144,8 @@ fn ethernet(to: MacAddr, from: MacAddr, ethertype: u16, payload: &[u8]) -> Vec<u
     frame
 }
 
-impl Node<FrameBuf> for Hostile {
-    fn handle(&mut self, now: Time, input: Input<FrameBuf>, out: &mut Vec<Action<FrameBuf>>) {
+impl Node for Hostile {
+    fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Action>) {
         match input {
             Input::Link { up, .. } => (self.up, self.busy) = (up, false),
             Input::TxDone { .. } => self.busy = false,
