@@ -24,7 +24,8 @@ pub fn check_there(path: &Path, wanted: &str) -> Result<()> {
     opened.map_err(|error| unread(path, &error, wanted))
 }
 
-/// The same, and refuses a directory.
+/// Checks that `path` is there, can be read and is not a directory. `wanted` says in the error what
+/// was expected.
 ///
 /// # Errors
 /// As [`unread`].

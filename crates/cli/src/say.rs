@@ -30,9 +30,9 @@ pub use axon_log::line;
 
 pub use crate::note;
 
-/// How many of the threads that are asked for run: as many as there are cores, and it is said
-/// if that is fewer. Threads wait for one another at every step, so more of them than cores
-/// only share cores; results are the same with any number.
+/// The number of threads to run when `asked` are wanted: at most one per core, with a note to the
+/// user if that is fewer. Threads wait for one another at every step, so more threads than cores
+/// gain nothing; results are the same with any number.
 pub fn threads(asked: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(asked, std::num::NonZero::get);
     if asked > cores {
@@ -51,7 +51,7 @@ pub fn print(text: &str) -> Result<()> {
     print_again(text).map(drop)
 }
 
-/// Writes one of several texts to standard output. Answers whether there is a reader still.
+/// Writes one of several texts to standard output. False once its reader has left (a closed pipe).
 ///
 /// # Errors
 /// As [`print()`].
@@ -63,8 +63,8 @@ pub fn print_again(text: &str) -> Result<bool> {
     }
 }
 
-/// What could not be written. Each failure goes to standard error, and the other results are
-/// written all the same.
+/// Counts results that could not be written. Each failure is reported on standard error, and the
+/// results after it are still written.
 #[derive(Debug, Default)]
 pub struct Unwritten {
     failures: usize,

@@ -269,9 +269,15 @@ fn stream(size: &Size, peers: &mut [Peer]) {
     std::thread::sleep(Duration::from_millis(300));
     all(peers, |_| "reset".into());
     peers[0].ask(&format!("send {}", size.stream));
-    std::thread::sleep(Duration::from_millis(500));
-    let said = all(peers, |_| "counts".into());
     let once = format!("{0} {0} {0} {0} {0} {0}", size.stream);
+    let end = Instant::now() + Duration::from_secs(20);
+    while Instant::now() < end && members.iter().any(|&member| peers[member].ask("counts") != once)
+    {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    // Whatever comes twice, or where it should not, has come.
+    std::thread::sleep(Duration::from_millis(300));
+    let said = all(peers, |_| "counts".into());
     for (index, line) in said.iter().enumerate() {
         let expected = if members.contains(&index) { once.as_str() } else { "0 0 0 0 0 0" };
         // What the sender itself sends is not what its port is sent.

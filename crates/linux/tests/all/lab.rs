@@ -274,8 +274,8 @@ fn a_switch_that_is_killed_comes_back() {
     lab::down(Some(lab.name())).expect("it ends");
 }
 
-/// The same for tests that lose no packet: neighbours may be silent for more than a second, which a
-/// busy machine may take to run a daemon.
+/// The ring with a heartbeat of 500 ms, for tests that may lose no packet: a busy machine may leave
+/// a daemon without processor for the 250 ms after which a neighbour is lost by default.
 fn patient_fabric_file() -> PathBuf {
     let file = fabric_file();
     let text = std::fs::read_to_string(&file).expect("it was just made");
@@ -354,10 +354,14 @@ fn keys_change_while_hosts_ping() {
     assert!(run(&lab, "h3", "ping -c 3 -W 5 10.0.77.5").status.success());
     // A switch that starts again reads the file.
     kill_s1(&lab);
-    // Neighbours may have sealed a heartbeat or two for the incarnation that was killed.
-    let refused = refused_by_key(&lab);
-    std::thread::sleep(Duration::from_millis(500));
-    assert_eq!(refused_by_key(&lab), refused);
+    // Neighbours may have sealed some heartbeats for the incarnation that was killed; then none is
+    // refused for half a second.
+    let quiet = (0..20).any(|_| {
+        let refused = refused_by_key(&lab);
+        std::thread::sleep(Duration::from_millis(500));
+        refused_by_key(&lab) == refused
+    });
+    assert!(quiet, "frames are refused for 10 s: {}", refused_by_key(&lab));
     lab::down(Some(lab.name())).expect("it ends");
     std::fs::remove_file(&key).expect("it is ours");
 }

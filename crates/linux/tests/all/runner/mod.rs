@@ -166,7 +166,7 @@ fn end_with_guard() {
 }
 
 struct Runner {
-    /// Whether tests write to this process's own output.
+    /// Tests write to the runner's own output (`--nocapture`) instead of a file.
     shows_all: bool,
     /// Held for writing by a test that has the machine for itself.
     machine: RwLock<()>,
