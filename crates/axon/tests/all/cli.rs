@@ -10,7 +10,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::{Command, Output};
 
-const SCENARIOS: &[&str] = &["fat-tree4", "hand", "line3", "ring3", "torus5x5"];
+const SCENARIOS: &[&str] = &["all-keys", "fat-tree4", "line3", "ring3", "torus5x5"];
 const VERBS: &[&str] = &[
     "init",
     "up",

@@ -26,22 +26,22 @@ fn has_key(text: &str, key: &str) -> bool {
 }
 
 #[test]
-fn hand_yaml_has_every_key_and_what_it_shows_in_comments_works() {
+fn all_keys_yaml_has_every_key_and_what_it_shows_in_comments_works() {
     let schema: Value = serde_json::from_str(good(&axon(&["schema"]))).unwrap();
     let (mut all, mut lines, mut is_shown) = (BTreeSet::new(), Vec::new(), false);
     keys(&schema, &mut all);
-    let hand = std::fs::read_to_string(root().join("scenarios/hand.yaml")).unwrap();
-    let missing: Vec<&String> = all.iter().filter(|key| !has_key(&hand, key)).collect();
-    assert!(all.len() > 200 && missing.is_empty(), "hand.yaml lacks {missing:?}");
+    let all_keys = std::fs::read_to_string(root().join("scenarios/all-keys.yaml")).unwrap();
+    let missing: Vec<&String> = all.iter().filter(|key| !has_key(&all_keys, key)).collect();
+    assert!(all.len() > 200 && missing.is_empty(), "all-keys.yaml lacks {missing:?}");
     // A section that stands in a comment, to the first line that is not indented.
-    for line in hand.lines() {
+    for line in all_keys.lines() {
         is_shown = ["# dcb:", "# traffic:"].contains(&line) || is_shown && line.starts_with("#   ");
         lines.push(if is_shown { &line[2..] } else { line });
     }
     let shown = lines.join("\n").replace("on_full: nack,\n    nack_queue: 128KiB", "on_full: drop");
     assert!(shown.contains("\ndcb:\n") && shown.contains("\ntraffic:\n"));
-    let folder = Folder::new("files-hand");
-    good(&axon(&["check", &folder.file("hand.yaml", shown)]));
+    let folder = Folder::new("files-all-keys");
+    good(&axon(&["check", &folder.file("all-keys.yaml", shown)]));
 }
 
 fn check(folder: &Folder, rest: &str) -> String {

@@ -41,7 +41,7 @@ fn the_same_seed_gives_the_same_trace_and_another_another() {
 
 #[test]
 fn a_fabric_with_faults_is_pinged_again_after_them() {
-    let report = simulated(&scenario("hand"), &[]);
+    let report = simulated(&scenario("all-keys"), &[]);
     let rounds = report["rounds"].as_array().unwrap();
     assert_eq!(rounds.len(), 2);
     assert!(rounds.iter().all(|round| round["answered"] == round["pairs"]), "{report}");
@@ -370,7 +370,7 @@ fn a_trace_that_is_not_whole_fails_the_run_by_name() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
-    for arguments in [&["schema"][..], &["check", &scenario("hand")]] {
+    for arguments in [&["schema"][..], &["check", &scenario("all-keys")]] {
         let command = Command::new(env!("CARGO_BIN_EXE_axon"))
             .args(arguments)
             .stdout(std::process::Stdio::piped())

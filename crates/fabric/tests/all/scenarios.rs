@@ -23,7 +23,7 @@ fn every_scenario_loads_under_its_own_name() {
 
 #[test]
 fn the_hand_written_scenario_means_what_its_comments_say() {
-    let fabric = axon_fabric::load(&scenarios().join("hand.yaml")).unwrap();
+    let fabric = axon_fabric::load(&scenarios().join("all-keys.yaml")).unwrap();
     let ports = |link: usize| (fabric.links[link].a.port.0, fabric.links[link].b.port.0);
     assert_eq!(ports(0), (1, 1));
     assert_eq!(ports(1), (6, 7));

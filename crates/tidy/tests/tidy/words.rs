@@ -90,7 +90,7 @@ const ALLOWED: &[(&str, &str, &str)] = &[
     ("crates/sim/tests/all/domain.rs", "plug", "the same, in a test's fabric file"),
     ("crates/fabric/tests/errors/", "plug", "the same, in errors that list all faults"),
     ("scenarios/fabric.schema.json", "plug", "the same, in the schema"),
-    ("scenarios/hand.yaml", "plug", "the same, in an example"),
+    ("scenarios/all-keys.yaml", "plug", "the same, in an example"),
     ("crates/papers/src/hagen/fig6_1.rs", "take turns", "the text of rows that were run"),
     ("docs/papers.md", "take turns", "the same, on the page of the rows"),
     ("crates/fabric/src/renamed.rs", "in turns", "old names of keys, one after the other"),
@@ -235,7 +235,7 @@ fn a_private_word_is_found_in_the_path_of_a_file_and_in_files_of_all_kinds() {
 #[test]
 fn a_word_is_allowed_in_its_place_only() {
     let plug = "plug: h1";
-    assert!(private_words("scenarios/hand.yaml", plug).is_empty());
+    assert!(private_words("scenarios/all-keys.yaml", plug).is_empty());
     assert_eq!(private_words("scenarios/line3.yaml", plug).len(), 1);
-    assert_eq!(private_words("scenarios/hand.yaml", "told").len(), 1);
+    assert_eq!(private_words("scenarios/all-keys.yaml", "told").len(), 1);
 }
