@@ -1,10 +1,10 @@
-//! What is due when.
+//! Timers by key.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::Time;
 
-/// One due time for each key. Every entry is removed with its key, so the agenda is as
-/// bounded as what it serves; equal times come in the order of the keys.
+/// One due time for each key. Every entry is removed with its key, so the agenda is bounded by the
+/// number of keys; equal times are ordered by key.
 #[derive(Clone, Debug)]
 pub struct Agenda<K> {
     when: BTreeMap<K, Time>,
@@ -18,12 +18,12 @@ impl<K> Default for Agenda<K> {
 }
 
 impl<K: Copy + Ord> Agenda<K> {
-    /// Nothing is due.
+    /// Returns an empty agenda.
     pub fn new() -> Agenda<K> {
         Agenda::default()
     }
 
-    /// Makes `at` the one time at which `key` is due.
+    /// Sets the due time of `key` to `at`.
     pub fn set(&mut self, key: K, at: Time) {
         if let Some(before) = self.when.insert(key, at) {
             self.order.remove(&(before, key));
@@ -31,14 +31,14 @@ impl<K: Copy + Ord> Agenda<K> {
         self.order.insert((at, key));
     }
 
-    /// `key` is not due any more.
+    /// Removes the due time of `key`.
     pub fn cancel(&mut self, key: K) {
         if let Some(before) = self.when.remove(&key) {
             self.order.remove(&(before, key));
         }
     }
 
-    /// The earliest key that is due at `now`, taken off the agenda.
+    /// Removes and returns the earliest key that is due at `now`.
     pub fn pop_due(&mut self, now: Time) -> Option<K> {
         let &(at, key) = self.order.first()?;
         if at > now {
@@ -48,17 +48,17 @@ impl<K: Copy + Ord> Agenda<K> {
         Some(key)
     }
 
-    /// The earliest time of all.
+    /// Returns the earliest due time.
     pub fn next(&self) -> Option<Time> {
         self.order.first().map(|&(at, _)| at)
     }
 
-    /// Number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.when.len()
     }
 
-    /// Whether nothing is due at any time.
+    /// Returns whether there is no due time.
     pub fn is_empty(&self) -> bool {
         self.when.is_empty()
     }

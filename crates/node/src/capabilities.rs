@@ -1,4 +1,4 @@
-//! What a data plane can do, and what a fabric needs of it.
+//! Capabilities of data planes, and requirements of fabrics.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,65 +8,64 @@ use axon_wire::{FrameBuf, HopWidth, Rate};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// What a data plane can do. A control plane asks once, at its start.
+/// Capabilities of a data plane. A control plane reads them once, at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
-    /// Which data plane this is: `software`, `reference`.
+    /// Name of the data plane: `software`, `reference`.
     pub name: &'static str,
-    /// Ports, numbered from 0.
+    /// Number of ports, numbered from 0.
     pub ports: u16,
-    /// Bits of a hop in the headers that it reads and writes.
+    /// Bits of a hop in headers.
     pub hop_width: HopWidth,
-    /// The longest Ethernet frame taken from a host, in bytes without FCS.
+    /// The longest Ethernet frame accepted from a host, in bytes without FCS.
     pub frame_bytes_max: usize,
-    /// The longest route header that it attaches, in bytes.
+    /// The longest route header that is prepended, in bytes.
     pub route_bytes_max: usize,
-    /// Routes that the table of one host port holds.
+    /// Routes per host port.
     pub routes_per_port_max: usize,
-    /// Routes that the route memory of one host port holds beside the table, by index: 0 to 65,536.
-    /// 0 if it cannot rewrite masqueraded addresses.
+    /// Additional routes per host port in the route memory, by index: 0 to 65,536. 0 without
+    /// support for masqueraded addresses.
     pub masqueraded_per_port_max: usize,
-    /// The fastest link that a port can be on, in bits per second. How much of it a machine can
-    /// fill is not said here.
+    /// Maximum rate of a link, in bits per second, independent of the throughput of the machine.
     pub port_rate_max: Rate,
     /// Queues of an egress port, one for each traffic class: 1 to 8. 1 without traffic classes.
     pub queues_per_port: u8,
-    /// Traffic classes that can be lossless at once: 0 to 8. Such a class has shared memory with
-    /// headroom, and PAUSE and PFC in both directions.
+    /// Number of traffic classes that can be lossless at once: 0 to 8. Such a class has shared
+    /// memory with headroom, and PAUSE and PFC in both directions.
     pub lossless_classes: u8,
-    /// What it does beside forwarding.
+    /// Supported features beside forwarding.
     pub features: FeatureSet,
 }
 
-/// A function that some data planes have and some lack.
+/// Optional feature of a data plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Feature {
-    /// Traffic classes with queues of their own, scheduled by strict priority, ETS, DRR or WFQ.
+    /// Traffic classes with their own queues, scheduled by strict priority, ETS, DRR or WFQ.
     TrafficClasses,
-    /// Shaping: an egress port that sends no faster than its link, however fast its NIC is.
+    /// Shaping: an egress port sends at most at the rate of its link, even if its NIC is faster.
     Shaping,
-    /// A frame may leave before its last byte has come.
+    /// Cut-through: a frame may leave before its last byte has arrived.
     CutThrough,
-    /// Congestion is signalled: ECN marks and QCN congestion points.
+    /// Congestion signalling: ECN marks and QCN congestion points.
     CongestionNotification,
-    /// A refused frame stays at its input, or a message goes back to its source (thesis 000
-    /// §3.2.1).
+    /// Handling of refused frames: they stay at their input, or a message goes back to their source
+    /// (thesis 000 §3.2.1).
     RefusedFrames,
-    /// Hosts whose frames have grown by their routes are paused (thesis 000 §3.3.3).
+    /// Pauses of hosts whose frames have grown by their routes (thesis 000 §3.3.3).
     SelfCongestionPause,
-    /// A host port has a priority regeneration table (IEEE 802.1Q clause 6.9.4).
+    /// Priority regeneration table of host ports (IEEE 802.1Q clause 6.9.4).
     PriorityRegeneration,
-    /// Host ports have VLANs: routes are looked up by VLAN and destination, and tags are put in,
-    /// rewritten and taken off (IEEE 802.1Q clause 6.9).
+    /// VLANs of host ports: routes are looked up by VLAN and destination, and tags are inserted,
+    /// rewritten and removed (IEEE 802.1Q clause 6.9).
     Vlans,
-    /// Routes are looked up by source and destination, and then by destination: hosts behind one
-    /// port may have different routes, or none.
+    /// Route lookup by source and destination, and then by destination: hosts behind one port may
+    /// have different routes, or none.
     RoutesBySource,
 }
 
 impl Feature {
-    /// All of them, in order.
+    /// All features, in order.
     pub const ALL: [Feature; 9] = [
         Feature::TrafficClasses,
         Feature::Shaping,
@@ -96,34 +95,34 @@ impl fmt::Display for Feature {
     }
 }
 
-/// A set of features.
+/// Set of features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FeatureSet(u16);
 
 impl FeatureSet {
-    /// The set without any feature.
+    /// The empty set.
     pub const EMPTY: FeatureSet = FeatureSet(0);
-    /// Every feature that there is.
+    /// All features.
     pub const ALL: FeatureSet = FeatureSet((1 << Feature::ALL.len()) - 1);
 
-    /// The set with one more.
+    /// Returns the set with `feature`.
     #[must_use]
     pub const fn with(self, feature: Feature) -> FeatureSet {
         FeatureSet(self.0 | 1 << feature as u16)
     }
 
-    /// The set with one less.
+    /// Returns the set without `feature`.
     #[must_use]
     pub const fn without(self, feature: Feature) -> FeatureSet {
         FeatureSet(self.0 & !(1 << feature as u16))
     }
 
-    /// Whether `feature` is in the set.
+    /// Returns whether `feature` is in the set.
     pub const fn has(self, feature: Feature) -> bool {
         self.0 & 1 << feature as u16 != 0
     }
 
-    /// Those in the set, in order.
+    /// Iterates over the features in order.
     pub fn iter(self) -> impl Iterator<Item = Feature> {
         Feature::ALL.into_iter().filter(move |&feature| self.has(feature))
     }
@@ -135,46 +134,46 @@ impl FromIterator<Feature> for FeatureSet {
     }
 }
 
-/// The most that a fabric needs of something that is counted.
+/// Maximum amount of a countable capability that a fabric needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need<T> {
-    /// How much, in the unit of the capability.
+    /// The amount, in the unit of the capability.
     pub amount: T,
-    /// The key of the fabric file that asks for it.
+    /// The key of the fabric file that requires it.
     pub key: String,
 }
 
-/// What a fabric needs of the data plane of one switch. `None` asks for nothing. No fabric needs
-/// tables of a certain size: flows without a place go by the slow path.
+/// Requirements of a fabric on the data plane of one switch; `None` for no requirement. No fabric
+/// requires a table size: flows without an entry take the slow path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
-    /// The ports of the switch, 1 or more.
+    /// Number of ports of the switch, 1 or more.
     pub ports: Option<Need<u16>>,
     /// The longest frame of a host, in bytes without FCS.
     pub frame_bytes_max: Option<Need<usize>>,
-    /// The fastest link, in bits per second.
+    /// Rate of the fastest link, in bits per second.
     pub port_rate_max: Option<Need<Rate>>,
     /// Queues of an egress port, one for each traffic class: 1 to 8.
     pub queues_per_port: Option<Need<u8>>,
     /// Lossless traffic classes: 1 to 8.
     pub lossless_classes: Option<Need<u8>>,
-    /// Feature, and the key of the fabric file that asks for it.
+    /// Required features, each with the key of the fabric file that requires it.
     pub features: Vec<(Feature, String)>,
 }
 
 impl Capabilities {
-    /// The most hops that a route may have.
+    /// Returns the maximum number of hops of a route.
     pub const fn hops_max(&self) -> usize {
         self.hop_width.hops_in(self.route_bytes_max)
     }
 
-    /// The longest probe on a link between switches, records included, in bytes without FCS.
+    /// Returns the bytes of the longest probe between switches, with records, without FCS.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
-    /// What `needs` asks for and this data plane lacks, each with the key that asks for it; none
-    /// if it will do.
+    /// Returns the requirements that this data plane does not meet, each with its key; empty if it
+    /// meets all.
     pub fn missing(&self, needs: &Needs) -> Vec<String> {
         let amounts = [
             lacking(&needs.ports, self.ports, |count| format!("{count} ports")),
@@ -196,7 +195,7 @@ impl Capabilities {
     }
 }
 
-/// What is needed, if that is more than what a data plane `has`.
+/// Returns the required amount, if it exceeds that of the data plane.
 fn lacking<T: Copy + PartialOrd + fmt::Display>(
     need: &Option<Need<T>>,
     has: T,

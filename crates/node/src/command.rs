@@ -1,7 +1,7 @@
-//! What an operator or a runtime asks of a node, and what the node answers.
+//! Commands of operators and runtimes to a node, and its replies.
 //!
-//! There is no other way in beside frames, carrier and time: so what a node was fed can be recorded
-//! and replayed.
+//! Frames, carrier, time and commands are a node's only inputs, so its inputs can be recorded and
+//! replayed.
 
 use crate::keys::{KeyMismatch, Keys};
 use crate::policy::{PolicyChange, PolicyDone, PolicyRefusal};
@@ -11,66 +11,66 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// Joins a command and its reply; chosen by the requester.
+/// Identifier that links a reply to its command; chosen by the requester.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct RequestId(pub u64);
 
-/// A request to a node.
+/// Command to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// Comes back in the reply.
+    /// Identifier, returned in the reply.
     pub id: RequestId,
-    /// What is asked for.
+    /// The request.
     pub request: Request,
 }
 
 impl Command {
-    /// The answer of a node that has no such function.
+    /// Returns the reply of a node that does not support the request.
     pub fn unsupported_by(&self, kind: NodeKind) -> Reply {
         Reply { id: self.id, result: Err(CommandError::Unsupported(kind)) }
     }
 }
 
-/// What can be asked of a node.
+/// Request to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Send probes by this plan, the first at once. A switch or a controller does.
+    /// Send probes by this plan, the first at once. For switches and controllers.
     Probe(ProbePlan),
-    /// Seal and open control messages with these keys from now on; no link and no route is lost. A
-    /// switch or a controller does.
+    /// Seal and open control messages with these keys from now on; links and routes are kept. For
+    /// switches and controllers.
     Rekey(Box<Keys>),
     /// Show or change the tables of a programmable switch, in an encoding of its data plane, which
-    /// begins with a version. A programmable switch does.
+    /// begins with a version. For programmable switches.
     Tables(#[serde(with = "bytes")] Vec<u8>),
-    /// Change which hosts may reach which. A controller does.
+    /// Change which hosts may reach each other. For controllers.
     Policy(PolicyChange),
 }
 
-/// The answer to one command.
+/// Reply to one command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reply {
-    /// Of the command.
+    /// Identifier of the command.
     pub id: RequestId,
-    /// Done, or why not.
+    /// The result, or the error.
     pub result: Result<Done, CommandError>,
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Done {
-    /// Probes are sent; their reports are in the telemetry under this number.
+    /// Probes are sent; their reports are in the telemetry under this identifier.
     Probe(ProbeId),
     /// The keys are in use.
     Rekeyed,
-    /// The answer of a programmable data plane, in its own encoding.
+    /// Answer of a programmable data plane, in its own encoding.
     Tables(#[serde(with = "bytes")] Vec<u8>),
     /// The policy is changed, and routes that it forbids are being removed.
     Policy(PolicyDone),
 }
 
-/// Bytes as hexadecimal text where people read the format, and as bytes elsewhere.
+/// Bytes as hexadecimal text in human-readable formats, and as bytes in others.
 mod bytes {
     use alloc::string::String;
     use alloc::vec::Vec;
@@ -104,32 +104,32 @@ mod bytes {
     }
 }
 
-/// Why a command was not carried out; nothing has changed. `Unsupported`, `Probe`, `Keys`, `Tables`
-/// and `Policy` come from a node, the others from the runtime that takes commands for it.
+/// Errors of commands; nothing has changed. `Unsupported`, `Probe`, `Keys`, `Tables` and `Policy`
+/// come from a node, the others from the runtime that receives its commands.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum CommandError {
-    /// A node of this kind cannot do it.
+    /// A node of this kind does not support the command.
     #[error("a {0} cannot do this")]
     Unsupported(NodeKind),
-    /// The probe plan is not one that can be carried out.
+    /// The probe plan cannot be carried out.
     #[error(transparent)]
     Probe(#[from] ProbeRefusal),
     /// The keys are not those of this node.
     #[error(transparent)]
     Keys(#[from] KeyMismatch),
-    /// What has come is no command; why.
+    /// The input is not a command; the reason.
     #[error("not a command: {0}")]
     Unreadable(String),
-    /// A command that this version does not know; why.
+    /// The command is unknown to this version; the reason.
     #[error("unknown command: {0}")]
     Unknown(String),
-    /// The command is too long to be read.
+    /// The command is too long.
     #[error("the command is longer than {bytes_max} bytes")]
     TooLong {
-        /// The most that is read.
+        /// Maximum length in bytes.
         bytes_max: u64,
     },
-    /// What is asked of the tables cannot be read; why.
+    /// The request for the tables is invalid; the reason.
     #[error("not a request for tables: {0}")]
     Tables(String),
     /// The policy cannot be changed in this way.
@@ -137,11 +137,11 @@ pub enum CommandError {
     Policy(#[from] PolicyRefusal),
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeKind {
-    /// A switch of ours.
+    /// An Axon switch.
     Switch,
     /// The controller.
     Controller,
@@ -149,7 +149,7 @@ pub enum NodeKind {
     Agent,
     /// A host of the simulator.
     Host,
-    /// A switch of a network that ours is compared with.
+    /// A switch of a network that Axon is compared with.
     Baseline,
     /// A programmable switch.
     Programmable,

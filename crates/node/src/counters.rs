@@ -1,9 +1,9 @@
-//! What a plane counts: frames and bytes per port, drops by reason, punts by kind.
+//! Counters of a plane: frames and bytes per port, drops by reason, punts by kind.
 //!
-//! Conservation, which the tests hold: summed over all ports and the control plane,
+//! Conservation, checked by tests: summed over all ports and the control plane,
 //! `rx_frames` + `copies` = `tx_frames` + drops before a punt + punts + frames in the queues +
-//! punted frames that wait for their tail. In a whole node each punted frame ends as a drop
-//! before the input that brought it is done with (consumed, mostly), so there
+//! punted frames that wait for their tail. In a complete node each punted frame ends as a drop
+//! (mostly as consumed) before the input that brought it is done, so there
 //! `rx_frames` + `copies` = `tx_frames` + drops + frames in the queues + held ones.
 
 use crate::contract::{Drop, Punt};
@@ -13,55 +13,53 @@ use alloc::vec::Vec;
 use axon_wire::PortNo;
 use serde::{Deserialize, Serialize};
 
-/// The counters of one port, or of the control plane as a source of frames.
+/// Counters of one port, or of the control plane as a source of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounters {
-    /// Frames received; for the control plane: handed to the plane, PAUSE frames included.
+    /// Frames received; for the control plane: frames passed to the plane, PAUSE frames included.
     pub rx_frames: u64,
-    /// Their bytes as they came, without FCS.
+    /// Bytes received, without FCS.
     pub rx_bytes: u64,
-    /// Frames given to the wire.
+    /// Frames sent.
     pub tx_frames: u64,
-    /// Their bytes as they left, without FCS.
+    /// Bytes sent, without FCS.
     pub tx_bytes: u64,
-    /// Copies made of frames that came in by this port: to flood them, or for the members of a
-    /// group.
+    /// Copies made of frames received on this port: to flood them, or for the members of a group.
     pub copies: u64,
-    /// Probes that had no room for the record of this port's unit.
+    /// Probes without room for the record of this port's unit.
     pub unstamped: u64,
     /// Packets that an output refused and this port kept to offer them again.
     pub nacks: u64,
-    /// Congestion messages caused by packets that came in by this port.
+    /// Congestion messages caused by packets received on this port.
     pub congestion_messages: u64,
-    /// PAUSE frames made for the hosts of this port.
+    /// PAUSE frames generated for the hosts of this port.
     pub pauses: u64,
-    /// Priorities without flow control that PFC frames received by this port have named.
+    /// Priorities without flow control in PFC frames received by this port.
     pub pfc_ignored: u64,
-    /// CNMs made of frames that were to wait for this port (`cpTransmittedCnms`, all classes).
+    /// CNMs generated for frames to be queued for this port (`cpTransmittedCnms`, all classes).
     pub cnms: u64,
-    /// Frames queued for this port that carry "congestion experienced", set here or before.
+    /// Frames queued for this port with "congestion experienced" set, here or before.
     pub ecn_marked: u64,
     /// Frames of the hosts of this port that were moved out of a priority under congestion
     /// notification.
     pub cn_moved: u64,
-    /// Frames of the hosts of this port with a priority that they may not use, which got another.
+    /// Frames of the hosts of this port whose priority was not allowed and was replaced.
     pub regenerated: u64,
-    /// Storms of pauses that the watchdog has seen at queues of this port.
+    /// Storms of pauses that the watchdog has detected at queues of this port.
     pub storms: u64,
-    /// Frames that came in by this port and were dropped, by reason.
+    /// Frames received on this port and dropped, by reason.
     #[serde(with = "counts::drops")]
     drops: [u64; Drop::ALL.len()],
-    /// Frames that came in by this port and ended in normal operation, which are no drops, by
-    /// reason.
+    /// Frames received on this port that ended in normal operation, which are not drops, by reason.
     #[serde(with = "counts::ended")]
     ended: [u64; Drop::ORDINARY.len()],
-    /// Frames that came in by this port and were handed to the control plane, by reason.
+    /// Frames received on this port and punted to the control plane, by reason.
     #[serde(with = "counts::punts")]
     punts: [u64; Punt::ALL.len()],
 }
 
 impl PortCounters {
-    /// Frames that came in by this port and ended for `reason`.
+    /// Returns the frames received on this port that ended for `reason`.
     pub fn dropped(&self, reason: Drop) -> u64 {
         match reason.ordinary_index() {
             Some(index) => self.ended[index],
@@ -69,7 +67,7 @@ impl PortCounters {
         }
     }
 
-    /// Frames that came in by this port and were handed to the control plane.
+    /// Returns the frames received on this port and punted to the control plane.
     pub fn punted(&self, punt: Punt) -> u64 {
         self.punts[punt as usize]
     }
@@ -84,21 +82,21 @@ impl PortCounters {
 
 macro_rules! events {
     ($($event:ident = $counter:ident,)*) => {
-        /// What a port counts beside its traffic.
+        /// Events counted at a port beside its traffic.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum PortEvent {
             $(
                 #[doc = concat!("One of [`PortCounters::", stringify!($counter), "`].")]
                 $event,
             )*
-            /// A frame that came in by the port ended.
+            /// A frame received on the port was dropped or consumed.
             Drop(Drop),
-            /// A frame that came in by the port was handed to the control plane.
+            /// A frame received on the port was punted to the control plane.
             Punt(Punt),
         }
 
         impl PortEvent {
-            /// Those without a reason, in order, and before all others.
+            /// Events without a reason, in order, and before all others.
             const PLAIN: &'static [PortEvent] = &[$(PortEvent::$event,)*];
         }
 
@@ -129,7 +127,7 @@ events! {
     Storm = storms,
 }
 
-/// What every frame changes: the first four counters of a port.
+/// Counters that every frame changes: the first four of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Traffic {
     rx_frames: u64,
@@ -138,31 +136,31 @@ struct Traffic {
     tx_bytes: u64,
 }
 
-/// The counters of a whole plane.
+/// Counters of a whole plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// One for each port, then one for the control plane and ports that do not exist. By
-    /// themselves, so that what frames change fills few cache lines.
+    /// Traffic counters of each port, then of the control plane and ports that do not exist. They
+    /// are separate, so that counters changed by frames fill few cache lines.
     traffic: Vec<Traffic>,
-    /// The other counters that are not zero, by place in `traffic`: most ports have two or three
-    /// of some fifty.
+    /// Other counters that are not zero, by index in `traffic`: most ports have two or three of
+    /// some fifty.
     events: BTreeMap<(u16, PortEvent), u64>,
 }
 
 impl Counters {
-    /// All zero.
+    /// Returns counters that are all zero.
     pub fn new(ports: u16) -> Counters {
         let all = usize::from(ports) + 1;
         Counters { traffic: alloc::vec![Traffic::default(); all], events: BTreeMap::new() }
     }
 
-    /// How many ports there are, the control plane not counted.
+    /// Returns the number of ports, the control plane not counted.
     pub fn ports(&self) -> u16 {
         (self.traffic.len() - 1) as u16
     }
 
-    /// Those of one port. [`PortNo::CONTROL`], and any port that does not exist, stand for
-    /// the control plane as a source.
+    /// Returns the counters of one port. [`PortNo::CONTROL`], and any port that does not exist,
+    /// select those of the control plane as a source.
     pub fn port(&self, port: PortNo) -> PortCounters {
         let index = self.index(port);
         let Traffic { rx_frames, rx_bytes, tx_frames, tx_bytes } = self.traffic[index];
@@ -176,7 +174,7 @@ impl Counters {
         counters
     }
 
-    /// The sum over all ports and the control plane.
+    /// Returns the sum over all ports and the control plane.
     pub fn total(&self) -> PortCounters {
         let mut total = PortCounters::default();
         for traffic in &self.traffic {
@@ -191,8 +189,8 @@ impl Counters {
         total
     }
 
-    /// Reads what every frame through `port` changes, so that it is cached when one comes; the
-    /// number means nothing.
+    /// Loads the counters that every frame through `port` changes into the cache. Prefetch hint;
+    /// ignore the return value.
     #[inline]
     pub fn prefetch(&self, port: PortNo) -> u64 {
         self.traffic[self.index(port)].rx_frames
@@ -226,7 +224,7 @@ impl Counters {
         self.count_many(port, event, 1);
     }
 
-    /// Counts `count` events at `port`, which may be none.
+    /// Counts `count` events at `port`, possibly none.
     pub fn count_many(&mut self, port: PortNo, event: PortEvent, count: u64) {
         if count > 0 {
             *self.events.entry((self.index(port) as u16, event)).or_default() += count;

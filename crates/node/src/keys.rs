@@ -1,51 +1,49 @@
-//! The secrets of a node: what its control messages are sealed with. The algorithms are the control
+//! Keys of a node, with which its control messages are sealed. The algorithms are the control
 //! plane's.
 
 use axon_wire::NodeId;
 use serde::{Deserialize, Serialize};
 
-/// The bytes of one key.
+/// Bytes of one key.
 pub const KEY_BYTES: usize = 32;
 
 /// One key.
 pub type Key = [u8; KEY_BYTES];
 
-/// A secret that a node may hold.
+/// Secret of a node.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Secret {
-    /// The fabric's master key, from which the keys of every node follow. Whoever holds it can pose
-    /// as the controller.
+    /// The fabric's master key, from which the keys of every node are derived. Its holder can
+    /// impersonate the controller.
     Master(Key),
-    /// The keys of one switch. Whoever holds them can pose as that switch, and not as the
-    /// controller.
+    /// The keys of one switch. Their holder can impersonate that switch, but not the controller.
     Switch(SwitchKeys),
 }
 
-/// The keys of one switch.
+/// Keys of one switch.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchKeys {
     /// The switch.
     pub node: NodeId,
-    /// What all switches share: for discovery on links, and for answers between switches.
+    /// Key shared by all switches: for discovery on links, and for answers between switches.
     pub link: Key,
-    /// What this switch shares with the controller alone.
+    /// Key shared with the controller only.
     pub control: Key,
 }
 
-/// The secrets of a node: one that it seals with, and while keys are changed another that it
-/// accepts too.
+/// Secrets of a node: one for sealing, and during a key change another that is accepted too.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Keys {
-    /// Messages are sealed with this one.
+    /// Secret with which messages are sealed.
     pub current: Secret,
-    /// Messages sealed with this one are accepted as well.
+    /// Additional secret with which sealed messages are accepted.
     pub other: Option<Secret>,
 }
 
-/// Why keys are not those of a node.
+/// Errors for keys of another node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum KeyMismatch {
-    /// They are those of another switch.
+    /// The keys are those of another switch.
     #[error("the keys are those of node {0}")]
     OtherSwitch(NodeId),
     /// A controller needs the master key.
@@ -54,12 +52,12 @@ pub enum KeyMismatch {
 }
 
 impl Keys {
-    /// The secrets, the one to seal with first.
+    /// Iterates over the secrets, the sealing one first.
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
         core::iter::once(&self.current).chain(&self.other)
     }
 
-    /// Whether a switch can use them.
+    /// Checks that a switch can use the keys.
     ///
     /// # Errors
     /// They are another switch's.
@@ -74,7 +72,7 @@ impl Keys {
         Ok(())
     }
 
-    /// Whether a controller can use them.
+    /// Checks that a controller can use the keys.
     ///
     /// # Errors
     /// One is a switch's.
@@ -85,13 +83,13 @@ impl Keys {
 }
 
 impl From<Key> for Keys {
-    /// One master key.
+    /// Returns keys with one master key.
     fn from(master: Key) -> Keys {
         Keys { current: Secret::Master(master), other: None }
     }
 }
 
-/// A secret is nobody's to read in a log.
+/// Hides the secret, so that it does not appear in logs.
 impl core::fmt::Debug for Secret {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
@@ -101,14 +99,14 @@ impl core::fmt::Debug for Secret {
     }
 }
 
-/// As of a [`Secret`].
+/// Hides the keys, as for a [`Secret`].
 impl core::fmt::Debug for SwitchKeys {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "SwitchKeys({})", self.node)
     }
 }
 
-/// As of a [`Secret`].
+/// Hides the secrets, as for a [`Secret`].
 impl core::fmt::Debug for Keys {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_list().entries(self.secrets()).finish()

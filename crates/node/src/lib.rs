@@ -1,7 +1,7 @@
-//! The contract between nodes, data planes and runtimes: what goes in and out of a node, and the
-//! facts on both sides of a seam.
+//! Contract between nodes, data planes and runtimes: inputs, outputs and shared types.
 //!
-//! Nothing here reads a clock, opens a socket, spawns a thread or knows an algorithm of forwarding.
+//! This crate reads no clock, opens no socket, spawns no thread and contains no forwarding
+//! algorithm.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,13 +1,13 @@
-//! A path as its directed links: what the controller computes and the prover judges.
+//! Paths as directed links, computed by the controller and checked by the prover.
 
 use axon_wire::PortNo;
 
-/// A switch, by its place in the list of switches of one graph, from 0.
+/// Index of a switch in the list of switches of one graph, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SwitchIndex(pub u32);
 
 impl SwitchIndex {
-    /// As an index into a list of switches.
+    /// Returns the index as `usize`.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -16,8 +16,8 @@ impl SwitchIndex {
 /// One directed link of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Step {
-    /// The switch that the link leaves.
+    /// The switch at the start of the link.
     pub switch: SwitchIndex,
-    /// The port that it leaves by.
+    /// The egress port of that switch.
     pub egress: PortNo,
 }

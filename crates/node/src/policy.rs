@@ -1,16 +1,16 @@
-//! Changes of the policy of a controller: which hosts may reach which.
+//! Changes of the policy of a controller, which determines the hosts that may reach each other.
 
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// What a policy says something of.
+/// Subject of a policy rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Subject {
-    /// A host, wherever it is.
+    /// A host, at any port.
     Mac(MacAddr),
-    /// Whatever is at a port of a switch.
+    /// All hosts at a port of a switch.
     Port(NodeId, PortNo),
 }
 
@@ -23,54 +23,54 @@ impl fmt::Display for Subject {
     }
 }
 
-/// Two hosts, whichever is named first.
+/// Pair of hosts, in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct HostPair(MacAddr, MacAddr);
 
 impl HostPair {
-    /// The pair of these two.
+    /// Returns the pair of these two hosts.
     pub fn of(a: MacAddr, b: MacAddr) -> HostPair {
         HostPair(a.min(b), a.max(b))
     }
 
-    /// The two, the lower MAC address first.
+    /// Returns the two hosts, the lower MAC address first.
     pub const fn hosts(self) -> [MacAddr; 2] {
         [self.0, self.1]
     }
 }
 
-/// A change of the policy.
+/// Change of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PolicyChange {
-    /// Two hosts may reach each other, or may not, whatever their tenants say.
+    /// Allows or denies two hosts to reach each other, regardless of their tenants.
     Pair(HostPair, bool),
-    /// A host, or whatever is at a port, may reach nobody; or that ends.
+    /// Starts or ends the quarantine of a host or a port, in which it may reach no host.
     Quarantine(Subject, bool),
 }
 
-/// What came of a change of the policy.
+/// Result of a change of the policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyDone {
-    /// Routes that were removed.
+    /// Number of removed routes.
     pub routes_removed: u64,
-    /// The switches that have to remove them; the telemetry of the controller shows which have not
-    /// acknowledged it yet.
+    /// The switches that have to remove them; the telemetry of the controller contains those that
+    /// have not acknowledged it yet.
     pub switches: Vec<NodeId>,
-    /// For a pair: whether the two may reach each other now. A quarantine of one of them goes
-    /// before.
+    /// For a pair: whether the two may reach each other now. A quarantine of one of them takes
+    /// precedence.
     pub reach: bool,
 }
 
-/// Why the policy was not changed.
+/// Errors in a change of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum PolicyRefusal {
-    /// A pair is two hosts.
+    /// The two hosts of the pair are the same.
     #[error("both are the same host")]
     SameHost,
-    /// It is no MAC address of a host.
+    /// Not a MAC address of a host.
     #[error("{0} is not the MAC address of a host")]
     NoHost(MacAddr),
-    /// The controller keeps no more changes.
+    /// The controller's limit of changes is reached.
     #[error("there are {0} changes already; expected some of them to be taken back")]
     Full(u32),
 }

@@ -1,16 +1,16 @@
-//! What is plugged into a port.
+//! Kinds of ports.
 
 use serde::{Deserialize, Serialize};
 
-/// What is plugged into a port.
+/// Kind of a port, by its peer.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum PortKind {
-    /// Not known yet, or not known any more (paper 001 §4.2.1: uninitialised): only
-    /// link-local Ethernet passes, everything else is dropped as `port_unknown`. So an Axon
-    /// packet is never taken for a host's frame, nor a host's frame for an Axon packet.
+    /// Not known yet, or not any more (paper 001 §4.2.1: uninitialised): only link-local Ethernet
+    /// is accepted, everything else is dropped as `port_unknown`. So an Axon packet is never taken
+    /// for a host's frame, nor a host's frame for an Axon packet.
     #[default]
     Unknown,
     /// Hosts: plain Ethernet in and out.

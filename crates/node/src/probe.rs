@@ -1,62 +1,62 @@
-//! What a probe measures, and how its records are read.
+//! Probe plans, and evaluation of probe records.
 //!
 //! Clocks of different switches cannot be compared, so only differences between stamps of one
-//! switch are formed. The time inside a switch is egress minus ingress. The time of a link is
-//! found on a way out and back: from the stamp with which the probe left the near switch to
-//! that with which it came back there, less the time it was beyond the far switch's ingress.
+//! switch are used. The time inside a switch is egress minus ingress. The time of a link is
+//! measured on a path out and back: from the stamp with which the probe left the near switch to
+//! that with which it came back there, minus the time beyond the far switch's ingress.
 
 use alloc::vec::Vec;
 use axon_wire::probe::{ProbeOptions, ProbeRecord, ProbeUnit};
 use axon_wire::{Bytes, Hops, PortNo, Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// Probes that one plan may have.
+/// Maximum number of probes of one plan.
 pub const PROBES_PER_PLAN_MAX: u32 = 1000;
-/// Plans, finished ones included, that a node remembers; a new one takes the place of the
-/// oldest that is finished.
+/// Maximum number of plans, finished ones included, that a node keeps; a new one replaces the
+/// oldest finished one.
 pub const PLANS_MAX: usize = 16;
-/// The longest that a plan may take, from its first probe until its last one is back or lost: a
-/// node works on few plans at a time, and none can be cancelled.
+/// Maximum duration of a plan, from its first probe until its last one is back or lost: a node runs
+/// few plans at a time, and none can be cancelled.
 pub const PLAN_SPAN_MAX: Span = Span::from_secs(3600);
 
-/// The shortest time from one probe of a plan to the next: fewer leave in one call of the node.
+/// Minimum time between probes of a plan, which limits the probes sent in one call of the node.
 pub const PROBE_INTERVAL_MIN: Span = Span::from_micros(1);
 
-/// Why a plan was refused.
+/// Reasons for which a plan is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ProbeRefusal {
     /// The route is not a circuit back to the control plane that sends the probe.
     #[error("the route must go out and end at the control plane of the switch that sends it")]
     NoCircuit,
-    /// A hop that the fabric's hop width cannot name.
+    /// A hop that the fabric's hop width cannot represent.
     #[error("a hop of the route does not fit the fabric's hop width")]
     Unrepresentable,
     /// Shorter than the probe's header and head, or than Ethernet.
     #[error("{bytes} bytes are too short for this probe; it needs {min} at least")]
     TooShort {
-        /// What was asked for.
+        /// The requested length in bytes.
         bytes: usize,
-        /// What it takes.
+        /// The minimum length in bytes.
         min: usize,
     },
-    /// With the records of all units it would be longer than the links take.
+    /// With the records of all units the probe would be longer than the links accept.
     #[error("{bytes} bytes are too long: with its records this probe may have {max} at most")]
     TooLong {
-        /// What was asked for.
+        /// The requested length in bytes.
         bytes: usize,
-        /// What there is room for.
+        /// The maximum length in bytes.
         max: usize,
     },
-    /// None, or more than [`PROBES_PER_PLAN_MAX`].
+    /// A count of zero, or more than [`PROBES_PER_PLAN_MAX`].
     #[error("{0} probes, where 1 to {PROBES_PER_PLAN_MAX} were expected")]
     Count(u32),
-    /// Several probes would leave at once.
+    /// An interval outside [`PROBE_INTERVAL_MIN`] to [`PLAN_SPAN_MAX`].
     #[error("an interval of {0}, where {PROBE_INTERVAL_MIN} to {PLAN_SPAN_MAX} was expected")]
     Interval(Span),
-    /// With its interval and its timeout it would take longer than [`PLAN_SPAN_MAX`].
+    /// With its interval and its timeout the plan would take longer than [`PLAN_SPAN_MAX`].
     #[error("the plan may take {0}; expected at most {PLAN_SPAN_MAX}")]
     TooSlow(Span),
-    /// An ether probe needs two different host ports that have carrier.
+    /// An ether probe needs two different host ports with carrier.
     #[error("{0} is not a host port with carrier, or is named twice")]
     Port(PortNo),
     /// [`PLANS_MAX`] plans are not finished yet.
@@ -64,17 +64,16 @@ pub enum ProbeRefusal {
     Busy,
 }
 
-/// One plan of one node.
+/// Identifier of one plan of one node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ProbeId(pub u64);
 
-/// Where probes go.
+/// Path of probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PlanKind {
     /// Along these hops, which end at the control plane that sends them.
     Circuit(Hops),
-    /// Ether probes: out of one host port and in by another, through whatever Ethernet is
-    /// outside.
+    /// Ether probes: out of one host port and in by another, through the Ethernet network outside.
     Ether {
         /// The host port that the probe leaves by, from 0.
         from: PortNo,
@@ -83,28 +82,28 @@ pub enum PlanKind {
     },
 }
 
-/// What is to be measured.
+/// Plan of a series of probes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbePlan {
-    /// The kind of probes, and where they go.
+    /// Kind and path of the probes.
     pub kind: PlanKind,
-    /// Length of each when it is made, header included, without FCS and records; 60 at least.
+    /// Initial bytes of each probe, header included, without FCS and records; 60 at least.
     pub bytes: usize,
     /// The number of probes to send.
     pub count: u32,
-    /// From one to the next.
+    /// Time between probes.
     #[serde(rename = "interval_ticks")]
     pub interval: Span,
-    /// How long one may be out.
+    /// Time after which a probe is lost.
     #[serde(rename = "timeout_ticks")]
     pub timeout: Span,
-    /// What the units on the way append.
+    /// Records to be appended by the probe units on the way.
     pub options: ProbeOptions,
 }
 
 impl ProbePlan {
-    /// One probe of 60 bytes (64 with its FCS) with all options, a millisecond between
-    /// probes, one second for each.
+    /// Returns a plan of one probe of 60 bytes (64 with its FCS) with all options, a millisecond
+    /// between probes, and a timeout of one second.
     pub const fn new(kind: PlanKind) -> ProbePlan {
         ProbePlan {
             kind,
@@ -116,92 +115,92 @@ impl ProbePlan {
         }
     }
 
-    /// The longest that it takes: all intervals, the timeout of the last probe, and that of the
-    /// frame that the network outside learns from; saturates.
+    /// Returns the maximum duration: all intervals, the timeout of the last probe, and that of the
+    /// frame from which the network outside learns; saturates.
     pub fn span_max(&self) -> Span {
         self.interval * u64::from(self.count) + self.timeout * 2
     }
 
-    /// Probes that leave by `out`, one port for each switch of a path but the last, and come
-    /// back by `back`, the ports from the last switch to the first.
+    /// Returns a plan of probes that leave by `out`, one port for each switch of a path but the
+    /// last, and come back by `back`, the ports from the last switch to the first.
     pub fn out_and_back(out: &[PortNo], back: &[PortNo]) -> ProbePlan {
         let hops = out.iter().chain(back).copied().chain([PortNo::CONTROL]).collect();
         ProbePlan::new(PlanKind::Circuit(hops))
     }
 }
 
-/// What came of a plan so far.
+/// Report of a plan so far.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReport {
     /// The identity of the probe request.
     pub id: ProbeId,
-    /// What was asked for.
+    /// The plan.
     pub plan: ProbePlan,
     /// Probes that the origin sent.
     pub sent: u32,
     /// Probes that have not come back in time.
     pub lost: u32,
-    /// Whether the network outside has carried the frame it was to learn from; true for a
+    /// Whether the network outside has forwarded the frame from which it learns; true for a
     /// circuit.
     pub learned: bool,
-    /// Those that came back, in that order.
+    /// Probes that came back, in order of return.
     pub returns: Vec<ProbeReturn>,
 }
 
 impl ProbeReport {
-    /// Whether every probe came back or is lost.
+    /// Returns whether every probe came back or is lost.
     pub fn is_done(&self) -> bool {
         self.lost as usize + self.returns.len() >= self.plan.count as usize
     }
 }
 
-/// A probe that came back.
+/// Probe that came back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeReturn {
-    /// Its number in the plan, from 0.
+    /// Number of the probe in the plan, from 0.
     pub number: u32,
-    /// When its origin made it.
+    /// Time at which the origin created the probe.
     #[serde(rename = "sent_at_ticks")]
     pub sent_at: Time,
-    /// When its origin's control plane had it back.
+    /// Time at which the origin's control plane received the probe back.
     #[serde(rename = "back_at_ticks")]
     pub back_at: Time,
-    /// What was appended on the way.
+    /// Records appended on the way.
     pub records: Vec<ProbeRecord>,
 }
 
-/// A probe's way through one switch.
+/// Passage of a probe through one switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passage {
-    /// The port it came in by.
+    /// The ingress port.
     pub ingress: PortNo,
-    /// The port it left by.
+    /// The egress port.
     pub egress: PortNo,
-    /// From the ingress unit to the egress unit.
+    /// Time from the ingress unit to the egress unit.
     pub residence: Span,
-    /// Bytes that waited for the egress port when it left.
+    /// Bytes queued for the egress port when the probe left.
     pub queued: Bytes,
-    /// When the ingress unit saw it, by that switch's clock.
+    /// Time at the ingress unit, by that switch's clock.
     pub came_at: Time,
-    /// When the egress unit saw it.
+    /// Time at the egress unit, by that switch's clock.
     pub left_at: Time,
 }
 
-/// The times of one probe.
+/// Times of one probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeTimes {
-    /// From the origin's egress unit to its ingress unit.
+    /// Time from the origin's egress unit to its ingress unit.
     pub total: Span,
-    /// By this port of the origin it left.
+    /// Port of the origin by which the probe left.
     pub out: PortNo,
-    /// By this port of the origin it came back.
+    /// Port of the origin by which the probe came back.
     pub back: PortNo,
     /// The switches between, in order.
     pub passages: Vec<Passage>,
 }
 
 impl ProbeReturn {
-    /// Its times; `None` unless every unit on the way has left its record.
+    /// Returns the times; `None` unless every unit on the way has appended its record.
     pub fn times(&self) -> Option<ProbeTimes> {
         let (first, rest) = self.records.split_first()?;
         let (last, inner) = rest.split_last()?;
@@ -231,12 +230,12 @@ impl ProbeReturn {
 }
 
 impl ProbeTimes {
-    /// The time of each link of a path that was taken out and back, nearest first: both
+    /// Returns the time of each link of a path that was taken out and back, nearest first: both
     /// directions together. `None` if there is no middle: the number of passages is even.
     ///
-    /// Passage `k` on the way out and passage `n - 1 - k` on the way back are the same
-    /// switch, so from its first ingress stamp to its last egress stamp is time by one clock.
-    /// What the near switch measures around it, less that, is the link between.
+    /// Passage `k` on the way out and passage `n - 1 - k` on the way back are the same switch, so
+    /// the time from its first ingress stamp to its last egress stamp is by one clock. The time
+    /// measured by the near switch around it, minus that, is the time of the link between.
     pub fn round_trips(&self) -> Option<Vec<Span>> {
         let passages = &self.passages;
         if passages.len().is_multiple_of(2) {
@@ -260,8 +259,7 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// Records of a way out to the third switch and back, with three clocks that know nothing
-    /// of each other.
+    /// Returns records of a path out to the third switch and back, with three independent clocks.
     fn records() -> Vec<ProbeRecord> {
         let record = |unit, port, nanos| ProbeRecord {
             unit,

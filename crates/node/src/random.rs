@@ -1,19 +1,19 @@
-//! Random numbers without floats and without a clock: the same for the same seed.
+//! Pseudo-random numbers without floats and without a clock: the same for the same seed.
 //!
-//! They jitter sampling intervals, draw marks and fill challenges inside sealed messages, so
-//! they need to be well spread, not secret.
+//! They jitter sampling intervals, draw marks and fill challenges inside sealed messages, so they
+//! need to be well distributed, not secret.
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014): one addition and one finaliser.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers that follow from `seed`.
+    /// Returns the generator with this seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    /// The next one.
+    /// Returns the next number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
@@ -22,7 +22,7 @@ impl Random {
         z ^ z >> 31
     }
 
-    /// The high half of the next one: an even draw from `0 ..= u32::MAX`.
+    /// Returns the high half of the next number: uniform in `0 ..= u32::MAX`.
     pub fn next_u32(&mut self) -> u32 {
         (self.next_u64() >> 32) as u32
     }

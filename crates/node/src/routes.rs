@@ -1,4 +1,4 @@
-//! Changes of a data plane's route tables, as a control plane asks for them.
+//! Changes of a data plane's route tables, requested by a control plane.
 
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route};
@@ -6,42 +6,41 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
-/// Names one request for a change of a route table, so that its answer finds it; never used twice
-/// by one control plane.
+/// Identifier that links an answer to its change request; never reused by one control plane.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct RouteTicket(pub u64);
 
-/// What the route of a host's frame is looked up by, at the host port where the frame comes in.
+/// Lookup key of the route of a host's frame, at its ingress port.
 ///
 /// A frame takes the route with its own source, if there is one, and else that without a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RouteKey {
-    /// The VLAN that the frame is in.
+    /// The VLAN of the frame.
     pub vlan: VlanId,
     /// The destination MAC of the frame.
     pub destination: MacAddr,
-    /// The source MAC of the frame; `None`: any. Several hosts may be behind one port, as behind
+    /// The source MAC of the frame; `None` for any. Several hosts may be behind one port, as behind
     /// an ordinary switch.
     pub source: Option<MacAddr>,
 }
 
 impl RouteKey {
-    /// The key of frames to `destination` that are in no VLAN, whoever sends them.
+    /// Returns the key of frames to `destination` in no VLAN, from any source.
     pub const fn to(destination: MacAddr) -> RouteKey {
         RouteKey { vlan: VlanId::NONE, destination, source: None }
     }
 
-    /// The key of an Ethernet frame in this VLAN, whoever sends it. One that is too short for an
-    /// address has none that could have a route.
+    /// Returns the key of an Ethernet frame in this VLAN, from any source. A frame too short for an
+    /// address has a key that matches no route.
     #[inline]
     pub fn of_frame(vlan: VlanId, frame: &[u8]) -> RouteKey {
         let destination = MacAddr::destination_of(frame).unwrap_or_default();
         RouteKey { vlan, destination, source: None }
     }
 
-    /// The same for frames of one source, or of any.
+    /// Returns the key for frames of one source, or of any.
     #[must_use]
     pub const fn from_source(self, source: Option<MacAddr>) -> RouteKey {
         RouteKey { source, ..self }
@@ -55,7 +54,7 @@ impl From<MacAddr> for RouteKey {
 }
 
 impl Hash for RouteKey {
-    /// As one word, so that a lookup hashes once; a source is a second one.
+    /// Hashes the key as one word, so that a lookup hashes once; a source is a second word.
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let [a, b, c, d, e, f] = self.destination.0;
@@ -68,8 +67,8 @@ impl Hash for RouteKey {
 }
 
 impl fmt::Display for RouteKey {
-    /// `02:00:00:00:00:01`, `02:00:00:00:00:01 in VLAN 10`,
-    /// `02:00:00:00:00:01 from 02:00:00:00:00:02`.
+    /// Formats the key as `02:00:00:00:00:01`, `02:00:00:00:00:01 in VLAN 10` or `02:00:00:00:00:01
+    /// from 02:00:00:00:00:02`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.destination.fmt(f)?;
         if let Some(source) = self.source {
@@ -79,42 +78,42 @@ impl fmt::Display for RouteKey {
     }
 }
 
-/// A change of the route table of one host port (paper 001 §4.1.1).
+/// Change of the route table of one host port (paper 001 §4.1.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RouteChange {
-    /// Frames from `port` with this key take `route`, which replaces any before it.
+    /// Installs `route` for frames from `port` with this key, replacing any before it.
     Install {
         /// The host port.
         port: PortNo,
-        /// Which frames.
+        /// The frames that take the route.
         key: RouteKey,
         /// Hops and layer.
         route: Route,
     },
-    /// Frames from `port` with this key, whose destination is a masqueraded address, get
-    /// `destination` in its place and take `route`. That replaces what stood at the index of the
+    /// Installs `route` for frames from `port` with this key, whose destination is a masqueraded
+    /// address; frames get `destination` in its place. It replaces the entry at the index of the
     /// address ([`masquerade`](axon_wire::masquerade)).
     Masquerade {
         /// The host port.
         port: PortNo,
-        /// Which frames: by the destination MAC that hosts of the port were given.
+        /// The frames that take the route, by the destination MAC given to hosts of the port.
         key: RouteKey,
-        /// The MAC of the destination itself.
+        /// The true MAC of the destination.
         destination: MacAddr,
         /// Hops and layer.
         route: Route,
     },
-    /// Frames from `port` with this key have no route: they are punted. It is no error if they had
-    /// none before.
+    /// Removes the route of frames from `port` with this key, which are then punted. It is not an
+    /// error if there was none.
     Remove {
         /// The host port.
         port: PortNo,
-        /// Which frames; their destination may be a masqueraded one.
+        /// The frames; their destination may be a masqueraded one.
         key: RouteKey,
     },
 }
 
-/// Why a data plane did not make a change.
+/// Reasons for which a data plane did not make a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum RouteError {
     /// The port's table is full: the frames of this flow are punted.
@@ -124,19 +123,19 @@ pub enum RouteError {
     #[error("no such port")]
     NoSuchPort,
     /// The route does not fit a header: a hop is out of range, or there are too many. Or the data
-    /// plane has no such key: it looks at no source, or masquerades no route with one.
+    /// plane does not support the key: it ignores sources, or masquerades no route with one.
     #[error("the route does not fit a header, or its key the table")]
     Unrepresentable,
-    /// The device does not answer, or refused for a reason of its own; another try may succeed.
+    /// The device does not answer, or refused for its own reasons; a retry may succeed.
     #[error("the device is not available")]
     Unavailable,
 }
 
-/// What came of one change. After an error the table is as it was before.
+/// Answer to one change. After an error the table is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RouteAnswer {
-    /// The request.
+    /// Identifier of the request.
     pub ticket: RouteTicket,
-    /// Made, or why not.
+    /// The result, or the error.
     pub result: Result<(), RouteError>,
 }

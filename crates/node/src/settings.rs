@@ -1,4 +1,4 @@
-//! What a control plane sets a port of a data plane to.
+//! Settings of a data plane's ports by a control plane.
 
 use crate::port::PortKind;
 use crate::vlans::PortVlans;
@@ -10,27 +10,27 @@ use serde::{Deserialize, Serialize};
 /// One setting of one port; each kind replaces the one before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortSetting {
-    /// What is plugged into the port. Frames queued there that do not suit the new kind are dropped
-    /// as [`Drop::KindChanged`](crate::Drop::KindChanged) when they are scheduled: a host never
-    /// sees an Axon header. Routes are left alone.
+    /// The kind of the port. Frames queued there that do not suit the new kind are dropped as
+    /// [`Drop::KindChanged`](crate::Drop::KindChanged) when they are scheduled: a host never
+    /// receives an Axon header. Routes are unchanged.
     Kind(PortKind),
-    /// Which priorities map to which traffic class, and how classes are scheduled (IEEE 802.1Q
-    /// clause 8.6.8); `None`: as the data plane was configured at its start.
+    /// The mapping of priorities to traffic classes, and the scheduling of classes (IEEE 802.1Q
+    /// clause 8.6.8); `None` restores the initial configuration of the data plane.
     Classes(Option<Box<Ets>>),
     /// The priorities with flow control (IEEE 802.1Q clause 36).
     Pfc(PrioritySet),
-    /// How the congestion notification domain is defended (IEEE 802.1Q clause 33.4), by priority.
+    /// The defence of the congestion notification domain (IEEE 802.1Q clause 33.4), by priority.
     Defence(Box<[Treatment; PRIORITIES]>),
-    /// Which priority a frame of a host has from its port on, by the priority of its tag; 0 without
-    /// a tag. The priority regeneration table (IEEE 802.1Q clause 6.9.4): hosts use no others.
+    /// The priority regeneration table (IEEE 802.1Q clause 6.9.4): the priority of a host's frame
+    /// from its port on, by the priority of its tag; 0 without a tag. Hosts use no other
+    /// priorities.
     Regeneration(Box<[Priority; PRIORITIES]>),
-    /// The VLANs of a host port. `None`: tags say no VLAN there, and frames keep those that they
-    /// have.
+    /// The VLANs of a host port. With `None` tags select no VLAN there, and frames keep their tags.
     Vlans(Option<Box<PortVlans>>),
 }
 
 impl PortSetting {
-    /// Which setting it is.
+    /// Returns the name of the setting.
     pub const fn name(&self) -> SettingName {
         match self {
             PortSetting::Regeneration(_) => SettingName::Regeneration,
@@ -43,8 +43,8 @@ impl PortSetting {
     }
 }
 
-/// The settings of a port, in the order in which they are made: the priorities that hosts may use
-/// and their VLANs are in force before there are hosts.
+/// Names of the settings of a port, in the order in which they are made: the priorities that hosts
+/// may use and their VLANs are in force before there are hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SettingName {
@@ -75,7 +75,7 @@ impl core::fmt::Display for SettingName {
     }
 }
 
-/// Why a setting was not made; the port is as it was before.
+/// Errors in a setting; the port is unchanged.
 #[derive(
     Clone,
     Copy,
@@ -94,33 +94,33 @@ pub enum SettingError {
     /// The data plane has no such port.
     #[error("no such port")]
     NoSuchPort,
-    /// The data plane has no such function, or was not configured for it.
+    /// The data plane does not support the setting, or was not configured for it.
     #[error("the data plane cannot do this")]
     Unsupported,
-    /// The setting contradicts itself: a class without a scheduler, shares that are not 100 %.
+    /// The setting is inconsistent: a class without a scheduler, shares that are not 100 %.
     #[error("the setting contradicts itself")]
     Invalid,
-    /// The device does not answer, or refused for a reason of its own; another try may succeed.
+    /// The device does not answer, or refused for its own reasons; a retry may succeed.
     #[error("the device is not available")]
     Unavailable,
 }
 
-/// What is done to frames of one priority at one port.
+/// Treatment of frames of one priority at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Treatment {
-    /// Which priority a frame that comes in with this one has from then on.
+    /// The new priority of frames received with this priority.
     pub input: InputPriority,
-    /// What goes out with this priority loses its CN-TAG.
+    /// Whether frames sent with this priority lose their CN-TAG.
     pub strip_tag: bool,
 }
 
-/// How the priority of a received frame is chosen.
+/// Choice of the priority of a received frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InputPriority {
     /// The entry of the port's priority regeneration table.
     Regenerated,
     /// The priority of its tag, regardless of that table.
     Kept,
-    /// This one, which is not under congestion notification.
+    /// This priority, which is not under congestion notification.
     Moved(Priority),
 }

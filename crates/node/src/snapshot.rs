@@ -1,4 +1,4 @@
-//! All that a control plane has configured in a data plane.
+//! Configuration of a data plane by its control plane.
 
 use crate::port::PortKind;
 use crate::routes::RouteKey;
@@ -9,45 +9,45 @@ use axon_wire::dcbx::ieee::Ets;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{MacAddr, Route};
 
-/// The configuration of a data plane: what is in it, as far as a control plane has put it there.
-/// Queued frames, counters and timers are no part of it.
+/// Configuration of a data plane, as set by a control plane. Queued frames, counters and timers are
+/// not included.
 ///
-/// A control plane that knows what should stand compares it with what does, and a data plane that
-/// has lost its state is re-synchronised from one.
+/// A control plane compares it with the expected configuration, and re-synchronises a data plane
+/// that has lost its state from one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// By port number, from 0.
+    /// Configuration of the ports, by port number from 0.
     pub ports: Vec<PortSnapshot>,
 }
 
-/// A route to which a masqueraded MAC leads.
+/// Route of a masqueraded MAC.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Masqueraded {
-    /// Which frames take it: by the destination MAC that hosts were given.
+    /// The frames that take the route, by the destination MAC that hosts were given.
     pub key: RouteKey,
-    /// The MAC of the destination itself.
+    /// The true MAC of the destination.
     pub destination: MacAddr,
-    /// The route to it.
+    /// The route to the destination.
     pub route: Route,
 }
 
-/// The configuration of one port.
+/// Configuration of one port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortSnapshot {
-    /// What is plugged into it.
+    /// The kind of the port.
     pub kind: PortKind,
-    /// Its routes, each with the frames that take it.
+    /// The routes of the port, each with the frames that take it.
     pub routes: Vec<(RouteKey, Route)>,
-    /// The routes of its route memory.
+    /// The routes in the port's route memory.
     pub masqueraded: Vec<Masqueraded>,
     /// Mapping and scheduling of its traffic classes, where a control plane has set them.
     pub classes: Option<Ets>,
     /// The priorities with flow control, where a control plane has set them.
     pub pfc: Option<PrioritySet>,
-    /// How the congestion notification domain is defended, where a control plane has set it.
+    /// Defence of the congestion notification domain, where a control plane has set it.
     pub defence: Option<[Treatment; PRIORITIES]>,
     /// The priority regeneration table, where a control plane has set it.
     pub regeneration: Option<[Priority; PRIORITIES]>,
-    /// Its VLANs, where a control plane has set them.
+    /// VLANs of the port, where a control plane has set them.
     pub vlans: Option<PortVlans>,
 }

@@ -1,8 +1,8 @@
-//! What a controller keeps for its next incarnation.
+//! Store of a controller for its next incarnation.
 //!
-//! A node does no I/O. It says what changes ([`Action::Store`](crate::Action::Store)), its runtime
-//! keeps it, and gives all of it to the next incarnation when that starts. Switches are named by
-//! [`NodeId`]: everything else about them is given out anew at each start.
+//! A node does no I/O. It reports changes ([`Action::Store`](crate::Action::Store)), its runtime
+//! stores them, and gives the whole store to the next incarnation when that starts. Switches are
+//! identified by [`NodeId`]: all other identifiers are assigned anew at each start.
 
 use crate::policy::{HostPair, Subject};
 use alloc::vec::Vec;
@@ -11,33 +11,33 @@ use axon_wire::{MacAddr, NodeId, PortNo, Time};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use serde::{Deserialize, Serialize};
 
-/// A host that a switch has reported.
+/// Host reported by a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredHost {
-    /// Its MAC address.
+    /// MAC address of the host.
     pub mac: MacAddr,
-    /// Its switch.
+    /// Switch of the host.
     pub switch: NodeId,
-    /// Its port there.
+    /// Port of the host at that switch.
     pub port: PortNo,
-    /// Its addresses, newest last.
+    /// IP addresses of the host, newest last.
     pub ips: Vec<IpAddr>,
 }
 
-/// The state of an address that is kept. An offer is not: it lasts for seconds.
+/// State of a stored address. An offer is not stored: it lasts for seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoredState {
     /// The address is leased to a client.
     Bound,
-    /// Used by a host without a lease.
+    /// The address is used by a host without a lease.
     InUse,
-    /// Declined: another host answers on it.
+    /// The address was declined: another host answers on it.
     Declined,
-    /// Leased to nobody; the last owner is kept.
+    /// The address is free; the last owner is stored.
     Free,
 }
 
-/// An address of the DHCP server, and whose it is.
+/// Address of the DHCP server, with its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredLease {
     /// The address.
@@ -52,14 +52,14 @@ pub struct StoredLease {
     pub port: PortNo,
     /// The state of the address.
     pub state: StoredState,
-    /// [`StoredState::Bound`] and [`StoredState::Declined`]: when the state ends.
-    /// [`StoredState::InUse`] and [`StoredState::Free`]: when it began. In the time of the node
-    /// that writes or reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if
-    /// it was before the start.
+    /// End of the state for [`StoredState::Bound`] and [`StoredState::Declined`], begin for
+    /// [`StoredState::InUse`] and [`StoredState::Free`]. In the time of the node that writes or
+    /// reads it; a runtime converts it between incarnations, to [`Time::ZERO`] if it was before the
+    /// start.
     pub until: Time,
 }
 
-/// An address of IPv6 that a DHCPv6 server has leased to a host, behind the relay.
+/// IPv6 address that a DHCPv6 server has leased to a host, through the relay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredLease6 {
     /// The address.
@@ -70,20 +70,20 @@ pub struct StoredLease6 {
     pub switch: NodeId,
     /// The port of the host.
     pub port: PortNo,
-    /// When the lease ends, as [`StoredLease::until`].
+    /// End of the lease, as [`StoredLease::until`].
     pub until: Time,
 }
 
-/// An entry about one VLAN.
+/// Entry of one VLAN.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoredInVlan {
-    /// Of its host table.
+    /// Entry of the host table.
     Host(StoredHost),
-    /// Of its DHCP server.
+    /// Entry of the DHCP server.
     Lease(StoredLease),
 }
 
-/// What an entry about one VLAN is about.
+/// Key of an entry of one VLAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum KeyInVlan {
     /// A host.
@@ -92,42 +92,42 @@ pub enum KeyInVlan {
     Lease(Ipv4Addr),
 }
 
-/// An entry of the store.
+/// Entry of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stored {
-    /// Of the host table.
+    /// Entry of the host table.
     Host(StoredHost),
-    /// Of the DHCP server.
+    /// Entry of the DHCP server.
     Lease(StoredLease),
-    /// Of the policy: whether two hosts may reach each other, other than the fabric file says.
+    /// Policy: whether two hosts may reach each other, where it differs from the fabric file.
     Pair(HostPair, bool),
-    /// Of the policy: whether something is in quarantine, other than the fabric file says.
+    /// Policy: whether a host or port is in quarantine, where it differs from the fabric file.
     Quarantine(Subject, bool),
-    /// Of the relay of DHCPv6.
+    /// Entry of the DHCPv6 relay.
     Lease6(StoredLease6),
-    /// Of a VLAN. Hosts and leases that are in none are entries by themselves.
+    /// Entry of a VLAN. Hosts and leases in no VLAN are separate entries.
     InVlan(VlanId, StoredInVlan),
 }
 
-/// What an entry is about: there is one entry for each.
+/// Key of an entry: there is one entry for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum StoreKey {
     /// A host.
     Host(MacAddr),
     /// An address.
     Lease(Ipv4Addr),
-    /// Two hosts.
+    /// Pair of hosts.
     Pair(HostPair),
-    /// A host or a port in quarantine, or out of it.
+    /// Host or port in quarantine, or exempt from it.
     Quarantine(Subject),
-    /// An address of IPv6.
+    /// IPv6 address.
     Lease6(Ipv6Addr),
-    /// Something in a VLAN.
+    /// Host or address in a VLAN.
     InVlan(VlanId, KeyInVlan),
 }
 
 impl StoreKey {
-    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    /// Returns the key in a VLAN; `None` for keys that have no VLAN, or have one already.
     pub const fn in_vlan(self, vlan: VlanId) -> Option<StoreKey> {
         match self {
             StoreKey::Host(mac) => Some(StoreKey::InVlan(vlan, KeyInVlan::Host(mac))),
@@ -141,7 +141,7 @@ impl StoreKey {
 }
 
 impl Stored {
-    /// What the entry is about.
+    /// Returns the key of the entry.
     pub const fn key(&self) -> StoreKey {
         match self {
             Stored::Host(host) => StoreKey::Host(host.mac),
@@ -158,7 +158,7 @@ impl Stored {
         }
     }
 
-    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    /// Returns the entry in a VLAN; `None` for entries that have no VLAN, or have one already.
     pub fn in_vlan(self, vlan: VlanId) -> Option<Stored> {
         match self {
             Stored::Host(host) => Some(Stored::InVlan(vlan, StoredInVlan::Host(host))),
@@ -169,7 +169,7 @@ impl Stored {
         }
     }
 
-    /// The VLAN that an entry is about, and what it says there; `None` for what holds in all.
+    /// Returns the VLAN of an entry and the entry without it; `None` for entries of the policy.
     pub fn open(&self) -> Option<(VlanId, Stored)> {
         match self {
             Stored::Host(_) | Stored::Lease(_) | Stored::Lease6(_) => {
@@ -185,7 +185,7 @@ impl Stored {
         }
     }
 
-    /// The port of the host that an entry is about; `None` for one of the policy.
+    /// Returns the port of the host of an entry; `None` for one of the policy.
     pub const fn at(&self) -> Option<(NodeId, PortNo)> {
         match self {
             Stored::Host(host) | Stored::InVlan(_, StoredInVlan::Host(host)) => {
@@ -200,17 +200,17 @@ impl Stored {
     }
 }
 
-/// A change of the store.
+/// Change of the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StoreChange {
-    /// This is the entry of its key now.
+    /// Sets the entry of its key.
     Put(Stored),
-    /// There is no such entry any more.
+    /// Removes the entry of a key.
     Delete(StoreKey),
 }
 
 impl StoreChange {
-    /// The same in a VLAN; `None` for what is in no VLAN, or in all.
+    /// Returns the change in a VLAN; `None` for entries that have no VLAN, or have one already.
     pub fn in_vlan(self, vlan: VlanId) -> Option<StoreChange> {
         match self {
             StoreChange::Put(entry) => entry.in_vlan(vlan).map(StoreChange::Put),

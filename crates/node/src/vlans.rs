@@ -1,4 +1,4 @@
-//! The VLANs of a host port, and which of them a frame is in (IEEE 802.1Q clause 6.9.1).
+//! VLANs of a host port, and classification of its frames (IEEE 802.1Q clause 6.9.1).
 
 use alloc::vec::Vec;
 use axon_wire::cn::CnTag;
@@ -11,17 +11,17 @@ use serde::{Deserialize, Serialize};
 pub struct PortVlans {
     /// The VLAN of frames without a tag and with a priority tag; none by default.
     pub untagged: VlanId,
-    /// The VLANs whose frames have a tag, in order, each once.
+    /// The VLANs whose frames are tagged, in order, each once.
     pub tagged: Vec<VlanId>,
 }
 
 impl PortVlans {
-    /// The VLAN that a frame of a host is in, none included. `None` if it is in no VLAN of the
-    /// port, and so to be dropped.
+    /// Returns the VLAN of a host's frame, possibly none. `None` if the port is not in its VLAN, so
+    /// that it must be dropped.
     ///
-    /// In plain English: the one tag that a frame may have says it, or its absence. A second tag is
-    /// refused, behind a CN-TAG too: once the first is off, the second would say which VLAN the
-    /// frame is in. So are service tags, which are for bridges of providers.
+    /// A frame's only tag, or its absence, determines the VLAN. A second tag is refused, behind a
+    /// CN-TAG too: once the first is removed, the second would determine the VLAN. Service tags,
+    /// which are for provider bridges, are refused as well.
     #[inline]
     pub fn of_frame(&self, frame: &[u8]) -> Option<VlanId> {
         let mut rest = frame.get(ETHERNET_ADDRESSES..).unwrap_or_default();
@@ -43,12 +43,12 @@ impl PortVlans {
         }
     }
 
-    /// Whether the port is in this VLAN, none included.
+    /// Returns whether the port is in this VLAN, none included.
     pub fn has(&self, vlan: VlanId) -> bool {
         self.untagged == vlan || self.is_tagged(vlan)
     }
 
-    /// Whether frames of this VLAN have its tag at the port.
+    /// Returns whether frames of this VLAN are tagged at the port.
     #[inline]
     pub fn is_tagged(&self, vlan: VlanId) -> bool {
         self.tagged.binary_search(&vlan).is_ok()
@@ -64,7 +64,7 @@ mod tests {
         VlanId::new(number).unwrap()
     }
 
-    /// A frame with these tags, and an IPv4 header that is none.
+    /// Returns a frame with these tags, and an invalid IPv4 header.
     fn frame(tags: &[[u8; 4]]) -> Vec<u8> {
         [&[2; 12][..], &tags.concat(), &[8, 0], &[0; 46]].concat()
     }

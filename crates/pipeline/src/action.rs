@@ -1,4 +1,4 @@
-//! What an entry does with the frames that meet it: where they go, and what changes in them.
+//! Actions of table entries: the target of matching frames, and their modifications.
 
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Route};
@@ -6,16 +6,16 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// The action of an entry. Modifications are made in their order, then the frame goes to its
-/// target; a mirror gets it as it came in.
+/// Action of an entry. Modifications are applied in order, then the frame goes to its target; a
+/// mirror gets the frame as received.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Action {
-    /// Where the frame goes.
+    /// The target of the frame.
     pub target: Target,
-    /// What changes in it.
+    /// The modifications of the frame.
     #[serde(default)]
     pub modify: Vec<Modify>,
-    /// Where a copy of it goes besides.
+    /// The destination of an additional copy.
     #[serde(default)]
     pub mirror: Option<Mirror>,
 }
@@ -27,21 +27,21 @@ impl From<Target> for Action {
 }
 
 impl Action {
-    /// The same with one more modification.
+    /// Returns the action with one more modification.
     #[must_use]
     pub fn with(mut self, modify: Modify) -> Action {
         self.modify.push(modify);
         self
     }
 
-    /// The same with a mirror.
+    /// Returns the action with a mirror.
     #[must_use]
     pub fn mirrored(self, mirror: Mirror) -> Action {
         Action { mirror: Some(mirror), ..self }
     }
 }
 
-/// The words of the action, as `axon table set` takes them: the target, the modifications in their
+/// Formats the action in the syntax of `axon table set`: the target, the modifications in their
 /// order, the mirror.
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -51,27 +51,27 @@ impl fmt::Display for Action {
     }
 }
 
-/// Where a frame goes.
+/// Target of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// Nowhere; counted as `denied`.
+    /// None: the frame is dropped and counted as `denied`.
     Drop,
-    /// To the control program, as far as its port may send there.
+    /// The control program, within the rate limit of the port.
     Cpu,
-    /// Out of a port.
+    /// A port.
     Port(PortNo),
-    /// Out of the port of an interface, with its addresses.
+    /// The port of an interface, with its addresses.
     Interface(u16),
-    /// To every member of a group but those whose port is the ingress or has no carrier: a copy
-    /// each. Without any other member the frame is dropped as `filtered`.
+    /// Every member of a group but those whose port is the ingress or has no carrier: a copy each.
+    /// Without any such member the frame is dropped as `filtered`.
     Group(u16),
-    /// To one member of a group, by the hash of the flow; members whose port has no carrier are
-    /// passed over.
+    /// One member of a group, by the hash of the flow; members whose port has no carrier are
+    /// skipped.
     Spread(u16),
-    /// Where the frame would go without this entry and others with this target: to what the lower
-    /// entries of the TCAM say, or else the tables below it. For entries of the TCAM without
-    /// modifications only: those that mirror frames, or count them.
+    /// The target without this entry and others with this target: that of the lower entries of the
+    /// TCAM, or else of the tables below it. Only for entries of the TCAM without modifications,
+    /// which mirror or count frames.
     Tables,
 }
 
@@ -89,13 +89,13 @@ impl fmt::Display for Target {
     }
 }
 
-/// Where a copy of a frame goes.
+/// Destination of a copy of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mirror {
-    /// To the control program, as far as the port may send there.
+    /// The control program, within the rate limit of the port.
     Cpu,
-    /// Out of a port.
+    /// A port.
     Port(PortNo),
 }
 
@@ -108,7 +108,7 @@ impl fmt::Display for Mirror {
     }
 }
 
-/// A label of MPLS: 20 bits.
+/// MPLS label: 20 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Label(pub u32);
@@ -118,28 +118,28 @@ impl Label {
     pub const MAX: Label = Label((1 << 20) - 1);
 }
 
-/// A change of a frame. One that does not suit the frame (no IPv4 header, no label) drops it as
+/// Modification of a frame. A frame that does not suit it (no IPv4 header, no label) is dropped as
 /// `malformed`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Modify {
-    /// Takes one off the TTL of IPv4 (with its checksum, RFC 1624) or the hop limit of IPv6. A
-    /// frame whose TTL is 1 or 0 is dropped as `ttl_expired` instead.
+    /// Decrements the TTL of IPv4 (with its checksum, RFC 1624) or the hop limit of IPv6. A frame
+    /// whose TTL is 1 or 0 is dropped as `ttl_expired` instead.
     DecrementTtl,
-    /// Sets the DSCP of IPv4 or IPv6 (RFC 2474): 0 to 63. ECN bits stay.
+    /// Sets the DSCP of IPv4 or IPv6 (RFC 2474): 0 to 63. The ECN bits are unchanged.
     SetDscp(u8),
-    /// Puts a label on top of the stack, or begins one before an IP header. The TTL is that of the
+    /// Pushes a label on the stack, or starts a stack before an IP header. The TTL is that of the
     /// label or of the IP header below (RFC 3443, uniform model).
     MplsPush(Label),
-    /// Replaces the top label and takes one off its TTL; dropped as `ttl_expired` at 1 or 0.
+    /// Replaces the top label and decrements its TTL; dropped as `ttl_expired` at 1 or 0.
     MplsSwap(Label),
-    /// Takes the top label off; what is below gets its TTL less one. Below the last label there
-    /// must be IPv4 or IPv6.
+    /// Pops the top label; the header below gets its TTL minus one. Below the last label there must
+    /// be IPv4 or IPv6.
     MplsPop,
-    /// Puts the headers of a tunnel before the IP header.
+    /// Prepends the headers of a tunnel to the IP header.
     TunnelPush(u16),
-    /// Takes the outer IPv4 header off, and what its tunnel has behind it: so many bytes. What is
-    /// then in front must be IPv4 or IPv6.
+    /// Removes the outer IPv4 header and the shim of its tunnel. The next header must be IPv4 or
+    /// IPv6.
     TunnelPop {
         /// Bytes between the outer header and the inner one: 0 to 32.
         shim_bytes: u8,
@@ -148,13 +148,13 @@ pub enum Modify {
     SetDestination(MacAddr),
     /// Replaces the source MAC.
     SetSource(MacAddr),
-    /// Puts the Axon header of a route before an Ethernet frame.
+    /// Prepends the Axon header of a route to an Ethernet frame.
     AxonPush(Route),
     /// Takes the next hop of an Axon packet and puts the ingress port on its reverse list.
     AxonHop,
-    /// Makes an Axon packet one that could not be forwarded: its type becomes Error.
+    /// Changes the type of an Axon packet, which could not be forwarded, to Error.
     AxonError,
-    /// Takes the Axon header off.
+    /// Removes the Axon header.
     AxonStrip,
 }
 
@@ -181,7 +181,7 @@ impl fmt::Display for Modify {
     }
 }
 
-/// Hops such as `1.2.cpu`, and a layer other than 0 behind them: `1.2.cpu/3`.
+/// Formats hops such as `1.2.cpu`, followed by a layer other than 0: `1.2.cpu/3`.
 fn fmt_route(route: &Route, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     for (place, hop) in route.hops.iter().enumerate() {
         let dot = if place == 0 { "" } else { "." };
@@ -197,29 +197,29 @@ fn fmt_route(route: &Route, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if route.tagged { write!(f, " tagged") } else { Ok(()) }
 }
 
-/// A way out: a port, and the addresses that frames get there (the virtual interface of the
-/// paper; in SAI a next hop and its router interface).
+/// Interface: a port, and the addresses of frames sent there (the virtual interface of the paper;
+/// in SAI a next hop and its router interface).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Interface {
     /// The port.
     pub port: PortNo,
-    /// The destination MAC that frames get; unchanged without one.
+    /// The destination MAC written to frames; unchanged without one.
     #[serde(default)]
     pub destination: Option<MacAddr>,
-    /// The source MAC that frames get; unchanged without one.
+    /// The source MAC written to frames; unchanged without one.
     #[serde(default)]
     pub source: Option<MacAddr>,
 }
 
-/// Members of a group: interfaces, each once.
+/// Group of interfaces, each once.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Group {
-    /// Their numbers, in the order in which copies leave.
+    /// Numbers of the interfaces, in the order in which copies leave.
     pub interfaces: Vec<u16>,
 }
 
-/// The headers that [`Modify::TunnelPush`] puts before an IP packet: IPv4 without options and a
-/// shim. Total length, identification and checksum are filled in.
+/// Headers that [`Modify::TunnelPush`] prepends to an IP packet: IPv4 without options and a shim.
+/// Total length, identification and checksum are filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tunnel {
     /// Source address.
@@ -236,6 +236,6 @@ pub struct Tunnel {
 }
 
 impl Tunnel {
-    /// The longest shim, in bytes.
+    /// Maximum length of the shim, in bytes.
     pub const SHIM_BYTES_MAX: usize = 32;
 }

@@ -1,6 +1,7 @@
-//! Changes of the tables, and why one is refused.
+//! Changes of the tables, and errors of refused ones.
 //!
-//! Changes come in transactions ([`Tables::commit`](crate::Tables::commit)): all of them or none.
+//! Changes are made in transactions ([`Tables::commit`](crate::Tables::commit)): all of them or
+//! none.
 
 use crate::action::{Action, Group, Interface, Tunnel};
 use crate::key::{KeyError, Udlk, UdlkId};
@@ -10,7 +11,7 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// A change of one entry. `None` removes it; to remove what is not there is no error.
+/// Change of one entry. `None` removes it; removing a missing entry is not an error.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -22,7 +23,7 @@ pub enum Change {
     Group(u16, Option<Group>),
     /// A tunnel.
     Tunnel(u16, Option<Tunnel>),
-    /// An entry of the TCAM, by its index: of several that match the highest index wins.
+    /// An entry of the TCAM, by its index: among matching entries the highest index wins.
     Tcam(u16, Option<TcamEntry>),
     /// Exact match on bridge and destination MAC.
     Mac(MacKey, Option<Action>),
@@ -32,14 +33,14 @@ pub enum Change {
     Mpls(u32, Option<Action>),
     /// Longest prefix match on the IPv4 destination.
     Prefix(Prefix, Option<Action>),
-    /// What becomes of frames that no entry matches; dropped as `no_route` without one.
+    /// The action for frames that no entry matches; without one they are dropped as `no_route`.
     Miss(Option<Action>),
-    /// How a port is looked up; the defaults without one.
+    /// The lookup options of a port; the defaults without one.
     Port(PortNo, Option<PortOptions>),
 }
 
 impl Change {
-    /// What it changes.
+    /// Returns the name of the changed entry.
     pub fn entry(&self) -> EntryName {
         match *self {
             Change::Udlk(id, _) => EntryName::Udlk(id),
@@ -86,7 +87,7 @@ pub enum EntryName {
 }
 
 impl EntryName {
-    /// The table that it is in; `None` for what is in none.
+    /// Returns the table of the entry; `None` for entries outside the tables.
     pub const fn table(&self) -> Option<TableName> {
         match self {
             EntryName::Udlk(_) => Some(TableName::Udlk),
@@ -102,7 +103,7 @@ impl EntryName {
         }
     }
 
-    /// The change that removes it.
+    /// Returns the change that removes the entry.
     pub const fn removal(self) -> Change {
         match self {
             EntryName::Udlk(id) => Change::Udlk(id, None),
@@ -138,23 +139,23 @@ impl fmt::Display for EntryName {
     }
 }
 
-/// A transaction that was refused; the tables are as before.
+/// Refused transaction; the tables are unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("change {position} ({entry}): {reason}")]
 pub struct ChangeError {
-    /// Which change of the transaction, from 1.
+    /// Position of the change in the transaction, from 1.
     pub position: u32,
-    /// What it was to change.
+    /// The entry to be changed.
     pub entry: EntryName,
-    /// Why it cannot be.
+    /// The reason of the refusal.
     pub reason: Reason,
 }
 
-/// Why a change is refused.
+/// Reasons for which a change is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The key is none.
+    /// The lookup key is invalid.
     #[error(transparent)]
     Key(KeyError),
     /// A third key for one type of frames.
@@ -169,51 +170,51 @@ pub enum Reason {
     /// The table has no room.
     #[error("the table is full: it holds {size} entries")]
     Full {
-        /// Its size.
+        /// The size of the table, in entries.
         size: u32,
     },
-    /// Its key is not there.
+    /// The lookup key of the entry does not exist.
     #[error("there is no udlk {0}")]
     NoSuchUdlk(UdlkId),
-    /// It leads to an interface that is not there.
+    /// The interface of the entry does not exist.
     #[error("there is no interface {0}")]
     NoSuchInterface(u16),
-    /// It leads to a group that is not there.
+    /// The group of the entry does not exist.
     #[error("there is no group {0}")]
     NoSuchGroup(u16),
-    /// It uses a tunnel that is not there.
+    /// The tunnel of the entry does not exist.
     #[error("there is no tunnel {0}")]
     NoSuchTunnel(u16),
     /// The switch has no such port.
     #[error("there is no port {0}")]
     NoSuchPort(PortNo),
-    /// Value or mask do not fit the key.
+    /// Value or mask have another length than the key.
     #[error("value and mask have {found} bytes; the key has {expected}")]
     ValueBytes {
-        /// As the key has.
+        /// Bytes of the key.
         expected: u16,
-        /// As the entry has.
+        /// Bytes of the entry.
         found: u16,
     },
-    /// A bit of the value that the mask leaves out: no frame could be meant.
+    /// A bit of the value is set outside the mask, so no frame could match.
     #[error("byte {byte} of the value has bits that the mask leaves out")]
     ValueOutsideMask {
         /// The byte, from 0.
         byte: u16,
     },
-    /// Entries still use it.
+    /// The entry is still used by others.
     #[error("{users} entries use it")]
     InUse {
-        /// Entries and groups that name it, each once.
+        /// Number of entries and groups that use it.
         users: u32,
     },
-    /// The transaction has the entry twice.
+    /// The transaction contains the entry twice.
     #[error("change {first} is of the same entry")]
     Contradiction {
-        /// The first of them, from 1.
+        /// Position of the first of the two, from 1.
         first: u32,
     },
-    /// A prefix longer than 32 bits, or with bits behind its length.
+    /// A prefix longer than 32 bits, or with bits set beyond its length.
     #[error("no prefix: expected at most 32 bits and zeros behind them")]
     Prefix,
     /// A label of more than 20 bits.
@@ -222,22 +223,22 @@ pub enum Reason {
     /// A DSCP of more than 6 bits.
     #[error("no DSCP: expected 0 to 63")]
     Dscp,
-    /// A shim too long or not of whole words, or a TTL of 0.
+    /// A shim that is too long or not a multiple of four bytes, or a TTL of 0.
     #[error("no tunnel: expected a shim of 0, 4, ... 32 bytes and a TTL of 1 or more")]
     Tunnel,
-    /// A route that no Axon header of this switch holds.
+    /// A route that does not fit an Axon header of this switch.
     #[error("no route: it has too many hops, or a port that no hop of this width names")]
     Route,
-    /// A group with a member twice.
+    /// A group with a repeated member.
     #[error("interface {0} is in the group twice")]
     TwiceInGroup(u16),
-    /// [`Target::Tables`](crate::Target::Tables) where nothing is below, or with modifications.
+    /// [`Target::Tables`](crate::Target::Tables) outside the TCAM, or with modifications.
     #[error("only an entry of the TCAM that modifies nothing leaves frames to the other tables")]
     Tables,
-    /// The modifiers of a chip are a fixed row.
+    /// More modifications than a chip's fixed row of modifiers has.
     #[error("more modifications than {max}")]
     TooManyModifications {
-        /// The most.
+        /// The maximum number.
         max: u8,
     },
 }

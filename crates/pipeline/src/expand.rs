@@ -1,26 +1,25 @@
-//! Ranges and prefixes as values and masks of the TCAM, which knows neither.
+//! Expansion of ranges and prefixes to values and masks of the TCAM.
 //!
-//! A range is expanded into the fewest prefixes that cover it and nothing else (V. Srinivasan,
-//! G. Varghese, S. Suri, M. Waldvogel, "Fast and scalable layer four switching", SIGCOMM 1998): at
-//! most 2w - 2 of them for numbers of w bits. Several fields with several patterns each become
-//! every combination of them.
+//! A range is expanded into the fewest prefixes that cover exactly it (V. Srinivasan, G. Varghese,
+//! S. Suri, M. Waldvogel, "Fast and scalable layer four switching", SIGCOMM 1998): at most 2w - 2
+//! of them for numbers of w bits. Several fields with several patterns each are expanded to all
+//! combinations.
 
 use crate::key::UdlkId;
 use crate::tables::{Prefix, TcamEntry};
 use crate::{Action, KEY_BYTES};
 use alloc::vec::Vec;
 
-/// Bits that frames must have: a value, and a mask of the bits that count. The value is zero where
-/// the mask is.
+/// Bit pattern: a value, and a mask of the bits compared. The value is zero where the mask is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern {
-    /// The bits that frames must have.
+    /// The required bits.
     pub value: Vec<u8>,
-    /// The bits that count; as many bytes as `value`.
+    /// The bits compared; as many bytes as `value`.
     pub mask: Vec<u8>,
 }
 
-/// Why something has no patterns.
+/// Errors in an expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     /// The range ends before it begins.
@@ -39,37 +38,37 @@ pub enum ExpandError {
         /// Bytes of the field: 1 to 4.
         bytes: usize,
     },
-    /// A prefix longer than the field, or with bits behind its length.
+    /// A prefix longer than the field, or with bits set beyond its length.
     #[error("no prefix: expected at most {bits} bits and zeros behind them")]
     Prefix {
         /// Bits of the field.
         bits: usize,
     },
-    /// More combinations than the caller has room for.
+    /// More combinations than the caller allows.
     #[error("it takes {needed} entries; there is room for {max}")]
     TooMany {
-        /// Combinations.
+        /// Number of combinations.
         needed: usize,
-        /// The most.
+        /// The maximum number.
         max: usize,
     },
 }
 
 impl Pattern {
-    /// All these bytes.
+    /// Returns the pattern of exactly these bytes.
     pub fn exact(value: &[u8]) -> Pattern {
         Pattern { value: value.to_vec(), mask: alloc::vec![0xff; value.len()] }
     }
 
-    /// So many bytes, whatever they are.
+    /// Returns the pattern of any value of this many bytes.
     pub fn any(bytes: usize) -> Pattern {
         Pattern { value: alloc::vec![0; bytes], mask: alloc::vec![0; bytes] }
     }
 
-    /// The first `bits` bits of `value`, whatever is behind them.
+    /// Returns the pattern of the first `bits` bits of `value`, with any bits behind them.
     ///
     /// # Errors
-    /// `Prefix`, if there are not so many, or some behind them are set.
+    /// `Prefix` if `value` has fewer bits, or some beyond `bits` are set.
     pub fn prefix(value: &[u8], bits: usize) -> Result<Pattern, ExpandError> {
         let all = value.len() * 8;
         let mask = (0..value.len()).map(|at| {
@@ -83,13 +82,13 @@ impl Pattern {
         Ok(Pattern { value: value.to_vec(), mask })
     }
 
-    /// Whether these bytes have the pattern; never if they are more or fewer.
+    /// Returns whether these bytes match; never if their number differs.
     pub fn matches(&self, bytes: &[u8]) -> bool {
         let mut masked = self.value.iter().zip(&self.mask).zip(bytes);
         self.value.len() == bytes.len() && masked.all(|((value, mask), byte)| byte & mask == *value)
     }
 
-    /// This pattern and the next one behind it.
+    /// Returns this pattern followed by `next`.
     #[must_use]
     pub fn then(mut self, next: &Pattern) -> Pattern {
         self.value.extend_from_slice(&next.value);
@@ -97,22 +96,22 @@ impl Pattern {
         self
     }
 
-    /// The TCAM entry of a key whose fields have this pattern.
+    /// Returns the TCAM entry of a key whose fields have this pattern.
     pub fn entry(self, udlk: UdlkId, action: Action) -> TcamEntry {
         TcamEntry { udlk, value: self.value, mask: self.mask, action }
     }
 }
 
-/// The pattern of an IPv4 address in a prefix: 4 bytes.
+/// Returns the pattern of an IPv4 address in a prefix: 4 bytes.
 ///
 /// # Errors
-/// `Prefix`, if it is none ([`Prefix::is_sound`]).
+/// `Prefix` if it is invalid ([`Prefix::is_sound`]).
 pub fn prefix(prefix: Prefix) -> Result<Pattern, ExpandError> {
     Pattern::prefix(&prefix.address.octets(), prefix.length.into())
 }
 
-/// The patterns of the numbers `first` to `last` in a field of `bytes` bytes (1 to 4) in network
-/// order: the fewest prefixes that have these numbers and no others, ascending.
+/// Returns the patterns of the numbers `first` to `last` in a field of `bytes` bytes (1 to 4) in
+/// network order: the fewest prefixes that cover exactly these numbers, ascending.
 ///
 /// # Errors
 /// `Reversed`; `TooLarge` if `last` does not fit.
@@ -127,7 +126,7 @@ pub fn range(first: u32, last: u32, bytes: usize) -> Result<Vec<Pattern>, Expand
     }
     let (mut next, end) = (u64::from(first), u64::from(last) + 1);
     let mut all = Vec::new();
-    // Always the largest aligned block that begins here and does not reach beyond the end.
+    // Take the largest aligned block that begins here and does not extend beyond the end.
     while next < end {
         let aligned = next.trailing_zeros().min(bits);
         let block = aligned.min((end - next).ilog2());
@@ -138,8 +137,8 @@ pub fn range(first: u32, last: u32, bytes: usize) -> Result<Vec<Pattern>, Expand
     Ok(all)
 }
 
-/// Every combination of a pattern of each field, one behind the other; those of the first field
-/// change last. `max` is the most that the caller has room for.
+/// Returns all combinations of a pattern of each field, concatenated; those of the first field
+/// change last. `max` is the maximum number that the caller allows.
 ///
 /// # Errors
 /// `TooMany`.
@@ -215,8 +214,8 @@ mod tests {
         assert_eq!(combine(&fields, 8), Err(ExpandError::TooMany { needed: 9, max: 8 }));
     }
 
-    /// The fewest prefixes of exactly the numbers of 8 bits in `wanted`: by halving, for a prefix
-    /// is all of its block or both halves are covered apart.
+    /// Returns the least number of prefixes that cover exactly the 8-bit numbers in `wanted`, by
+    /// halving: a prefix is all of its block, or both halves are covered separately.
     fn fewest(wanted: &dyn Fn(u32) -> bool, first: u32, bits: u32) -> usize {
         let mut block = first..first + (1 << bits);
         if block.clone().all(wanted) {

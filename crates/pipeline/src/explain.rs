@@ -1,4 +1,4 @@
-//! What a frame would meet, stage by stage, for operators (`axon trace-packet`).
+//! Explanation of a frame's path, stage by stage, for operators (`axon trace-packet`).
 
 use crate::action::{Action, Interface, Mirror, Target};
 use crate::frame_type::{FrameType, Parsed};
@@ -15,26 +15,26 @@ use axon_wire::{FrameBuf, PortNo, vlan};
 use core::fmt::Write;
 use serde::{Deserialize, Serialize};
 
-/// Entries that a frame matches and that are said, of a TCAM in which many do.
+/// Maximum number of matching TCAM entries that are listed.
 const MATCHES_MAX: usize = 32;
 
-/// One stage of the pipeline, and what happens to the frame there.
+/// One stage of the pipeline, and its effect on the frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stage {
-    /// Its name: `parser`, `learn`, `key`, `lookup`, `mirror`, `modify`, `out`.
+    /// Name of the stage: `parser`, `learn`, `key`, `lookup`, `mirror`, `modify`, `out`.
     pub name: String,
-    /// What happens; actions are in the words that `axon table set` takes.
+    /// Effect of the stage; actions are in the syntax of `axon table set`.
     pub text: String,
 }
 
-/// The way of one frame. Nothing is counted and nothing is sent.
+/// Path of one frame. Nothing is counted and nothing is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Explanation {
     /// The stages, in order.
     pub stages: Vec<Stage>,
-    /// The ports that it would leave by, each with the frame as it would leave.
+    /// The egress ports, each with the frame as it would leave.
     pub sent: Vec<(PortNo, Vec<u8>)>,
-    /// Whether the control program would get it, or a copy.
+    /// Whether the control program would get the frame, or a copy.
     pub to_cpu: bool,
 }
 
@@ -45,7 +45,7 @@ impl Explanation {
 }
 
 impl Pipeline {
-    /// Says what a frame that came in by `ingress` would meet now.
+    /// Explains the path of a frame received on `ingress`, with the current tables.
     pub fn explain(&self, ingress: PortNo, frame: &[u8]) -> Explanation {
         let mut way = Explanation { stages: Vec::new(), sent: Vec::new(), to_cpu: false };
         let limit = self.config().frame_bytes_max;

@@ -1,4 +1,4 @@
-//! The classifier: what a frame begins with, and the fields that the protocol tables look up.
+//! Frame classifier: the type of the first header, and the fields that the protocol tables look up.
 
 use axon_wire::MacAddr;
 use axon_wire::constants::ethertype;
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 /// Bytes of an IPv4 header without options (RFC 791).
 const IPV4: usize = 20;
 
-/// The type of a frame, by its EtherType: each has lookup keys of its own.
+/// Type of a frame, by its EtherType: each type has its own lookup keys.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum FrameType {
-    /// Any other EtherType, and a frame too short to have one.
+    /// Any other EtherType, or a frame too short to have one.
     #[default]
     Other,
     /// EtherType 0x0806.
@@ -27,14 +27,14 @@ pub enum FrameType {
     Ipv6,
     /// EtherType 0x8847: a stack of labels (RFC 3032).
     Mpls,
-    /// A VLAN tag (EtherType 0x8100), whatever is behind it.
+    /// EtherType 0x8100: a VLAN tag, with any header behind it.
     Tagged,
-    /// An Axon packet on a link between Axons: it begins with its own header.
+    /// Axon packet on a link between Axons, without an Ethernet header.
     Axon,
 }
 
 impl FrameType {
-    /// All of them, in order.
+    /// All types, in order.
     pub const ALL: [FrameType; 7] = [
         FrameType::Other,
         FrameType::Arp,
@@ -45,7 +45,7 @@ impl FrameType {
         FrameType::Axon,
     ];
 
-    /// The name in files, commands and messages.
+    /// Returns the name in files, commands and messages.
     pub const fn name(self) -> &'static str {
         match self {
             FrameType::Other => "other",
@@ -76,14 +76,14 @@ impl core::fmt::Display for FrameType {
     }
 }
 
-/// What the parsers read of a frame.
+/// Parsed fields of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// What the frame begins with; its lookup keys are those of this type.
+    /// Type of the first header, which selects the lookup keys.
     pub frame_type: FrameType,
-    /// The same behind a VLAN tag, if there is one: what modifiers work on.
+    /// Type of the header behind the VLAN tag, if there is one, to which modifications apply.
     pub inner: FrameType,
-    /// Where the header behind EtherType and tag begins, in bytes; at most 18.
+    /// Byte offset of the header behind EtherType and tag, at most 18.
     pub network_at: u8,
     /// The destination MAC; `None` in an Axon packet.
     pub destination: Option<MacAddr>,
@@ -93,14 +93,14 @@ pub struct Parsed {
     pub ipv4: Option<Ipv4Addr>,
     /// The label at the top of the stack, of 20 bits.
     pub label: Option<u32>,
-    /// The bridge that the frame belongs to, if it is not that of its ingress port
+    /// The bridge of the frame, if it is not that of its ingress port
     /// ([`PortOptions::bridge`](crate::PortOptions::bridge)): a program may give each VLAN of a
-    /// port a bridge of its own.
+    /// port its own bridge.
     pub bridge: Option<u16>,
 }
 
 impl Parsed {
-    /// Parses an Ethernet frame. A header that is cut short has no fields.
+    /// Parses an Ethernet frame. A truncated header has no fields.
     #[inline]
     pub fn ethernet(frame: &[u8]) -> Parsed {
         let mut parsed = Parsed {
@@ -143,7 +143,7 @@ impl Parsed {
         parsed
     }
 
-    /// An Axon packet: only its lookup keys say what is in it.
+    /// Returns the fields of an Axon packet, which has only lookup keys.
     #[inline]
     pub const fn axon() -> Parsed {
         Parsed {

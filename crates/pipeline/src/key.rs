@@ -1,38 +1,37 @@
 //! User-defined lookup keys (UDLK, paper 004 §3.3.2 and §4.1; SAI calls them UDF).
 //!
-//! A key names bytes of the frame, by their place counted from the destination MAC, and metadata.
-//! The parser of a chip does not cut out single bytes: it takes up to four blocks of four bytes.
-//! Blocks are aligned to the network header of a frame without a tag, so block `b` is bytes
-//! `4b - 2` to `4b + 1`: the paper's own examples (B22-25, B30-33, B34-41) are whole blocks so.
-//! A byte that the frame does not have reads as zero.
+//! A key consists of bytes of the frame, by their offset from the destination MAC, and metadata.
+//! The parser of a chip does not extract single bytes: it takes up to four blocks of four bytes.
+//! Blocks are aligned to the network header of an untagged frame, so block `b` is bytes `4b - 2` to
+//! `4b + 1`: the paper's own examples (B22-25, B30-33, B34-41) are whole blocks. A byte beyond the
+//! end of the frame reads as zero.
 
 use crate::frame_type::FrameType;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 use serde::{Deserialize, Serialize};
 
-/// Blocks that a key may take from the frame.
+/// Maximum number of blocks of a key.
 pub const BLOCKS_MAX: usize = 4;
 /// Bytes of a block.
 const BLOCK: usize = 4;
-/// How far the first block lies before the frame, in bytes.
+/// Offset of the first block before the frame, in bytes.
 const BEFORE: usize = 2;
-/// Keys reach only so far into the frame, in bytes.
+/// Bytes of the frame that keys can use.
 pub const REACH_BYTES: usize = 128;
-/// Bytes of a key as it is looked up: four blocks and metadata, in whole words.
+/// Bytes of a key in a lookup: four blocks and metadata, in whole words.
 pub const KEY_BYTES: usize = BLOCKS_MAX * BLOCK + 4;
 
-/// A key as it is looked up: its fields in their order, as values and masks of entries have them;
-/// zero behind them.
+/// Key in a lookup: its fields in order, as in values and masks of entries; zero behind them.
 pub type KeyBytes = [u8; KEY_BYTES];
 
-/// The number of a lookup key, which entries of the TCAM name.
+/// Number of a lookup key, used by entries of the TCAM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UdlkId(pub u8);
 
 impl UdlkId {
-    /// Keys that a switch can have, over all frame types.
+    /// Number of keys of a switch, over all frame types.
     pub const COUNT: usize = 16;
 }
 
@@ -42,7 +41,7 @@ impl core::fmt::Display for UdlkId {
     }
 }
 
-/// A part of a key.
+/// Field of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
@@ -50,17 +49,17 @@ pub enum Field {
     Ingress,
     /// The priority of the frame (IEEE 802.1Q clause 6.9), 1 byte: 0 to 7.
     Priority,
-    /// Bytes `first` to `last` of the frame, counted from 0; `last` is 127 at most.
+    /// Bytes `first` to `last` of the frame, counted from 0; `last` is at most 127.
     Bytes {
-        /// The first of them.
+        /// The first byte.
         first: u8,
-        /// The last of them.
+        /// The last byte.
         last: u8,
     },
 }
 
 impl Field {
-    /// How many bytes of an entry's value and mask stand for it.
+    /// Returns the bytes of the field in an entry's value and mask.
     pub const fn len(self) -> usize {
         match self {
             Field::Ingress => 2,
@@ -69,7 +68,7 @@ impl Field {
         }
     }
 
-    /// The bytes of the frame that it names, if it names some.
+    /// Returns the range of frame bytes; `None` for metadata.
     fn range(&self) -> Option<core::ops::RangeInclusive<u8>> {
         match *self {
             Field::Bytes { first, last } => Some(first..=last),
@@ -77,26 +76,26 @@ impl Field {
         }
     }
 
-    /// Whether it is empty, which no sound field is.
+    /// Returns whether the field is empty, which no valid field is.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
 }
 
-/// A user-defined lookup key. Values and masks of entries have its fields in their order.
+/// User-defined lookup key. Values and masks of entries have its fields in their order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Udlk {
-    /// The only type of frames that have this key; all have it without one.
+    /// The only frame type with this key; all types without one.
     #[serde(default)]
     pub frame_type: Option<FrameType>,
-    /// The parts, in the order in which entries give them.
+    /// The fields, in the order of values and masks.
     pub fields: Vec<Field>,
 }
 
-/// Why a key cannot be.
+/// Errors in a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum KeyError {
-    /// It has no field.
+    /// The key has no field.
     #[error("the key has no field")]
     Empty,
     /// The range ends before it begins.
@@ -107,48 +106,48 @@ pub enum KeyError {
         /// Last byte.
         last: u8,
     },
-    /// The parser does not see so far.
+    /// The byte is beyond the reach of the parser.
     #[error("byte {0} is out of reach: a key ends at byte {end}", end = REACH_BYTES - 1)]
     Beyond(u8),
-    /// It touches too many blocks.
+    /// The key uses too many blocks.
     #[error("it touches {0} blocks of four bytes (block b is bytes 4b-2 to 4b+1); at most four")]
     Blocks(usize),
-    /// It has a byte or a piece of metadata twice.
+    /// The key contains a byte or a piece of metadata twice.
     #[error("it has the same byte twice")]
     Repeated,
 }
 
-/// A key as the parser extracts it.
+/// Key in the form that the parser extracts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extractor {
-    /// By the place in the key: which byte of the frame it is; anything where it is metadata.
+    /// Frame byte by position in the key; arbitrary for metadata.
     bytes: Vec<u8>,
-    /// Where the ingress port is in the key.
+    /// Position of the ingress port in the key.
     ingress_at: Option<u8>,
-    /// Where the priority is in the key.
+    /// Position of the priority in the key.
     priority_at: Option<u8>,
 }
 
 impl Udlk {
-    /// The key of these fields, for frames of all types.
+    /// Returns the key of these fields, for frames of all types.
     pub fn new(fields: impl Into<Vec<Field>>) -> Udlk {
         Udlk { frame_type: None, fields: fields.into() }
     }
 
-    /// The key of these fields, for frames of one type.
+    /// Returns the key of these fields, for frames of one type.
     pub fn of(frame_type: FrameType, fields: impl Into<Vec<Field>>) -> Udlk {
         Udlk { frame_type: Some(frame_type), fields: fields.into() }
     }
 
-    /// Bytes of the value and the mask of its entries.
+    /// Returns the bytes of value and mask of its entries.
     pub fn value_bytes(&self) -> usize {
         self.fields.iter().map(|field| field.len()).sum()
     }
 
-    /// Checks it.
+    /// Checks the key.
     ///
     /// # Errors
-    /// Why no parser extracts it.
+    /// The reason for which the parser cannot extract it.
     pub fn check(&self) -> Result<(), KeyError> {
         Extractor::new(self).map(|_| ())
     }
@@ -190,12 +189,12 @@ impl Extractor {
         if is_repeated { Err(KeyError::Repeated) } else { Ok(extractor) }
     }
 
-    /// Bytes of the key, and of the value and the mask of an entry.
+    /// Returns the bytes of the key, and of value and mask of an entry.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The key of a frame.
+    /// Returns the key of a frame.
     #[inline]
     pub(crate) fn extract(&self, frame: &[u8], ingress: PortNo, priority: u8) -> KeyBytes {
         let mut key = [0; KEY_BYTES];
@@ -215,7 +214,7 @@ impl Extractor {
     }
 }
 
-/// The block that a byte of the frame is in.
+/// Returns the block of a byte of the frame.
 const fn block_of(byte: u8) -> u8 {
     ((byte as usize + BEFORE) / BLOCK) as u8
 }

@@ -1,8 +1,8 @@
-//! The programmable data plane (paper 004, ServerSwitch): a parser with user-defined lookup keys,
+//! Programmable data plane (paper 004, ServerSwitch): a parser with user-defined lookup keys,
 //! exact-match tables, longest prefix match and a TCAM, an interface table, and modifiers.
 //!
-//! A frame is parsed once, looked up in all tables, and leaves as the entry says that wins. The
-//! tables are empty at first; a control program ([`Program`]) fills them by transactions
+//! A frame is parsed once and looked up in all tables; the action of the winning entry is applied.
+//! The tables are initially empty; a control program ([`Program`]) fills them by transactions
 //! ([`Change`]). Ports, queues, priorities and flow control are those of [`axon_plane`].
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,9 +1,8 @@
-//! TCAM entries with priorities: which index each gets.
+//! Assignment of TCAM indexes to entries with priorities.
 //!
-//! The TCAM knows one order: the highest index that matches wins. A program that thinks in
-//! priorities, several entries to each, has that order only as long as entries of one priority
-//! never match the same frame, or do the same with it. [`arrange`] checks this and refuses what has
-//! no order.
+//! The TCAM has one order: the highest matching index wins. Priorities shared by several entries
+//! define that order only if entries of one priority never match the same frame, or have the same
+//! action. [`arrange`] checks this and refuses entries without a defined order.
 
 use crate::change::Change;
 use crate::frame_type::FrameType;
@@ -11,33 +10,33 @@ use crate::key::{Field, REACH_BYTES, Udlk, UdlkId};
 use crate::tables::TcamEntry;
 use alloc::vec::Vec;
 
-/// A TCAM entry and how far it comes before others.
+/// A TCAM entry with its priority.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ranked {
-    /// Of two entries that match, the one of higher priority wins.
+    /// The priority; of two entries that match, the one with the higher priority wins.
     pub priority: u32,
     /// The entry.
     pub entry: TcamEntry,
 }
 
-/// The indexes of the TCAM that one program or one purpose has.
+/// Range of TCAM indexes of one program or one purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     /// The first index.
     pub first: u16,
-    /// Indexes, from the first on: at most `65,536 - first`.
+    /// Number of indexes, from the first on: at most `65,536 - first`.
     pub count: u32,
 }
 
-/// Why entries have no order. Entries are named by their places in the list, from 1.
+/// Errors in the order of entries. Entries are identified by their positions in the list, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OrderError {
     /// More entries than indexes.
     #[error("{needed} entries do not fit a window of {size} indexes")]
     Full {
-        /// Entries.
+        /// Number of entries.
         needed: usize,
-        /// Indexes.
+        /// Number of indexes.
         size: u32,
     },
     /// The window ends beyond the highest index.
@@ -45,15 +44,15 @@ pub enum OrderError {
     Window {
         /// The first index.
         first: u16,
-        /// Indexes.
+        /// Number of indexes.
         count: u32,
     },
     /// The key of an entry is not among those given, or its value or mask does not fit it.
     #[error("entry {position}: value and mask do not fit its key, or there is no udlk {udlk}")]
     NoSuchKey {
-        /// The place of the entry.
+        /// Position of the entry.
         position: usize,
-        /// Its key.
+        /// Key of the entry.
         udlk: UdlkId,
     },
     /// Overlapping entries whose order is undefined.
@@ -62,18 +61,18 @@ pub enum OrderError {
          do different things with them: give one a higher priority"
     )]
     Undefined {
-        /// The place of one.
+        /// Position of one entry.
         first: usize,
-        /// The place of the other, which is higher.
+        /// Position of the other entry, which is higher.
         second: usize,
         /// The priority of both.
         priority: u32,
     },
 }
 
-/// The changes after which the window has these entries and no others, in the order of their
+/// Returns the changes after which the window contains exactly these entries, in the order of their
 /// priorities: from its first index on, the lowest priority first; entries of one priority in their
-/// order here. `keys` are the lookup keys that the entries name.
+/// order here. `keys` are the lookup keys of the entries.
 ///
 /// # Errors
 /// The first two entries whose order is undefined; entries that do not fit the window or their key.
@@ -116,9 +115,9 @@ pub fn arrange(
     Ok(indexes.zip(all).map(|(index, entry)| Change::Tcam(index, entry)).collect())
 }
 
-/// Whether there can be a frame that both entries match: both keys have a type of frames in common,
-/// and where both look at the same bit they want the same. Keys that a frame is too short for read
-/// zeros, which is not looked into here.
+/// Returns whether a frame can match both entries: their keys have a frame type in common, and bits
+/// compared by both have the same value. Keys beyond the end of a short frame read zeros, which is
+/// not considered here.
 fn overlap((one, key): (&TcamEntry, &Udlk), (other, other_key): (&TcamEntry, &Udlk)) -> bool {
     if one.udlk == other.udlk {
         let bytes = one.value.iter().zip(&one.mask).zip(other.value.iter().zip(&other.mask));
@@ -138,10 +137,10 @@ fn overlap((one, key): (&TcamEntry, &Udlk), (other, other_key): (&TcamEntry, &Ud
     { others }.all(|(source, (value, mask))| (values[source] ^ value) & masks[source] & mask == 0)
 }
 
-/// Bytes that keys are made of: those of the frame, the ingress port, the priority.
+/// Number of bytes that keys can contain: those of the frame, the ingress port, the priority.
 const SOURCES: usize = REACH_BYTES + 3;
 
-/// By the place in an entry's value: the byte that it is compared with.
+/// Returns the compared source byte of each byte of an entry's value.
 fn sources(key: &Udlk) -> impl Iterator<Item = usize> {
     key.fields.iter().flat_map(|field| match *field {
         Field::Ingress => REACH_BYTES..REACH_BYTES + 2,

@@ -1,4 +1,4 @@
-//! The way of a frame: parse, look up, change, and out of a port.
+//! Path of a frame: parse, look up, modify, send.
 
 use crate::action::{Action as Entry, Interface, Mirror, Target};
 use crate::change::{Change, ChangeError};
@@ -18,10 +18,10 @@ use axon_plane::{PuntLimit, ethernet};
 use axon_wire::header::HeaderFields;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Priority, Time};
 
-/// The size and the limits of a pipeline.
+/// Size and limits of a pipeline.
 #[derive(Clone, Debug)]
 pub struct PipelineConfig {
-    /// Ports, 0 to `ports - 1`.
+    /// Number of ports, numbered 0 to `ports - 1`.
     pub ports: u16,
     /// The address of the switch.
     pub mac: MacAddr,
@@ -29,27 +29,27 @@ pub struct PipelineConfig {
     pub sizes: Sizes,
     /// Bits of a hop, for entries that change Axon headers.
     pub hop_width: HopWidth,
-    /// The longest frame that is taken in, in bytes without FCS and tag: with all that entries of
-    /// other switches have put before it. What entries here put before a frame may make it longer.
+    /// The longest frame accepted, in bytes without FCS and tag, including headers prepended by
+    /// other switches. Headers prepended here may make it longer.
     pub frame_bytes_max: usize,
-    /// Each output port has one buffer for each ingress port, of this many bytes.
+    /// Buffer size in bytes; each output port has one buffer for each ingress port.
     pub queue_bytes_max: Bytes,
-    /// What each port may send to the control program: so much of frames whose target it is, and so
-    /// much again of copies.
+    /// Rate limit of each port to the control program: one for frames with that target, and another
+    /// for copies.
     pub cpu: PuntLimit,
-    /// Makes [`Target::Spread`] choose otherwise than in other switches, and hash tables collide
-    /// otherwise.
+    /// Seed that varies the choice of [`Target::Spread`] and the collisions of hash tables between
+    /// switches.
     pub seed: u64,
-    /// Traffic classes, shared memory and flow control, where there are any.
+    /// Traffic classes, shared memory and flow control, if configured.
     pub dcb: Option<Box<DcbConfig>>,
     /// With traffic classes: the priority of the control program's frames.
     pub control_priority: Priority,
 }
 
 impl PipelineConfig {
-    /// The defaults for a switch with this many ports: the paper's table sizes, 8-bit hops,
-    /// 1514-byte frames, 128 KiB per buffer, 10,000 frames a second to the control program per port
-    /// after a burst of 256, and so many copies.
+    /// Returns the defaults for a switch with this many ports: the paper's table sizes, 8-bit hops,
+    /// 1514-byte frames, 128 KiB per buffer, 10,000 frames per second and port to the control
+    /// program with a burst of 256, and as many copies.
     pub fn with_ports(ports: u16, mac: MacAddr) -> PipelineConfig {
         PipelineConfig {
             ports,
@@ -66,25 +66,25 @@ impl PipelineConfig {
     }
 }
 
-/// The programmable data plane of one switch.
+/// Programmable data plane of one switch.
 #[derive(Clone, Debug)]
 pub struct Pipeline {
     config: PipelineConfig,
     tables: Tables,
     ports: Ports,
-    /// By port: what it may send to the control program.
+    /// Rate limits to the control program, by port.
     cpu: Vec<CpuLimit>,
 }
 
-/// What one port may send to the control program. Copies have a meter of their own: anybody can
-/// cause them, by sources that are not known, and they take nothing from the frames that an entry
-/// traps, such as BPDUs and hellos.
+/// Rate limits of one port to the control program. Copies have a separate meter: any host can cause
+/// them, by unknown sources, and they must not displace frames that an entry traps, such as BPDUs
+/// and hellos.
 #[derive(Clone, Copy, Debug)]
 struct CpuLimit {
     limit: PuntLimit,
-    /// Frames whose target is the control program.
+    /// Limit of frames whose target is the control program.
     traps: Meter,
-    /// Copies: for their sources, and by mirrors.
+    /// Limit of copies, for learning of sources and by mirrors.
     copies: Meter,
 }
 
@@ -94,7 +94,7 @@ impl CpuLimit {
     }
 }
 
-/// Why a frame goes to the control program.
+/// Reason for which a frame goes to the control program.
 #[derive(Clone, Copy)]
 enum Cause {
     Target,
@@ -102,10 +102,10 @@ enum Cause {
 }
 
 impl Pipeline {
-    /// A pipeline with empty tables, whose ports are all without carrier.
+    /// Returns a pipeline with empty tables, whose ports are all without carrier.
     ///
     /// # Panics
-    /// If DCB is configured for other ports, or contradicts itself.
+    /// If DCB is configured for other ports, or is invalid.
     pub fn new(config: PipelineConfig) -> Pipeline {
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
         if let Some(dcb) = &config.dcb {
@@ -120,7 +120,7 @@ impl Pipeline {
         }
     }
 
-    /// Takes a frame from a port; see [`Input::Frame`].
+    /// Receives a frame from a port; see [`Input::Frame`].
     #[inline]
     pub fn receive(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         if self.tables.options(meta.ingress).axon {
@@ -138,7 +138,7 @@ impl Pipeline {
         self.pass(now, meta, out);
     }
 
-    /// Sends a frame of the control program out of `port`, past the tables.
+    /// Sends a frame of the control program out of `port`, bypassing the tables.
     pub fn send(&mut self, now: Time, port: PortNo, frame: &[u8], out: &mut Vec<Action>) {
         let frame = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame);
         let mut meta = self.ports.originate(now, frame);
@@ -149,8 +149,8 @@ impl Pipeline {
         }
     }
 
-    /// Sends a frame of the control program where the tables say, as if it had come in by `port`
-    /// or, without one, by the port of the control plane. It is not counted at that port.
+    /// Forwards a frame of the control program by the tables, as if received on `port` or, without
+    /// one, on the port of the control plane. It is not counted at that port.
     pub fn inject(&mut self, now: Time, port: Option<PortNo>, frame: &[u8], out: &mut Vec<Action>) {
         let frame = FrameBuf::with_headroom(FrameBuf::HEADROOM, frame);
         let meta = self.ports.originate(now, frame);
@@ -160,7 +160,7 @@ impl Pipeline {
         }
     }
 
-    /// The priority of a frame that begins with an Axon header; 0 where the header is none.
+    /// Returns the priority of a frame that begins with an Axon header; 0 if the header is invalid.
     pub(crate) fn axon_priority(&self, frame: &[u8]) -> Priority {
         let header = HeaderFields::parse(frame, self.config.hop_width);
         header.map_or(Priority::ZERO, |header| header.priority)
@@ -172,7 +172,7 @@ impl Pipeline {
         self.pass_as(now, meta, ingress, out);
     }
 
-    /// Looks a frame up as one that came in by `ingress`, and does what is found.
+    /// Looks up a frame received on `ingress`, and applies the result.
     #[inline]
     fn pass_as(&mut self, now: Time, mut meta: FrameMeta, ingress: PortNo, out: &mut Vec<Action>) {
         let Pipeline { config, tables, ports, cpu } = self;
@@ -208,7 +208,7 @@ impl Pipeline {
             }
         }
         match action.target {
-            // None that decides has the target `Tables`.
+            // A deciding entry never has the target `Tables`.
             Target::Drop | Target::Tables => ports.discard(meta, Drop::Denied, out),
             Target::Cpu => trap(ports, cpu, Cause::Target, now, meta, out),
             Target::Port(port) => ports.deliver(now, meta, port, None, out),
@@ -239,7 +239,7 @@ impl Pipeline {
     /// Makes all changes of the tables, or none.
     ///
     /// # Errors
-    /// The first change that cannot be made, and why.
+    /// The first change that cannot be made, and the reason.
     pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
         self.tables.commit(changes)
     }
@@ -291,42 +291,42 @@ impl Pipeline {
         Ok(())
     }
 
-    /// The tables.
+    /// Returns the tables.
     pub fn tables(&self) -> &Tables {
         &self.tables
     }
 
-    /// Its ports.
+    /// Returns the ports.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Its ports: for carrier, `TxDone` and time.
+    /// Returns the ports, for carrier, `TxDone` and time.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
-    /// The configuration of its start.
+    /// Returns the initial configuration.
     pub fn config(&self) -> &PipelineConfig {
         &self.config
     }
 }
 
 impl Interface {
-    /// A way out of `port` that changes no address.
+    /// Returns an interface of `port` that changes no address.
     pub const fn of(port: PortNo) -> Interface {
         Interface { port, destination: None, source: None }
     }
 }
 
 impl Entry {
-    /// The action that sends frames to the control program.
+    /// Returns an entry that sends frames to the control program.
     pub fn cpu() -> Entry {
         Entry::from(Target::Cpu)
     }
 }
 
-/// Sends a copy of a frame as it came in to a mirror.
+/// Sends a copy of a received frame to a mirror.
 fn send_copy(
     ports: &mut Ports,
     cpu: &mut [CpuLimit],
@@ -342,7 +342,7 @@ fn send_copy(
     }
 }
 
-/// Sends a frame to the control program, as far as its port may send there.
+/// Sends a frame to the control program, within the rate limit of its port.
 fn trap(
     ports: &mut Ports,
     cpu: &mut [CpuLimit],
@@ -362,7 +362,7 @@ fn trap(
     ports.punt(now, meta, Punt::Trap, out);
 }
 
-/// Sends a frame out by an interface.
+/// Sends a frame out of an interface.
 #[inline]
 fn leave(
     ports: &mut Ports,
@@ -378,7 +378,7 @@ fn leave(
     }
 }
 
-/// Sends a copy by each member, and the frame itself by the last.
+/// Sends a copy to each member of a group, and the frame itself to the last.
 fn replicate(
     ports: &mut Ports,
     now: Time,

@@ -1,4 +1,4 @@
-//! Control programs: what fills the tables, and the node that joins one with its pipeline.
+//! Control programs, which fill the tables, and the node that combines one with its pipeline.
 
 use crate::change::{Change, ChangeError, EntryName};
 use crate::pipeline::{Pipeline, PipelineConfig};
@@ -14,21 +14,21 @@ use axon_node::{
 };
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
-/// A packet that the switch has sent to its control program (RecvPacket).
+/// Packet from the switch to its control program (RecvPacket).
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// The port that it came in by.
+    /// The ingress port.
     pub ingress: PortNo,
     /// The frame, without FCS.
     pub frame: &'a [u8],
 }
 
-/// What a control program can do with its switch (paper 004 §3.3.2).
+/// Operations of a control program on its switch (paper 004 §3.3.2).
 pub trait Control {
     /// Makes all changes of the tables, or none.
     ///
     /// # Errors
-    /// The first change that cannot be made, and why.
+    /// The first change that cannot be made, and the reason.
     fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError>;
 
     /// Reads a register.
@@ -43,119 +43,120 @@ pub trait Control {
     /// No such port, a value out of range, or a register that can only be read.
     fn write_register(&mut self, register: Register, value: u64) -> Result<(), RegisterError>;
 
-    /// Sends a frame out of a port, past the tables (SendPacket). One that is no Ethernet or too
-    /// long, or whose port is not there or has no carrier, is dropped and counted.
+    /// Sends a frame out of a port, bypassing the tables (SendPacket). The frame is dropped and
+    /// counted if it is not valid Ethernet or too long, or if its port does not exist or has no
+    /// carrier.
     fn send_packet(&mut self, port: PortNo, frame: &[u8]);
 
-    /// Sends a frame where the tables say, as if it had come in by `port`, or by none.
+    /// Forwards a frame by the tables, as if received on `port`, or on none.
     fn inject_packet(&mut self, port: Option<PortNo>, frame: &[u8]);
 
-    /// How many ports there are; they are numbered from 0.
+    /// Returns the number of ports, which are numbered from 0.
     fn ports(&self) -> u16;
 
-    /// Whether a port has carrier.
+    /// Returns whether a port has carrier.
     fn is_up(&self, port: PortNo) -> bool;
 
-    /// The address of the switch.
+    /// Returns the MAC address of the switch.
     fn mac(&self) -> MacAddr;
 }
 
-/// The control program of one switch. Nothing here blocks or reads a clock.
+/// Control program of one switch. Its functions do not block or read a clock.
 pub trait Program: Send {
-    /// The switch begins: its tables are empty, its ports are without carrier.
+    /// Called at the start of the switch: its tables are empty, its ports are without carrier.
     fn start(&mut self, now: Time, control: &mut dyn Control);
 
-    /// The carrier of a port came or went.
+    /// Called when the carrier of a port changes.
     fn link(&mut self, now: Time, port: PortNo, up: bool, control: &mut dyn Control) {
         let _ = (now, port, up, control);
     }
 
-    /// The switch has sent a packet here.
+    /// Called with a packet that the switch has sent to the program.
     fn receive_packet(&mut self, now: Time, received: Received<'_>, control: &mut dyn Control);
 
-    /// An operator has removed these entries. A program that is to have them as before sets them
-    /// again; what an operator sets is up to the operator.
+    /// Called when an operator has removed these entries. A program that needs them sets them
+    /// again; entries set by an operator are the operator's concern.
     fn removed(&mut self, now: Time, entries: &[EntryName], control: &mut dyn Control) {
         let _ = (now, entries, control);
     }
 
-    /// The deadline has passed, or may have.
+    /// Called when the deadline has passed, or may have.
     fn timeout(&mut self, now: Time, control: &mut dyn Control) {
         let _ = (now, control);
     }
 
-    /// When to call [`Program::timeout`] next.
+    /// Returns the time of the next call of [`Program::timeout`].
     fn deadline(&self) -> Option<Time> {
         None
     }
 
-    /// Whether its switch can carry what hosts send, as far as it knows: a simulation waits for
-    /// that before traffic begins.
+    /// Returns whether the switch can carry traffic of hosts, as far as the program can determine:
+    /// a simulation waits for that before traffic begins.
     fn is_ready(&self) -> bool {
         true
     }
 
-    /// Whether the program takes a packet now: what it does not take is dropped as `no_program`.
+    /// Returns whether the program accepts packets now: others are dropped as `no_program`.
     fn takes_packets(&self) -> bool {
         self.failure().is_none()
     }
 
-    /// Whether packets wait for the program after [`Program::receive_packet`]: each is counted only
-    /// when it has ended ([`Program::take_ended`]).
+    /// Returns whether packets are queued for the program after [`Program::receive_packet`]: each
+    /// is then counted only when it is processed or lost ([`Program::take_ended`]).
     fn queues_packets(&self) -> bool {
         false
     }
 
-    /// Packets that were queued and have ended since the last call: the port that each came in by,
-    /// and whether the program took it. One that was lost with the program is counted as
+    /// Returns the queued packets that were processed or lost since the last call: the ingress port
+    /// of each, and whether the program accepted it. A packet lost with the program is counted as
     /// `no_program`.
     fn take_ended(&mut self) -> Vec<(PortNo, bool)> {
         Vec::new()
     }
 
-    /// Why the program has ended, if it has: its switch goes on with the tables that it has. Such a
-    /// program takes no packets.
+    /// Returns the reason for which the program has ended; `None` while it runs. Its switch
+    /// continues with the current tables. Such a program accepts no packets.
     fn failure(&self) -> Option<String> {
         None
     }
 
-    /// Why the tables have refused what the program wants in them, as long as they lack it: it runs
-    /// on, with the entries of before, and tries again.
+    /// Returns the reason for which the tables refuse entries of the program, as long as they are
+    /// missing: it continues with the previous entries, and tries again.
     fn refusal(&self) -> Option<String> {
         None
     }
 }
 
-/// How often what a program sends may come back to it before anything else happens.
+/// Maximum number of times that frames injected by a program may return to it within one input.
 const ROUNDS_MAX: u32 = 8;
 
-/// A switch: a pipeline and its control program.
+/// Switch node: a pipeline and its control program.
 pub struct ProgramNode {
     pipeline: Pipeline,
     program: Box<dyn Program>,
-    /// What the pipeline has answered and is not handed on yet.
+    /// Actions of the pipeline that are not processed yet.
     actions: Vec<Action>,
     is_started: bool,
 }
 
 impl ProgramNode {
-    /// A switch that has just been switched on; its program starts with the first input.
+    /// Returns a switch whose program starts with the first input.
     pub fn new(config: PipelineConfig, program: Box<dyn Program>) -> ProgramNode {
         let pipeline = Pipeline::new(config);
         ProgramNode { pipeline, program, actions: Vec::new(), is_started: false }
     }
 
-    /// The data plane.
+    /// Returns the data plane.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
     }
 
-    /// The control program.
+    /// Returns the control program.
     pub fn program(&self) -> &dyn Program {
         &*self.program
     }
 
-    /// What this switch reports of itself at `now`, as one that `program` controls.
+    /// Returns the telemetry at `now`, with `program` as the name of the control program.
     pub fn telemetry(&self, now: Time, program: &str) -> ProgrammableTelemetry {
         let count = |count: EntryCount| TableCount {
             table: count.table.name().into(),
@@ -178,7 +179,7 @@ impl ProgramNode {
         }
     }
 
-    /// Does what an operator asks of the tables; the program gets to know what is removed.
+    /// Executes an operator's command on the tables and calls the program for removed entries.
     fn answer(&mut self, now: Time, command: &Command) -> Reply {
         let Request::Tables(request) = &command.request else {
             return command.unsupported_by(NodeKind::Programmable);
@@ -200,8 +201,8 @@ impl ProgramNode {
         call(&mut **program, &mut Session { pipeline, now, actions });
     }
 
-    /// Hands a packet to the program, if it takes one. Answers how the packet ends; the memory of
-    /// one that is queued is free from now on, and it is counted later.
+    /// Passes a packet to the program, if it accepts one, and returns how it ends. The memory of a
+    /// queued packet is free from then on, and the packet is counted later.
     fn hand_over(&mut self, now: Time, ingress: PortNo, frame: &FrameBuf) -> Drop {
         if !self.program.takes_packets() {
             return self.count(ingress, Drop::NoProgram);
@@ -222,8 +223,8 @@ impl ProgramNode {
         reason
     }
 
-    /// Hands what is for the program to it, and the rest to the runtime. What it injects may come
-    /// back to it, but not for ever: of the last round nothing does.
+    /// Passes punted frames to the program, and other actions to the runtime. Frames that the
+    /// program injects may return to it, at most [`ROUNDS_MAX`] times.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) {
         let mut rounds = 0;
         while !self.actions.is_empty() {
@@ -284,7 +285,7 @@ impl Node for ProgramNode {
     }
 }
 
-/// The switch during one call of its program.
+/// Access to the switch during one call of its program.
 struct Session<'a> {
     pipeline: &'a mut Pipeline,
     now: Time,

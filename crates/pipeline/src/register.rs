@@ -1,4 +1,4 @@
-//! Registers: counters and states that a control program reads by name (ReadRegister,
+//! Registers: counters and states accessed by control programs by name (ReadRegister,
 //! WriteRegister; paper 004 §3.3.2).
 
 use crate::change::EntryName;
@@ -6,32 +6,32 @@ use axon_wire::PortNo;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// A register. `PortNo` names the port that it is about.
+/// Register of the `PortNo` or entry given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Register {
-    /// Bytes that wait for the wire of a port (`OUTPUT_QUEUE_BYTES_PORT0` of the paper).
+    /// Bytes queued for the wire of a port (`OUTPUT_QUEUE_BYTES_PORT0` of the paper).
     QueueBytes(PortNo),
-    /// Frames that wait for the wire of a port.
+    /// Frames queued for the wire of a port.
     QueueFrames(PortNo),
-    /// Frames that came in by a port.
+    /// Frames received on a port.
     RxFrames(PortNo),
-    /// Their bytes, without FCS.
+    /// Bytes received on a port, without FCS.
     RxBytes(PortNo),
-    /// Frames that left by a port.
+    /// Frames sent by a port.
     TxFrames(PortNo),
-    /// Their bytes, without FCS.
+    /// Bytes sent by a port, without FCS.
     TxBytes(PortNo),
-    /// Frames that came in by a port and were dropped, for whatever reason; what ends in normal
-    /// operation ([`Drop::is_ordinary`](axon_node::Drop::is_ordinary)) is none.
+    /// Frames received on a port and dropped, for any reason other than normal operation
+    /// ([`Drop::is_ordinary`](axon_node::Drop::is_ordinary)).
     Dropped(PortNo),
     /// 1 if the port has carrier, else 0.
     PortUp(PortNo),
-    /// Frames that met an entry of a table, since it was set.
+    /// Frames that matched an entry since it was set.
     EntryFrames(EntryName),
-    /// Their bytes as they came in, without FCS.
+    /// Bytes of frames that matched an entry, as received, without FCS.
     EntryBytes(EntryName),
-    /// Frames per second that a port may send to the control program; can be written.
+    /// Frames per second that a port may send to the control program; writable.
     CpuRate(PortNo),
 }
 
@@ -54,8 +54,8 @@ impl fmt::Display for Register {
 }
 
 impl Register {
-    /// The register of a port by the name that [`Display`](fmt::Display) writes, as the paper
-    /// writes them; `None` if there is none of that name.
+    /// Returns the register of a port by its name, in the format of [`Display`](fmt::Display) and
+    /// of the paper; `None` if there is none of that name.
     pub fn of_port(name: &str) -> Option<Register> {
         let (what, port) = name.rsplit_once("_PORT")?;
         let port = PortNo(port.parse().ok()?);
@@ -74,7 +74,7 @@ impl Register {
     }
 }
 
-/// Why a register was not read or written.
+/// Errors in reading or writing a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RegisterError {
@@ -84,13 +84,13 @@ pub enum RegisterError {
     /// There is no such entry.
     #[error("there is no entry {0}")]
     NoSuchEntry(EntryName),
-    /// It can only be read.
+    /// The register is read-only.
     #[error("{0} can only be read")]
     ReadOnly(Register),
     /// The value is out of range.
     #[error("{value} is out of range: expected 0 to {max}")]
     Range {
-        /// What was to be written.
+        /// The value to be written.
         value: u64,
         /// The highest value.
         max: u64,

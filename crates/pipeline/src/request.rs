@@ -1,6 +1,6 @@
-//! What an operator asks of the tables of a running switch, and the answers: the bytes of
-//! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], the version of this encoding and
-//! postcard's.
+//! Requests of operators for the tables of a running switch, and the answers: the bytes of
+//! [`axon_node::Request::Tables`] and [`axon_node::Done::Tables`], the version of this encoding
+//! followed by postcard's.
 
 use crate::change::{Change, ChangeError, EntryName};
 use crate::explain::{Explanation, Stage};
@@ -12,24 +12,24 @@ use axon_wire::PortNo;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The most bytes of one page of entries, so that an answer fits the buffer of a socket.
+/// Maximum bytes of one page of entries, so that an answer fits the buffer of a socket.
 pub const PAGE_BYTES_MAX: usize = 32 * 1024;
 
-/// The version of the requests and answers. Who asks and who answers need the same.
+/// Version of requests and answers; both ends need the same.
 pub const VERSION: u8 = 1;
 
-/// Why bytes are no request or answer.
+/// Errors in decoding a request or answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodingError {
-    /// They are of another version of axon.
+    /// Another version of the encoding.
     #[error(
         "its encoding is of version {found}, expected {VERSION}: both ends need one version of axon"
     )]
     OtherVersion {
-        /// The version that was found.
+        /// The version found.
         found: u8,
     },
-    /// They are cut short, or never were one.
+    /// Truncated or invalid bytes.
     #[error("cannot be read: {0}")]
     Malformed(postcard::Error),
 }
@@ -46,12 +46,12 @@ fn from_bytes<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, EncodingError> {
     }
 }
 
-/// A request.
+/// Request for the tables of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TablesRequest {
-    /// How full are all tables?
+    /// The number of entries of all tables.
     Counts,
-    /// The entries of a table, from this place among them on: as many as a page takes.
+    /// The entries of a table, from this position on: as many as fit a page.
     Entries(TableName, u32),
     /// The action without a match, and the options of the ports.
     Rest,
@@ -59,59 +59,58 @@ pub enum TablesRequest {
     Commit(Vec<Change>),
     /// Remove all entries of a table, or none if one is in use.
     Clear(TableName),
-    /// The way of a frame that came in by a port.
+    /// The path of a frame received on a port.
     Explain(PortNo, Vec<u8>),
 }
 
-/// An answer.
+/// Answer to a request for the tables.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TablesAnswer {
-    /// How full each table is.
+    /// The number of entries of each table.
     Counts(Vec<EntryCount>),
     /// A page of entries.
     Entries {
         /// The entries.
         page: Vec<Shown>,
-        /// Where the next page begins; nothing after the last one.
+        /// Position of the next page; `None` after the last one.
         next: Option<u32>,
     },
-    /// So many changes are made.
+    /// The number of changes made.
     Committed(u32),
-    /// No change is made, and why.
+    /// No change was made: the first refused one.
     Refused(ChangeError),
-    /// The way of a frame.
+    /// The path of a frame.
     Explained(Explanation),
-    /// The frame is for a port that the switch does not have.
+    /// The frame is for a port that does not exist.
     NoSuchPort(PortNo),
 }
 
 impl TablesRequest {
-    /// Its encoding.
+    /// Returns the encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         to_bytes(self)
     }
 }
 
 impl TablesAnswer {
-    /// Its encoding.
+    /// Returns the encoding.
     pub fn to_bytes(&self) -> Vec<u8> {
         to_bytes(self)
     }
 
-    /// Reads what [`TablesAnswer::to_bytes`] writes.
+    /// Decodes the encoding of [`TablesAnswer::to_bytes`].
     ///
     /// # Errors
-    /// It is none, or one of another version.
+    /// Invalid bytes, or another version.
     pub fn from_bytes(bytes: &[u8]) -> Result<TablesAnswer, EncodingError> {
         from_bytes(bytes)
     }
 }
 
-/// Does what `request` asks of a pipeline; answers with the reply and the entries that it has
-/// removed.
+/// Executes `request` on a pipeline; returns the reply and the removed entries.
 ///
 /// # Errors
-/// The bytes are no request, or one of another version.
+/// Invalid bytes, or another version.
 pub(crate) fn serve(
     pipeline: &mut Pipeline,
     request: &[u8],
@@ -154,7 +153,7 @@ fn commit(
     }
 }
 
-/// As many of the frames that would leave as a page takes, and at least one.
+/// Truncates the list of sent frames to as many as fit a page, and at least one.
 fn fit(mut way: Explanation) -> Explanation {
     let mut bytes = 0;
     let fits = |(_, frame): &&(PortNo, Vec<u8>)| {
@@ -171,7 +170,7 @@ fn fit(mut way: Explanation) -> Explanation {
     way
 }
 
-/// The entries from the place `first` on that fit a page, and at least one.
+/// Returns the entries from position `first` on that fit a page, and at least one.
 fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
     let mut bytes = 0;
     let mut page = Vec::new();
@@ -188,8 +187,8 @@ fn page(entries: Vec<Shown>, first: u32) -> TablesAnswer {
 }
 
 impl EntryName {
-    /// Whether frames are looked up for it and counted: not so keys, interfaces, groups, tunnels
-    /// and options of ports.
+    /// Returns whether frames are looked up in the table and counted: not for keys, interfaces,
+    /// groups, tunnels and options of ports.
     pub const fn is_looked_up(&self) -> bool {
         match self {
             EntryName::Tcam(_)

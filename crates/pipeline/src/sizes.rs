@@ -1,4 +1,4 @@
-//! How many entries the tables hold.
+//! Sizes of the tables.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! The configuration of a plane.
+//! Configuration of a plane.
 
 use crate::probe::ProbeUnits;
 use crate::qos::dcb::DcbConfig;
@@ -7,86 +7,85 @@ use axon_wire::priority::Priority;
 use axon_wire::probe::RECORDS_BYTES_MAX;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr};
 
-/// A plane's size and limits.
+/// Size and limits of a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaneConfig {
     /// Bits of a hop, the same in the whole fabric.
     pub hop_width: HopWidth,
-    /// Whether a host that has caused a maximum frame's worth of route bytes has to
-    /// pause for as long (thesis 000 §3.3.3).
+    /// Whether hosts that have caused a maximum frame's worth of route bytes are paused for as long
+    /// (thesis 000 §3.3.3).
     pub self_congestion_pause: bool,
-    /// What happens to a packet whose output has no room for it.
+    /// Handling of a packet whose output has no room for it.
     pub on_full: OnFull,
-    /// Ports, 0 to `ports - 1`; at most [`HopWidth::ports_max`].
+    /// Number of ports, numbered 0 to `ports - 1`; at most [`HopWidth::ports_max`].
     pub ports: u16,
-    /// The longest Ethernet frame taken from a host, in bytes without FCS; 1514 by default.
+    /// The longest Ethernet frame accepted from a host, in bytes without FCS; 1514 by default.
     pub frame_bytes_max: usize,
     /// Source address of PAUSE frames.
     pub mac: MacAddr,
-    /// The longest header of a route, in bytes: at most [`FrameBuf::HEADROOM`], which is the room
-    /// before every frame, and by which, and by [`RECORDS_BYTES_MAX`], links between switches take
-    /// longer frames. A packet with a longer header ends at the Axon port that it comes in by
+    /// The longest header of a route, in bytes: at most [`FrameBuf::HEADROOM`], the room before
+    /// every frame. Links between switches accept frames longer by this and by
+    /// [`RECORDS_BYTES_MAX`]. A packet with a longer header is dropped at its Axon ingress port
     /// ([`Drop::RouteTooLong`](axon_node::Drop)).
     pub route_bytes_max: usize,
-    /// Each output port has one buffer for each ingress port, of this many bytes.
+    /// Buffer size in bytes; each output port has one buffer for each ingress port.
     pub queue_bytes_max: Bytes,
-    /// Routes that one port's memory holds.
+    /// Routes per port.
     pub routes_per_port_max: usize,
-    /// Routes that one port's route memory holds beside them, by the index in a masqueraded MAC:
-    /// 0 to 65,536.
+    /// Additional routes per port in the route memory, by the index in a masqueraded MAC: 0 to
+    /// 65,536.
     pub masqueraded_per_port_max: usize,
     /// Whether ARP and neighbour discovery of a host go to the control plane even if there is a
     /// route to their destination. Where both ends may have masqueraded addresses of each other,
     /// the other end could not answer (thesis 000 §4.1.1).
     pub punts_resolution: bool,
-    /// What one host port may send to the control plane, and any port of link frames and of
-    /// packets that could not be forwarded: each by itself.
+    /// Rate limit of misses of one host port to the control plane, and of link frames and of
+    /// packets that could not be forwarded from any port: each by itself.
     pub punt: PuntLimit,
-    /// The packets that one Axon port may send to the control plane by their routes.
+    /// Rate limit of the packets of one Axon port that are addressed to the control plane.
     pub addressed: PuntLimit,
-    /// With [`OnFull::Nack`]: each input port keeps refused packets of so many bytes.
+    /// With [`OnFull::Nack`]: bytes of refused packets that each input port may keep.
     pub nack_bytes_max: Bytes,
-    /// With [`OnFull::CongestionMessage`]: how many messages the packets of one ingress port
-    /// may cause.
+    /// With [`OnFull::CongestionMessage`]: rate limit of messages caused by one ingress port.
     pub congestion: PuntLimit,
-    /// Traffic classes, shared memory and flow control; without, one FIFO for each ingress
-    /// port at each output, of [`queue_bytes_max`](PlaneConfig::queue_bytes_max).
+    /// Traffic classes, shared memory and flow control. Without them each output has one FIFO for
+    /// each ingress port, of [`queue_bytes_max`](PlaneConfig::queue_bytes_max).
     pub dcb: Option<Box<DcbConfig>>,
-    /// With traffic classes: the priority of control messages, of frames on links between
-    /// control planes, and of what the control plane sends to hosts.
+    /// With traffic classes: the priority of control messages, of link frames between control
+    /// planes, and of frames of the control plane to hosts.
     pub control_priority: Priority,
-    /// Where the probe units stand; beside the plane by default.
+    /// Position of the probe units; beside the plane by default.
     pub probe_units: ProbeUnits,
 }
 
-/// What happens to a packet when the buffer of its ingress at its egress is full (thesis 000
-/// §3.2.1). The output port refuses it (NACK); the rest is up to the input port.
+/// Handling of a packet when the buffer of its ingress at its egress is full (thesis 000 §3.2.1).
+/// The output port refuses it (NACK); the input port does the rest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum OnFull {
-    /// The input port drops it.
+    /// The input port drops the packet.
     #[default]
     Drop,
-    /// The input port keeps it, and offers it again as soon as the output has room. It keeps
-    /// so many bytes for all outputs together, and drops what goes beyond. Those for another
-    /// output are not held up.
+    /// The input port keeps the packet, and offers it again as soon as the output has room. It
+    /// keeps at most [`nack_bytes_max`](PlaneConfig::nack_bytes_max) for all outputs together, and
+    /// drops packets beyond. Packets for other outputs are not delayed.
     Nack,
-    /// The input port drops it and sends a message to the edge that the packet came from,
-    /// which makes the hosts of that port pause for a maximum frame.
+    /// The input port drops the packet and sends a message to the edge that it came from, which
+    /// pauses the hosts of that port for the time of a maximum frame.
     CongestionMessage,
 }
 
-/// A token bucket over frames.
+/// Token bucket over frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PuntLimit {
-    /// Frames per second in the long run.
+    /// Long-run rate, in frames per second.
     pub frames_per_second: u32,
-    /// Frames at once after a rest.
+    /// Burst size, in frames.
     pub burst: u32,
 }
 
 impl PuntLimit {
-    /// For packets of control planes where so many ports of hosts may cause some, each within the
-    /// default limit of a host port.
+    /// Returns the limit for control plane packets that this many host ports may cause, each within
+    /// the default limit of a host port.
     pub const fn for_causes(host_ports: u32) -> PuntLimit {
         PuntLimit {
             frames_per_second: 20_000u32.saturating_add(host_ports.saturating_mul(1000)),
@@ -96,18 +95,18 @@ impl PuntLimit {
 }
 
 impl PlaneConfig {
-    /// The most hops that a route may have.
+    /// Returns the maximum number of hops of a route.
     pub const fn hops_max(&self) -> usize {
         self.hop_width.hops_in(self.route_bytes_max)
     }
 
-    /// The longest probe on a link between switches, records included.
+    /// Returns the length of the longest probe on a link between switches, records included.
     pub const fn probe_bytes_max(&self) -> usize {
         self.frame_bytes_max + FrameBuf::HEADROOM + RECORDS_BYTES_MAX
     }
 
-    /// The largest switch that hops of this width allow, with the longest frames that a data plane
-    /// of ours takes.
+    /// Returns the configuration of the largest switch for this hop width, with the longest frames
+    /// that an Axon data plane accepts.
     pub fn largest(hop_width: HopWidth) -> PlaneConfig {
         let ports = u16::try_from(hop_width.ports_max()).unwrap_or(u16::MAX);
         let frame_bytes_max = usize::from(u16::MAX);
@@ -115,11 +114,11 @@ impl PlaneConfig {
         PlaneConfig { hop_width, frame_bytes_max, ..defaults }
     }
 
-    /// The defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
-    /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice) and
-    /// as many more by masqueraded addresses,
-    /// 1000 punted frames a second per port after a burst of 256; of packets for the control plane
-    /// 20,000, and for each port as many as its hosts may cause.
+    /// Returns the defaults for a switch with this many ports: 8-bit hops, 1514-byte host frames,
+    /// 128 KiB per buffer, 4096 routes per port (thesis §4.5 finds that about 4000 suffice) and as
+    /// many by masqueraded addresses, 1000 punted frames per second and port with a burst of 256;
+    /// for packets addressed to the control plane 20,000 per second plus as many as the hosts of
+    /// all ports may cause.
     pub fn with_ports(ports: u16, mac: MacAddr) -> PlaneConfig {
         PlaneConfig {
             hop_width: HopWidth::Eight,

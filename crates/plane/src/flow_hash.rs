@@ -1,4 +1,4 @@
-//! Which of several equal ports a flow takes.
+//! Choice among several equal ports for a flow.
 
 use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
@@ -6,11 +6,12 @@ use axon_wire::link::ETHERNET_BYTES;
 /// IPv4 protocols with ports in their first four bytes: TCP and UDP.
 const WITH_PORTS: [u8; 2] = [6, 17];
 
-/// A number that is the same for all frames of a flow, and otherwise spread evenly.
+/// Returns a number that is the same for all frames of a flow, and otherwise evenly distributed.
 ///
-/// A flow is what has the same MAC addresses and EtherType, and for IPv4 the same addresses
-/// and protocol, and for whole TCP and UDP datagrams the same ports. `seed` makes the number
-/// another at each switch, or every switch would choose alike and leave some paths unused.
+/// Frames of a flow have the same MAC addresses and EtherType, for IPv4 also the same addresses and
+/// protocol, and for unfragmented TCP and UDP datagrams also the same ports. `seed` makes the
+/// number differ between switches; otherwise every switch would choose alike and leave some paths
+/// unused.
 pub fn flow_hash(seed: u64, frame: &[u8]) -> u64 {
     let mut hash = seed;
     for (index, chunk) in frame[..frame.len().min(ETHERNET_BYTES)].chunks(8).enumerate() {
@@ -27,7 +28,7 @@ pub fn flow_hash(seed: u64, frame: &[u8]) -> u64 {
     };
     hash = mix(hash ^ word(addresses));
     hash = mix(hash ^ u64::from(protocol));
-    // A fragment has no ports, and all fragments of a datagram should go one way.
+    // A fragment has no ports, and all fragments of a datagram should take the same path.
     let whole = packet[6] & 0x3f == 0 && packet[7] == 0;
     let header_bytes = usize::from(packet[0] & 0x0f) * 4;
     match packet.get(header_bytes..header_bytes + 4) {
@@ -36,19 +37,19 @@ pub fn flow_hash(seed: u64, frame: &[u8]) -> u64 {
     }
 }
 
-/// One of `all` that `usable` admits, evenly by `hash`; `None` if it admits none.
+/// Returns one element of `all` that `usable` admits, evenly by `hash`; `None` if there is none.
 pub fn choose<T: Copy>(hash: u64, all: &[T], usable: impl Fn(T) -> bool) -> Option<T> {
     let count = all.iter().filter(|&&one| usable(one)).count();
     let index = (u128::from(hash) * count as u128) >> 64;
     all.iter().copied().filter(|&one| usable(one)).nth(index as usize)
 }
 
-/// At most eight bytes as a number.
+/// Returns at most eight bytes as a number.
 fn word(bytes: &[u8]) -> u64 {
     bytes.iter().take(8).fold(0, |word, &byte| word << 8 | u64::from(byte))
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 const fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,7 +63,7 @@ mod tests {
     use alloc::vec::Vec;
     use axon_wire::PortNo;
 
-    /// A UDP datagram between two addresses that end in `a` and `b`, from port `from`.
+    /// Returns a UDP datagram between two addresses that end in `a` and `b`, from port `from`.
     fn datagram(a: u8, b: u8, from: u16) -> Vec<u8> {
         let mut frame = alloc::vec![0; 60];
         (frame[5], frame[11]) = (b, a);

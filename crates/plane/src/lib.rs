@@ -1,7 +1,7 @@
-//! The software data plane as a pure state machine: forwarding, route tables, buffers, scheduling
-//! and flow control.
+//! Software data plane as a pure state machine: forwarding, route tables, buffers, scheduling and
+//! flow control.
 //!
-//! Nothing here reads a clock, opens a socket, spawns a thread or allocates per frame.
+//! It reads no clock, opens no socket, spawns no thread and does not allocate per frame.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,35 +1,34 @@
 //! The probe units of a switch (thesis 000 §3.2.2): one at every ingress, one at every egress.
 //!
-//! A unit that sees a probe with its option bit set appends one record to the frame: the time,
-//! the port, and at an egress the bytes that wait there. The ingress unit acts when the plane
-//! gets the frame, the egress unit when the plane gives it to the wire, so what lies between
-//! is the time in the buffer. [`ProbeUnits`] moves both to where the frame enters and leaves
-//! the whole device.
+//! A unit that sees a probe with its option bit set appends one record to the frame: the time, the
+//! port, and at an egress the bytes queued there. The ingress unit acts when the plane receives the
+//! frame, the egress unit when the plane gives it to the wire, so the difference is the time in the
+//! buffer. [`ProbeUnits`] moves both to where the frame enters and leaves the whole device.
 
 use crate::ports::FrameMeta;
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit};
 use axon_wire::{Bytes, PortNo, Span, Time};
 
-/// Where the units of a device stand, as time from the plane.
+/// Position of the probe units of a device, as time from the plane.
 ///
-/// A switch takes time for its work, which the body adds around the plane: pipeline stages
-/// before the plane sees a frame and stages between the plane and the wire. A unit at the
-/// port sees the frame so much earlier, or later. All zero puts the units beside the plane.
+/// The runtime adds the processing time of a switch around the plane: pipeline stages before the
+/// plane and stages between the plane and the wire. A unit at the port sees the frame that much
+/// earlier or later. All zero places the units beside the plane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProbeUnits {
-    /// From the ingress unit to the plane.
+    /// Time from the ingress unit to the plane.
     pub ingress: Span,
-    /// The same, for each byte of the frame.
+    /// Additional time from the ingress unit to the plane, per byte of the frame.
     pub ingress_per_byte: Span,
-    /// From the plane to the egress unit.
+    /// Time from the plane to the egress unit.
     pub egress: Span,
-    /// The same, for each byte of the frame as it leaves.
+    /// Additional time from the plane to the egress unit, per byte of the frame as it leaves.
     pub egress_per_byte: Span,
 }
 
 impl ProbeUnits {
-    /// When the unit saw a frame of `bytes` bytes that the plane has at `now`; not before the
-    /// beginning of time.
+    /// Returns the time at which the unit sees a frame of `bytes` bytes that the plane has at
+    /// `now`; at least time zero.
     pub fn time(&self, unit: ProbeUnit, now: Time, bytes: usize) -> Time {
         let bytes = bytes as u64;
         match unit {
@@ -42,8 +41,8 @@ impl ProbeUnits {
     }
 }
 
-/// Appends the record of `unit`, if the probe asks for it. Says whether there was room: a
-/// frame never grows beyond `bytes_max` bytes.
+/// Appends the record of `unit`, if the probe requests it. Returns whether there was room: a frame
+/// never exceeds `bytes_max` bytes.
 #[cold]
 pub(crate) fn stamp(
     meta: &mut FrameMeta,

@@ -9,31 +9,31 @@ use serde::{Deserialize, Serialize};
 pub struct MacAddr(pub [u8; 6]);
 
 impl MacAddr {
-    /// ff:ff:ff:ff:ff:ff.
+    /// The broadcast address, ff:ff:ff:ff:ff:ff.
     pub const BROADCAST: MacAddr = MacAddr([0xff; 6]);
 
-    /// The group bit (IEEE 802 clause 8.2): multicast and broadcast.
+    /// Returns whether the group bit is set (IEEE 802 clause 8.2): multicast or broadcast.
     pub const fn is_multicast(self) -> bool {
         self.0[0] & 1 != 0
     }
 
-    /// An address that one station can have: neither group nor all zero.
+    /// Returns whether the address can belong to one station: neither group nor all zero.
     pub fn is_unicast(self) -> bool {
         !self.is_multicast() && self.0 != [0; 6]
     }
 
-    /// The reserved block 01-80-C2-00-00-00 to 0F, which no bridge forwards
-    /// (IEEE 802.1Q clause 8.6.3): MAC control, LLDP, our discovery.
+    /// Returns whether the address is in the reserved block 01-80-C2-00-00-00 to 0F, which no
+    /// bridge forwards (IEEE 802.1Q clause 8.6.3): MAC control, LLDP, Axon's discovery.
     pub fn is_link_local(self) -> bool {
         self.0[..5] == LINK_LOCAL_PREFIX && self.0[5] < LINK_LOCAL_COUNT
     }
 
-    /// The destination (bytes 0 to 5) of an Ethernet frame, if it has one.
+    /// Returns the destination (bytes 0 to 5) of an Ethernet frame; `None` if it is too short.
     pub fn destination_of(frame: &[u8]) -> Option<MacAddr> {
         frame.first_chunk().copied().map(MacAddr)
     }
 
-    /// The source (bytes 6 to 11) of an Ethernet frame, if it has one.
+    /// Returns the source (bytes 6 to 11) of an Ethernet frame; `None` if it is too short.
     pub fn source_of(frame: &[u8]) -> Option<MacAddr> {
         frame.get(6..).and_then(<[u8]>::first_chunk).copied().map(MacAddr)
     }
@@ -52,7 +52,7 @@ impl fmt::Debug for MacAddr {
     }
 }
 
-/// The unique identity of a switch or controller; it outlives restarts.
+/// Unique identity of a switch or controller, kept across restarts.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -66,29 +66,29 @@ impl fmt::Display for NodeId {
 
 /// One incarnation of a node, from start to stop. A later one has a greater `number`.
 ///
-/// Every sealed message is from one incarnation to one incarnation, so nothing recorded in one can
-/// be replayed into another.
+/// Every sealed message is from one incarnation to one incarnation, so a message recorded in one
+/// cannot be replayed into another.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Incarnation {
     /// The node.
     pub node: NodeId,
-    /// Counts its starts, each greater than all before; 0 is never used.
+    /// Start count of the node, greater than at all earlier starts; 0 is never used.
     pub number: u64,
 }
 
-/// A port of a switch, counted from zero. It is also the hop that names it.
+/// Port number of a switch, counted from zero, and the hop that selects the port.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct PortNo(pub u16);
 
 impl PortNo {
-    /// The control plane, whatever the hop width: on the wire a hop of all ones.
+    /// The control plane, for every hop width; a hop of all ones on the wire.
     pub const CONTROL: PortNo = PortNo(u16::MAX);
 
-    /// As an index into a list of ports.
+    /// Returns the port number as an index into a list of ports.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

@@ -15,9 +15,9 @@
 //!                                   CNM: behind EtherType 0x22E7, itself behind tag and CN-TAG
 //! ```
 //!
-//! Priority, MAC (the destination) and the first L bytes of the MSDU, 64 at most, are those of
-//! the frame that was sampled. Where the sources at hand do not agree on a field, [`CnmFormat`]
-//! holds the choice.
+//! Priority, MAC (the destination) and the first L bytes of the MSDU, 64 at most, are those of the
+//! sampled frame. Where the available sources disagree on a field, [`CnmFormat`] selects the
+//! interpretation.
 
 use crate::addr::MacAddr;
 pub use crate::constants::ethertype::{CN_TAG as ETHERTYPE_TAG, CNM as ETHERTYPE_CNM};
@@ -33,34 +33,33 @@ use serde::{Deserialize, Serialize};
 
 /// The greatest quantized feedback: 6 bits.
 pub const FEEDBACK_MAX: u8 = 63;
-/// The unit of QOffset and QDelta, by default.
+/// Default unit of QOffset and QDelta, in bytes.
 const QUEUE_UNIT_BYTES: i128 = 64;
 
-/// The choices that sources differ on.
+/// Interpretations of the CNM format on which sources differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CnmFormat {
-    /// The encapsulated priority stands in the three highest bits of its word (default), as in
-    /// a tag, or else in the three lowest.
+    /// Whether the encapsulated priority is in the three highest bits of its word, as in a tag
+    /// (default), or in the three lowest.
     pub priority_in_high_bits: bool,
-    /// QOffset is set point less queue, so negative when the queue is too long (default), or
-    /// else the other way round.
+    /// Whether QOffset is set point minus queue, negative when the queue is too long (default), or
+    /// queue minus set point.
     pub offset_falls_with_queue: bool,
-    /// QOffset and QDelta count units of 64 bytes (default), or else bytes.
+    /// Whether QOffset and QDelta count units of 64 bytes (default) or bytes.
     pub queue_in_units: bool,
-    /// The CNM for a frame without a CN-TAG has one all the same, of flow 0 (default), or else
-    /// none.
+    /// Whether the CNM for a frame without a CN-TAG carries a CN-TAG of flow 0 (default) or none.
     pub always_tagged: bool,
-    /// The MSDU begins with the EtherType behind all tags (default), or else behind it.
+    /// Whether the MSDU begins with the EtherType behind all tags (default) or after it.
     pub msdu_has_ethertype: bool,
-    /// The CNM comes from the address of the congestion point (default), or else from where the
-    /// sampled frame was going.
+    /// Whether the source address of the CNM is that of the congestion point (default) or the
+    /// destination of the sampled frame.
     pub source_is_point: bool,
-    /// The CNM has the VLAN tag of the sampled frame as it is, priority included, or else
-    /// (default) its VLAN and the priority of CNMs.
+    /// Whether the CNM copies the VLAN tag of the sampled frame, priority included, or has its VLAN
+    /// with the priority of CNMs (default).
     pub copies_tag: bool,
-    /// A CNM with a version or reserved bits other than zero, no feedback or no CPID is refused,
-    /// or else (default) version and reserved bits are ignored.
+    /// Whether a CNM with a version or reserved bits other than zero, without feedback or without
+    /// CPID is refused, or version and reserved bits are ignored (default).
     pub strict: bool,
 }
 
@@ -71,7 +70,7 @@ impl Default for CnmFormat {
 }
 
 impl CnmFormat {
-    /// The interpretations that most sources share.
+    /// The interpretation shared by most sources.
     pub const DEFAULT: CnmFormat = CnmFormat {
         priority_in_high_bits: true,
         offset_falls_with_queue: true,
@@ -83,15 +82,15 @@ impl CnmFormat {
         strict: false,
     };
 
-    /// QOffset on the wire for a queue of `queue` whose set point is `set_point`; saturates.
+    /// Returns QOffset on the wire for a queue of `queue` and set point `set_point`; saturates.
     pub fn offset(&self, set_point: Bytes, queue: Bytes) -> i16 {
         let (a, b) =
             if self.offset_falls_with_queue { (set_point, queue) } else { (queue, set_point) };
         self.difference(a, b)
     }
 
-    /// QDelta on the wire for a queue of `queue` that was `before` at the last sample; positive
-    /// when it grows; saturates.
+    /// Returns QDelta on the wire for a queue of `queue` that was `before` at the last sample:
+    /// positive when the queue grows, saturating.
     pub fn delta(&self, queue: Bytes, before: Bytes) -> i16 {
         self.difference(queue, before)
     }
@@ -103,30 +102,30 @@ impl CnmFormat {
     }
 }
 
-/// The tag that names the flow of a frame to its own source; bridges do not read it.
+/// CN-TAG, which identifies the flow of a frame to its own source; bridges do not read it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CnTag {
-    /// The reaction point; 0 for none.
+    /// The flow ID, assigned by the reaction point; 0 for none.
     pub flow: u16,
 }
 
 impl CnTag {
-    /// The tag at the start of `bytes`, if there is one.
+    /// Parses the CN-TAG at the start of `bytes`; `None` if there is none.
     pub fn parse(bytes: &[u8]) -> Option<CnTag> {
         let &[t, p, high, low] = bytes.first_chunk()?;
         (u16::from_be_bytes([t, p]) == ETHERTYPE_TAG)
             .then(|| CnTag { flow: u16::from_be_bytes([high, low]) })
     }
 
-    /// The bytes of the tag.
+    /// Returns the bytes of the tag.
     pub const fn emit(self) -> [u8; TAG_BYTES] {
         let ([t, p], [high, low]) = (ETHERTYPE_TAG.to_be_bytes(), self.flow.to_be_bytes());
         [t, p, high, low]
     }
 }
 
-/// Whether an Ethernet frame is a congestion notification message or claims to be one, behind tags
-/// of any kind and number: the outer ones may come off on its way.
+/// Returns whether an Ethernet frame has the EtherType of a CNM, valid or not, behind any number of
+/// tags of any kind: outer tags may be removed on its way.
 pub fn is_cnm(frame: &[u8]) -> bool {
     let Some((_, at)) = vlan::ethertype_of(frame) else { return false };
     let mut rest = &frame[at..];
@@ -136,8 +135,8 @@ pub fn is_cnm(frame: &[u8]) -> bool {
     rest.starts_with(&ETHERTYPE_CNM.to_be_bytes())
 }
 
-/// Takes the CN-TAG off an Ethernet frame and pads what is left to the Ethernet minimum, where
-/// there is room; a frame without one stays as it is. Says whether there was one.
+/// Removes the CN-TAG of an Ethernet frame and pads the rest to the Ethernet minimum if there is
+/// room; a frame without a CN-TAG is unchanged. Returns whether there was one.
 pub fn untag(frame: &mut FrameBuf) -> bool {
     let bytes = frame.bytes_mut();
     let Some((ETHERTYPE_TAG, at)) = vlan::ethertype_of(bytes) else {
@@ -149,28 +148,28 @@ pub fn untag(frame: &mut FrameBuf) -> bool {
     bytes.copy_within(..at, TAG_BYTES);
     frame.pop_front(TAG_BYTES);
     let missing = FRAME_BYTES_MIN.saturating_sub(frame.bytes().len()).min(TAG_BYTES);
-    // Without room behind it the frame is short by a tag, which the MAC of the port pads.
+    // Without tailroom the frame stays shorter by a tag; the MAC of the port pads it.
     let _ = frame.push_back(&[0; TAG_BYTES][..missing]);
     true
 }
 
-/// A frame as congestion notification sees it: what comes before its payload.
+/// The parts of a frame that congestion notification reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tagged<'a> {
-    /// To whom.
+    /// The destination.
     pub destination: MacAddr,
-    /// From whom: whom a CNM goes to.
+    /// The source, to which a CNM is sent.
     pub source: MacAddr,
     /// The outer VLAN tag.
     pub vlan: Option<VlanTag>,
     /// The CN-TAG.
     pub cn: Option<CnTag>,
-    /// The EtherType behind all tags and what follows: the MSDU.
+    /// The MSDU: the EtherType behind all tags and the bytes after it.
     pub msdu: &'a [u8],
 }
 
 impl<'a> Tagged<'a> {
-    /// Looks behind the tags of an Ethernet frame; `None` if it is too short.
+    /// Parses the tags of an Ethernet frame; `None` if it is too short.
     pub fn parse(frame: &'a [u8]) -> Option<Tagged<'a>> {
         let (destination, source) = vlan::addresses_of(frame)?;
         let (_, at) = vlan::ethertype_of(frame)?;
@@ -184,50 +183,50 @@ impl<'a> Tagged<'a> {
 /// The content of a congestion notification message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cnm {
-    /// How much too fast: 0 to 63. Emission takes the low six bits.
+    /// Quantized feedback, 0 to 63. Emission takes the low six bits.
     pub feedback: u8,
     /// The identifier of the congestion point, unique in the domain; 0 is invalid.
     pub cpid: u64,
-    /// Set point and queue compared, see [`CnmFormat::offset`].
+    /// Difference of set point and queue, see [`CnmFormat::offset`].
     pub offset: i16,
-    /// How the queue has changed, see [`CnmFormat::delta`].
+    /// Change of the queue, see [`CnmFormat::delta`].
     pub delta: i16,
     /// The priority of the sampled frame.
     pub priority: Priority,
-    /// Its destination.
+    /// The destination of the sampled frame.
     pub destination: MacAddr,
-    /// The first bytes of its MSDU: at most [`MSDU_BYTES_MAX`], emission leaves out the rest.
+    /// The first bytes of the MSDU, at most [`MSDU_BYTES_MAX`]; emission omits the rest.
     pub msdu: Vec<u8>,
 }
 
-/// Why bytes are not a valid CNM.
+/// Errors in parsing a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CnmError {
     /// Not an Ethernet frame of EtherType 0x22E7 behind its tags.
     #[error("not a frame of EtherType {ETHERTYPE_CNM:#06x}")]
     EtherType,
-    /// Fewer bytes than the PDU has, or than it says.
+    /// Fewer bytes than the fixed part of the PDU, or than its length field states.
     #[error("truncated: the CNM is shorter than it says")]
     Truncated,
     /// More of the sampled frame than a CNM may carry.
     #[error("{0} bytes of MSDU, where at most {MSDU_BYTES_MAX} were expected")]
     Msdu(u16),
-    /// Strict reading only: an undefined version.
+    /// Strict only: an undefined version.
     #[error("version {0}, where {VERSION} was expected")]
     Version(u8),
-    /// Strict reading only: reserved bits that are not zero.
+    /// Strict only: reserved bits that are not zero.
     #[error("reserved bits {0:#04x} are set")]
     Reserved(u8),
-    /// Strict reading only: feedback 0 asks for nothing.
+    /// Strict only: feedback 0.
     #[error("no feedback")]
     Feedback,
-    /// Strict reading only: from no congestion point.
+    /// Strict only: CPID 0.
     #[error("no congestion point")]
     Cpid,
 }
 
 impl Cnm {
-    /// Reads the PDU of a CNM, which begins behind its EtherType; padding may follow.
+    /// Parses the PDU of a CNM, which begins behind its EtherType; padding may follow.
     ///
     /// # Errors
     /// Truncation, too much MSDU, and with `format.strict` fields that a sender must not set.
@@ -258,7 +257,8 @@ impl Cnm {
         Ok(cnm)
     }
 
-    /// What only a strict reader refuses; `first` is the word with version and reserved bits.
+    /// Checks the fields that only a strict receiver refuses; `first` has version and reserved
+    /// bits.
     fn check(&self, first: u16) -> Result<(), CnmError> {
         match ((first >> 12) as u8, (first >> 6 & 0x3f) as u8) {
             (VERSION, 0) if self.feedback == 0 => Err(CnmError::Feedback),
@@ -285,7 +285,7 @@ impl Cnm {
     }
 }
 
-/// A CNM with what stands before it in its frame.
+/// A CNM with the headers of its frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CnmFrame {
     /// The source of the sampled frame.
@@ -302,11 +302,11 @@ pub struct CnmFrame {
 }
 
 impl CnmFrame {
-    /// The answer of a congestion point at `source` to `sampled`: back to its source, in its
-    /// VLAN, with the `priority` of CNMs (6 by recommendation), its CN-TAG and `msdu_bytes_max`
-    /// bytes of its MSDU.
+    /// Builds the CNM that the congestion point at `source` sends for the frame `sampled`: to its
+    /// source, in its VLAN, with the `priority` of CNMs (6 is recommended), its CN-TAG and
+    /// `msdu_bytes_max` bytes of its MSDU.
     ///
-    /// `cnm` brings feedback, CPID, offset and delta; the rest of it is filled in here.
+    /// `cnm` supplies feedback, CPID, offset and delta; the other fields are filled in here.
     pub fn answer(
         sampled: &Tagged<'_>,
         source: MacAddr,
@@ -335,7 +335,7 @@ impl CnmFrame {
         }
     }
 
-    /// Reads the frame of a CNM. Of two VLAN tags the outer one is kept.
+    /// Parses the frame of a CNM. Of two VLAN tags the outer one is kept.
     ///
     /// # Errors
     /// Another EtherType behind the tags, or a PDU that [`Cnm::parse`] refuses.
@@ -346,7 +346,7 @@ impl CnmFrame {
         Ok(CnmFrame { destination, source, vlan, cn, cnm: Cnm::parse(pdu, format)? })
     }
 
-    /// The frame, padded to the Ethernet minimum.
+    /// Returns the frame, padded to the Ethernet minimum.
     pub fn emit(&self, format: &CnmFormat) -> Vec<u8> {
         let mut frame = Vec::with_capacity(22 + CNM_BYTES + self.cnm.msdu.len());
         frame.extend_from_slice(&self.destination.0);

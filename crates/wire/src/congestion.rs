@@ -1,9 +1,9 @@
-//! Congestion messages (thesis 000 §3.2.1): a switch whose output had no room for a packet
-//! reports to the edge that the packet came from.
+//! Congestion messages (thesis 000 §3.2.1): reports of a switch whose output had no room for a
+//! packet, to the edge that the packet came from.
 //!
-//! The message is an Axon packet of type Congestion. Its route is the reverse list of the
-//! refused packet, except that it ends at the control plane of the first switch and not at
-//! the host port behind it; that port is named in the message instead.
+//! The message is an Axon packet of type Congestion. Its route is the reverse list of the refused
+//! packet, but ends at the control plane of the first switch instead of the host port behind it;
+//! the message contains that port.
 //!
 //! ```text
 //!  bytes  1         1       2        2           4              6            6       6
@@ -12,8 +12,8 @@
 //!       +---------+-------+--------+-----------+--------------+------------+-------+-------+---
 //! ```
 //!
-//! All big-endian, padded so that the packet has the Ethernet minimum. It is not sealed, no
-//! more than the frame that it speaks of: what it can do is make a host pause for a moment.
+//! All big-endian, padded so that the packet has the Ethernet minimum. Like the frame that it
+//! reports, it is not sealed: its only effect is a short pause of a host.
 
 use crate::addr::{MacAddr, PortNo};
 pub use crate::constants::length::CONGESTION as MESSAGE_BYTES;
@@ -22,24 +22,24 @@ pub use crate::constants::version::CONGESTION as VERSION;
 use crate::units::Bytes;
 use alloc::vec::Vec;
 
-/// The report of a full output to the edge.
+/// Report of a full output to the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Congestion {
-    /// The output that had no room.
+    /// The egress port that had no room.
     pub egress: PortNo,
-    /// The edge port that the packet came in by, at the switch that gets the message.
+    /// The edge port by which the packet entered, at the switch that receives the message.
     pub host_port: PortNo,
-    /// Bytes that wait at that output, for all ingress ports together; at most 4 GiB.
+    /// Bytes queued at that egress port, over all ingress ports; at most 4 GiB.
     pub queued: Bytes,
-    /// The MAC of the switch that is congested.
+    /// The MAC address of the congested switch.
     pub switch: MacAddr,
-    /// Whom the refused frame was for.
+    /// The destination of the refused frame.
     pub destination: MacAddr,
-    /// Whom it was from.
+    /// The source of the refused frame.
     pub source: MacAddr,
 }
 
-/// Why bytes are not a congestion message.
+/// Errors in parsing a congestion message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CongestionError {
     /// Fewer bytes than a message has.
@@ -51,7 +51,7 @@ pub enum CongestionError {
 }
 
 impl Congestion {
-    /// Reads the message at the start of `bytes`; anything behind it is padding.
+    /// Parses the message at the start of `bytes`; the rest is padding.
     ///
     /// # Errors
     /// Truncation, or another version.
@@ -76,7 +76,7 @@ impl Congestion {
         })
     }
 
-    /// The bytes of the message, padded.
+    /// Returns the bytes of the message, padded.
     pub fn emit(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(PADDED_BYTES);
         bytes.extend_from_slice(&[VERSION, 0]);

@@ -1,8 +1,8 @@
-//! DHCPv6 (RFC 8415) as an edge and a relay agent see it: datagrams in Ethernet frames, messages of
-//! clients and servers, what relay agents say to servers and back, and options.
+//! DHCPv6 (RFC 8415) for an edge and a relay agent: datagrams in Ethernet frames, messages between
+//! clients and servers, messages between relay agents and servers, and options.
 //!
-//! Options are read and written one by one: a relay passes on what it does not know. The addresses
-//! of a server's answer are read, since they become their hosts'.
+//! Options are parsed and written one by one, since a relay forwards unknown options. The addresses
+//! in a server's answer are parsed, since hosts get them.
 
 use crate::MacAddr;
 pub use crate::constants::dhcpv6_port::{CLIENT as CLIENT_PORT, SERVER as SERVER_PORT};
@@ -20,96 +20,96 @@ use smoltcp::wire::{
 
 /// All relay agents and servers of a link (RFC 8415 clause 7.1).
 pub const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
-/// The most bytes of a message: what fits into an Ethernet frame with 1,500 bytes of IP packet.
+/// Maximum bytes of a message: the payload of an Ethernet frame with 1,500 bytes of IP packet.
 pub const MESSAGE_BYTES_MAX: usize = 1_500 - IPV6_BYTES - UDP_HEADER_LEN;
 
 const IPV6_BYTES: usize = 40;
 const HOP_LIMIT: u8 = 64;
-/// Kind and transaction.
+/// Bytes of message type and transaction ID.
 const CLIENT_BYTES: usize = 4;
-/// Kind, hops, and two addresses.
+/// Bytes of message type, hop count and two addresses.
 const RELAY_BYTES: usize = 34;
-/// Bytes of an IA for addresses that may change (IA_NA) before its options: its number, T1 and T2.
+/// Bytes of an IA for non-temporary addresses (IA_NA) before its options: its number, T1 and T2.
 const IA_NA_BYTES: usize = 12;
-/// The same of an IA for temporary addresses (IA_TA): its number.
+/// Bytes of an IA for temporary addresses (IA_TA) before its options: its number.
 const IA_TA_BYTES: usize = 4;
-/// An address, for how long it is preferred, and for how long it is valid.
+/// Bytes of an IA address before its options: address, preferred lifetime, valid lifetime.
 const IA_ADDRESS_BYTES: usize = 24;
 
-/// Kinds of messages (RFC 8415 clause 7.3).
+/// Message types (RFC 8415 clause 7.3).
 pub mod kind {
-    /// A client looks for servers.
+    /// Solicit: a client discovers servers.
     pub const SOLICIT: u8 = 1;
-    /// A server offers addresses.
+    /// Advertise: a server offers addresses.
     pub const ADVERTISE: u8 = 2;
-    /// A client asks the server that it chose for addresses.
+    /// Request: a client requests addresses from the server that it chose.
     pub const REQUEST: u8 = 3;
-    /// A client asks whether its addresses fit the link.
+    /// Confirm: a client checks that its addresses still fit the link.
     pub const CONFIRM: u8 = 4;
-    /// A client asks its server for more time.
+    /// Renew: a client extends its lease at its server.
     pub const RENEW: u8 = 5;
-    /// A client asks any server for more time.
+    /// Rebind: a client extends its lease at any server.
     pub const REBIND: u8 = 6;
-    /// A server's answer to all but a solicitation.
+    /// Reply: a server's answer to all messages but Solicit.
     pub const REPLY: u8 = 7;
-    /// A client gives addresses back.
+    /// Release: a client returns addresses.
     pub const RELEASE: u8 = 8;
-    /// A client says that others use its addresses.
+    /// Decline: a client reports that its addresses are in use by others.
     pub const DECLINE: u8 = 9;
-    /// A client with addresses asks for the rest.
+    /// Information-request: a client with addresses requests other configuration.
     pub const INFORMATION_REQUEST: u8 = 11;
-    /// A relay agent passes a message on to a server.
+    /// Relay-forward: a relay agent forwards a message to a server.
     pub const RELAY_FORWARD: u8 = 12;
-    /// A server's answer to a relay agent.
+    /// Relay-reply: a server's answer to a relay agent.
     pub const RELAY_REPLY: u8 = 13;
 }
 
-/// Codes of options (RFC 8415 clause 21, RFC 3646).
+/// Option codes (RFC 8415 clause 21, RFC 3646).
 pub mod option {
     /// The identifier of the client, its DUID.
     pub const CLIENT_ID: u16 = 1;
     /// The identifier of the server, its DUID.
     pub const SERVER_ID: u16 = 2;
-    /// Addresses that may change.
+    /// Identity association for non-temporary addresses.
     pub const IA_NA: u16 = 3;
-    /// Temporary addresses.
+    /// Identity association for temporary addresses.
     pub const IA_TA: u16 = 4;
-    /// One address of such a set.
+    /// One address of an identity association.
     pub const IA_ADDRESS: u16 = 5;
-    /// For how long the client has tried, in hundredths of a second.
+    /// Time since the client's first attempt, in hundredths of a second.
     pub const ELAPSED_TIME: u16 = 8;
-    /// The message that a relay agent passes on.
+    /// The message that a relay agent forwards.
     pub const RELAY_MESSAGE: u16 = 9;
     /// The client may send to the server directly.
     pub const UNICAST: u16 = 12;
-    /// The port of a relay agent.
+    /// Identifier of the relay agent's port.
     pub const INTERFACE_ID: u16 = 18;
     /// Name servers.
     pub const DNS: u16 = 23;
-    /// Domains in which names are looked for.
+    /// Domain search list.
     pub const DOMAINS: u16 = 24;
-    /// Prefixes for a router behind the client.
+    /// Prefixes delegated to a router behind the client.
     pub const IA_PD: u16 = 25;
-    /// After how many seconds the client asks for the rest again.
+    /// Seconds until the client refreshes its other configuration.
     pub const REFRESH_TIME: u16 = 32;
 }
 
-/// A datagram between clients, relay agents and servers.
+/// A DHCPv6 datagram between clients, relay agents and servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Datagram<'a> {
-    /// The host that sent it.
+    /// MAC and IP address of the sender.
     pub from: (MacAddr, Ipv6Addr),
-    /// The address that it is for.
+    /// The destination address.
     pub to: Ipv6Addr,
-    /// The port that it is for: [`CLIENT_PORT`] or [`SERVER_PORT`].
+    /// The destination port: [`CLIENT_PORT`] or [`SERVER_PORT`].
     pub to_port: u16,
-    /// Its message.
+    /// The DHCPv6 message.
     pub message: &'a [u8],
 }
 
 impl Datagram<'_> {
-    /// Reads a frame, which may have a priority tag; `None` for anything but one whole datagram
-    /// with a correct checksum behind no extension header.
+    /// Parses a frame, which may have a priority tag; `None` for anything but one whole datagram
+    /// with a correct checksum and no extension header.
     pub fn parse(frame: &[u8]) -> Option<Datagram<'_>> {
         let mac = MacAddr::source_of(frame)?;
         let Some((ethertype::IPV6, packet)) = host_frame::contents(frame) else { return None };
@@ -120,7 +120,7 @@ impl Datagram<'_> {
         let (from, to) = (ip.src_addr(), ip.dst_addr());
         let udp = UdpPacket::new_checked(ip.payload()).ok()?;
         let to_port = udp.dst_port();
-        // Without a checksum there is none in IPv6 (RFC 8200 clause 8.1).
+        // IPv6 requires the checksum (RFC 8200 clause 8.1).
         let intact = udp.checksum() != 0
             && udp.verify_checksum(&IpAddress::Ipv6(from), &IpAddress::Ipv6(to));
         let is = intact && (to_port == CLIENT_PORT || to_port == SERVER_PORT);
@@ -128,7 +128,7 @@ impl Datagram<'_> {
     }
 }
 
-/// The frame of a message from port `ports.0` of one host to port `ports.1` of another.
+/// Returns the frame of a message from port `ports.0` of one host to port `ports.1` of another.
 pub fn frame(
     from: (MacAddr, Ipv6Addr),
     to: (MacAddr, Ipv6Addr),
@@ -161,12 +161,12 @@ pub fn frame(
     bytes
 }
 
-/// The MAC and address that clients send to.
+/// Returns the MAC and IP address that clients send to.
 pub fn all_servers() -> (MacAddr, Ipv6Addr) {
     (group_mac(ALL_SERVERS), ALL_SERVERS)
 }
 
-/// The options in these bytes: code and data.
+/// Iterates over the options in these bytes: code and data.
 ///
 /// # Errors
 /// An option that goes beyond the bytes ends the list with `None`.
@@ -190,12 +190,12 @@ pub fn options(bytes: &[u8]) -> impl Iterator<Item = Option<(u16, &[u8])>> {
     })
 }
 
-/// The data of the first option with this code.
+/// Returns the data of the first option with this code.
 pub fn find(bytes: &[u8], code: u16) -> Option<&[u8]> {
     options(bytes).flatten().find(|(of, _)| *of == code).map(|(_, data)| data)
 }
 
-/// Appends an option; of longer data than 65,535 bytes the beginning.
+/// Appends an option; data beyond 65,535 bytes is cut off.
 pub fn push(bytes: &mut Vec<u8>, code: u16, data: &[u8]) {
     let data = &data[..data.len().min(usize::from(u16::MAX))];
     bytes.extend(code.to_be_bytes());
@@ -206,16 +206,16 @@ pub fn push(bytes: &mut Vec<u8>, code: u16, data: &[u8]) {
 /// A message between a client and a server (RFC 8415 clause 8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Its kind, see [`kind`].
+    /// Message type, see [`kind`].
     pub kind: u8,
-    /// The client's number for the exchange: 24 bits.
+    /// Transaction ID, chosen by the client: 24 bits.
     pub transaction: u32,
-    /// Its options, each of them whole.
+    /// The options, each of them complete.
     pub options: &'a [u8],
 }
 
 impl Message<'_> {
-    /// Reads a message; `None` if it is one of relay agents, too short, or has a torn option.
+    /// Parses a message; `None` if it is a relay agent's, too short, or has a truncated option.
     pub fn parse(bytes: &[u8]) -> Option<Message<'_>> {
         let (&[kind, a, b, c], rest) = bytes.split_first_chunk::<CLIENT_BYTES>()?;
         let relays = kind == kind::RELAY_FORWARD || kind == kind::RELAY_REPLY;
@@ -227,7 +227,7 @@ impl Message<'_> {
         })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the message.
     pub fn emit(&self) -> Vec<u8> {
         let [_, a, b, c] = self.transaction.to_be_bytes();
         let mut bytes = alloc::vec![self.kind, a, b, c];
@@ -235,10 +235,10 @@ impl Message<'_> {
         bytes
     }
 
-    /// The addresses of its IAs, with the seconds that each is valid for.
+    /// Returns the addresses of the IAs, each with its valid lifetime in seconds.
     ///
     /// # Errors
-    /// `None` if one of them is torn, or none that a host can have.
+    /// `None` if an option is truncated, or an address is not one that a host can have.
     pub fn addresses(&self) -> Option<Vec<(Ipv6Addr, u32)>> {
         let mut all = Vec::new();
         for (code, data) in options(self.options).flatten() {
@@ -269,21 +269,21 @@ impl Message<'_> {
 pub struct Relayed<'a> {
     /// [`kind::RELAY_FORWARD`] or [`kind::RELAY_REPLY`].
     pub kind: u8,
-    /// How many relay agents have passed it on before.
+    /// Number of relay agents that have forwarded the message before.
     pub hops: u8,
-    /// An address of the client's link.
+    /// An address on the client's link.
     pub link: Ipv6Addr,
-    /// The address of the client, or of the relay agent before.
+    /// The address of the client, or of the previous relay agent.
     pub peer: Ipv6Addr,
-    /// The relay agent's name for the client's port; empty if there is none.
+    /// The relay agent's identifier of the client's port; empty if there is none.
     pub interface: &'a [u8],
-    /// What is passed on.
+    /// The forwarded message.
     pub message: &'a [u8],
 }
 
 impl Relayed<'_> {
-    /// Reads a message; `None` if it is no relay agent's, passes nothing on, or has a torn or
-    /// doubled option.
+    /// Parses a message; `None` if it is not a relay agent's, contains no message, or has a
+    /// truncated or repeated option.
     pub fn parse(bytes: &[u8]) -> Option<Relayed<'_>> {
         let (fixed, rest) = bytes.split_first_chunk::<RELAY_BYTES>()?;
         let (&[kind, hops], addresses) = fixed.split_first_chunk::<2>()?;
@@ -312,7 +312,7 @@ impl Relayed<'_> {
         })
     }
 
-    /// Its bytes.
+    /// Returns the bytes of the message.
     pub fn emit(&self) -> Vec<u8> {
         let mut bytes = alloc::vec![self.kind, self.hops];
         bytes.extend(self.link.octets());
@@ -325,7 +325,7 @@ impl Relayed<'_> {
     }
 }
 
-/// A DUID made of a MAC (RFC 8415 clause 11.4).
+/// Returns a DUID based on a MAC address (RFC 8415 clause 11.4).
 pub fn duid(mac: MacAddr) -> [u8; 10] {
     let [a, b, c, d, e, f] = mac.0;
     [0, 3, 0, 1, a, b, c, d, e, f]

@@ -1,4 +1,4 @@
-//! Echo requests (ping) to an address of the fabric's own, and the answers: ICMP (RFC 792). The
+//! Echo requests (ping) to addresses of the fabric itself, and the replies: ICMP (RFC 792). The
 //! formats are smoltcp's.
 
 use crate::MacAddr;
@@ -13,15 +13,15 @@ use smoltcp::wire::{
     IpProtocol, Ipv4Packet, Ipv4Repr,
 };
 
-/// The TTL of an answer (RFC 1700).
+/// TTL of a reply (RFC 1700).
 const TTL: u8 = 64;
 
-/// The whole frame that answers an ICMP echo request to `own`, from there (RFC 1122 section
-/// 3.2.2.6).
+/// Returns the complete frame that replies to an ICMP echo request to `own`, sent from `own` (RFC
+/// 1122 section 3.2.2.6). The reply to a frame with a priority tag has none.
 ///
 /// # Errors
 /// `None` for everything else: other packets and addresses, fragments, wrong checksums, senders
-/// that are no single host. A frame behind a priority tag is answered without one.
+/// that are not a single host.
 pub fn reply(frame: &[u8], own: (MacAddr, Ipv4Addr)) -> Option<Vec<u8>> {
     let host = MacAddr::source_of(frame)?;
     let (ethertype::IPV4, packet) = contents(frame)? else {
@@ -45,7 +45,7 @@ pub fn reply(frame: &[u8], own: (MacAddr, Ipv4Addr)) -> Option<Vec<u8>> {
     Some(emit(own, (host, ip.src_addr()), &reply))
 }
 
-/// An ICMP echo request of a host to an address, as a whole frame.
+/// Returns the complete frame of an ICMP echo request from a host to an address.
 pub fn request(
     from: (MacAddr, Ipv4Addr),
     to: (MacAddr, Ipv4Addr),
@@ -55,7 +55,7 @@ pub fn request(
     emit(from, to, &Icmpv4Repr::EchoRequest { ident, seq_no, data })
 }
 
-/// The frame of an ICMP message, padded to the Ethernet minimum.
+/// Returns the frame of an ICMP message, padded to the Ethernet minimum.
 fn emit(from: (MacAddr, Ipv4Addr), to: (MacAddr, Ipv4Addr), message: &Icmpv4Repr<'_>) -> Vec<u8> {
     let checksums = ChecksumCapabilities::default();
     let ethernet = EthernetRepr {

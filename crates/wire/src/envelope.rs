@@ -1,4 +1,4 @@
-//! The envelope around every sealed control message.
+//! Envelope of sealed control messages.
 //!
 //! ```text
 //!  bytes  1         2        8      8             8          length
@@ -8,9 +8,9 @@
 //! ```
 //!
 //! All big-endian. Node, incarnation and sequence together are the 24-byte nonce of
-//! XChaCha20-Poly1305: a incarnation never seals two messages with the same sequence, so no nonce
-//! comes twice under one key. The incarnation that the message is for is authenticated with it but
-//! not sent: the receiver supplies its own.
+//! XChaCha20-Poly1305: an incarnation never seals two messages with the same sequence, so no nonce
+//! repeats under one key. The incarnation of the receiver is authenticated but not sent: the
+//! receiver supplies its own.
 
 use crate::addr::{Incarnation, NodeId};
 pub use crate::constants::length::ENVELOPE as ENVELOPE_BYTES;
@@ -18,21 +18,21 @@ use crate::constants::length::NONCE;
 pub use crate::constants::version::ENVELOPE as VERSION;
 use alloc::vec::Vec;
 
-/// An envelope, opened no further than its address.
+/// An envelope whose message is still sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// The incarnation that sealed it.
     pub from: Incarnation,
-    /// Its place among all that this incarnation has sealed, from 1.
+    /// Sequence number among all messages that this incarnation has sealed, from 1.
     pub sequence: u64,
     /// Ciphertext and tag.
     pub sealed: &'a [u8],
 }
 
-/// Why bytes are not an envelope.
+/// Errors in parsing an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
-    /// Fewer bytes than the envelope says.
+    /// Fewer bytes than the envelope's length field states.
     #[error("truncated")]
     Truncated,
     /// Another version of the protocol.
@@ -41,7 +41,7 @@ pub enum EnvelopeError {
 }
 
 impl<'a> Envelope<'a> {
-    /// Reads the envelope at the start of `bytes`; anything behind it is padding.
+    /// Parses the envelope at the start of `bytes`; the rest is padding.
     ///
     /// # Errors
     /// Truncation, or a version other than [`VERSION`].
@@ -64,10 +64,10 @@ impl<'a> Envelope<'a> {
         })
     }
 
-    /// The bytes of this envelope.
+    /// Returns the bytes of this envelope.
     ///
     /// # Panics
-    /// If the sealed message is longer than 65,535 bytes; senders bound it far below.
+    /// If the sealed message is longer than 65,535 bytes; senders keep it far shorter.
     pub fn emit(&self) -> Vec<u8> {
         let length = u16::try_from(self.sealed.len()).expect("a control message fits a frame");
         let mut bytes = Vec::with_capacity(ENVELOPE_BYTES + self.sealed.len());
@@ -79,7 +79,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// The 24-byte nonce of message `sequence` of the incarnation `from`.
+/// Returns the 24-byte nonce of message `sequence` of the incarnation `from`.
 pub fn nonce(from: Incarnation, sequence: u64) -> [u8; NONCE] {
     let mut nonce = [0; NONCE];
     nonce[..8].copy_from_slice(&from.node.0.to_be_bytes());

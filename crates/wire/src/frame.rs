@@ -1,49 +1,49 @@
-//! What holds the bytes of a frame on its way through a switch.
+//! Frame buffers.
 
 use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// There was no room in front of the frame for the header.
+/// No room in front of the frame for the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no headroom in front of the frame")]
 pub struct NoHeadroom;
 
-/// There was no room behind the frame for a probe's record.
+/// No room behind the frame for a probe's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no tailroom behind the frame")]
 pub struct NoTailroom;
 
-/// Bytes of a light frame that are stored at least, from its Ethernet header on: the headers of
+/// Minimum number of stored bytes of a light frame, from its Ethernet header on: the headers of
 /// Ethernet, IPv4 and UDP (or IPv6 and UDP), and a stamp of 16 bytes behind those of IPv4.
 pub const LIGHT_BYTES: usize = 64;
 
-/// What a light frame has behind the bytes that are stored: one byte, again and again.
+/// Unstored rest of a light frame: one byte, repeated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filling {
-    /// The byte.
+    /// The repeated byte.
     pub byte: u8,
-    /// How often it follows; never in a frame that is whole.
+    /// Number of repetitions; 0 in a complete frame.
     pub count: u16,
 }
 
-/// What a frame holds, to look at: the bytes that are stored, and the filling behind them.
+/// View of a frame's content: the stored bytes, and the filling behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents<'a> {
-    /// The bytes that are stored.
+    /// The stored bytes.
     pub stored: &'a [u8],
-    /// What follows them.
+    /// The bytes that follow the stored ones.
     pub filling: Filling,
 }
 
 impl<'a> Contents<'a> {
-    /// How many bytes these are.
+    /// Returns the total length in bytes.
     #[inline]
     pub fn length(self) -> usize {
         self.stored.len() + usize::from(self.filling.count)
     }
 
-    /// All of them.
+    /// Returns all bytes, filling included.
     pub fn whole(self) -> Cow<'a, [u8]> {
         let Contents { stored, filling: Filling { byte, count } } = self;
         if count == 0 {
@@ -62,12 +62,12 @@ impl<'a> From<&'a [u8]> for Contents<'a> {
     }
 }
 
-/// A frame: one vector with spare room at its front, where the route is. It grows and shrinks
-/// there, and grows at its end, where probes gather their records.
+/// Frame buffer: one vector with headroom for the route. The frame grows and shrinks at the front,
+/// and grows at the end, where probes append their records.
 ///
-/// A frame may be *light*: of its payload only a description is kept, behind the bytes that are
-/// stored. Whoever forwards it reads headers, which are stored, and its [length](Self::length).
-/// Whoever reads beyond the headers makes it [whole](Self::make_whole) first.
+/// A frame may be *light*: its payload is not stored but described by a filling behind the stored
+/// bytes. Forwarding reads only the headers, which are stored, and the [length](Self::length). Code
+/// that reads beyond the headers makes the frame [whole](Self::make_whole) first.
 #[derive(Clone)]
 pub struct FrameBuf {
     store: Vec<u8>,
@@ -75,7 +75,7 @@ pub struct FrameBuf {
     filling: Filling,
 }
 
-/// The same bytes, stored or not, whatever room there is before them.
+/// Compares all bytes, stored or not, regardless of the headroom.
 impl PartialEq for FrameBuf {
     fn eq(&self, other: &FrameBuf) -> bool {
         self.length() == other.length() && self.contents().whole() == other.contents().whole()
@@ -85,10 +85,10 @@ impl PartialEq for FrameBuf {
 impl Eq for FrameBuf {}
 
 impl FrameBuf {
-    /// Headroom that holds the header of any route up to 122 hops of one byte.
+    /// Headroom in bytes, enough for the header of any route up to 122 hops of one byte.
     pub const HEADROOM: usize = 128;
 
-    /// A frame with [`FrameBuf::HEADROOM`] before it.
+    /// Returns a frame with [`FrameBuf::HEADROOM`] before it.
     pub fn new(bytes: &[u8]) -> FrameBuf {
         FrameBuf::with_headroom(FrameBuf::HEADROOM, bytes)
     }
@@ -99,7 +99,8 @@ impl FrameBuf {
         FrameBuf { store, start, filling: Filling::default() }
     }
 
-    /// The same, followed by a filling; light, unless that is empty.
+    /// Takes over `store`, whose frame begins at `start` (clamped to its end) and continues with a
+    /// filling; the frame is light unless the filling is empty.
     ///
     /// # Panics
     /// If fewer than [`LIGHT_BYTES`] are stored and more follow.
@@ -110,24 +111,24 @@ impl FrameBuf {
         frame
     }
 
-    /// Whether some of its bytes are not stored.
+    /// Returns whether some of the frame's bytes are not stored.
     #[inline]
     pub fn is_light(&self) -> bool {
         self.filling.count > 0
     }
 
-    /// What it holds.
+    /// Returns the content.
     #[inline]
     pub fn contents(&self) -> Contents<'_> {
         Contents { stored: self.bytes(), filling: self.filling }
     }
 
-    /// Gives the vector back, so that a runtime can reuse it.
+    /// Returns the vector, so that a runtime can reuse it.
     pub fn into_vec(self) -> Vec<u8> {
         self.store
     }
 
-    /// A frame that holds `bytes`, with `headroom` bytes of room before them.
+    /// Returns a frame that holds `bytes`, with `headroom` bytes of room before them.
     pub fn with_headroom(headroom: usize, bytes: &[u8]) -> FrameBuf {
         let mut store = Vec::with_capacity(headroom + bytes.len());
         store.resize(headroom, 0);
@@ -135,27 +136,27 @@ impl FrameBuf {
         FrameBuf::from_vec(store, headroom)
     }
 
-    /// The bytes that are stored, from the first on the wire; no preamble, no FCS. All of them,
-    /// unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and whatever was
-    /// put before them.
+    /// Returns the stored bytes, from the first on the wire, without preamble and FCS. These are
+    /// all bytes unless the frame is light: then at least [`LIGHT_BYTES`] that a host sent, and
+    /// everything prepended to them.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.store[self.start as usize..]
     }
 
-    /// The same, to rewrite in place.
+    /// Returns the stored bytes, to rewrite in place.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.store[self.start as usize..]
     }
 
-    /// How many bytes it has, stored or not.
+    /// Returns the length in bytes, stored or not.
     #[inline]
     pub fn length(&self) -> usize {
         self.bytes().len() + usize::from(self.filling.count)
     }
 
-    /// Stores all of its bytes, if it is light.
+    /// Stores all bytes of a light frame.
     pub fn make_whole(&mut self) {
         let Filling { byte, count } = core::mem::take(&mut self.filling);
         self.store.resize(self.store.len() + usize::from(count), byte);
@@ -176,7 +177,7 @@ impl FrameBuf {
         Ok(())
     }
 
-    /// Takes `count` bytes off the front; all of them if there are fewer.
+    /// Removes `count` bytes at the front; all of them if there are fewer.
     #[inline]
     pub fn pop_front(&mut self, count: usize) {
         if count > self.bytes().len() {
@@ -187,7 +188,7 @@ impl FrameBuf {
 }
 
 impl AsRef<[u8]> for FrameBuf {
-    /// The bytes that are stored.
+    /// Returns the stored bytes.
     fn as_ref(&self) -> &[u8] {
         self.bytes()
     }

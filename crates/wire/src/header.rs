@@ -12,9 +12,9 @@
 //! priority 0, and the header is padded with zero bits to a whole byte. Header length counts
 //! bytes, padding included.
 //!
-//! The priority is the packet's own (IEEE 802.1Q clause 6.9), whatever it carries. The papers
-//! leave these four bits spare and zero; zero is the priority of an untagged frame, so what
-//! knows no priorities and what has none are the same on the wire.
+//! The priority is the packet's own (IEEE 802.1Q clause 6.9), independent of its payload. The
+//! papers leave these four bits spare and zero; zero is the priority of an untagged frame, so nodes
+//! without priorities and packets without a priority produce the same header.
 //!
 //! A hop moves from the forward list to the reverse list without changing the length: the
 //! forward hops shift up by one, and the ingress port takes the last forward place, which
@@ -32,20 +32,20 @@ use crate::hops::Hops;
 use crate::priority::Priority;
 use serde::{Deserialize, Serialize};
 
-/// How many bits name a port on the wire; one choice for a whole fabric.
+/// Width of a hop on the wire; one choice for a whole fabric.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum HopWidth {
-    /// The thesis's prototype: ports 0 to 14.
+    /// 4 bits, as in the thesis's prototype: ports 0 to 14.
     Four,
-    /// Paper 001: ports 0 to 254.
+    /// 8 bits, as in paper 001: ports 0 to 254.
     #[default]
     Eight,
-    /// Ports 0 to 65,534.
+    /// 16 bits: ports 0 to 65,534.
     Sixteen,
 }
 
 impl HopWidth {
-    /// Bits of one hop: 4, 8 or 16.
+    /// Returns the bits of one hop: 4, 8 or 16.
     pub const fn bits(self) -> usize {
         match self {
             HopWidth::Four => 4,
@@ -54,27 +54,27 @@ impl HopWidth {
         }
     }
 
-    /// How many ports a switch can have: all hop values but the one for the control plane.
+    /// Returns the maximum number of ports of a switch: all hop values but the control plane's.
     pub const fn ports_max(self) -> usize {
         (1 << self.bits()) - 1
     }
 
-    /// The hop value that names `port` on the wire.
+    /// Returns the hop value of `port` on the wire.
     const fn encode(self, port: PortNo) -> u16 {
         port.0 & ((1u32 << self.bits()) - 1) as u16
     }
 
-    /// The port that hop value `hop` names.
+    /// Returns the port of hop value `hop`.
     const fn decode(self, hop: u16) -> PortNo {
         if hop as usize == self.ports_max() { PortNo::CONTROL } else { PortNo(hop) }
     }
 
-    /// Whether a hop of this width can name `port`.
+    /// Returns whether a hop of this width can represent `port`.
     pub const fn can_name(self, port: PortNo) -> bool {
         port.0 == PortNo::CONTROL.0 || (port.0 as usize) < self.ports_max()
     }
 
-    /// Bit offset of hop number `index`, forward hops first.
+    /// Returns the bit offset of hop number `index`, forward hops first.
     const fn bit_offset(self, index: usize) -> usize {
         let first = match self {
             HopWidth::Four => HEADER_FIXED_BITS_OF_FOUR,
@@ -83,13 +83,13 @@ impl HopWidth {
         first + index * self.bits()
     }
 
-    /// Bytes of a header with `hops` hops in all, forward and reverse.
+    /// Returns the bytes of a header with `hops` hops in total, forward and reverse.
     pub const fn header_bytes(self, hops: usize) -> usize {
         let bytes = self.bit_offset(hops).div_ceil(8);
         if bytes < FIXED_BYTES { FIXED_BYTES } else { bytes }
     }
 
-    /// How many hops a header of at most `bytes` bytes holds, forward and reverse.
+    /// Returns the number of hops, forward and reverse, in a header of at most `bytes` bytes.
     #[inline]
     pub const fn hops_in(self, bytes: usize) -> usize {
         (8 * bytes).saturating_sub(self.bit_offset(0)) / self.bits()
@@ -122,7 +122,7 @@ impl HopWidth {
     }
 }
 
-/// What an Axon packet carries.
+/// Payload type of an Axon packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum PacketType {
@@ -132,14 +132,14 @@ pub enum PacketType {
     Control = packet_type::CONTROL,
     /// A probe that gathers timestamps (thesis §3.2.2).
     Probe = packet_type::PROBE,
-    /// A packet that could not be forwarded, on its way to the control plane.
+    /// A packet that could not be forwarded, sent to the control plane.
     Error = packet_type::ERROR,
-    /// An output had no room: a message to the edge that the packet came from.
+    /// A congestion message, sent to the edge that the packet came from.
     Congestion = packet_type::CONGESTION,
 }
 
 impl PacketType {
-    /// All of them, by number.
+    /// All packet types, by number.
     pub const ALL: [PacketType; 5] = [
         PacketType::Ethernet,
         PacketType::Control,
@@ -160,10 +160,10 @@ impl PacketType {
     }
 }
 
-/// Why bytes are not an Axon header.
+/// Errors in parsing or writing an Axon header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// Fewer bytes than the fixed part, or than the header length says.
+    /// Fewer bytes than the fixed part, or than the header length states.
     #[error("truncated: the frame is shorter than its header")]
     Truncated,
     /// The header length disagrees with the hop counts.
@@ -172,32 +172,32 @@ pub enum HeaderError {
     /// Type 0 or an unassigned type.
     #[error("unknown packet type")]
     Type,
-    /// More hops than 12 bits can count, or a port that the hop width cannot name.
+    /// More hops than 12 bits can count, or a port that the hop width cannot represent.
     #[error("the route does not fit the header")]
     Unrepresentable,
 }
 
-/// Whether a frame on an Axon port starts with an Axon header (any type but 0) rather
-/// than with a link-local Ethernet address.
+/// Returns whether a frame on an Axon port starts with an Axon header (any type but 0) rather than
+/// with a link-local Ethernet address.
 #[inline]
 pub fn is_axon(frame: &[u8]) -> bool {
     frame.first().is_some_and(|byte| byte >> 4 != 0)
 }
 
-/// The fixed part of a checked Axon header: all that it says beside its hops.
+/// The fixed part of a checked Axon header: everything but the hops.
 ///
-/// It borrows nothing, so one parse serves whoever reads the header and whoever rewrites it.
+/// It borrows nothing, so one parse serves both reading and rewriting the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderFields {
-    /// What the packet carries.
+    /// The payload type.
     pub packet_type: PacketType,
-    /// The packet's priority; 0 with hops of 4 bits, which leave no room for one.
+    /// The packet's priority; 0 with hops of 4 bits, which have no priority field.
     pub priority: Priority,
     /// Bytes of the header, padding included.
     pub header_bytes: usize,
-    /// How many forward hops remain: 0 to [`HOPS_MAX`].
+    /// Number of remaining forward hops: 0 to [`HOPS_MAX`].
     pub forward_count: usize,
-    /// How many hops the packet has taken: 0 to [`HOPS_MAX`].
+    /// Number of hops taken: 0 to [`HOPS_MAX`].
     pub reverse_count: usize,
 }
 
@@ -229,14 +229,14 @@ impl HeaderFields {
         Ok(HeaderFields { packet_type, priority, header_bytes, forward_count, reverse_count })
     }
 
-    /// The port to leave by, if hops remain; `bytes` are those that were parsed.
+    /// Returns the egress port, if hops remain; `bytes` are those that were parsed.
     #[inline(always)]
     pub fn next_hop(&self, bytes: &[u8], width: HopWidth) -> Option<PortNo> {
         (self.forward_count > 0).then(|| width.get(bytes, 0))
     }
 
-    /// These fields with another priority, which is written to the header at the start of `bytes`
-    /// as well. With hops of 4 bits there is no room for one, and nothing is changed.
+    /// Returns these fields with another priority and writes it to the header at the start of
+    /// `bytes`. With hops of 4 bits there is no priority field, and nothing is changed.
     #[inline]
     #[must_use]
     pub fn with_priority(
@@ -253,15 +253,15 @@ impl HeaderFields {
     }
 
     /// Pops the next forward hop and pushes `ingress` on the reverse list of the header at the
-    /// start of `bytes`, which are those that were parsed. Nothing is changed without a forward
-    /// hop, or with [`HOPS_MAX`] reverse hops.
+    /// start of `bytes`, which are those that were parsed. Without a forward hop, or with
+    /// [`HOPS_MAX`] reverse hops, nothing is changed.
     #[inline(always)]
     pub fn advance(&self, bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
         let (forward, reverse) = (self.forward_count, self.reverse_count);
         if forward == 0 || reverse == HOPS_MAX {
             return;
         }
-        // A width that is known where it is used makes constants of masks and shifts.
+        // A width that is constant at the caller makes masks and shifts constant.
         let done = match width {
             HopWidth::Four => advance_word(bytes, HopWidth::Four, forward, ingress),
             HopWidth::Eight => advance_word(bytes, HopWidth::Eight, forward, ingress),
@@ -274,7 +274,7 @@ impl HeaderFields {
     }
 }
 
-/// A checked Axon header and what follows it.
+/// A checked Axon header and its payload.
 #[derive(Clone, Copy, Debug)]
 pub struct HeaderView<'a> {
     bytes: &'a [u8],
@@ -292,56 +292,56 @@ impl<'a> HeaderView<'a> {
         HeaderFields::parse(bytes, width).map(|fields| HeaderView { bytes, width, fields })
     }
 
-    /// All that the header says beside its hops.
+    /// Returns the fixed part of the header.
     pub const fn fields(&self) -> HeaderFields {
         self.fields
     }
 
-    /// What the packet carries.
+    /// Returns the payload type.
     pub const fn packet_type(&self) -> PacketType {
         self.fields.packet_type
     }
 
-    /// Bytes of the header, padding included.
+    /// Returns the bytes of the header, padding included.
     pub const fn header_bytes(&self) -> usize {
         self.fields.header_bytes
     }
 
-    /// How many forward hops remain.
+    /// Returns the number of remaining forward hops.
     pub const fn forward_count(&self) -> usize {
         self.fields.forward_count
     }
 
-    /// How many hops the packet has taken.
+    /// Returns the number of hops taken.
     pub const fn reverse_count(&self) -> usize {
         self.fields.reverse_count
     }
 
-    /// The packet's priority; 0 with hops of 4 bits, which leave no room for one. The spare
-    /// bit beside it is ignored.
+    /// Returns the packet's priority; 0 with hops of 4 bits, which have no priority field. The
+    /// spare bit beside it is ignored.
     #[inline]
     pub const fn priority(&self) -> Priority {
         self.fields.priority
     }
 
-    /// The port to leave by, if hops remain.
+    /// Returns the egress port, if hops remain.
     #[inline]
     pub fn next_hop(&self) -> Option<PortNo> {
         self.fields.next_hop(self.bytes, self.width)
     }
 
-    /// The forward hops that remain, next first.
+    /// Returns the remaining forward hops, next first.
     pub fn forward(&self) -> Hops {
         (0..self.fields.forward_count).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
-    /// The way back, nearest hop first: a forward route to the sender of the packet.
+    /// Returns the reverse hops, nearest first: a forward route to the sender of the packet.
     pub fn reverse(&self) -> Hops {
         let HeaderFields { forward_count: first, reverse_count: count, .. } = self.fields;
         (first..first + count).map(|index| self.width.get(self.bytes, index)).collect()
     }
 
-    /// What the header encapsulates.
+    /// Returns the payload.
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[self.fields.header_bytes..]
     }
@@ -357,9 +357,9 @@ pub fn advance(bytes: &mut [u8], width: HopWidth, ingress: PortNo) {
     fields.advance(bytes, width, ingress);
 }
 
-/// [`advance`] for a route whose forward hops lie within 64 bits, as nearly all do: one
-/// 64-bit word is shifted by a hop under a mask, and both counts change in one addition.
-/// Says whether it could.
+/// Does the work of [`advance`] for a route whose forward hops lie within 64 bits, as nearly all
+/// do: one 64-bit word is shifted by a hop under a mask, and both counts change in one addition.
+/// Returns whether the route was that short.
 #[inline(always)]
 fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) -> bool {
     // The word starts at a whole byte; with 4-bit hops that is 4 bits before the first hop.
@@ -378,7 +378,7 @@ fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: Port
     let pushed = u64::from(width.encode(ingress)) << (64 - skip - span);
     let mut word = hops & !mask | shifted | pushed;
     if skip > 0 {
-        // The last four bits of the reverse count stand in this word too.
+        // The last four bits of the reverse count are in this word too.
         word = word & (u64::MAX >> skip) | u64::from(counts >> 4) << (64 - skip);
     }
     bytes[2..6].copy_from_slice(&counts.to_be_bytes());
@@ -386,7 +386,7 @@ fn advance_word(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: Port
     true
 }
 
-/// The hops of [`advance`], for routes of any length; the counts are left alone.
+/// Moves the hops of [`advance`] for routes of any length; does not change the counts.
 #[cold]
 fn advance_bytes(bytes: &mut [u8], width: HopWidth, forward: usize, ingress: PortNo) {
     if width == HopWidth::Four {
@@ -408,8 +408,8 @@ pub fn set_type(bytes: &mut [u8], packet_type: PacketType) {
     }
 }
 
-/// Rewrites the priority of a checked header. With hops of 4 bits there is no room for one,
-/// and nothing is changed.
+/// Rewrites the priority of a checked header. With hops of 4 bits there is no priority field, and
+/// nothing is changed.
 #[inline]
 pub fn set_priority(bytes: &mut [u8], width: HopWidth, priority: Priority) {
     let Some(byte) = bytes.get_mut(FIXED_BYTES - 1) else { return };
@@ -426,8 +426,8 @@ fn set_counts(bytes: &mut [u8], forward: usize, reverse: usize) {
 }
 
 /// Writes a header with these hops and priority 0 at the start of `out` and returns its length in
-/// bytes; [`set_priority`] sets another one. Every bit of those bytes is written, whatever `out`
-/// held.
+/// bytes; [`set_priority`] sets another priority. Every bit of those bytes is written, regardless
+/// of the previous content of `out`.
 ///
 /// # Errors
 /// `Unrepresentable` when a port or a count does not fit; `Truncated` when `out` is short.

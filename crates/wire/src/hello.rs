@@ -1,15 +1,15 @@
-//! The handshake by which the two nodes of a link become neighbours (paper 001 §4.2.1).
+//! Handshake by which the two nodes of a link become neighbours (paper 001 §4.2.1).
 
 use crate::addr::PortNo;
 use crate::header::HopWidth;
 use serde::{Deserialize, Serialize};
 
-/// The kind of a node in discovery.
+/// Role of a node in discovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// Forwards.
+    /// A switch, which forwards packets.
     Switch,
-    /// Knows the graph; never a transit hop.
+    /// A controller, which has the topology and is never a transit hop.
     Controller,
 }
 
@@ -18,11 +18,11 @@ pub enum Role {
 pub struct Hello {
     /// The sender's port on this link.
     pub port: PortNo,
-    /// What the sender is.
+    /// The sender's role.
     pub role: Role,
-    /// The sender's hop width; ends that differ do not become neighbours.
+    /// The sender's hop width; ends with different widths do not become neighbours.
     pub hop_width: HopWidth,
-    /// A random number that only an answer of now can return.
+    /// Random challenge, which the answer returns to prove that it is not a replay.
     pub challenge: u64,
 }
 
@@ -31,7 +31,7 @@ pub struct Hello {
 pub struct HelloReply {
     /// The sender's port on this link.
     pub port: PortNo,
-    /// What the sender is.
+    /// The sender's role.
     pub role: Role,
     /// The sender's hop width.
     pub hop_width: HopWidth,
@@ -41,7 +41,7 @@ pub struct HelloReply {
     pub challenge: u64,
 }
 
-/// Ends the handshake.
+/// The last message of the handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HelloConfirm {
     /// The challenge of the reply.

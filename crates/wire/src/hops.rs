@@ -1,4 +1,4 @@
-//! A route as software holds it: the ports a frame leaves by, nearest first.
+//! Routes in memory: the egress ports of a frame, nearest first.
 
 use crate::addr::PortNo;
 use alloc::vec::Vec;
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Hops(pub Vec<PortNo>);
 
 impl Hops {
-    /// The route that ends at this switch's own control plane.
+    /// Returns the route that ends at this switch's own control plane.
     pub fn to_control() -> Hops {
         Hops([PortNo::CONTROL].into())
     }
 
-    /// This route with one more hop in front.
+    /// Returns this route with one more hop in front.
     pub fn after(&self, first: PortNo) -> Hops {
         let mut hops = Vec::with_capacity(self.0.len() + 1);
         hops.push(first);

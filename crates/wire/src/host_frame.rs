@@ -1,8 +1,8 @@
-//! Frames of hosts that the edge reads, and its frames to hosts: ARP (RFC 826), the outside of DHCP
-//! (RFC 2131), and what [`crate::nd`] has of IPv6. The formats are smoltcp's.
+//! Host frames that the edge reads, and its frames to hosts: ARP (RFC 826), the headers of DHCP
+//! (RFC 2131), and the IPv6 part in [`crate::nd`]. The formats are smoltcp's.
 //!
-//! A host may tag any frame with a priority and no VLAN (IEEE 802.1Q clause 6.9): such a frame is
-//! read like one without a tag. A frame of a VLAN is none that the edge serves.
+//! A host may send any frame with a priority tag (IEEE 802.1Q clause 6.9), which is read like an
+//! untagged one. Frames of a VLAN are not served here.
 
 use crate::MacAddr;
 use crate::constants::length::ETHERNET_ADDRESSES;
@@ -19,7 +19,7 @@ use smoltcp::wire::{
     Ipv6Packet, UdpPacket,
 };
 
-/// The parts of an ARP packet for IPv4 over Ethernet.
+/// Fields of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
     /// Request or reply.
@@ -28,22 +28,22 @@ pub struct Arp {
     pub sender_mac: MacAddr,
     /// The address of the sender (`ar$spa`); unspecified in a probe (RFC 5227).
     pub sender_ip: Ipv4Addr,
-    /// The MAC of the target (`ar$tha`); zero in a request that asks for it.
+    /// The MAC of the target (`ar$tha`); zero in a request.
     pub target_mac: MacAddr,
     /// The address of the target (`ar$tpa`).
     pub target_ip: Ipv4Addr,
 }
 
-/// What a host's frame is to the edge.
+/// Class of a host's frame at the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// ARP, for IPv4 over Ethernet.
     Arp(Arp),
-    /// EtherType ARP with anything else in it.
+    /// EtherType ARP with any other content.
     BadArp,
     /// Neighbour discovery of IPv6.
     Nd(Nd),
-    /// A solicitation or advertisement of a neighbour that is not as the standard has it.
+    /// A malformed neighbour solicitation or advertisement.
     BadNd,
     /// A DHCP client's message to a server.
     DhcpClient,
@@ -51,7 +51,7 @@ pub enum Kind {
     Other,
 }
 
-/// The kind of `frame`, which holds at least an Ethernet header, or is `Other`.
+/// Classifies `frame`; `Other` if it is shorter than an Ethernet header.
 pub fn classify(frame: &[u8]) -> Kind {
     match contents(frame) {
         Some((ethertype::ARP, packet)) => parse_arp(packet).map_or(Kind::BadArp, Kind::Arp),
@@ -66,8 +66,8 @@ pub fn classify(frame: &[u8]) -> Kind {
     }
 }
 
-/// The EtherType of an Ethernet frame and what follows it, behind a priority tag if it has one.
-/// `None` if the frame is too short.
+/// Returns the EtherType of an Ethernet frame and the bytes behind it, after a priority tag if
+/// there is one. `None` if the frame is too short.
 pub fn contents(frame: &[u8]) -> Option<(u16, &[u8])> {
     let tag_bytes = match VlanTag::of_frame(frame) {
         Some(tag) if tag.vid == 0 => TAG_BYTES,
@@ -98,7 +98,7 @@ fn parse_arp(payload: &[u8]) -> Option<Arp> {
     })
 }
 
-/// The payload of a whole (not fragmented) UDP datagram to `port`, in an IPv4 packet.
+/// Returns the payload of a whole (not fragmented) UDP datagram to `port` in an IPv4 packet.
 fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
     let packet = Ipv4Packet::new_checked(payload).ok()?;
     let whole = packet.version() == 4 && packet.frag_offset() == 0 && !packet.more_frags();
@@ -109,8 +109,8 @@ fn udp_to(payload: &[u8], port: u16) -> Option<&[u8]> {
     (datagram.dst_port() == port).then(|| datagram.payload())
 }
 
-/// Whether a frame is what a DHCP server sends to a client, of IPv4 or IPv6 (RFC 8415 clause 7.2).
-/// Of a datagram in parts the first one is.
+/// Returns whether a frame is from a DHCP server to a client, IPv4 or IPv6 (RFC 8415 clause 7.2).
+/// Of a fragmented datagram only the first fragment is recognised.
 pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
     let to = |datagram: &[u8], port: u16| {
         let is_to = UdpPacket::new_checked(datagram).map(|udp| udp.dst_port() == port);
@@ -125,7 +125,7 @@ pub fn is_to_dhcp_client(frame: &[u8]) -> bool {
     }
 }
 
-/// Whether a frame is what a DHCPv6 server sends to a client.
+/// Returns whether a frame is from a DHCPv6 server to a client.
 pub fn is_to_dhcpv6_client(frame: &[u8]) -> bool {
     let Some((ethertype::IPV6, packet)) = contents(frame) else { return false };
     Ipv6Packet::new_checked(packet).is_ok_and(|ip| {
@@ -135,7 +135,7 @@ pub fn is_to_dhcpv6_client(frame: &[u8]) -> bool {
     })
 }
 
-/// Whether a frame is a message of a DHCP server to a client: UDP from port 67 to port 68.
+/// Returns whether a frame is from a DHCP server to a client: UDP from port 67 to port 68.
 pub fn is_dhcp_server(frame: &[u8]) -> bool {
     let Some((ethertype::IPV4, packet)) = contents(frame) else { return false };
     let datagram = Ipv4Packet::new_checked(packet).ok().map(|packet| {
@@ -147,7 +147,7 @@ pub fn is_dhcp_server(frame: &[u8]) -> bool {
     datagram.flatten() == Some([from[0], from[1], to[0], to[1]])
 }
 
-/// The IP address that a frame is for; `None` if it is no IP packet, or a part of one.
+/// Returns the destination IP address of a frame; `None` if it is not an IP packet, or a fragment.
 pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
     match contents(frame)? {
         (ethertype::IPV4, packet) => {
@@ -162,7 +162,7 @@ pub fn destination_ip(frame: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The host and the address that a DHCP server's acknowledgement gives it.
+/// Returns the client and the address that a DHCP server's acknowledgement assigns to it.
 pub fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 {
@@ -174,7 +174,7 @@ pub fn dhcp_ack(frame: &[u8]) -> Option<(MacAddr, Ipv4Addr)> {
         .then_some((MacAddr(dhcp.client_hardware_address.0), dhcp.your_ip))
 }
 
-/// An ARP request that asks `to` alone whether it has `target_ip`.
+/// Returns an ARP request for `target_ip`, sent to `to` only.
 pub fn request(
     sender_mac: MacAddr,
     sender_ip: Ipv4Addr,
@@ -186,13 +186,13 @@ pub fn request(
     emit(to, Arp { operation, sender_mac, sender_ip, target_mac, target_ip })
 }
 
-/// An ARP reply to `to`: `ip` is at `mac`.
+/// Returns an ARP reply to `to`: `ip` is at `mac`.
 pub fn reply(mac: MacAddr, ip: Ipv4Addr, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
     let operation = ArpOperation::Reply;
     emit(to, Arp { operation, sender_mac: mac, sender_ip: ip, target_mac: to, target_ip: to_ip })
 }
 
-/// The frame of an ARP packet from its sender, padded to the Ethernet minimum.
+/// Returns the frame of an ARP packet from its sender, padded to the Ethernet minimum.
 pub fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(arp.sender_mac.0),
@@ -212,7 +212,7 @@ pub fn emit(to: MacAddr, arp: Arp) -> Vec<u8> {
     bytes
 }
 
-/// Whether one host can have this address: not "this host", loopback, group or broadcast.
+/// Returns whether one host can have this address: not "this host", loopback, group or broadcast.
 pub fn is_host_ip(ip: Ipv4Addr) -> bool {
     !(ip.octets()[0] == 0 || ip.is_loopback() || ip.octets()[0] >= 224)
 }

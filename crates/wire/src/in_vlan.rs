@@ -1,11 +1,12 @@
-//! Messages and items about hosts of a VLAN: those about hosts in none, as bytes, with the VLAN
-//! before them. As bytes, because a type that holds itself could be nested without end.
+//! Messages and items about hosts in a VLAN: the VLAN, then the encoded message or item about hosts
+//! in no VLAN. The inner one is kept as bytes, because a recursive type could be nested without
+//! limit.
 
 use crate::message::{Item, Message};
 use crate::vlan::VlanId;
 
 impl Message {
-    /// This message, about hosts of a VLAN.
+    /// Returns this message for hosts in a VLAN.
     #[must_use]
     pub fn in_vlan(&self, vlan: VlanId) -> Message {
         if vlan.is_none() {
@@ -14,8 +15,8 @@ impl Message {
         Message::Vlan { vlan, message: self.encode() }
     }
 
-    /// The VLAN that a message is about, none for most, and the message. `None` in its place for
-    /// one that names no VLAN or has no sound message in it.
+    /// Returns the VLAN of a message, none for most, and the inner message. The message is `None`
+    /// if the VLAN is none or the inner message is invalid.
     pub fn open(self) -> (VlanId, Option<Message>) {
         match self {
             Message::Vlan { vlan, message } => {
@@ -28,7 +29,7 @@ impl Message {
 }
 
 impl Item {
-    /// This item, about hosts of a VLAN.
+    /// Returns this item for hosts in a VLAN.
     #[must_use]
     pub fn in_vlan(&self, vlan: VlanId) -> Item {
         if vlan.is_none() {
@@ -38,8 +39,8 @@ impl Item {
         Item::Vlan { vlan, item }
     }
 
-    /// The VLAN that an item is about, none for most, and the item. `None` in its place for one
-    /// that names no VLAN or has no sound item in it.
+    /// Returns the VLAN of an item, none for most, and the inner item. The item is `None` if the
+    /// VLAN is none or the inner item is invalid.
     pub fn open(self) -> (VlanId, Option<Item>) {
         let Item::Vlan { vlan, item } = self else { return (VlanId::NONE, Some(self)) };
         let read = postcard::take_from_bytes::<Item>(&item).ok();

@@ -7,10 +7,10 @@
 //!       +-------------------+--------+--------+-----+-----+-------+---------+-----------+--------+
 //! ```
 //!
-//! Each TLV begins with its type and its whole length, a byte each. Actor and partner have the same
-//! form: system priority, system, key, port priority, port, state, three reserved bytes. A receiver
-//! takes any version from 1 on and ignores what is reserved (clause 6.4.2.3). Such a frame is never
-//! tagged and never forwarded.
+//! Each TLV begins with its type and its total length, a byte each. Actor and partner have the same
+//! fields: system priority, system, key, port priority, port, state, three reserved bytes. A
+//! receiver accepts any version from 1 on and ignores reserved fields (clause 6.4.2.3). Such a
+//! frame is never tagged and never forwarded.
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::SLOW_PROTOCOLS as DESTINATION;
@@ -20,62 +20,62 @@ use crate::link::ETHERNET_BYTES;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The subtype of slow protocols that is LACP (IEEE 802.3 table 57A-3).
+/// LACP's subtype of slow protocols (IEEE 802.3 table 57A-3).
 const SUBTYPE: u8 = 1;
-/// The version of LACPDUs that is sent.
+/// Version of the LACPDUs that are sent.
 const VERSION: u8 = 1;
 /// Bytes of a LACPDU, the Ethernet header not included.
 const LACPDU_BYTES: usize = 110;
 /// Bytes of a frame with a LACPDU, without its FCS.
 pub const FRAME_BYTES: usize = ETHERNET_BYTES + LACPDU_BYTES;
-/// The types of the TLVs and their lengths.
+/// Types and lengths of the TLVs.
 const ACTOR: [u8; 2] = [1, 20];
 const PARTNER: [u8; 2] = [2, 20];
 const COLLECTOR: [u8; 2] = [3, 16];
-/// Where the TLVs begin in a frame.
+/// Offset of the TLVs in a frame.
 const ACTOR_AT: usize = ETHERNET_BYTES + 2;
 const PARTNER_AT: usize = ACTOR_AT + 20;
 const COLLECTOR_AT: usize = PARTNER_AT + 20;
 
-/// A system of LACP: all ports that may be one aggregate belong to one.
+/// System identifier of LACP: ports of one aggregate belong to one system.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct SystemId {
-    /// The priority; the lower one decides.
+    /// System priority; the lower value decides.
     pub priority: u16,
-    /// The address of the system.
+    /// MAC address of the system.
     pub mac: MacAddr,
 }
 
-/// The state of a port as LACP advertises it: eight bits (clause 6.4.2.3, item m).
+/// Port state as advertised by LACP: eight bits (clause 6.4.2.3, item m).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PortState(pub u8);
 
 impl PortState {
-    /// LACP is active: it sends whatever the partner does.
+    /// Active LACP: the port sends regardless of its partner's mode.
     pub const ACTIVE: PortState = PortState(0x01);
-    /// The short time-out: LACPDUs are expected each second.
+    /// Short timeout: LACPDUs are expected each second.
     pub const SHORT_TIMEOUT: PortState = PortState(0x02);
-    /// The port may be one of several in an aggregate.
+    /// The port may be part of an aggregate.
     pub const AGGREGATION: PortState = PortState(0x04);
     /// The port is attached to the right aggregate.
     pub const SYNCHRONIZATION: PortState = PortState(0x08);
-    /// Frames that come in are taken.
+    /// Received frames are accepted.
     pub const COLLECTING: PortState = PortState(0x10);
-    /// Frames are sent.
+    /// Frames are transmitted.
     pub const DISTRIBUTING: PortState = PortState(0x20);
-    /// What is known of the partner is a default: no LACPDU has come.
+    /// Default partner information is in use: no LACPDU has been received.
     pub const DEFAULTED: PortState = PortState(0x40);
-    /// No LACPDU has come for too long.
+    /// No LACPDU has been received within the timeout.
     pub const EXPIRED: PortState = PortState(0x80);
 
-    /// Whether all of these bits are set.
+    /// Returns whether all of these bits are set.
     pub const fn has(self, bits: PortState) -> bool {
         self.0 & bits.0 == bits.0
     }
 
-    /// The same with these bits set, or cleared.
+    /// Returns the state with these bits set or cleared.
     #[must_use]
     pub const fn with(self, bits: PortState, set: bool) -> PortState {
         PortState(if set { self.0 | bits.0 } else { self.0 & !bits.0 })
@@ -88,32 +88,32 @@ impl core::fmt::Debug for PortState {
     }
 }
 
-/// What a LACPDU says of one end of a link.
+/// LACP information about one end of a link.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct PortInfo {
     /// The system that the port belongs to.
     pub system: SystemId,
-    /// The key: ports of one system with one key may be an aggregate.
+    /// The key: ports of one system with the same key may form an aggregate.
     pub key: u16,
     /// The priority of the port; the lower one is preferred.
     pub port_priority: u16,
     /// The number of the port, unique within its system.
     pub port: u16,
-    /// Its state.
+    /// The state of the port.
     pub state: PortState,
 }
 
 impl PortInfo {
-    /// Whether both name the same port of the same aggregate, whatever their states.
+    /// Returns whether both identify the same port of the same aggregate, in any state.
     pub fn is_same_port(&self, other: &PortInfo) -> bool {
         let of = |info: &PortInfo| (info.system, info.key, info.port_priority, info.port);
         of(self) == of(other)
     }
 }
 
-/// Whom a port leads to: the system and the key of its partner.
+/// System and key of a port's partner.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -125,7 +125,7 @@ pub struct Partner {
 }
 
 impl Partner {
-    /// Whom a port's partner belongs to; `None` if it can be in no aggregate.
+    /// Returns the partner of a port; `None` if the port cannot be aggregated.
     pub fn of(info: &PortInfo) -> Option<Partner> {
         let aggregates = info.state.has(PortState::AGGREGATION);
         aggregates.then_some(Partner { system: info.system, key: info.key })
@@ -139,31 +139,31 @@ impl core::fmt::Display for Partner {
     }
 }
 
-/// The state of a port of a bond.
+/// State of a bond port.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum MemberState {
-    /// It has no carrier, or is no host port.
+    /// The port has no carrier or is not a host port.
     #[default]
     Down,
-    /// No LACPDU has come yet, or no more.
+    /// No LACPDU has been received yet, or within the timeout.
     Expired,
-    /// Nobody sends LACPDUs: it is a port like any other.
+    /// No LACPDUs are received: the port works like one without LACP.
     Individual,
-    /// It leads somewhere, and frames do not pass.
+    /// The partner is known; no frames pass.
     Detached,
-    /// It is selected, and its partner is not ready.
+    /// The port is selected; its partner is not ready.
     Attached,
-    /// Frames that come in are taken.
+    /// Received frames are accepted.
     Collecting,
-    /// Frames pass both ways.
+    /// Frames pass in both directions.
     Distributing,
 }
 
 impl MemberState {
-    /// Its name in telemetry.
+    /// Returns the name in telemetry.
     pub const fn name(self) -> &'static str {
         match self {
             MemberState::Down => "down",
@@ -180,15 +180,15 @@ impl MemberState {
 /// A LACPDU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Lacpdu {
-    /// The sender's end.
+    /// Information about the sender's end.
     pub actor: PortInfo,
-    /// The other end, as the sender knows it.
+    /// The sender's information about the other end.
     pub partner: PortInfo,
-    /// The longest time from frames that come in to their delivery, in units of 10 us.
+    /// The maximum delay from reception of a frame to its delivery, in units of 10 us.
     pub collector_max_delay: u16,
 }
 
-/// Why bytes are no LACPDU that takes effect.
+/// Errors in parsing a LACPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LacpError {
     /// Shorter than a LACPDU.
@@ -197,27 +197,27 @@ pub enum LacpError {
     /// Another destination, EtherType, or a tag.
     #[error("no frame of a slow protocol")]
     NotSlow,
-    /// Another slow protocol: the marker protocol, or OAM.
+    /// Another slow protocol: the marker protocol or OAM.
     #[error("subtype {0}, where {SUBTYPE} was expected")]
     Subtype(u8),
-    /// There is no version 0.
+    /// Version 0, which is undefined.
     #[error("version 0, where at least 1 was expected")]
     Version,
     /// The source is a group address.
     #[error("sent by {0}, which is a group")]
     Source(MacAddr),
-    /// A TLV is not the one that stands there, or has another length.
+    /// A TLV of the wrong type or length for its position.
     #[error("TLV of type {0} and length {1} at byte {2}")]
     Tlv(u8, u8, usize),
 }
 
-/// Whether an Ethernet frame is of a slow protocol, whatever is wrong with it.
+/// Returns whether an Ethernet frame has the destination or EtherType of slow protocols.
 pub fn is_slow(frame: &[u8]) -> bool {
     MacAddr::destination_of(frame) == Some(DESTINATION)
         && frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
-/// A frame with a LACPDU, in place.
+/// View of a frame with a LACPDU.
 #[derive(Clone, Copy, Debug)]
 pub struct LacpView<'a>(&'a [u8]);
 
@@ -225,7 +225,7 @@ impl<'a> LacpView<'a> {
     /// Checks that a frame is a LACPDU.
     ///
     /// # Errors
-    /// A frame of another protocol, one that is too short, and one with other TLVs.
+    /// A frame of another protocol, one that is too short, or one with other TLVs.
     pub fn parse(frame: &'a [u8]) -> Result<LacpView<'a>, LacpError> {
         if !is_slow(frame) {
             return Err(LacpError::NotSlow);
@@ -253,22 +253,22 @@ impl<'a> LacpView<'a> {
         Ok(LacpView(frame))
     }
 
-    /// The port that sent it.
+    /// Returns the MAC address of the sending port.
     pub fn source(&self) -> MacAddr {
         MacAddr::source_of(self.0).unwrap_or_default()
     }
 
-    /// The sender's end.
+    /// Returns the information about the sender's end.
     pub fn actor(&self) -> PortInfo {
         self.info(ACTOR_AT)
     }
 
-    /// The other end, as the sender knows it.
+    /// Returns the sender's information about the other end.
     pub fn partner(&self) -> PortInfo {
         self.info(PARTNER_AT)
     }
 
-    /// In units of 10 us.
+    /// Returns the maximum delay of the collector, in units of 10 us.
     pub fn collector_max_delay(&self) -> u16 {
         self.word(COLLECTOR_AT + 2)
     }
@@ -291,10 +291,10 @@ impl<'a> LacpView<'a> {
 }
 
 impl Lacpdu {
-    /// Reads a frame.
+    /// Parses a frame.
     ///
     /// # Errors
-    /// What [`LacpView::parse`] refuses.
+    /// The errors of [`LacpView::parse`].
     pub fn parse(frame: &[u8]) -> Result<Lacpdu, LacpError> {
         let view = LacpView::parse(frame)?;
         Ok(Lacpdu {
@@ -304,7 +304,7 @@ impl Lacpdu {
         })
     }
 
-    /// The frame of a port with this address.
+    /// Returns the frame of a port with this address.
     pub fn emit(&self, source: MacAddr) -> Vec<u8> {
         let mut frame = alloc::vec![0; FRAME_BYTES];
         self.write(source, &mut frame);
@@ -314,7 +314,7 @@ impl Lacpdu {
     /// Writes the frame into the first [`FRAME_BYTES`] of `frame`, every one of them.
     ///
     /// # Panics
-    /// If there are fewer.
+    /// If `frame` is shorter.
     pub fn write(&self, source: MacAddr, frame: &mut [u8]) {
         let frame = &mut frame[..FRAME_BYTES];
         frame.fill(0);
@@ -343,7 +343,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// As Debian's kernel 6.1 sends it: mode 802.3ad, fast.
+    /// LACPDU of Debian's kernel 6.1: mode 802.3ad, fast.
     const LINUX: &str = "0180c2000002020000000030880901010114ffff02000000003000 0900ff00014700\
         0000 02140000000000000000000100ff000103 000000 0310000000000000000000000000 0000 0000";
 

@@ -1,6 +1,6 @@
-//! Bytes to typed headers and back, and the units everything is measured in.
+//! Wire formats, parsed to typed headers and emitted from them, and units of measurement.
 //!
-//! Nothing here keeps state, reads a clock or allocates more than what it returns.
+//! This crate keeps no state, reads no clock and allocates only its results.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

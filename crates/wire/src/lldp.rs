@@ -1,4 +1,4 @@
-//! LLDP (IEEE 802.1AB): what a port advertises to the station at the other end.
+//! LLDP (IEEE 802.1AB): advertisements of a port to the station at the other end.
 //!
 //! ```text
 //!  bits   7      9        8*length
@@ -7,10 +7,10 @@
 //!       +------+--------+----------+
 //! ```
 //!
-//! Chassis ID (type 1), port ID (2) and time to live (3) come first, once each and in this
-//! order; then optional ones; then an end (type 0, length 0), behind which all is padding. A
-//! missing end is taken for one where the bytes end, as others do. Types that we do not know
-//! are kept as they are. An organisation's own TLVs (type 127) begin with its OUI and a subtype.
+//! Chassis ID (type 1), port ID (2) and time to live (3) come first, once each and in this order;
+//! then optional TLVs; then an end (type 0, length 0), followed by padding. Where the end TLV is
+//! missing, the end of the bytes is taken for it, as in other implementations. Unknown types are
+//! kept unchanged. Organisationally specific TLVs (type 127) begin with an OUI and a subtype.
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::{NEAREST_BRIDGE, NEAREST_CUSTOMER, NEAREST_NON_TPMR};
@@ -21,65 +21,65 @@ pub use crate::constants::length::{
 use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 
-/// Bytes before a TLV's value.
+/// Bytes before the value of a TLV.
 const HEAD_BYTES: usize = 2;
 
-/// The types of TLVs (IEEE 802.1AB table 8-1).
+/// TLV types (IEEE 802.1AB table 8-1).
 pub mod kind {
-    /// No more TLVs.
+    /// End of the LLDPDU.
     pub const END: u8 = 0;
-    /// Whose port.
+    /// Chassis ID.
     pub const CHASSIS_ID: u8 = 1;
-    /// Which port.
+    /// Port ID.
     pub const PORT_ID: u8 = 2;
-    /// For how many seconds this holds.
+    /// Time to live, in seconds.
     pub const TIME_TO_LIVE: u8 = 3;
-    /// Text.
+    /// Port description, text.
     pub const PORT_DESCRIPTION: u8 = 4;
-    /// Text.
+    /// System name, text.
     pub const SYSTEM_NAME: u8 = 5;
-    /// Text.
+    /// System description, text.
     pub const SYSTEM_DESCRIPTION: u8 = 6;
-    /// Two bitmaps.
+    /// System capabilities, two bitmaps.
     pub const SYSTEM_CAPABILITIES: u8 = 7;
-    /// An organisation's own.
+    /// Organisationally specific TLV.
     pub const ORGANISATION: u8 = 127;
 }
 
-/// Why bytes are not an LLDPDU.
+/// Errors in parsing or emitting an LLDPDU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LldpError {
     /// Not a frame of EtherType 0x88CC to one of the three addresses.
     #[error("not a frame of EtherType {ETHERTYPE:#06x} to a nearest bridge")]
     Frame,
-    /// A TLV goes on beyond the end.
+    /// A TLV extends beyond the end.
     #[error("truncated: a TLV is longer than what is left")]
     Truncated,
     /// The first three are not chassis ID, port ID, time to live.
     #[error("TLV {expected} must stand where TLV {found} is")]
     Order {
-        /// The type that must stand here.
+        /// The type expected at this position.
         expected: u8,
-        /// The type that does.
+        /// The type found.
         found: u8,
     },
-    /// A type that may come once comes again.
+    /// A type allowed once is repeated.
     #[error("TLV {0} comes twice")]
     Repeated(u8),
-    /// The value of one of the first three, or of the end, has a length that it cannot have.
+    /// The value of one of the first three TLVs, or of the end, has an invalid length.
     #[error("TLV {kind} has {length} bytes")]
     Length {
-        /// Which TLV.
+        /// The type of the TLV.
         kind: u8,
-        /// Bytes of its value.
+        /// Bytes of the value.
         length: usize,
     },
-    /// For emission: more than 511 bytes in a TLV or 1500 in all, or a type beyond 127.
+    /// Emission only: more than 511 bytes in a TLV or 1500 in total, or a type above 127.
     #[error("the LLDPDU cannot be sent: a TLV, or all of them, are too long")]
     Unrepresentable,
 }
 
-/// One TLV in place.
+/// View of one TLV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlvView<'a> {
     /// The type: 0 to 127.
@@ -88,15 +88,15 @@ pub struct TlvView<'a> {
     pub value: &'a [u8],
 }
 
-/// The TLVs of `bytes`, one after the other; nothing after the first error. DCBX's older form
-/// (CEE) packs its parts in the same way.
+/// Iterator over the TLVs of `bytes`; ends after the first error. DCBX's older form (CEE) packs its
+/// parts in the same way.
 #[derive(Clone, Debug)]
 pub struct Tlvs<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tlvs<'a> {
-    /// From the first byte of the first TLV.
+    /// Starts at the first byte of the first TLV.
     pub const fn new(bytes: &'a [u8]) -> Tlvs<'a> {
         Tlvs { rest: bytes }
     }
@@ -122,7 +122,7 @@ impl<'a> Iterator for Tlvs<'a> {
     }
 }
 
-/// One TLV, kept.
+/// One TLV, owned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Tlv {
     /// The type: 0 to 127.
@@ -132,7 +132,7 @@ pub struct Tlv {
 }
 
 impl Tlv {
-    /// An organisation's own.
+    /// Returns an organisationally specific TLV.
     pub fn of_organisation(oui: [u8; 3], subtype: u8, info: &[u8]) -> Tlv {
         let mut value = Vec::with_capacity(4 + info.len());
         value.extend_from_slice(&oui);
@@ -141,7 +141,7 @@ impl Tlv {
         Tlv { kind: kind::ORGANISATION, value }
     }
 
-    /// If it is an organisation's own: its OUI, its subtype and what follows.
+    /// Returns OUI, subtype and information of an organisationally specific TLV; `None` for others.
     pub fn organisation(&self) -> Option<([u8; 3], u8, &[u8])> {
         let (&[a, b, c, subtype], info) = self.value.split_first_chunk()?;
         (self.kind == kind::ORGANISATION).then_some(([a, b, c], subtype, info))
@@ -150,7 +150,7 @@ impl Tlv {
     /// Appends the TLV to `out`.
     ///
     /// # Errors
-    /// `Unrepresentable` when type or value is too large; nothing is written then.
+    /// `Unrepresentable` if type or value is too large; nothing is written then.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), LldpError> {
         if self.kind > 127 || self.value.len() > VALUE_BYTES_MAX {
             return Err(LldpError::Unrepresentable);
@@ -162,27 +162,27 @@ impl Tlv {
     }
 }
 
-/// The name of a chassis or of a port: what kind of name, and the name, 1 to 255 bytes.
+/// Chassis or port ID: its subtype, and 1 to 255 bytes of ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id {
-    /// What kind of name; the numbers differ between chassis and port (tables 8-2 and 8-3).
+    /// Subtype; the numbers differ between chassis and port (tables 8-2 and 8-3).
     pub subtype: u8,
-    /// The name.
+    /// The ID.
     pub name: Vec<u8>,
 }
 
 impl Id {
-    /// A chassis, by a MAC address.
+    /// Returns a chassis ID with a MAC address.
     pub fn chassis_of_mac(mac: MacAddr) -> Id {
         Id { subtype: 4, name: mac.0.to_vec() }
     }
 
-    /// A port, by its MAC address.
+    /// Returns a port ID with the MAC address of the port.
     pub fn port_of_mac(mac: MacAddr) -> Id {
         Id { subtype: 3, name: mac.0.to_vec() }
     }
 
-    /// A port, by the name its system has for it: 1 to 255 bytes.
+    /// Returns a port ID with the local name of the port, 1 to 255 bytes.
     pub fn port_of_name(name: &str) -> Id {
         Id { subtype: 5, name: name.as_bytes().to_vec() }
     }
@@ -210,27 +210,27 @@ impl Id {
 /// The content of an LLDP frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lldpdu {
-    /// The chassis of the sender. Together with `port` it identifies the sender.
+    /// The sender's chassis ID. Together with `port` it identifies the sender.
     pub chassis: Id,
-    /// Which port.
+    /// The sender's port ID.
     pub port: Id,
-    /// For how many seconds this holds: 0 to 65,535. Zero takes everything back.
+    /// Time to live in seconds, 0 to 65,535. Zero withdraws all advertised information.
     pub ttl_secs: u16,
-    /// The optional TLVs, in their order, unknown ones too.
+    /// The optional TLVs, in their order, unknown ones included.
     pub optional: Vec<Tlv>,
 }
 
 impl Lldpdu {
-    /// A shutdown LLDPDU: withdraws all that the port has advertised.
+    /// Returns a shutdown LLDPDU, which withdraws all that the port has advertised.
     pub fn shutdown(chassis: Id, port: Id) -> Lldpdu {
         Lldpdu { chassis, port, ttl_secs: 0, optional: Vec::new() }
     }
 
-    /// Reads the TLVs of an LLDPDU.
+    /// Parses the TLVs of an LLDPDU.
     ///
     /// # Errors
-    /// A TLV beyond the end, one of the first three out of place, repeated or of a wrong length,
-    /// an end with a value, or a second one of types 4 to 7.
+    /// A TLV beyond the end, one of the first three out of place, repeated or of a wrong length, an
+    /// end with a value, or a repeated TLV of types 4 to 7.
     pub fn parse(bytes: &[u8]) -> Result<Lldpdu, LldpError> {
         let mut tlvs = Tlvs::new(bytes);
         let mut first = |expected| match tlvs.next() {
@@ -270,8 +270,7 @@ impl Lldpdu {
     /// Appends the LLDPDU, its end included, to `out`.
     ///
     /// # Errors
-    /// `Unrepresentable` when a TLV, an ID or all of it is too long; what `out` holds then is
-    /// unfinished.
+    /// `Unrepresentable` if a TLV, an ID or the LLDPDU is too long; `out` is then incomplete.
     pub fn emit(&self, out: &mut Vec<u8>) -> Result<(), LldpError> {
         let start = out.len();
         self.chassis.emit(kind::CHASSIS_ID, out)?;
@@ -284,7 +283,7 @@ impl Lldpdu {
         if out.len() - start > LLDPDU_BYTES_MAX { Err(LldpError::Unrepresentable) } else { Ok(()) }
     }
 
-    /// Reads a frame of LLDP to any of its three addresses.
+    /// Parses an LLDP frame to any of the three LLDP addresses.
     ///
     /// # Errors
     /// Another frame, or an LLDPDU that [`Lldpdu::parse`] refuses.
@@ -305,19 +304,19 @@ impl Lldpdu {
 /// An LLDPDU and the addresses of its frame.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct LldpFrame {
-    /// One of the three addresses.
+    /// One of the three LLDP addresses.
     pub destination: MacAddr,
-    /// The sending port. DCBX compares it with the address of the receiving port.
+    /// The address of the sending port. DCBX compares it with that of the receiving port.
     pub source: MacAddr,
     /// The LLDPDU.
     pub lldpdu: Lldpdu,
 }
 
 impl LldpFrame {
-    /// The frame, padded to the Ethernet minimum.
+    /// Returns the frame, padded to the Ethernet minimum.
     ///
     /// # Errors
-    /// As [`Lldpdu::emit`].
+    /// The errors of [`Lldpdu::emit`].
     pub fn emit(&self) -> Result<Vec<u8>, LldpError> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&self.destination.0);
@@ -331,7 +330,7 @@ impl LldpFrame {
     }
 }
 
-/// Whether an Ethernet frame has the EtherType of LLDP.
+/// Returns whether an Ethernet frame has the EtherType of LLDP.
 pub fn is_lldp(frame: &[u8]) -> bool {
     frame.get(12..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }

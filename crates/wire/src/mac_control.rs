@@ -10,10 +10,10 @@
 //!       +------------------+--------+--------+--------+---------------+------------+
 //! ```
 //!
-//! Times are counted in quanta of 512 bit times of the link. Such a frame always has the shortest
+//! Times are counted in quanta of 512 bit times of the link. Such a frame always has the minimum
 //! length, is never tagged and never forwarded. Bit n of the enable vector's low byte enables time
 //! n: zero resumes priority n (XON), any other value pauses it for that long (XOFF) and replaces a
-//! remaining pause. A time whose bit is clear has no meaning.
+//! remaining pause. A time whose bit is clear is ignored.
 
 use crate::addr::MacAddr;
 pub use crate::constants::address::MAC_CONTROL as DESTINATION;
@@ -24,11 +24,11 @@ use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use crate::priority::{PRIORITIES, Priority, PrioritySet};
 use crate::units::{Bytes, Rate, Span};
 
-/// Bytes of either frame, without its FCS.
+/// Bytes of a PAUSE or PFC frame, without its FCS.
 pub const FRAME_BYTES: usize = FRAME_BYTES_MIN;
 /// Bytes that pass in one quantum: 512 bits.
 const QUANTUM_BYTES: u64 = 64;
-/// Where the fields of the opcode begin.
+/// Offset of the fields behind the opcode.
 const FIELDS_AT: usize = ETHERNET_BYTES + 2;
 
 /// A pause, in quanta of 512 bit times: 0 to 65,535.
@@ -38,17 +38,17 @@ pub struct Quanta(pub u16);
 impl Quanta {
     /// No pause: resumes the link or priority.
     pub const ZERO: Quanta = Quanta(0);
-    /// The longest: 3.36 ms at 10 Gb/s.
+    /// The longest pause: 3.36 ms at 10 Gb/s.
     pub const MAX: Quanta = Quanta(u16::MAX);
 
-    /// How long it lasts on a link of `rate`, rounded up to a whole tick; exact on every
+    /// Returns the duration on a link of `rate`, rounded up to a whole tick; exact on every
     /// Ethernet rate from 1 Gb/s to 800 Gb/s.
     pub const fn time_at(self, rate: Rate) -> Span {
         rate.time_for(Bytes(self.0 as u64 * QUANTUM_BYTES))
     }
 
-    /// The shortest pause of at least `span` on a link of `rate`; [`Quanta::MAX`] if none is so
-    /// long.
+    /// Returns the shortest pause of at least `span` on a link of `rate`; [`Quanta::MAX`] if `span`
+    /// is longer.
     pub const fn at_least(span: Span, rate: Rate) -> Quanta {
         // Ticks of 10 ps and bits per second: 10^11 of their product are one bit.
         let bits_by_1e11 = span.ticks() as u128 * rate.bits_per_second() as u128;
@@ -60,14 +60,15 @@ impl Quanta {
 /// The content of a PFC frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pfc {
-    /// The priorities whose times take effect.
+    /// Priorities whose times take effect.
     pub enabled: PrioritySet,
-    /// A time for each priority, by its index. Zero by custom where it is not enabled.
+    /// Pause time of each priority, by its index. By custom zero where the priority is not enabled.
     pub times: [Quanta; PRIORITIES],
 }
 
 impl Pfc {
-    /// Pauses these priorities for `time` (XOFF), or resumes them with [`Quanta::ZERO`] (XON).
+    /// Returns a frame that pauses these priorities for `time`: [`Quanta::ZERO`] resumes them
+    /// (XON).
     pub fn of(priorities: PrioritySet, time: Quanta) -> Pfc {
         let mut pfc = Pfc::default();
         for priority in priorities.iter() {
@@ -76,35 +77,35 @@ impl Pfc {
         pfc
     }
 
-    /// Sets the time of one more priority.
+    /// Enables one more priority, with this time.
     pub const fn set(&mut self, priority: Priority, time: Quanta) {
         self.enabled.insert(priority);
         self.times[priority.index()] = time;
     }
 
-    /// The longest time of all enabled priorities; zero if none is paused.
+    /// Returns the longest time of all enabled priorities; zero if none is paused.
     pub fn longest(&self) -> Quanta {
         self.enabled.iter().map(|priority| self.times[priority.index()]).max().unwrap_or_default()
     }
 
-    /// The time of `priority`; `None` if its bit is clear.
+    /// Returns the time of `priority`; `None` if its bit is clear.
     pub fn time(&self, priority: Priority) -> Option<Quanta> {
         self.enabled.contains(priority).then(|| self.times[priority.index()])
     }
 }
 
-/// How a PFC frame is treated that sets bits in the reserved high byte of its enable vector.
-/// Sources differ.
+/// Treatment of a PFC frame with bits set in the reserved high byte of its enable vector. Sources
+/// differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Reserved {
-    /// The frame takes effect as if they were clear.
+    /// The bits are ignored and the frame takes effect.
     #[default]
     Ignored,
     /// The frame is malformed.
     Refused,
 }
 
-/// A MAC control frame without its addresses.
+/// Content of a MAC control frame, without its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MacControl {
     /// PAUSE: pauses the whole link for this long, or resumes it.
@@ -113,7 +114,7 @@ pub enum MacControl {
     Pfc(Pfc),
 }
 
-/// Why bytes are no MAC control frame that takes effect.
+/// Errors in parsing a MAC control frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MacControlError {
     /// Shorter than the shortest frame.
@@ -122,7 +123,7 @@ pub enum MacControlError {
     /// Another EtherType, a tag included.
     #[error("EtherType {0:#06x}, where {ETHERTYPE:#06x} was expected")]
     EtherType(u16),
-    /// Not to the group address, nor, where PAUSE allows it, to the port itself.
+    /// A destination other than the group address or, for PAUSE, the port itself.
     #[error("sent to {0}")]
     Destination(MacAddr),
     /// The source is a group address.
@@ -136,29 +137,29 @@ pub enum MacControlError {
     Reserved(u8),
 }
 
-/// Whether an Ethernet frame is for MAC control, whatever is wrong with it: it is neither
-/// forwarded nor shown to a host.
+/// Returns whether an Ethernet frame is a MAC control frame, valid or not. Such a frame is neither
+/// forwarded nor delivered to a host.
 #[inline]
 pub fn is_mac_control(frame: &[u8]) -> bool {
     frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
 impl MacControl {
-    /// Reads a frame that came to the port whose address is `own`. The high byte of the enable
-    /// vector is reserved and ignored, as is what follows the fields. PAUSE may come to the
-    /// group or to `own` (clause 31B.1), PFC to the group only.
+    /// Parses a frame received on the port with address `own`. The high byte of the enable vector
+    /// is reserved and ignored, as are bytes behind the fields. PAUSE may be sent to the group
+    /// address or to `own` (clause 31B.1), PFC to the group address only.
     ///
     /// # Errors
-    /// A frame that is too short, of another EtherType or opcode, or with addresses that it
-    /// cannot have.
+    /// A frame that is too short, of another EtherType or opcode, or with invalid addresses.
     pub fn parse(frame: &[u8], own: MacAddr) -> Result<MacControl, MacControlError> {
         MacControl::parse_as(frame, own, Reserved::Ignored)
     }
 
-    /// The same, by this reading of the enable vector's high byte.
+    /// Parses a frame like [`MacControl::parse`], with `reserved` for the high byte of the enable
+    /// vector.
     ///
     /// # Errors
-    /// As [`MacControl::parse`]; reserved bits that are set, if they are to be refused.
+    /// The errors of [`MacControl::parse`], and reserved bits that are set if they are refused.
     pub fn parse_as(
         frame: &[u8],
         own: MacAddr,
@@ -197,14 +198,14 @@ impl MacControl {
         }))
     }
 
-    /// The frame of the port with address `source`.
+    /// Returns the frame of the port with address `source`.
     pub fn emit(&self, source: MacAddr) -> [u8; FRAME_BYTES] {
         let mut frame = [0; FRAME_BYTES];
         self.write(&mut frame, source);
         frame
     }
 
-    /// Writes the frame over `out`: every byte, whatever it held.
+    /// Writes all bytes of the frame into `out`.
     pub fn write(&self, out: &mut [u8; FRAME_BYTES], source: MacAddr) {
         out.fill(0);
         out[..6].copy_from_slice(&DESTINATION.0);
@@ -237,7 +238,7 @@ mod tests {
     const OWN: MacAddr = MacAddr([2, 0, 0, 0, 0, 9]);
     const PEER: MacAddr = MacAddr([2, 0, 0, 0, 0, 1]);
 
-    /// The head that tshark was shown, then `fields`, then zeros.
+    /// Returns a frame with the head that tshark was given, then `fields`, then zeros.
     fn frame(fields: &[u8]) -> [u8; FRAME_BYTES] {
         let mut frame = [0; FRAME_BYTES];
         let head = [1, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08];

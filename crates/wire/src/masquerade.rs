@@ -1,4 +1,4 @@
-//! Masqueraded MAC addresses: an edge gives them to hosts in the place of a destination's own
+//! Masqueraded MAC addresses: addresses that an edge gives to hosts in place of a destination's own
 //! (thesis 000 §3.2.1).
 //!
 //! ```text
@@ -8,37 +8,37 @@
 //!       +----+--------------+--------+
 //! ```
 //!
-//! The first octet makes the address a unicast one that is administered locally. The index is a
-//! place in the route memory of one host port. The generation changes each time that a place is
-//! given to another destination, so an address from before leads nowhere.
+//! The first octet makes the address a locally administered unicast one. The index is an entry in
+//! the route memory of one host port. The generation changes whenever an entry is given to another
+//! destination, so an outdated address is not forwarded.
 
 use crate::MacAddr;
 
-/// The first octet: unicast, administered locally.
+/// The first octet: unicast, locally administered.
 pub const PREFIX: u8 = 0xa2;
 
-/// How many generations there are; they count on from 0 after the last.
+/// Number of generations; 0 follows the last.
 pub const GENERATIONS: u32 = 1 << 24;
 
-/// Places that a route memory can have.
+/// Maximum number of entries of a route memory.
 pub const INDEXES: usize = 1 << 16;
 
-/// The address of a place in this generation, of which the low 24 bits count.
+/// Returns the address of an entry in this generation, of which the low 24 bits are used.
 pub const fn address(index: u16, generation: u32) -> MacAddr {
     let [_, a, b, c] = generation.to_be_bytes();
     let [high, low] = index.to_be_bytes();
     MacAddr([PREFIX, a, b, c, high, low])
 }
 
-/// The index in an address of this form; `None` if it has another form. That a host has such an
-/// address of its own is possible: only a route memory knows which were given.
+/// Returns the index in an address of this form; `None` for another form. A host may have such an
+/// address of its own: only a route memory can distinguish the two.
 #[inline]
 pub const fn index_of(mac: MacAddr) -> Option<u16> {
     let [PREFIX, _, _, _, high, low] = mac.0 else { return None };
     Some(u16::from_be_bytes([high, low]))
 }
 
-/// The index and the generation in an address of this form; `None` if it has another form.
+/// Returns index and generation of an address of this form; `None` for another form.
 pub const fn parts_of(mac: MacAddr) -> Option<(u16, u32)> {
     let [PREFIX, a, b, c, high, low] = mac.0 else { return None };
     Some((u16::from_be_bytes([high, low]), u32::from_be_bytes([0, a, b, c])))

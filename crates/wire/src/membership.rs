@@ -1,9 +1,8 @@
-//! Membership of groups: the reports of hosts that the edge reads, and the queries that it sends.
-//! IGMP versions 1 to 3 (RFC 1112, 2236, 3376) for IPv4, MLD versions 1 and 2 (RFC 2710, 3810)
-//! for IPv6.
+//! Group membership: the reports of hosts that the edge reads, and the queries that it sends. IGMP
+//! versions 1 to 3 (RFC 1112, 2236, 3376) for IPv4, MLD versions 1 and 2 (RFC 2710, 3810) for IPv6.
 //!
-//! In plain English: a report lists groups that its sender joins or leaves. A host that names
-//! sources that it wants is a member for all sources; it drops the others itself.
+//! A report lists groups that its sender joins or leaves. A host that lists the sources it accepts
+//! becomes a member for all sources and drops the others itself.
 
 use crate::MacAddr;
 use crate::constants::ethertype;
@@ -12,43 +11,43 @@ use crate::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The most records of one report that are read; a host sends the rest in others.
+/// Maximum number of records read from one report; a host sends the rest in further reports.
 pub const RECORDS_MAX: usize = 32;
 /// IP protocol 2: IGMP.
 const IGMP: u8 = 2;
-/// Next header 0: hop-by-hop options, which every MLD message has (RFC 3810 clause 5).
+/// Next header 0: hop-by-hop options, present in every MLD message (RFC 3810 clause 5).
 const HOP_BY_HOP: u8 = 0;
 /// Next header 58: ICMPv6.
 const ICMPV6: u8 = 58;
 const IPV6_BYTES: usize = 40;
-/// All systems, where general queries go (RFC 1112 section 4).
+/// All systems, the destination of general queries (RFC 1112 section 4).
 pub const ALL_SYSTEMS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
 /// All nodes of a link (RFC 4291 clause 2.7.1).
 pub const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// The robustness variable of queries: so many reports may be lost less one (RFC 3376 section 8.1).
+/// Robustness variable of queries; one fewer reports may be lost (RFC 3376 section 8.1).
 pub const ROBUSTNESS: u8 = 2;
 
-/// A group that the sender of a report joins, or leaves.
+/// Joining or leaving of a group in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The group.
     pub group: IpAddr,
-    /// Whether the sender is a member from now on.
+    /// Whether the sender joins (or stays in) the group.
     pub joined: bool,
 }
 
 /// A message about membership.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Membership {
-    /// What a host reports.
+    /// A host's report.
     Report(Vec<Change>),
-    /// A query of some router or switch.
+    /// A query of a router or switch.
     Query,
     /// A message with a wrong checksum or length, or one that has crossed a router.
     Bad,
 }
 
-/// Reads a frame, which may have a priority tag. `None` if it is no message of IGMP or MLD.
+/// Parses a frame, which may have a priority tag. `None` if it is not a message of IGMP or MLD.
 pub fn read(frame: &[u8]) -> Option<Membership> {
     match contents(frame)? {
         (ethertype::IPV4, packet) if packet.first()? >> 4 == 4 && *packet.get(9)? == IGMP => {
@@ -59,8 +58,9 @@ pub fn read(frame: &[u8]) -> Option<Membership> {
     }
 }
 
-/// The group that a frame is for, by its IP address, if its MAC address is that group's (RFC 1112
-/// section 6.4, RFC 2464 section 7), or the IPv4 broadcast address if its MAC is the broadcast one.
+/// Returns the group to which a frame is addressed, by its IP address, if its MAC address is that
+/// group's (RFC 1112 section 6.4, RFC 2464 section 7), or the IPv4 broadcast address if its MAC
+/// address is broadcast.
 pub fn group_of(destination: MacAddr, ip: Option<IpAddr>) -> Option<IpAddr> {
     if destination == MacAddr::BROADCAST {
         return Some(Ipv4Addr::BROADCAST.into());
@@ -68,7 +68,7 @@ pub fn group_of(destination: MacAddr, ip: Option<IpAddr>) -> Option<IpAddr> {
     ip.filter(|&ip| ip.is_multicast() && mac_of(ip) == destination)
 }
 
-/// The MAC address of a group, or of the IPv4 broadcast address.
+/// Returns the MAC address of a group, or of the IPv4 broadcast address.
 pub fn mac_of(group: IpAddr) -> MacAddr {
     match group {
         IpAddr::V4(Ipv4Addr::BROADCAST) => MacAddr::BROADCAST,
@@ -83,7 +83,7 @@ pub fn mac_of(group: IpAddr) -> MacAddr {
     }
 }
 
-/// Whether everybody belongs to this group and nobody reports it: broadcast, all systems, all
+/// Returns whether all hosts belong to this group without reporting it: broadcast, all systems, all
 /// nodes.
 pub fn is_everybody(group: IpAddr) -> bool {
     group == IpAddr::V4(Ipv4Addr::BROADCAST)
@@ -91,8 +91,8 @@ pub fn is_everybody(group: IpAddr) -> bool {
         || group == IpAddr::V6(ALL_NODES)
 }
 
-/// Whether a report can name this group: no group of everybody, none of a single node, and no
-/// solicited-node address, for neighbour discovery ends at the edge.
+/// Returns whether a report can name this group: not one to which all hosts belong, not one of a
+/// single node, and not a solicited-node address, since neighbour discovery ends at the edge.
 pub fn is_reportable(group: IpAddr) -> bool {
     group.is_multicast()
         && !is_everybody(group)
@@ -157,8 +157,8 @@ fn mld_message(packet: &[u8], message: &[u8]) -> Option<Membership> {
     }
 }
 
-/// The records of a report of IGMP version 3 or MLD version 2 (RFC 3376 section 4.2, RFC 3810
-/// section 5.2): type, length of auxiliary data in words, number of sources, group, sources.
+/// Parses the records of a report of IGMP version 3 or MLD version 2 (RFC 3376 section 4.2, RFC
+/// 3810 section 5.2): type, length of auxiliary data in words, number of sources, group, sources.
 fn records(
     message: &[u8],
     address_bytes: usize,
@@ -176,13 +176,13 @@ fn records(
             return None;
         }
         let joined = match kind {
-            // Is or becomes a member for all sources but these.
+            // EXCLUDE: member for all sources but those listed.
             2 | 4 => true,
-            // Is or becomes a member for these sources alone: without any it has left.
+            // INCLUDE: member for the listed sources only; without any it leaves.
             1 | 3 => sources > 0,
-            // Wants these sources, too.
+            // ALLOW: more sources are accepted.
             5 => true,
-            // Wants those no longer, and stays.
+            // BLOCK: sources are removed; membership is unchanged.
             _ => continue,
         };
         changes.push(Change { group, joined });
@@ -190,16 +190,16 @@ fn records(
     Some(Membership::Report(changes))
 }
 
-/// A query of IGMP version 3 for one group, or for all (RFC 3376 section 4.1), as a whole frame.
-/// The answers come within `response_tenths` tenths of a second, at most 127; the next query after
-/// `interval_s` seconds.
+/// Returns a query of IGMP version 3 for one group, or for all (RFC 3376 section 4.1), as a
+/// complete frame. Reports are due within `response_tenths` tenths of a second, at most 127; the
+/// next query follows after `interval_s` seconds.
 pub fn igmp_query(
     from: (MacAddr, Ipv4Addr),
     group: Option<Ipv4Addr>,
     (response_tenths, interval_s): (u8, u64),
 ) -> Vec<u8> {
     let to = group.unwrap_or(ALL_SYSTEMS);
-    // Header length 6 words, with the option router alert; TTL 1.
+    // Header length 6 words, with the router alert option; TTL 1.
     let mut packet = alloc::vec![
         0x46, 0xc0, 0, 36, 0, 0, 0, 0, 1, IGMP, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x94, 4, 0, 0
     ];
@@ -218,7 +218,7 @@ pub fn igmp_query(
     framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
 }
 
-/// The same of MLD version 2 (RFC 3810 section 5.1), from the link-local address of the MAC.
+/// Returns a query of MLD version 2 (RFC 3810 section 5.1), from the link-local address of the MAC.
 pub fn mld_query(
     from: MacAddr,
     group: Option<Ipv6Addr>,
@@ -255,7 +255,7 @@ fn framed(to: MacAddr, from: MacAddr, kind: u16, packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// The querier's interval in seconds as a code: as it is below 128, and above with three bits of
+/// Encodes the querier's interval in seconds: unchanged below 128, above with three bits of
 /// exponent and four of mantissa (RFC 3376 section 4.1.7), rounded down, at most 31,744.
 fn code(interval_s: u64) -> u8 {
     if interval_s < 128 {
@@ -266,7 +266,7 @@ fn code(interval_s: u64) -> u8 {
     0x80 | (exponent as u8) << 4 | mantissa
 }
 
-/// The sum of the pseudo-header of ICMPv6: both addresses, the length, the protocol (RFC 8200
+/// Returns the sum of the ICMPv6 pseudo-header: both addresses, the length, the protocol (RFC 8200
 /// section 8.1).
 fn pseudo(addresses: &[u8], length: usize) -> u32 {
     sum(length as u32 + u32::from(ICMPV6), addresses)
@@ -297,11 +297,11 @@ fn ipv6(bytes: &[u8], at: usize) -> Option<Ipv6Addr> {
     bytes.get(at..)?.first_chunk().map(|octets: &[u8; 16]| Ipv6Addr::from(*octets))
 }
 
-/// What hosts send, for tests of other crates too.
+/// Reports of hosts, also for tests of other crates.
 pub mod reports {
     use super::*;
 
-    /// A report of IGMP version 2: joins a group, or leaves it.
+    /// Returns a report of IGMP version 2 that joins or leaves a group.
     pub fn igmp_v2(from: (MacAddr, Ipv4Addr), group: Ipv4Addr, joined: bool) -> Vec<u8> {
         let to = if joined { group } else { Ipv4Addr::new(224, 0, 0, 2) };
         let mut message = [if joined { 0x16 } else { 0x17 }, 0, 0, 0, 0, 0, 0, 0];
@@ -315,7 +315,7 @@ pub mod reports {
         framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
     }
 
-    /// A report of IGMP version 3 with one record of this type and these sources.
+    /// Returns a report of IGMP version 3 with one record of this type and these sources.
     pub fn igmp_v3(
         from: (MacAddr, Ipv4Addr),
         (kind, group): (u8, Ipv4Addr),
@@ -335,7 +335,7 @@ pub mod reports {
         framed(mac_of(to.into()), from.0, ethertype::IPV4, &packet)
     }
 
-    /// A report of MLD version 2 with one record of this type and no source.
+    /// Returns a report of MLD version 2 with one record of this type and no source.
     pub fn mld_v2(from: (MacAddr, Ipv6Addr), kind: u8, group: Ipv6Addr) -> Vec<u8> {
         let to = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 0x16);
         let mut message = alloc::vec![143, 0, 0, 0, 0, 0, 0, 1, kind, 0, 0, 0];

@@ -1,7 +1,8 @@
-//! The messages between control planes, one type each.
+//! Messages between control planes, one type each.
 //!
-//! The bytes are postcard's (a published format: varints, fields in order), sealed in an
-//! [`Envelope`](crate::envelope::Envelope) whose version covers them: a new one for each change.
+//! They are encoded by postcard (a published format: varints, fields in order) and sealed in an
+//! [`Envelope`](crate::envelope::Envelope). The version of the envelope covers them and rises with
+//! each change.
 
 use crate::addr::{Incarnation, MacAddr, NodeId, PortNo};
 use crate::constants::length::SEAL as SEAL_BYTES;
@@ -16,88 +17,88 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
-/// Every message there is.
+/// All messages between control planes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Message {
-    /// Link: is an Axon there?
+    /// Link: handshake step 1.
     Hello(Hello),
-    /// Link: yes; prove that you are alive.
+    /// Link: handshake step 2, the answer to Hello.
     HelloReply(HelloReply),
-    /// Link: I am; the link is ours.
+    /// Link: handshake step 3, the confirmation.
     HelloConfirm(HelloConfirm),
-    /// Link: still here, and this is my way to the controller.
+    /// Link: liveness, and the sender's path to the controller.
     Heartbeat(Heartbeat),
-    /// Switch to controller: all my ports.
+    /// Switch to controller: the full port state.
     ControllerHello(ControllerHello),
     /// Controller to switch: acknowledgement.
     ControllerHelloAck(ControllerHelloAck),
-    /// Source switch to controller: a host wants to reach another.
+    /// Source switch to controller: a host resolves another host.
     ArpRequest(ArpRequest),
-    /// Controller to target switch: set up your half, then answer the source switch.
+    /// Controller to target switch: install the routes and answer the source switch.
     ArpTarget(ArpTarget),
-    /// Target switch to source switch: set up yours.
+    /// Target switch to source switch: the route to the target host.
     ArpReply(ArpReply),
     /// Switch to controller: a host's DHCP frame.
     DhcpRelay(HostFrame),
-    /// Controller to switch: send this Ethernet frame to a host.
+    /// Controller to switch: an Ethernet frame to send to a host.
     HostFrame(HostFrame),
-    /// Either way between switch and controller: part of the reliable stream.
+    /// Switch to controller or back: part of the reliable stream.
     Segment(Segment),
-    /// Controller to switch: ask your hosts for an address that nobody is known to have.
+    /// Controller to switch: a query to its hosts for an address of no known host.
     Seek(Seek),
-    /// Link: a link between switches has failed; every switch passes it on.
+    /// Link: failure of a link between switches, flooded by every switch.
     LinkDown(LinkDown),
-    /// A message about hosts of a VLAN. Those about hosts in none stand alone.
+    /// A message about hosts in a VLAN. Those about hosts in none are not wrapped.
     Vlan {
         /// The VLAN, never none.
         vlan: VlanId,
-        /// The message as bytes, which is not of this kind itself.
+        /// The encoded message, which is not itself of this kind.
         message: Vec<u8>,
     },
 }
 
 impl Message {
-    /// The message as bytes, ready to be sealed.
+    /// Returns the encoded message, ready to be sealed.
     pub fn encode(&self) -> Vec<u8> {
         postcard::to_allocvec(self).expect("a message in memory always encodes")
     }
 
-    /// Reads a message that fills `bytes` exactly.
+    /// Decodes a message that fills `bytes` exactly.
     ///
     /// # Errors
-    /// `None` for bytes that are no message, or more than one.
+    /// `None` for bytes that are not exactly one message.
     pub fn decode(bytes: &[u8]) -> Option<Message> {
         let (message, rest) = postcard::take_from_bytes(bytes).ok()?;
         rest.is_empty().then_some(message)
     }
 }
 
-/// Sent every heartbeat interval on a link whose handshake is done.
+/// Heartbeat, sent every heartbeat interval on a link whose handshake is complete.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// The receiver's challenge: this belongs to the handshake it remembers.
+    /// The receiver's challenge, which ties the heartbeat to the current handshake.
     pub echo: u64,
-    /// The sender's shortest verified path to the controller, if it has one.
+    /// The sender's shortest verified path to the controller, if any.
     pub path: Option<ControllerPath>,
 }
 
 /// A path to the controller, from the control plane of the node that advertises it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerPath {
-    /// Which controller, and which incarnation of it.
+    /// The controller and its incarnation.
     pub controller: Incarnation,
-    /// Ends in [`PortNo::CONTROL`].
+    /// The hops, ending in [`PortNo::CONTROL`].
     pub hops: Hops,
 }
 
-/// A switch's full port state; also proves the path it travels.
+/// Full port state of a switch; also verifies the path it travels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHello {
-    /// Grows with every change of the state.
+    /// Version of the port state; grows with every change.
     pub version: u64,
-    /// Which try this is; the acknowledgement returns it, which verifies the path.
+    /// Nonce of this attempt; the acknowledgement returns it, which verifies the path.
     pub nonce: u64,
-    /// Ports that are up; a port not named here is down.
+    /// Ports that are up; all others are down.
     pub ports: Vec<PortState>,
 }
 
@@ -106,118 +107,118 @@ pub struct ControllerHello {
 pub struct PortState {
     /// The port.
     pub port: PortNo,
-    /// What is on it.
+    /// The peer at the other end.
     pub peer: Peer,
 }
 
-/// What is at the other end of a link.
+/// Peer at the other end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Peer {
-    /// Nobody answered Hello: hosts.
+    /// Hosts: there was no answer to Hello.
     Host,
-    /// Another node, by its own word.
+    /// Another node, by its own claim.
     Axon {
-        /// The neighbour.
+        /// The identity of the neighbour.
         node: NodeId,
-        /// Its port on this link.
+        /// The neighbour's port on this link.
         port: PortNo,
-        /// Whether it may be a transit hop.
+        /// The role of the neighbour, which determines whether it may be a transit hop.
         role: Role,
     },
 }
 
-/// A link between two switches that one of them has lost. It is flooded, so that every edge knows
-/// it before the controller has chosen new routes.
+/// Failure of a link between two switches, as seen by one of them. It is flooded, so that every
+/// edge receives it before the controller has chosen new routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkDown {
-    /// Both ends; first that of the switch that has lost the link.
+    /// Both ends; the first is that of the switch that lost the link.
     pub ends: [LinkEnd; 2],
-    /// How many switches may still pass it on.
+    /// Number of switches that may still forward the message.
     pub hops_left: u8,
 }
 
-/// Acknowledges a [`ControllerHello`], along the way it came.
+/// Acknowledgement of a [`ControllerHello`], sent back along its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerHelloAck {
-    /// The version that is acknowledged.
+    /// The acknowledged version.
     pub version: u64,
-    /// The nonce that is acknowledged.
+    /// The acknowledged nonce.
     pub nonce: u64,
 }
 
-/// What the source host is looking for.
+/// Target of a source host's resolution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Target {
-    /// By address, from its ARP request.
+    /// An IP address, from the host's ARP request.
     Ip(IpAddr),
-    /// By MAC, from a frame whose route is not there (any more).
+    /// A MAC address, from a frame that has no route (any more).
     Mac(MacAddr),
 }
 
-/// Phase I of Axon-ARP: the source switch asks the controller (paper 001 §4.2.2).
+/// Phase I of Axon-ARP: request of the source switch to the controller (paper 001 §4.2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArpRequest {
-    /// The source switch's name for this reservation.
+    /// The source switch's identifier of this reservation.
     pub id: u32,
     /// The port of the source host.
     pub port: PortNo,
     /// The source host.
     pub source_mac: MacAddr,
-    /// Its address, if the host's frame contained it.
+    /// The address of the source host, if its frame contained one.
     pub source_ip: Option<IpAddr>,
-    /// Whom it looks for.
+    /// The target.
     pub target: Target,
-    /// Of a target by MAC: the IP address that the frame is for, if it is an IP packet.
+    /// For a target by MAC: the destination IP address of the frame, if it is an IP packet.
     pub hint: Option<IpAddr>,
 }
 
-/// A question for all hosts of a switch: who has this address? A datagram, for whoever waits for
-/// the answer repeats its request.
+/// Query to all hosts of a switch for an address. It is sent unreliably, since the source switch
+/// repeats its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seek {
     /// The address.
     pub ip: IpAddr,
-    /// A port of the switch where nobody is asked: its hosts have heard the question.
+    /// A port of the switch that is not queried: its hosts have seen the original request.
     pub except: Option<PortNo>,
 }
 
-/// Phase II: the controller sends the request on to the target switch, routes attached.
+/// Phase II: the request as forwarded by the controller to the target switch, with routes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArpTarget {
     /// The reservation at the source switch.
     pub id: u32,
     /// The source switch.
     pub source_switch: Incarnation,
-    /// The port of the source host there.
+    /// The port of the source host at the source switch.
     pub source_port: PortNo,
     /// The source host.
     pub source_mac: MacAddr,
-    /// Its address, if known.
+    /// The address of the source host, if known.
     pub source_ip: Option<IpAddr>,
-    /// The port of the target host, here.
+    /// The port of the target host at the target switch.
     pub target_port: PortNo,
     /// The target host.
     pub target_mac: MacAddr,
-    /// Its address, if known; without one it is not asked again.
+    /// The address of the target host, if known; without one it is not queried again.
     pub target_ip: Option<IpAddr>,
-    /// Orders the routes below among all routes for the same flows.
+    /// Order of the routes below among all routes for the same flows.
     pub stamp: Stamp,
-    /// From the target switch to the source host.
+    /// Route from the target switch to the source host.
     pub to_source: Route,
-    /// Whether that route is for frames of the target host only.
+    /// Whether `to_source` is for frames of the target host only.
     pub source_by_pair: bool,
-    /// From the source switch to the target host.
+    /// Route from the source switch to the target host.
     pub to_target: Route,
-    /// Whether that route is for frames of the source host only.
+    /// Whether `to_target` is for frames of the source host only.
     pub target_by_pair: bool,
-    /// From the target switch to the control plane of the source switch.
+    /// Hops from the target switch to the control plane of the source switch.
     pub answer_by: Hops,
-    /// Of the answer, for the source switch.
+    /// Authentication of the answer to the source switch.
     pub grant: Grant,
 }
 
 impl ArpTarget {
-    /// What the target switch answers.
+    /// Returns the answer of the target switch.
     pub fn reply(&self) -> ArpReply {
         ArpReply {
             id: self.id,
@@ -233,17 +234,17 @@ impl ArpTarget {
     }
 }
 
-/// The controller's proof that an [`ArpReply`] is its own word, for the source switch alone. The
-/// target switch passes it on and cannot make one.
+/// The controller's authentication of an [`ArpReply`] for one source switch. The target switch
+/// forwards it and cannot create one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// The sequence number in the nonce of the tag: one of the controller's, used for nothing else.
+    /// Sequence number in the nonce of the tag: one of the controller's, used for nothing else.
     pub sequence: u64,
-    /// The tag over the answer.
+    /// Authentication tag over the answer.
     pub tag: [u8; SEAL_BYTES],
 }
 
-/// Phase III: the target switch answers the source switch.
+/// Phase III: answer of the target switch to the source switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArpReply {
     /// The reservation at the source switch.
@@ -254,26 +255,26 @@ pub struct ArpReply {
     pub source_mac: MacAddr,
     /// The target host.
     pub target_mac: MacAddr,
-    /// Its address, if known.
+    /// The address of the target host, if known.
     pub target_ip: Option<IpAddr>,
     /// The stamp of the route.
     pub stamp: Stamp,
-    /// From the source switch to the target host.
+    /// Route from the source switch to the target host.
     pub to_target: Route,
-    /// Whether that route is for frames of the source host only.
+    /// Whether `to_target` is for frames of the source host only.
     pub target_by_pair: bool,
-    /// The controller's proof of all that.
+    /// The controller's authentication of the answer.
     pub grant: Grant,
 }
 
-/// Orders a controller's decisions on one route, in whatever order they arrive.
+/// Order of a controller's decisions on one route, regardless of their order of arrival.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Stamp {
     /// The incarnation of the controller.
     pub epoch: u64,
-    /// Grows with every route that this controller decides.
+    /// Number of the decision; grows with every route that this controller decides.
     pub number: u64,
 }
 
@@ -282,31 +283,31 @@ pub struct Stamp {
 pub struct HostFrame {
     /// The host port.
     pub port: PortNo,
-    /// The whole frame, no FCS.
+    /// The whole frame, without FCS.
     pub frame: Vec<u8>,
 }
 
-/// Part of the reliable, ordered stream between a switch's incarnation and a controller's.
+/// Part of the reliable, ordered stream between an incarnation of a switch and one of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
     /// The number of the first item; items count from 0 in each direction.
     pub first: u64,
-    /// The number of the next item that the sender waits for.
+    /// The number of the next item that the sender expects.
     pub ack: u64,
     /// Consecutive items; none in a bare acknowledgement.
     pub items: Vec<Item>,
 }
 
-/// What must arrive, once and in order.
+/// Items of the reliable stream, delivered once and in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Item {
-    /// Switch: a host is on this port (again), or has more addresses there.
+    /// Switch: a host is on this port (again), or has further addresses there.
     HostSeen {
         /// The host port.
         port: PortNo,
         /// The host.
         mac: MacAddr,
-        /// Its addresses that were not reported yet, newest last.
+        /// Addresses of the host not reported before, newest last.
         ips: Vec<IpAddr>,
     },
     /// Switch: a host has left, or no longer answers.
@@ -322,67 +323,68 @@ pub enum Item {
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
-        /// Frames of this source only; `None`: of any.
+        /// The source MAC to which the route is limited; `None` for any source.
         source: Option<MacAddr>,
-        /// Older stamps no longer count.
+        /// Stamp of the decision; decisions with older stamps are ignored.
         stamp: Stamp,
         /// The route.
         route: Route,
     },
-    /// Controller: there is no route any more. Switch: no frame has taken this route for long, and
-    /// it was removed; the stamp is that of the route.
+    /// Controller: there is no route any more. Switch: a route was unused for long and has been
+    /// removed; the stamp is that of the route.
     RemoveRoute {
         /// The host port.
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
-        /// Frames of this source only; `None`: of any.
+        /// The source MAC to which the route is limited; `None` for any source.
         source: Option<MacAddr>,
-        /// Older stamps no longer count.
+        /// Stamp of the decision; decisions with older stamps are ignored.
         stamp: Stamp,
     },
-    /// Controller: in your last incarnation this host was on this port; ask whether it still is.
+    /// Controller: this host was on this port in the switch's last incarnation; the switch checks
+    /// whether it still is.
     AskHost {
         /// The host port.
         port: PortNo,
         /// The host.
         mac: MacAddr,
-        /// Its address.
+        /// The address of the host.
         ip: IpAddr,
     },
-    /// Controller: say every so often what your ports have sent, until a controller with
-    /// another incarnation comes.
+    /// Controller: report the bytes sent by the ports at this interval, until another incarnation
+    /// of a controller takes over.
     AskLoad {
-        /// Milliseconds from one report to the next; above zero.
+        /// Interval between reports in milliseconds, above zero.
         every_ms: u32,
     },
-    /// Switch: what some of the ports have sent since the last report.
+    /// Switch: bytes sent by some of the ports since the last report.
     PortLoad {
-        /// Microseconds since then.
+        /// Microseconds since the last report.
         over_us: u64,
         /// The ports, in order.
         ports: Vec<PortBytes>,
     },
-    /// Controller: as soon as a link of this route is down, frames take the backup route.
+    /// Controller: frames take the backup route as soon as a link of this route is down.
     SetBackup {
         /// The host port.
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
-        /// Frames of this source only; `None`: of any.
+        /// The source MAC to which the route is limited; `None` for any source.
         source: Option<MacAddr>,
-        /// The route that the backup is for; with any other route it is of no use.
+        /// The route protected by the backup; the backup is not used for any other route.
         primary: RoutePath,
-        /// The backup; `None` if there is none any more.
+        /// The backup; `None` removes it.
         backup: Option<RoutePath>,
     },
-    /// Switch: a link of the route was down, and frames take its backup route now.
+    /// Switch: a link of the route is down, and frames take its backup route now.
     BackupUsed {
         /// The host port.
         port: PortNo,
         /// The destination MAC.
         destination: MacAddr,
-        /// Frames of this source only; `None`: of any.
+        /// The source MAC to which the route is limited; `None` for any source.
         source: Option<MacAddr>,
         /// The stamp of the decision that the backup belongs to.
         stamp: Stamp,
@@ -397,67 +399,67 @@ pub enum Item {
         mac: MacAddr,
         /// The group.
         group: IpAddr,
-        /// Whether it is a member now.
+        /// Whether the host is a member.
         joined: bool,
     },
-    /// Switch: a host sends to a group; say who is to have it, now and with each change. Or: it
-    /// has not sent for long, and nothing is to be said of it any more.
+    /// Switch: subscribes to the receivers of a group for a host that sends to it, now and with
+    /// each change; or unsubscribes when the host has not sent for long.
     AskGroup {
         /// The host port.
         port: PortNo,
-        /// The host that sends.
+        /// The sending host.
         mac: MacAddr,
         /// The group; the IPv4 broadcast address for broadcasts.
         group: IpAddr,
-        /// Whether it is to be said.
+        /// Whether to subscribe.
         wanted: bool,
     },
-    /// Controller: a part of the list of hosts that are to have what a host sends to a group. There
-    /// is one host for each port with members that the sender may reach.
+    /// Controller: part of the list of receivers of a group for one sender. The list has one host
+    /// for each port with members that the sender may reach.
     GroupHosts {
         /// The host port of the sender.
         port: PortNo,
-        /// The host that sends.
+        /// The sending host.
         mac: MacAddr,
         /// The group.
         group: IpAddr,
-        /// How many hosts of the list came in parts before this one.
+        /// Number of hosts in the preceding parts of the list.
         first: u16,
-        /// Whether parts follow.
+        /// Whether more parts follow.
         more: bool,
         /// The hosts of this part, in the order of their MACs; at most 64.
         hosts: Vec<MacAddr>,
     },
-    /// Either: an item about hosts of a VLAN. Those about hosts in none stand alone.
+    /// Either direction: an item about hosts in a VLAN. Those about hosts in none are not wrapped.
     Vlan {
         /// The VLAN, never none.
         vlan: VlanId,
-        /// The item as bytes, which is not of this kind itself.
+        /// The encoded item, which is not itself of this kind.
         item: Vec<u8>,
     },
-    /// Switch: the state of a port of a bond (again).
+    /// Switch: the state of a bond port (again).
     BondMember {
         /// The port.
         port: PortNo,
-        /// Its state.
+        /// The state of the port.
         state: MemberState,
-        /// Whom it leads to, if LACP has shown it.
+        /// The port's partner, if known from LACP.
         partner: Option<Partner>,
-        /// Whether it is selected, as the controller has said last.
+        /// Whether the port is selected, as last set by the controller.
         selected: bool,
     },
-    /// Controller: whether a port is one of its bond, that is, leads where the others do.
+    /// Controller: whether a port belongs to its bond, that is, has the partner of the other ports.
     SelectMember {
         /// The port.
         port: PortNo,
-        /// The partner that this is said of; with any other one it is of no use.
+        /// The partner that the selection is for; it has no effect with any other partner.
         partner: Partner,
-        /// Whether it is.
+        /// Whether the port is selected.
         selected: bool,
     },
 }
 
-/// What a port has sent.
+/// Bytes sent by a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortBytes {
     /// The port.

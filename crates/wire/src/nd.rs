@@ -1,4 +1,4 @@
-//! Neighbour discovery of IPv6 (RFC 4861): solicitations and advertisements of neighbours, as whole
+//! IPv6 neighbour discovery (RFC 4861): neighbour solicitations and advertisements, as whole
 //! Ethernet frames. The formats are smoltcp's.
 
 use crate::MacAddr;
@@ -12,10 +12,10 @@ use smoltcp::wire::{
     RawHardwareAddress,
 };
 
-/// The hop limit of all of neighbour discovery: no router has forwarded the packet (RFC 4861
+/// Hop limit of neighbour discovery, which proves that no router has forwarded the packet (RFC 4861
 /// clause 7.1).
 const HOP_LIMIT: u8 = 255;
-/// The bytes of an IPv6 header; the type of an ICMPv6 message is the first byte after it.
+/// Bytes of an IPv6 header; the type of an ICMPv6 message is the first byte after it.
 const IPV6_BYTES: usize = 40;
 /// The type of a neighbour solicitation (RFC 4861 clause 4.3).
 const SOLICITATION: u8 = 135;
@@ -24,33 +24,33 @@ const ADVERTISEMENT: u8 = 136;
 /// All nodes of a link (RFC 4291 clause 2.7.1).
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// A message about a neighbour.
+/// Neighbour discovery message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nd {
-    /// Who has this address?
+    /// Neighbour solicitation: resolves an address.
     Solicitation {
-        /// The address of whoever asks; `None` in duplicate address detection (RFC 4862).
+        /// The sender's address; `None` in duplicate address detection (RFC 4862).
         source: Option<Ipv6Addr>,
-        /// The MAC that it names as its own, if it names one.
+        /// The sender's MAC, if the message contains it.
         source_mac: Option<MacAddr>,
-        /// The address in question.
+        /// The address to resolve.
         target: Ipv6Addr,
     },
-    /// I have this address.
+    /// Neighbour advertisement: the sender has this address.
     Advertisement {
         /// The address.
         target: Ipv6Addr,
-        /// The MAC that the message names, if it names one.
+        /// The MAC in the message, if any.
         target_mac: Option<MacAddr>,
     },
 }
 
-/// Reads a packet behind the EtherType of IPv6. `None` if it is neither a solicitation nor an
+/// Parses a packet behind the EtherType of IPv6. `None` if it is neither a solicitation nor an
 /// advertisement.
 ///
 /// # Errors
-/// `Some(None)` for one that is not as RFC 4861 clauses 7.1.1 and 7.1.2 and RFC 4862 clause 5.4.3
-/// demand: hop limit, checksum, code, lengths, addresses.
+/// `Some(None)` for a message that violates RFC 4861 clauses 7.1.1 and 7.1.2 or RFC 4862 clause
+/// 5.4.3: hop limit, checksum, code, lengths, addresses.
 pub fn parse(packet: &[u8]) -> Option<Option<Nd>> {
     let is_icmp = packet.first()? >> 4 == 6 && *packet.get(6)? == u8::from(IpProtocol::Icmpv6);
     let kind = *packet.get(IPV6_BYTES)?;
@@ -89,7 +89,7 @@ fn sound(packet: &[u8]) -> Option<Nd> {
     }
 }
 
-/// The MAC that an option names; `None` inside if there is none, outside if it is no MAC.
+/// Returns the MAC in an option; `Some(None)` if there is none, `None` if it is not a MAC.
 fn named(address: Option<RawHardwareAddress>) -> Option<Option<MacAddr>> {
     match address {
         None => Some(None),
@@ -97,8 +97,7 @@ fn named(address: Option<RawHardwareAddress>) -> Option<Option<MacAddr>> {
     }
 }
 
-/// A solicitation from a neighbour: who has `target`? It goes to the MAC `to`, or to all that may
-/// have the address.
+/// Returns a solicitation for `target`, to the MAC `to` or to the solicited-node group.
 pub fn solicitation(from: (MacAddr, Ipv6Addr), to: Option<MacAddr>, target: Ipv6Addr) -> Vec<u8> {
     let group = solicited_node(target);
     let to = to.map_or((group_mac(group), group), |mac| (mac, target));
@@ -107,22 +106,22 @@ pub fn solicitation(from: (MacAddr, Ipv6Addr), to: Option<MacAddr>, target: Ipv6
     emit(from, to, NdiscRepr::NeighborSolicit { target_addr: target, lladdr })
 }
 
-/// A solicitation in duplicate address detection (RFC 4862 clause 5.4.2): whoever has `target`
-/// already is to say so to all nodes.
+/// Returns a solicitation of duplicate address detection (RFC 4862 clause 5.4.2): a host that
+/// already has `target` advertises it to all nodes.
 pub fn detection(mac: MacAddr, target: Ipv6Addr) -> Vec<u8> {
     let group = solicited_node(target);
     let message = NdiscRepr::NeighborSolicit { target_addr: target, lladdr: None };
     emit((mac, Ipv6Addr::UNSPECIFIED), (group_mac(group), group), message)
 }
 
-/// An advertisement: `target` is at `mac`. It answers the solicitation of a neighbour, or goes to
-/// all nodes if that was for duplicate address detection (RFC 4861 clause 7.2.4).
+/// Returns an advertisement: `target` is at `mac`. It answers a neighbour's solicitation, or goes
+/// to all nodes if that was for duplicate address detection (RFC 4861 clause 7.2.4).
 pub fn advertisement(mac: MacAddr, target: Ipv6Addr, to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {
     advertise(mac, target, to, NdiscNeighborFlags::OVERRIDE)
 }
 
-/// An advertisement as [`advertisement`] makes, and `target` is that of a router. Hosts give up a
-/// router whose neighbour advertisements do not say that it is one (RFC 4861 clause 7.2.5).
+/// Returns an advertisement like [`advertisement`], with the router flag. Hosts remove a router
+/// whose neighbour advertisements lack the flag (RFC 4861 clause 7.2.5).
 pub fn router_neighbour(
     mac: MacAddr,
     target: Ipv6Addr,
@@ -143,7 +142,7 @@ fn advertise(
     emit((mac, target), to, NdiscRepr::NeighborAdvert { flags, target_addr: target, lladdr })
 }
 
-/// The frame of a message.
+/// Returns the frame of a message.
 fn emit(from: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr), message: NdiscRepr<'_>) -> Vec<u8> {
     let ethernet = EthernetRepr {
         src_addr: EthernetAddress(from.0.0),
@@ -171,26 +170,26 @@ fn emit(from: (MacAddr, Ipv6Addr), to: (MacAddr, Ipv6Addr), message: NdiscRepr<'
     bytes
 }
 
-/// Whether one host can have this address.
+/// Returns whether one host can have this address.
 pub fn is_host_ip(ip: Ipv6Addr) -> bool {
     let mapped = ip.to_ipv4_mapped().is_some();
     !(ip.is_unspecified() || ip.is_loopback() || ip.is_multicast() || mapped)
 }
 
-/// The group that solicitations for an address go to (RFC 4291 clause 2.7.1).
+/// Returns the solicited-node group of an address (RFC 4291 clause 2.7.1).
 pub fn solicited_node(ip: Ipv6Addr) -> Ipv6Addr {
     let [.., a, b, c] = ip.octets();
     let [high, low] = [u16::from(a) | 0xff00, u16::from_be_bytes([b, c])];
     Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, high, low)
 }
 
-/// The MAC address of an IPv6 group (RFC 2464 clause 7).
+/// Returns the MAC address of an IPv6 group (RFC 2464 clause 7).
 pub fn group_mac(group: Ipv6Addr) -> MacAddr {
     let [.., a, b, c, d] = group.octets();
     MacAddr([0x33, 0x33, a, b, c, d])
 }
 
-/// The link-local address of a MAC (RFC 4291 appendix A).
+/// Returns the link-local address of a MAC (RFC 4291 appendix A).
 pub fn link_local(mac: MacAddr) -> Ipv6Addr {
     let [a, b, c, d, e, f] = mac.0;
     Ipv6Addr::from([0xfe, 0x80, 0, 0, 0, 0, 0, 0, a ^ 2, b, c, 0xff, 0xfe, d, e, f])

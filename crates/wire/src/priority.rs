@@ -1,46 +1,46 @@
 //! Priorities, sets of them, and traffic classes: eight of each.
 //!
-//! A priority is what a frame carries (IEEE 802.1Q clause 6.9: three bits, the PCP of a tag).
-//! A traffic class is what a port's table maps priorities to (clause 8.6.6), and a queue is
-//! where the frames of a class wait. The three are never mixed, so the first two are types.
+//! A priority belongs to a frame (IEEE 802.1Q clause 6.9: three bits, the PCP of a tag). A port's
+//! table maps priorities to traffic classes (clause 8.6.6), and each class has a queue. Priority
+//! and traffic class are distinct types, so that they cannot be mixed up.
 
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// How many priorities there are, and how many traffic classes a port has at most.
+/// Number of priorities, and maximum number of traffic classes of a port.
 pub const PRIORITIES: usize = 8;
 
-/// What a frame asks for: 0 to 7 (IEEE 802.1Q clause 6.9). 0 is what untagged frames have.
+/// Priority of a frame, 0 to 7 (IEEE 802.1Q clause 6.9); 0 for untagged frames.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "u8", into = "u8")]
 pub struct Priority(u8);
 
-/// The class of frames that a port serves alike: 0 to 7 (IEEE 802.1Q clause 8.6.6). Among
-/// strict classes the higher number goes first.
+/// Traffic class of a port, 0 to 7 (IEEE 802.1Q clause 8.6.6). Among strict classes the higher
+/// number is served first.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "u8", into = "u8")]
 pub struct TrafficClass(u8);
 
-/// A number that is no priority and no traffic class.
+/// Error: a number that is neither a priority nor a traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}, where 0 to 7 was expected")]
 pub struct NotInRange(pub u8);
 
-/// A set of priorities: bit n stands for priority n, as on the wire (PFC's enable vector, the
-/// bitmaps of DCBX).
+/// Set of priorities: bit n is priority n, as on the wire (PFC's enable vector, the bitmaps of
+/// DCBX).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct PrioritySet(u8);
 
 impl Priority {
-    /// What untagged frames have.
+    /// The priority of untagged frames.
     pub const ZERO: Priority = Priority(0);
-    /// The most urgent by recommendation: network control.
+    /// The highest priority, recommended for network control.
     pub const MAX: Priority = Priority(7);
-    /// All of them, in ascending order.
+    /// All priorities, in ascending order.
     pub const ALL: [Priority; PRIORITIES] = {
         let mut all = [Priority(0); PRIORITIES];
         let mut index = 0;
@@ -51,33 +51,33 @@ impl Priority {
         all
     };
 
-    /// Priority `value`; `None` above 7.
+    /// Returns priority `value`; `None` above 7.
     pub const fn new(value: u8) -> Option<Priority> {
         if value < PRIORITIES as u8 { Some(Priority(value)) } else { None }
     }
 
-    /// The priority in the low three bits of `bits`; the others are ignored.
+    /// Returns the priority in the low three bits of `bits`; the others are ignored.
     pub const fn from_low_bits(bits: u8) -> Priority {
         Priority(bits & 7)
     }
 
-    /// The number: 0 to 7.
+    /// Returns the number, 0 to 7.
     pub const fn value(self) -> u8 {
         self.0
     }
 
-    /// The number as an index into an array of eight.
+    /// Returns the number as an index into an array of eight.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl TrafficClass {
-    /// The lowest.
+    /// The lowest class.
     pub const ZERO: TrafficClass = TrafficClass(0);
-    /// The highest.
+    /// The highest class.
     pub const MAX: TrafficClass = TrafficClass(7);
-    /// All of them, in ascending order.
+    /// All traffic classes, in ascending order.
     pub const ALL: [TrafficClass; PRIORITIES] = {
         let mut all = [TrafficClass(0); PRIORITIES];
         let mut index = 0;
@@ -88,84 +88,84 @@ impl TrafficClass {
         all
     };
 
-    /// Traffic class `value`; `None` above 7.
+    /// Returns traffic class `value`; `None` above 7.
     pub const fn new(value: u8) -> Option<TrafficClass> {
         if value < PRIORITIES as u8 { Some(TrafficClass(value)) } else { None }
     }
 
-    /// The number: 0 to 7.
+    /// Returns the number, 0 to 7.
     pub const fn value(self) -> u8 {
         self.0
     }
 
-    /// The number as an index into an array of eight.
+    /// Returns the number as an index into an array of eight.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
 impl PrioritySet {
-    /// No priority.
+    /// The empty set.
     pub const EMPTY: PrioritySet = PrioritySet(0);
-    /// All eight.
+    /// All eight priorities.
     pub const ALL: PrioritySet = PrioritySet(0xff);
 
-    /// The set that contains priority n if bit n of `bits` is set.
+    /// Returns the set that contains priority n if bit n of `bits` is set.
     pub const fn from_bits(bits: u8) -> PrioritySet {
         PrioritySet(bits)
     }
 
-    /// The set with this one priority.
+    /// Returns the set of this one priority.
     pub const fn only(priority: Priority) -> PrioritySet {
         PrioritySet(1 << priority.0)
     }
 
-    /// The set as bits: bit n is set if it contains priority n.
+    /// Returns the set as bits: bit n is set if it contains priority n.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether `priority` is in the set.
+    /// Returns whether `priority` is in the set.
     pub const fn contains(self, priority: Priority) -> bool {
         self.0 >> priority.0 & 1 == 1
     }
 
-    /// Puts `priority` in.
+    /// Adds `priority`.
     pub const fn insert(&mut self, priority: Priority) {
         self.0 |= 1 << priority.0;
     }
 
-    /// Takes `priority` out.
+    /// Removes `priority`.
     pub const fn remove(&mut self, priority: Priority) {
         self.0 &= !(1 << priority.0);
     }
 
-    /// What is in this set, in `other`, or in both.
+    /// Returns the priorities in this set, in `other`, or in both.
     pub const fn union(self, other: PrioritySet) -> PrioritySet {
         PrioritySet(self.0 | other.0)
     }
 
-    /// What is in both sets.
+    /// Returns the priorities in both sets.
     pub const fn intersection(self, other: PrioritySet) -> PrioritySet {
         PrioritySet(self.0 & other.0)
     }
 
-    /// What is in this set but not in `other`.
+    /// Returns the priorities in this set but not in `other`.
     pub const fn difference(self, other: PrioritySet) -> PrioritySet {
         PrioritySet(self.0 & !other.0)
     }
 
-    /// Whether no priority is in it.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many are in it: 0 to 8.
+    /// Returns the number of priorities in the set, 0 to 8.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The priorities in it, in ascending order.
+    /// Iterates over the priorities in ascending order.
     pub fn iter(self) -> impl DoubleEndedIterator<Item = Priority> {
         Priority::ALL.into_iter().filter(move |&priority| self.contains(priority))
     }
@@ -220,7 +220,7 @@ impl fmt::Display for TrafficClass {
 }
 
 impl fmt::Display for PrioritySet {
-    /// `3,4`, or `none`.
+    /// Formats the set as `3,4` or `none`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
             return f.write_str("none");

@@ -1,8 +1,8 @@
 //! Probes (thesis 000 §3.2.2): packets that gather timestamps at their tail.
 //!
-//! The head follows the Axon header of a packet of type Probe, or the Ethernet header of an
-//! ether probe (EtherType 0x88B6). Behind it comes padding, up to `body bytes` from the
-//! start of the head, and then whatever the units on the way have appended, oldest first.
+//! The head follows the Axon header of a packet of type Probe, or the Ethernet header of an ether
+//! probe (EtherType 0x88B6). Padding follows, up to `body bytes` from the start of the head, and
+//! then the records appended by the probe units on the way, oldest first.
 //!
 //! ```text
 //!  bytes  1         1         2            4          8
@@ -16,9 +16,9 @@
 //!       +------+-------+------+--------------+------------------+
 //! ```
 //!
-//! All big-endian. Nothing before the tail changes on the way, because with cut-through it
-//! may have left already when the tail comes. Times are those of the clock of the switch that
-//! stamped them: only two of one switch can be compared.
+//! All big-endian. Nothing before the tail changes on the way, because with cut-through it may have
+//! left already when the tail arrives. Times are those of the clock of the switch that stamped
+//! them: only two times of one switch can be compared.
 
 use crate::addr::{MacAddr, NodeId, PortNo};
 use crate::constants::address::ETHER_PROBE_FIRST_BYTE;
@@ -38,7 +38,7 @@ use alloc::vec::Vec;
 use core::ops::BitOr;
 use serde::{Deserialize, Serialize};
 
-/// The option bits: which units append a record, and its content.
+/// Option bits of a probe: the units that append a record, and its content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ProbeOptions(pub u8);
 
@@ -49,10 +49,10 @@ impl ProbeOptions {
     pub const EGRESS: ProbeOptions = ProbeOptions(OPTION_EGRESS);
     /// Egress records hold the bytes queued for the port.
     pub const QUEUED: ProbeOptions = ProbeOptions(OPTION_QUEUED);
-    /// All of them.
+    /// All options.
     pub const ALL: ProbeOptions = ProbeOptions(OPTION_INGRESS | OPTION_EGRESS | OPTION_QUEUED);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub const fn has(self, other: ProbeOptions) -> bool {
         self.0 & other.0 == other.0
     }
@@ -65,27 +65,27 @@ impl BitOr for ProbeOptions {
     }
 }
 
-/// One of the two probe units of a switch that a packet passes.
+/// Probe unit of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum ProbeUnit {
-    /// At the port it came in by.
+    /// The unit of the ingress port.
     Ingress = UNIT_INGRESS,
-    /// At the port it left by.
+    /// The unit of the egress port.
     Egress = UNIT_EGRESS,
 }
 
-/// What one unit appended.
+/// Record appended by one probe unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProbeRecord {
-    /// The unit of the switch that wrote the record.
+    /// The unit that wrote the record.
     pub unit: ProbeUnit,
-    /// The number of the port that the unit belongs to, from 0.
+    /// The port that the unit belongs to, from 0.
     pub port: PortNo,
-    /// Bytes that waited for that port, if an egress unit was asked; at most 4 GiB.
+    /// Bytes queued for that port, if requested of an egress unit; at most 4 GiB.
     #[serde(rename = "queued_bytes")]
     pub queued: Bytes,
-    /// When it saw the packet, by its switch's own clock.
+    /// Time at which the unit saw the packet, by its switch's own clock.
     #[serde(rename = "time_ticks")]
     pub time: Time,
 }
@@ -93,29 +93,29 @@ pub struct ProbeRecord {
 /// The head of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbeHead {
-    /// What is asked for.
+    /// The requested records.
     pub options: ProbeOptions,
-    /// Bytes from here to the first record, padding included; at least [`HEAD_BYTES`].
+    /// Bytes from the head to the first record, padding included; at least [`HEAD_BYTES`].
     pub body_bytes: u16,
-    /// Its number among those of its origin.
+    /// Sequence number among the probes of its origin.
     pub sequence: u32,
     /// The node that sent the probe.
     pub origin: NodeId,
 }
 
-/// Why bytes are not a probe.
+/// Errors in parsing a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProbeError {
-    /// Fewer bytes than the head has, or than it says.
+    /// Fewer bytes than the head, or than its body length states.
     #[error("truncated: the probe is shorter than it says")]
     Truncated,
     /// Another version of the format.
     #[error("version {0}, where {VERSION} was expected")]
     Version(u8),
-    /// The head says that the records begin inside it.
+    /// A body length shorter than the head.
     #[error("{0} bytes of body, where at least {HEAD_BYTES} were expected")]
     Body(u16),
-    /// What follows the body is not a whole number of records.
+    /// The bytes behind the body are not a whole number of records.
     #[error("{0} bytes of records, which are {RECORD_BYTES} bytes each")]
     Tail(usize),
     /// A record of an unknown unit.
@@ -124,7 +124,7 @@ pub enum ProbeError {
 }
 
 impl ProbeHead {
-    /// The bytes of the head and its padding.
+    /// Returns the bytes of the head and its padding.
     pub fn emit(&self) -> Vec<u8> {
         let length = usize::from(self.body_bytes).max(HEAD_BYTES);
         let mut bytes = Vec::with_capacity(length);
@@ -136,7 +136,7 @@ impl ProbeHead {
         bytes
     }
 
-    /// The ether probe with this head from port to port of one switch: an Ethernet frame.
+    /// Returns the Ethernet frame of an ether probe with this head, between ports of one switch.
     pub fn emit_ether(&self, destination: MacAddr, source: MacAddr) -> Vec<u8> {
         let mut frame = Vec::with_capacity(FRAME_BYTES_MIN);
         frame.extend_from_slice(&destination.0);
@@ -163,7 +163,7 @@ impl ProbeRecord {
         })
     }
 
-    /// The bytes of the record.
+    /// Returns the bytes of the record.
     pub fn emit(&self) -> [u8; RECORD_BYTES] {
         let mut bytes = [0; RECORD_BYTES];
         bytes[0] = self.unit as u8;
@@ -214,20 +214,20 @@ impl<'a> ProbeView<'a> {
         Ok(ProbeView { head, records })
     }
 
-    /// The head.
+    /// Returns the head.
     pub const fn head(&self) -> ProbeHead {
         self.head
     }
 
-    /// The records, oldest first.
+    /// Iterates over the records, oldest first.
     pub fn records(&self) -> impl Iterator<Item = ProbeRecord> + 'a {
         let (records, _) = self.records.as_chunks::<RECORD_BYTES>();
         records.iter().filter_map(|record| ProbeRecord::parse(record).ok())
     }
 }
 
-/// The option bits of the probe whose head begins at byte `at` of a frame; none if there is no
-/// head of this version. It looks no further: the rest may not be here yet.
+/// Returns the option bits of the probe whose head begins at byte `at` of a frame; none if there is
+/// no head of this version. Only the head is read: the rest may not have arrived yet.
 pub fn options_at(frame: &[u8], at: usize) -> ProbeOptions {
     match frame.get(at..).and_then(<[u8]>::first_chunk::<HEAD_BYTES>) {
         Some([VERSION, options, ..]) => ProbeOptions(*options),
@@ -243,12 +243,12 @@ pub fn append(frame: &mut FrameBuf, record: &ProbeRecord) -> Result<(), NoTailro
     frame.push_back(&record.emit())
 }
 
-/// Whether an Ethernet frame is an ether probe.
+/// Returns whether an Ethernet frame is an ether probe.
 pub fn is_ether(frame: &[u8]) -> bool {
     frame.get(ETHERNET_ADDRESSES..ETHERNET_BYTES) == Some(&ETHERTYPE.to_be_bytes())
 }
 
-/// The address of a port as the end of an ether probe: locally administered (IEEE 802 clause
+/// Returns the address of a port as an end of ether probes: locally administered (IEEE 802 clause
 /// 8.2.2), made from the last three bytes of its switch's MAC and its number.
 pub const fn ether_address(switch: MacAddr, port: PortNo) -> MacAddr {
     let [_, _, _, a, b, c] = switch.0;

@@ -1,13 +1,13 @@
-//! A route as switches install it: its hops and its layer.
+//! Routes as installed by switches: hops and layer.
 
 use crate::addr::PortNo;
 use crate::hops::Hops;
 use crate::priority::{NotInRange, PRIORITIES};
 use serde::{Deserialize, Serialize};
 
-/// One of the parts that the routes of a lossless priority are divided into, so that in none of
-/// them buffers can form a cycle: 0 to 7. Each is a priority of its own between
-/// switches; hosts know nothing of layers. Where there is only one, it is 0.
+/// Layer of a route, 0 to 7. The routes of a lossless priority are divided into layers so that the
+/// buffers of no layer form a cycle. Each layer is a priority of its own between switches and
+/// invisible to hosts. An undivided priority uses layer 0.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -15,20 +15,20 @@ use serde::{Deserialize, Serialize};
 pub struct Layer(u8);
 
 impl Layer {
-    /// The first, and the only one where routes are not divided.
+    /// The first layer, and the only one where routes are not divided.
     pub const ZERO: Layer = Layer(0);
 
-    /// Layer `value`; `None` above 7.
+    /// Returns layer `value`; `None` above 7.
     pub const fn new(value: u8) -> Option<Layer> {
         if value < PRIORITIES as u8 { Some(Layer(value)) } else { None }
     }
 
-    /// The number: 0 to 7.
+    /// Returns the number, 0 to 7.
     pub const fn value(self) -> u8 {
         self.0
     }
 
-    /// The number as an index into an array of eight.
+    /// Returns the number as an index into an array of eight.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -51,16 +51,16 @@ impl TryFrom<u8> for Layer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Encoded", into = "Encoded")]
 pub struct Route {
-    /// The ports that they leave by, nearest first.
+    /// The egress ports, nearest first.
     pub hops: Hops,
-    /// The layer that they travel on, if they are lossless.
+    /// The layer of lossless frames.
     pub layer: Layer,
-    /// Whether frames that are in a VLAN leave with its tag. Those in none leave as they came.
+    /// Whether frames in a VLAN leave tagged. Frames in no VLAN leave unchanged.
     pub tagged: bool,
 }
 
-/// What a message has of a [`Route`]: the layer in the low bits of an octet, and whether frames
-/// leave tagged in its highest.
+/// Encoding of a [`Route`] in messages: the layer in the low bits of an octet, and in its highest
+/// bit whether frames leave tagged.
 #[derive(Serialize, Deserialize)]
 struct Encoded {
     hops: Hops,
@@ -68,7 +68,7 @@ struct Encoded {
     layer_and_tagged: u8,
 }
 
-/// In that octet: frames leave tagged.
+/// Bit of the octet: frames leave tagged.
 const TAGGED: u8 = 0x80;
 
 impl From<Route> for Encoded {

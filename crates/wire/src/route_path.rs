@@ -1,11 +1,11 @@
-//! A route with the switches that it leads through, and the links between them.
+//! Routes with the switches and links on their way.
 
 use crate::addr::{NodeId, PortNo};
 use crate::route::Route;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// One end of a link between switches, which names the direction that starts there.
+/// One end of a link between switches; it identifies the direction that starts there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LinkEnd {
     /// The identity of the switch.
@@ -14,19 +14,19 @@ pub struct LinkEnd {
     pub port: PortNo,
 }
 
-/// A route, and the switches that it leads through.
+/// A route, and the switches on its way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoutePath {
     /// The route.
     pub route: Route,
-    /// The switch that each hop leaves. That of the last hop, which leads to the host, is named
-    /// only where the host can be reached by another port too: then its port is a link of the
+    /// The switch of each egress port. The last one, with the port to the host, is included only
+    /// where the host can be reached by another port too: its port then counts as a link of the
     /// route.
     pub switches: Vec<NodeId>,
 }
 
 impl RoutePath {
-    /// The links that the route takes, nearest first, each by the end that it starts from.
+    /// Iterates over the links of the route, nearest first, each by the end where it starts.
     pub fn links(&self) -> impl Iterator<Item = LinkEnd> {
         let ends = self.switches.iter().zip(self.route.hops.iter());
         ends.map(|(&node, &port)| LinkEnd { node, port })

@@ -1,8 +1,8 @@
-//! Router discovery of IPv6 (RFC 4861 clauses 4.1 and 4.2) with the options that configure a host:
+//! IPv6 router discovery (RFC 4861 clauses 4.1 and 4.2) with the options that configure a host:
 //! prefix (RFC 4862), MTU, name servers and search domain (RFC 8106).
 //!
-//! Packets, checksums and the fixed part of a message are smoltcp's. Its router advertisement knows
-//! no name servers, so the options are written here.
+//! Packets, checksums and the fixed part of a message are smoltcp's. Its router advertisement does
+//! not support name servers, so the options are written here.
 
 use crate::MacAddr;
 use crate::constants::ethertype;
@@ -17,49 +17,49 @@ use smoltcp::wire::{
     Ipv6Packet, Ipv6Repr,
 };
 
-/// The hop limit of all of neighbour discovery (RFC 4861 clause 6.1).
+/// Hop limit of neighbour discovery (RFC 4861 clause 6.1).
 const HOP_LIMIT: u8 = 255;
 const IPV6_BYTES: usize = 40;
-/// Extension headers that are looked behind; a packet with more is none of a host's (RFC 8504
-/// clause 5.3 lets a receiver set such a limit).
+/// Maximum number of extension headers parsed. A packet with more is not a host's (RFC 8504 clause
+/// 5.3 lets a receiver set such a limit).
 const EXTENSIONS_MAX: usize = 8;
 const SOLICITATION: u8 = 133;
 const ADVERTISEMENT: u8 = 134;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
-/// The bytes of an advertisement before its options.
+/// Bytes of an advertisement before its options.
 const FIXED_BYTES: usize = 16;
-/// The bytes of a solicitation before its options.
+/// Bytes of a solicitation before its options.
 const SOLICITATION_BYTES: usize = 8;
 const OPTION_SOURCE: u8 = 1;
 const OPTION_PREFIX: u8 = 3;
 const OPTION_MTU: u8 = 5;
 const OPTION_DNS: u8 = 25;
 const OPTION_DOMAIN: u8 = 31;
-/// The prefix is on the link (RFC 4861 clause 4.6.2).
+/// Prefix flag L: the prefix is on-link (RFC 4861 clause 4.6.2).
 const ON_LINK: u8 = 0x80;
-/// Hosts make addresses of the prefix by themselves.
+/// Prefix flag A: hosts configure addresses from the prefix autonomously.
 const AUTONOMOUS: u8 = 0x40;
-/// Addresses are given by DHCPv6 (RFC 4861 clause 4.2).
+/// Flag M: addresses are assigned by DHCPv6 (RFC 4861 clause 4.2).
 const MANAGED: u8 = 0x80;
-/// Other settings are given by DHCPv6.
+/// Flag O: other settings are provided by DHCPv6.
 const OTHER: u8 = 0x40;
 
-/// A host's frame that has to do with router discovery.
+/// Router discovery message of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Router {
-    /// A host looks for routers; its address, if it has one yet.
+    /// A solicitation, with the address of the host if it has one yet.
     Solicitation(Option<Ipv6Addr>),
-    /// A solicitation that is not as RFC 4861 clause 6.1.1 demands.
+    /// A solicitation that violates RFC 4861 clause 6.1.1.
     BadSolicitation,
-    /// An advertisement of a router, sound or not, or a packet that may hide one: its headers go on
-    /// in another fragment (RFC 7113 clause 3).
+    /// A router advertisement, valid or not, or a packet that may hide one: its headers continue in
+    /// another fragment (RFC 7113 clause 3).
     Advertisement,
 }
 
-/// What a frame is to router discovery; `None` if it is something else.
+/// Classifies a frame; `None` if it is not router discovery.
 ///
-/// An advertisement is found behind extension headers too, and in a first fragment. What has more
-/// extension headers than any sound packet counts as one.
+/// Advertisements are also detected behind extension headers and in a first fragment. A packet with
+/// more extension headers than `EXTENSIONS_MAX` counts as an advertisement.
 pub fn classify(frame: &[u8]) -> Option<Router> {
     let Some((ethertype::IPV6, packet)) = host_frame::contents(frame) else { return None };
     if packet.first()? >> 4 != 6 {
@@ -95,11 +95,11 @@ pub fn classify(frame: &[u8]) -> Option<Router> {
         };
         (next, at) = (following, at + bytes);
     }
-    // Hosts look further than this, so it counts as the worst that it can be.
+    // Hosts may parse more headers than this, so assume an advertisement.
     Some(Router::Advertisement)
 }
 
-/// RFC 4861 clause 6.1.1.
+/// Checks a solicitation by RFC 4861 clause 6.1.1.
 fn solicitation(packet: &[u8]) -> Router {
     let sound = || {
         let ip = Ipv6Packet::new_checked(packet).ok()?;
@@ -120,37 +120,37 @@ fn solicitation(packet: &[u8]) -> Router {
     sound().unwrap_or(Router::BadSolicitation)
 }
 
-/// What an advertisement says. Times are in seconds.
+/// Content of a router advertisement. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advertisement {
-    /// For how long its sender is a default router; 0 if it is none.
+    /// Router lifetime; 0 if the sender is not a default router.
     pub router_seconds: u16,
-    /// A prefix that is on the link and that hosts make addresses from.
+    /// The on-link prefix from which hosts configure addresses.
     pub prefix: Ipv6Addr,
-    /// The bits of the prefix: 64 for addresses made by hosts over Ethernet (RFC 2464 clause 4).
+    /// Length of the prefix in bits: 64 for SLAAC over Ethernet (RFC 2464 clause 4).
     pub prefix_len: u8,
-    /// Whether hosts make addresses of the prefix by themselves (SLAAC).
+    /// Whether hosts configure addresses from the prefix autonomously (SLAAC).
     pub autonomous: bool,
-    /// Whether addresses are given by DHCPv6 (the flag M).
+    /// Whether addresses are assigned by DHCPv6 (flag M).
     pub managed: bool,
-    /// Whether other settings are given by DHCPv6 (the flag O).
+    /// Whether other settings are provided by DHCPv6 (flag O).
     pub other: bool,
-    /// For how long addresses of it are valid.
+    /// Valid lifetime of addresses from the prefix.
     pub valid_seconds: u32,
-    /// For how long they are preferred, no longer than valid.
+    /// Preferred lifetime of addresses from the prefix, at most the valid one.
     pub preferred_seconds: u32,
     /// The MTU of the link in bytes.
     pub mtu: Option<u32>,
-    /// Name servers, best first.
+    /// Name servers, in order of preference.
     pub dns: Vec<Ipv6Addr>,
-    /// The domain in which names are looked for, in ASCII: labels of 1 to 63 bytes.
+    /// Search domain, in ASCII: labels of 1 to 63 bytes.
     pub domain: Option<String>,
-    /// For how long servers and domain count.
+    /// Lifetime of name servers and search domain.
     pub dns_seconds: u32,
 }
 
 impl Advertisement {
-    /// The options, each a multiple of 8 bytes.
+    /// Returns the options, each a multiple of 8 bytes.
     fn options(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let flags = ON_LINK | if self.autonomous { AUTONOMOUS } else { 0 };
@@ -178,11 +178,11 @@ impl Advertisement {
         bytes
     }
 
-    /// The Ethernet frame of the advertisement, from the MAC and link-local address of its sender,
-    /// to one host or to all nodes.
+    /// Returns the Ethernet frame of the advertisement, from the MAC and link-local address of its
+    /// sender, to one host or to all nodes.
     ///
-    /// It does not name a MAC: the sender's address may be that of a router, for which somebody
-    /// else advertises, and hosts resolve it as any other.
+    /// It has no MAC option: the sender's address may be that of a router on whose behalf it is
+    /// sent, and hosts resolve that address like any other.
     pub fn frame(&self, from: (MacAddr, Ipv6Addr), to: Option<(MacAddr, Ipv6Addr)>) -> Vec<u8> {
         let to = to.unwrap_or((group_mac(ALL_NODES), ALL_NODES));
         let options = self.options();
@@ -203,7 +203,7 @@ impl Advertisement {
         ipv6.emit(&mut Ipv6Packet::new_unchecked(&mut bytes[ETHERNET_BYTES..]));
         let message = &mut bytes[ETHERNET_BYTES + IPV6_BYTES..];
         message[0] = ADVERTISEMENT;
-        // The hop limit that hosts use (RFC 4861 clause 6.2.1: the present value of the Internet).
+        // Hop limit for hosts (RFC 4861 clause 6.2.1: the present value of the Internet).
         message[4] = 64;
         message[5] |= if self.managed { MANAGED } else { 0 };
         message[5] |= if self.other { OTHER } else { 0 };
@@ -214,8 +214,8 @@ impl Advertisement {
     }
 }
 
-/// A domain as labels with their lengths (RFC 1035 clause 3.1), not compressed. Labels are 1 to 63
-/// bytes of ASCII.
+/// Encodes a domain as labels with their lengths (RFC 1035 clause 3.1), uncompressed. Labels are 1
+/// to 63 bytes of ASCII.
 pub fn encoded_name(domain: &str) -> Vec<u8> {
     let mut name = Vec::new();
     for label in domain.split('.') {
@@ -226,7 +226,7 @@ pub fn encoded_name(domain: &str) -> Vec<u8> {
     name
 }
 
-/// A solicitation of a host that looks for routers, in the way of a host that has this address.
+/// Returns the router solicitation of a host with this address.
 pub fn solicitation_frame(from: (MacAddr, Option<Ipv6Addr>)) -> Vec<u8> {
     const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
     let source = from.1.unwrap_or(Ipv6Addr::UNSPECIFIED);

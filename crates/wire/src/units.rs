@@ -1,7 +1,7 @@
-//! Time, spans of time, rates and byte counts: integers only.
+//! Time, time spans, rates and byte counts: integers only.
 //!
-//! One tick is 10 ps. That divides the time of one byte on every Ethernet from 1 Gb/s
-//! (800 ticks) to 800 Gb/s (1 tick), and 64 bits of it last 5.8 years.
+//! One tick is 10 ps. It divides the time of one byte on every Ethernet from 1 Gb/s (800 ticks) to
+//! 800 Gb/s (1 tick), and 64 bits of ticks last 5.8 years.
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
@@ -12,13 +12,13 @@ const TICKS_PER_NANO: u64 = 100;
 /// Ticks of 10 ps in one second.
 const TICKS_PER_SECOND: u64 = 100_000_000_000;
 
-/// A point in time: 10 ps ticks since the runtime's start. Never wall-clock time.
+/// Point in time: 10 ps ticks since the runtime's start, never wall-clock time.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Time(u64);
 
-/// A length of time, in ticks of 10 ps.
+/// Length of time, in ticks of 10 ps.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -35,7 +35,7 @@ pub struct Bytes(pub u64);
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate(u64);
 
-/// A number that is no rate.
+/// Error: a rate of zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("0 bits per second, where more was expected")]
 pub struct ZeroRate;
@@ -46,121 +46,121 @@ impl Time {
     /// The latest time that can be represented.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The moment `nanos` nanoseconds after the beginning; saturates at [`Time::MAX`].
+    /// Returns the time `nanos` nanoseconds after the start; saturates at [`Time::MAX`].
     pub const fn from_nanos(nanos: u64) -> Time {
         Time(nanos.saturating_mul(TICKS_PER_NANO))
     }
 
-    /// The moment `ticks` of 10 ps after the beginning.
+    /// Returns the time `ticks` of 10 ps after the start.
     pub const fn from_ticks(ticks: u64) -> Time {
         Time(ticks)
     }
 
-    /// Ticks of 10 ps since the beginning.
+    /// Returns the ticks of 10 ps since the start.
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Whole nanoseconds since the beginning, rounded down.
+    /// Returns the whole nanoseconds since the start, rounded down.
     pub const fn as_nanos(self) -> u64 {
         self.0 / TICKS_PER_NANO
     }
 
-    /// Whole microseconds since the beginning, rounded down.
+    /// Returns the whole microseconds since the start, rounded down.
     pub const fn as_micros(self) -> u64 {
         self.as_nanos() / 1_000
     }
 
-    /// How long ago `earlier` was; zero if it is still to come.
+    /// Returns the time passed since `earlier`; zero if `earlier` is in the future.
     pub const fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Span = Span(0);
 
-    /// `ticks` of 10 ps.
+    /// Returns a span of `ticks` of 10 ps.
     pub const fn from_ticks(ticks: u64) -> Span {
         Span(ticks)
     }
 
-    /// `nanos` nanoseconds; saturates.
+    /// Returns a span of `nanos` nanoseconds; saturates.
     pub const fn from_nanos(nanos: u64) -> Span {
         Span(nanos.saturating_mul(TICKS_PER_NANO))
     }
 
-    /// `micros` microseconds; saturates.
+    /// Returns a span of `micros` microseconds; saturates.
     pub const fn from_micros(micros: u64) -> Span {
         Span::from_nanos(micros.saturating_mul(1_000))
     }
 
-    /// `millis` milliseconds; saturates.
+    /// Returns a span of `millis` milliseconds; saturates.
     pub const fn from_millis(millis: u64) -> Span {
         Span::from_nanos(millis.saturating_mul(1_000_000))
     }
 
-    /// `seconds` seconds; saturates.
+    /// Returns a span of `seconds` seconds; saturates.
     pub const fn from_secs(seconds: u64) -> Span {
         Span::from_nanos(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// Ticks of 10 ps.
+    /// Returns the ticks of 10 ps.
     pub const fn ticks(self) -> u64 {
         self.0
     }
 
-    /// Whole nanoseconds, rounded down.
+    /// Returns the whole nanoseconds, rounded down.
     pub const fn as_nanos(self) -> u64 {
         self.0 / TICKS_PER_NANO
     }
 
-    /// Whole milliseconds, rounded down.
+    /// Returns the whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.as_nanos() / 1_000_000
     }
 }
 
 impl Rate {
-    /// 800 Gb/s, the fastest at which a byte takes a whole tick or more: exactly one tick.
+    /// 800 Gb/s, the highest rate at which a byte takes at least one tick: exactly one.
     pub const FASTEST: Rate = Rate::gbps(800);
 
-    /// `bits` bits per second. `None` for zero, which is not a rate but the want of one.
+    /// Returns the rate of `bits` bits per second; `None` for zero.
     pub const fn from_bits_per_second(bits: u64) -> Option<Rate> {
         if bits == 0 { None } else { Some(Rate(bits)) }
     }
 
-    /// `megabits` million bits per second.
+    /// Returns the rate of `megabits` million bits per second.
     ///
     /// # Panics
-    /// At zero, or where the product leaves 64 bits: for constants, not for input.
+    /// At zero, or where the product exceeds 64 bits: for constants, not for input.
     pub const fn mbps(megabits: u64) -> Rate {
         assert!(megabits > 0);
         Rate(megabits * 1_000_000)
     }
 
-    /// `gigabits` thousand million bits per second.
+    /// Returns the rate of `gigabits` thousand million bits per second.
     ///
     /// # Panics
-    /// At zero, or where the product leaves 64 bits: for constants, not for input.
+    /// At zero, or where the product exceeds 64 bits: for constants, not for input.
     pub const fn gbps(gigabits: u64) -> Rate {
         Rate::mbps(gigabits * 1_000)
     }
 
-    /// Bits per second.
+    /// Returns the bits per second.
     pub const fn bits_per_second(self) -> u64 {
         self.0
     }
 
-    /// How long `bytes` take on the wire, rounded up to a whole tick: exact on every
-    /// Ethernet rate from 1 Gb/s to 800 Gb/s. Saturates.
+    /// Returns the time of `bytes` on the wire, rounded up to a whole tick: exact on every Ethernet
+    /// rate from 1 Gb/s to 800 Gb/s. Saturates.
     pub const fn time_for(self, bytes: Bytes) -> Span {
         let ticks = (bytes.0 as u128 * 8 * TICKS_PER_SECOND as u128).div_ceil(self.0 as u128);
         Span(if ticks > u64::MAX as u128 { u64::MAX } else { ticks as u64 })
     }
 
-    /// How many whole bytes pass in `span`, rounded down. Saturates.
+    /// Returns the number of whole bytes sent in `span`, rounded down. Saturates.
     pub const fn bytes_in(self, span: Span) -> Bytes {
         let bytes = span.0 as u128 * self.0 as u128 / (8 * TICKS_PER_SECOND as u128);
         Bytes(if bytes > u64::MAX as u128 { u64::MAX } else { bytes as u64 })
@@ -234,7 +234,7 @@ impl SubAssign for Bytes {
 }
 
 impl fmt::Display for Time {
-    /// Seconds with nanoseconds: `1.000000250s`.
+    /// Formats seconds with nanoseconds: `1.000000250s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanos = self.as_nanos();
         write!(f, "{}.{:09}s", nanos / 1_000_000_000, nanos % 1_000_000_000)
@@ -242,7 +242,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// In the largest unit of which it is one or more, exactly: `41.96us`.
+    /// Formats the span exactly, in the largest unit of which it is one or more: `41.96us`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let picos = u128::from(self.0) * 10;
         let units = [("s", 12), ("ms", 9), ("us", 6), ("ns", 3), ("ps", 0)];

@@ -7,8 +7,8 @@
 //!       +--------------------+-----+-----+-----+
 //! ```
 //!
-//! A frame without a tag has priority 0. Between bridges the PCP may also say that a frame may
-//! be dropped first; four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
+//! A frame without a tag has priority 0. Between bridges the PCP may also encode drop eligibility;
+//! four tables (clause 6.9.3, tables 6-2 and 6-3) trade priorities for that.
 
 use crate::addr::MacAddr;
 use crate::constants::ethertype::{CUSTOMER_TAG, SERVICE_TAG};
@@ -18,54 +18,54 @@ use crate::frame::{FrameBuf, NoHeadroom};
 use crate::priority::{PRIORITIES, Priority};
 use serde::{Deserialize, Serialize};
 
-/// How many tags are looked behind: one service and one customer tag.
+/// Maximum number of tags parsed: one service and one customer tag.
 pub const TAGS_MAX: usize = 2;
 
-/// Whose tag it is: the tag protocol identifier.
+/// Kind of a tag: the tag protocol identifier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u16)]
 pub enum TagKind {
-    /// C-TAG, of hosts and customers' bridges.
+    /// C-TAG, of hosts and customer bridges.
     #[default]
     Customer = CUSTOMER_TAG,
-    /// S-TAG, of a provider's bridges.
+    /// S-TAG, of provider bridges.
     Service = SERVICE_TAG,
 }
 
-/// A VLAN: 1 to 4094, or 0 for none.
+/// VLAN ID: 1 to 4094, or 0 for none.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(try_from = "u16", into = "u16")]
 pub struct VlanId(u16);
 
-/// A number that is no VLAN.
+/// Error: a number that is not a VLAN ID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}, where a VLAN of 1 to 4094 was expected")]
 pub struct NoVlan(pub u16);
 
 impl VlanId {
-    /// No VLAN: what frames without a tag, and those with a priority tag, are in.
+    /// No VLAN: untagged and priority-tagged frames.
     pub const NONE: VlanId = VlanId(0);
-    /// The highest (IEEE 802.1Q table 9-2): 4095 is reserved.
+    /// The highest VLAN ID (IEEE 802.1Q table 9-2): 4095 is reserved.
     pub const MAX: VlanId = VlanId(4094);
 
-    /// VLAN `value`, 0 for none; `None` above 4094.
+    /// Returns VLAN `value`, 0 for none; `None` above 4094.
     pub const fn new(value: u16) -> Option<VlanId> {
         if value <= VlanId::MAX.0 { Some(VlanId(value)) } else { None }
     }
 
-    /// The number: 0 to 4094.
+    /// Returns the number, 0 to 4094.
     pub const fn value(self) -> u16 {
         self.0
     }
 
-    /// Whether it is no VLAN.
+    /// Returns whether this is no VLAN.
     pub const fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// The same of a reference, as serde asks for it.
+    /// Returns whether this is no VLAN; by reference, for serde.
     pub const fn is_none_ref(&self) -> bool {
         self.0 == 0
     }
@@ -90,27 +90,27 @@ impl core::fmt::Display for VlanId {
     }
 }
 
-/// One tag.
+/// One VLAN tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct VlanTag {
-    /// Whose tag it is.
+    /// The kind of the tag.
     pub kind: TagKind,
-    /// The priority code point. Under [`PcpModel::Eight`] it is the frame's priority.
+    /// The priority code point; under [`PcpModel::Eight`] the frame's priority.
     pub pcp: Priority,
-    /// Drop eligible: this frame may go first when there is no room.
+    /// Drop eligible: whether the frame may be dropped first when there is no room.
     pub dei: bool,
-    /// The VLAN, 0 to 4095: 0 tags a priority only, 4095 is reserved. Four bits above are not
-    /// sent.
+    /// The VLAN ID, 0 to 4095: 0 tags a priority only, 4095 is reserved. The four bits above are
+    /// not sent.
     pub vid: u16,
 }
 
 impl VlanTag {
-    /// The customer tag with a priority and without a VLAN.
+    /// Returns the customer tag with a priority and without a VLAN.
     pub const fn of_priority(priority: Priority) -> VlanTag {
         VlanTag { kind: TagKind::Customer, pcp: priority, dei: false, vid: 0 }
     }
 
-    /// The tag at the start of `bytes`, if there is one.
+    /// Parses the tag at the start of `bytes`; `None` if there is none.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Option<VlanTag> {
         let &[t, p, high, low] = bytes.first_chunk()?;
@@ -127,13 +127,13 @@ impl VlanTag {
         })
     }
 
-    /// The outer tag of an Ethernet frame, if it has one.
+    /// Parses the outer tag of an Ethernet frame; `None` if it has none.
     #[inline]
     pub fn of_frame(frame: &[u8]) -> Option<VlanTag> {
         VlanTag::parse(frame.get(AFTER_ADDRESSES..)?)
     }
 
-    /// The bytes of the tag.
+    /// Returns the bytes of the tag.
     pub const fn emit(self) -> [u8; TAG_BYTES] {
         let [t, p] = (self.kind as u16).to_be_bytes();
         let [high, low] = self.vid.to_be_bytes();
@@ -141,14 +141,14 @@ impl VlanTag {
     }
 }
 
-/// The priority of an Ethernet frame, each PCP one priority: that of the outer tag, 0
+/// Returns the priority of an Ethernet frame, each PCP one priority: that of the outer tag, 0
 /// without one.
 #[inline]
 pub fn priority_of(frame: &[u8]) -> Priority {
     VlanTag::of_frame(frame).map_or(Priority::ZERO, |tag| tag.pcp)
 }
 
-/// Rewrites the PCP of the outer tag of an Ethernet frame; one without a tag stays as it is.
+/// Rewrites the PCP of the outer tag of an Ethernet frame; an untagged frame is unchanged.
 pub fn set_priority(frame: &mut [u8], priority: Priority) {
     if VlanTag::of_frame(frame).is_some() {
         let octet = &mut frame[AFTER_ADDRESSES + 2];
@@ -156,10 +156,10 @@ pub fn set_priority(frame: &mut [u8], priority: Priority) {
     }
 }
 
-/// Puts a tag between the source address and what follows it.
+/// Inserts a tag behind the source address.
 ///
 /// # Errors
-/// If there is no room in front, or it is no Ethernet frame; it is as it was then.
+/// No room in front, or no Ethernet frame; the frame is unchanged.
 pub fn insert(frame: &mut FrameBuf, tag: VlanTag) -> Result<(), NoHeadroom> {
     if frame.bytes().len() < AFTER_ADDRESSES {
         return Err(NoHeadroom);
@@ -179,12 +179,12 @@ pub fn remove_priority(frame: &mut FrameBuf) {
     }
 }
 
-/// Makes a frame of a VLAN one that leaves with its tag, or without. Priority and DEI are kept: so
-/// a frame that has either leaves with a priority tag in the place of that of its VLAN. In no VLAN
-/// it stays as it is.
+/// Prepares a frame in a VLAN for a tagged or untagged port. Priority and DEI are kept: if either
+/// is set, an untagged frame leaves with a priority tag instead of its VLAN tag. A frame in no VLAN
+/// is unchanged.
 ///
 /// # Errors
-/// If there is no room for a tag in front, or it is no Ethernet frame; it is as it was then.
+/// No room for a tag in front, or no Ethernet frame; the frame is unchanged.
 pub fn leave(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> Result<(), NoHeadroom> {
     if vlan.is_none() {
         return Ok(());
@@ -202,7 +202,7 @@ pub fn leave(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> Result<(), NoH
     Ok(())
 }
 
-/// Rewrites the VID of the outer tag of an Ethernet frame; one without a tag stays as it is.
+/// Rewrites the VID of the outer tag of an Ethernet frame; an untagged frame is unchanged.
 pub fn set_vid(frame: &mut [u8], vid: u16) {
     if let Some(tag) = VlanTag::of_frame(frame) {
         let tag = VlanTag { vid, ..tag }.emit();
@@ -210,8 +210,8 @@ pub fn set_vid(frame: &mut [u8], vid: u16) {
     }
 }
 
-/// The EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and at
-/// which byte it stands. `None` if the frame is too short to have one.
+/// Returns the EtherType (or length) of an Ethernet frame behind at most [`TAGS_MAX`] tags, and its
+/// byte offset. `None` if the frame is too short.
 pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
     let mut at = AFTER_ADDRESSES;
     for _ in 0..TAGS_MAX {
@@ -224,32 +224,32 @@ pub fn ethertype_of(frame: &[u8]) -> Option<(u16, usize)> {
     Some((u16::from_be_bytes(ethertype), at))
 }
 
-/// The two addresses of an Ethernet frame: destination and source.
+/// Returns the two addresses of an Ethernet frame: destination and source.
 pub fn addresses_of(frame: &[u8]) -> Option<(MacAddr, MacAddr)> {
     Some((MacAddr::destination_of(frame)?, MacAddr::source_of(frame)?))
 }
 
-/// How a port reads and writes the PCP (IEEE 802.1Q clause 6.9.3): so many priorities are kept
-/// apart, the other code points say "drop first".
+/// PCP encoding of a port (IEEE 802.1Q clause 6.9.3): the number of distinct priorities; the other
+/// code points mark drop eligible frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PcpModel {
-    /// 8P0D: eight priorities. Only the DEI marks frames to drop first.
+    /// 8P0D: eight priorities. Only the DEI marks drop eligible frames.
     #[default]
     Eight,
     /// 7P1D: 4 and 5 share two code points.
     Seven,
-    /// 6P2D: so do 2 and 3.
+    /// 6P2D: 4 and 5, and 2 and 3, share two code points each.
     Six,
-    /// 5P3D: so do 0 and 1.
+    /// 5P3D: 4 and 5, 2 and 3, and 0 and 1 share two code points each.
     Five,
 }
 
 impl PcpModel {
-    /// All four.
+    /// All four encodings.
     pub const ALL: [PcpModel; 4] =
         [PcpModel::Eight, PcpModel::Seven, PcpModel::Six, PcpModel::Five];
 
-    /// Down to which code point pairs of priorities share: from there to 5.
+    /// Returns the lowest code point of the shared pairs, which extend up to 5.
     const fn shared_from(self) -> usize {
         match self {
             PcpModel::Eight => PRIORITIES,
@@ -259,13 +259,13 @@ impl PcpModel {
         }
     }
 
-    /// Whether `code` is one of a pair that shares.
+    /// Returns whether `code` is one of a shared pair.
     const fn shares(self, code: Priority) -> bool {
         code.index() >= self.shared_from() && code.index() < 6
     }
 
-    /// The code point for a frame of `priority` (table 6-2). Of a pair that shares, the odd one
-    /// is for frames that stay and the even one for those that may be dropped.
+    /// Returns the code point of a frame of `priority` (table 6-2). Of a shared pair, the even one
+    /// is for drop eligible frames and the odd one for others.
     pub const fn encode(self, priority: Priority, drop_eligible: bool) -> Priority {
         if !self.shares(priority) {
             return priority;
@@ -274,8 +274,8 @@ impl PcpModel {
         Priority::from_low_bits(priority.value() & 6 | odd)
     }
 
-    /// What a code point says (table 6-3): the priority, the even one of a pair that shares, and
-    /// whether the frame may be dropped first.
+    /// Decodes a code point (table 6-3): the priority, the even one of a shared pair, and whether
+    /// the frame is drop eligible.
     pub const fn decode(self, code: Priority) -> (Priority, bool) {
         if !self.shares(code) {
             return (code, false);
@@ -403,7 +403,7 @@ mod tests {
         let whole = frame(&[tag], &[0x08, 0x00]);
         assert_eq!(ethertype_of(&whole), Some((0x0800, 16)));
         for length in 0..whole.len() {
-            // Fourteen bytes are a whole header: of a frame whose tag is cut off.
+            // Fourteen bytes are a whole header: of a frame whose tag is truncated.
             let expected = (14..16).contains(&length).then_some((0x8100, 12));
             assert_eq!(ethertype_of(&whole[..length]), expected);
             let priority = if length < 16 { 0 } else { 7 };
@@ -420,7 +420,7 @@ mod tests {
             ("76553310", "76442210"),
             ("76553311", "76442200"),
         ];
-        // Code points 7 down to 0: the priority, and which of them may be dropped.
+        // Code points 7 down to 0: priority and drop eligibility.
         let decode = [
             ("76543210", "........"),
             ("76443210", "...D...."),

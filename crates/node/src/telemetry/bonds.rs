@@ -1,4 +1,4 @@
-//! What a controller knows of bonds.
+//! Telemetry of bonds at a controller.
 
 use super::text;
 use alloc::string::String;
@@ -8,33 +8,33 @@ use axon_wire::message::MemberState;
 use axon_wire::{MacAddr, NodeId, PortNo};
 use serde::{Deserialize, Serialize};
 
-/// Ports of one or more switches that lead to one host.
+/// Bond: ports of one or more switches that lead to one host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BondTelemetry {
     /// The name of the bond: that of its host, or of its first port.
     pub name: String,
-    /// Whom its ports lead to, once LACP has shown it.
+    /// The partner of its ports, once LACP has shown it.
     pub partner: Option<PartnerTelemetry>,
-    /// Its ports, in the order of the fabric file.
+    /// The ports of the bond, in the order of the fabric file.
     pub members: Vec<MemberTelemetry>,
 }
 
-/// A port of a bond.
+/// Port of a bond.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberTelemetry {
     /// The identity of the switch.
     pub switch: NodeId,
     /// The number of the port, from 0.
     pub port: PortNo,
-    /// The state of LACP at the port, as its switch reported it last.
+    /// The state of LACP at the port, as last reported by its switch.
     pub state: MemberState,
-    /// Whom it leads to, if LACP shows it.
+    /// The partner of the port, if LACP shows it.
     pub partner: Option<PartnerTelemetry>,
-    /// Whether that is another one than the bond's: the port is not used.
+    /// Whether the partner differs from the bond's, so that the port is not used.
     pub mismatch: bool,
 }
 
-/// A partner of LACP.
+/// Partner of LACP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartnerTelemetry {
     /// The MAC address of its system identifier.
@@ -42,7 +42,7 @@ pub struct PartnerTelemetry {
     pub system: MacAddr,
     /// The priority in its system identifier.
     pub priority: u16,
-    /// The key that it gives the ports of this bond.
+    /// The key of the partner for the ports of this bond.
     pub key: u16,
 }
 

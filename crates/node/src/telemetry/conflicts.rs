@@ -1,4 +1,4 @@
-//! What a controller reports of address conflicts.
+//! Telemetry of address conflicts at a controller.
 
 use super::text;
 use axon_wire::vlan::VlanId;
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 pub struct IpConflict {
     /// The address that both hosts use.
     pub ip: IpAddr,
-    /// The VLAN that both are in; left out of JSON where that is none.
+    /// The VLAN of both hosts; left out of JSON if they are in none.
     #[serde(default, skip_serializing_if = "VlanId::is_none_ref")]
     pub vlan: VlanId,
     /// The host that has the address.
     pub holder: ConflictingHost,
-    /// The host that claims it.
+    /// The host that claims the address.
     pub claimant: ConflictingHost,
 }
 
-/// One of two hosts that use one address.
+/// One of two hosts that use the same address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConflictingHost {
     /// The MAC address of the host.

@@ -1,4 +1,4 @@
-//! Counts by reason: why frames ended, were punted or messages refused.
+//! Counts by reason of drops, punts and refused messages.
 
 use crate::contract::{Drop, Punt, Refusal};
 use alloc::collections::BTreeMap;
@@ -8,12 +8,12 @@ use core::marker::PhantomData;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A closed list of reasons, each with a name of its own.
+/// Closed list of reasons, each with its own name.
 pub trait Reason: Copy + Ord + 'static {
-    /// All of them, in order.
+    /// All reasons, in order.
     const ALL: &'static [Self];
 
-    /// The name in telemetry.
+    /// Returns the name in telemetry.
     fn name(self) -> &'static str;
 }
 
@@ -30,7 +30,7 @@ macro_rules! reasons {
 }
 reasons!(Drop, Punt, Refusal);
 
-/// How often each reason has occurred. Zero and absent are the same.
+/// Number of occurrences of each reason. Zero and absent are the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts<R>(BTreeMap<R, u64>);
 
@@ -41,17 +41,17 @@ impl<R> Default for Counts<R> {
 }
 
 impl<R: Reason> Counts<R> {
-    /// The counts that `count` gives for each reason.
+    /// Returns the counts that `count` gives for each reason.
     pub fn of(count: impl Fn(R) -> u64) -> Counts<R> {
         R::ALL.iter().map(|&reason| (reason, count(reason))).collect()
     }
 
-    /// How often `reason` has occurred.
+    /// Returns the number of occurrences of `reason`.
     pub fn get(&self, reason: R) -> u64 {
         self.0.get(&reason).copied().unwrap_or(0)
     }
 
-    /// The reasons that have occurred, in order, and how often.
+    /// Iterates over the reasons that have occurred, in order, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (R, u64)> {
         self.0.iter().map(|(&reason, &count)| (reason, count))
     }

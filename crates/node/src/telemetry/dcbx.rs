@@ -10,14 +10,14 @@ use axon_wire::priority::{Priority, PrioritySet};
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// Where a part of what is in force comes from.
+/// Origin of a configuration in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The port's own configuration.
     #[default]
     Local,
-    /// The configuration of the peer is used.
+    /// The configuration of the peer.
     Peer,
 }
 
@@ -30,16 +30,16 @@ impl fmt::Display for Source {
     }
 }
 
-/// What one port advertises, has received and has in force (IEEE 802.1AB, 802.1Q clause 38).
+/// LLDP and DCBX of one port: advertised, received and in force (IEEE 802.1AB, 802.1Q clause 38).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DcbxTelemetry {
     /// The number of the port, from 0.
     pub port: PortNo,
-    /// Its name as advertised, `s1-p0`.
+    /// The name of the port as advertised, `s1-p0`.
     pub name: String,
-    /// Whose LLDPDUs are valid now.
+    /// The neighbours whose LLDPDUs are valid now.
     pub neighbours: Vec<LldpNeighbour>,
-    /// In which form it advertises DCBX.
+    /// The dialect in which the port advertises DCBX.
     pub dialect: Dialect,
     /// The priorities with PFC.
     #[serde(with = "text::priorities")]
@@ -50,66 +50,66 @@ pub struct DcbxTelemetry {
     pub ets: Ets,
     /// The end whose ETS configuration is in use.
     pub ets_from: Source,
-    /// What the only peer advertises in the standard's form.
+    /// The advertisement of the only peer, in the standard's dialect.
     pub received: Option<RemoteDcbx>,
-    /// How the congestion notification domain is defended, by priority; empty without a domain.
+    /// The defence of the congestion notification domain, by priority; empty without a domain.
     pub defence: Vec<Defence>,
-    /// What is wrong between the two ends, a sentence each.
+    /// Mismatches and errors between the two ends, a sentence each.
     pub trouble: Vec<String>,
     /// LLDPDUs sent through the port.
     pub tx_lldpdus: u64,
-    /// LLDPDUs received and read without an error.
+    /// LLDPDUs received and parsed without an error.
     pub rx_lldpdus: u64,
-    /// Frames that are no LLDPDU, and dropped.
+    /// Frames dropped because they are not valid LLDPDUs.
     pub rx_malformed: u64,
-    /// Frames to another of LLDP's addresses, or from this port itself, and dropped.
+    /// Frames to another of LLDP's addresses, or from this port itself, which were dropped.
     pub rx_foreign: u64,
-    /// Neighbours whose time was over.
+    /// Neighbours whose time to live has expired.
     pub aged_out: u64,
 }
 
-/// A neighbour by LLDP. Text that it has chosen is without control characters.
+/// LLDP neighbour. Its advertised text is without control characters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LldpNeighbour {
-    /// Chassis ID; a MAC address as text.
+    /// The chassis ID that the neighbour advertises; a MAC address as text.
     pub chassis: String,
-    /// The Port ID that the neighbour advertises, in the same form.
+    /// The port ID that the neighbour advertises; a MAC address as text.
     pub port: String,
-    /// System name, if it advertises one.
+    /// The system name that the neighbour advertises, if any.
     pub system: Option<String>,
 }
 
-/// What a peer advertises.
+/// Advertisement of a peer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteDcbx {
     /// The PFC configuration that the peer advertises.
     pub pfc: Option<RemotePfc>,
     /// The ETS configuration that the peer advertises.
     pub ets: Option<RemoteEts>,
-    /// How it recommends to schedule.
+    /// The ETS recommendation of the peer.
     pub recommended_ets: Option<Ets>,
 }
 
-/// PFC as a peer advertises it.
+/// PFC configuration advertised by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemotePfc {
-    /// Whether it follows the other end.
+    /// Whether the peer accepts the configuration of the other end.
     pub willing: bool,
     /// The priorities with PFC.
     #[serde(with = "text::priorities")]
     pub enabled: PrioritySet,
 }
 
-/// ETS configuration as a peer advertises it.
+/// ETS configuration advertised by a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteEts {
-    /// Whether it follows a recommendation.
+    /// Whether the peer accepts a recommendation.
     pub willing: bool,
     /// The traffic classes and bandwidths that the peer advertises.
     pub table: Ets,
 }
 
-/// How the congestion notification domain is defended in one priority.
+/// Defence of the congestion notification domain in one priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defence {
     /// The priority, 0 to 7.

@@ -1,10 +1,10 @@
-//! Telemetry: what nodes, data planes and ports report of themselves, as types.
+//! Telemetry of nodes, data planes and ports, as types.
 //!
-//! Status tables, JSON and every other form are made from these and from nothing else. The JSON is
-//! serde's: a key is a field's name, with its unit at its end (`_bytes`, `_bps`, `_us`, `_ticks` of
-//! 10 ps). Port numbers are numbers; the control plane, as a port, is 65535. MAC addresses are
-//! text, `02:00:00:00:00:01`. A set of priorities is a list of numbers. Counts by reason are an
-//! object from the reason's name to the count; reasons that never occurred are left out.
+//! Status tables, JSON and all other formats are made from these types only. The JSON is serde's: a
+//! key is a field's name, with its unit as suffix (`_bytes`, `_bps`, `_us`, `_ticks` of 10 ps).
+//! Port numbers are numbers; the control plane, as a port, is 65535. MAC addresses are text,
+//! `02:00:00:00:00:01`. A set of priorities is a list of numbers. Counts by reason are an object
+//! from the reason's name to the count; reasons that never occurred are left out.
 
 pub mod bonds;
 pub mod conflicts;

@@ -1,4 +1,4 @@
-//! What a whole node reports of itself.
+//! Telemetry of a whole node.
 
 use super::bonds::BondTelemetry;
 use super::conflicts::IpConflict;
@@ -22,7 +22,7 @@ use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{Hops, NodeId};
 use serde::{Deserialize, Serialize};
 
-/// A node; `role` says which kind.
+/// Telemetry of a node; `role` is its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
 pub enum NodeTelemetry {
@@ -30,14 +30,14 @@ pub enum NodeTelemetry {
     Switch(Box<SwitchTelemetry>),
     /// The node is a controller.
     Controller(Box<ControllerTelemetry>),
-    /// The agent at a host's edge.
+    /// The node is the agent at a host's edge.
     Agent(Box<AgentTelemetry>),
     /// The node is a programmable switch.
     Programmable(Box<ProgrammableTelemetry>),
 }
 
 impl NodeTelemetry {
-    /// The hosts of the whole fabric, if it is a node that decides about routes to them: the
+    /// Returns the hosts of the whole fabric, if the node decides about routes to them: the
     /// controller, or a switch in a fabric without one.
     pub fn known_hosts(&self) -> Option<&[ControllerHost]> {
         match self {
@@ -48,95 +48,95 @@ impl NodeTelemetry {
     }
 }
 
-/// A switch.
+/// Telemetry of a switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchTelemetry {
     /// The identity of the switch, a number.
     pub id: NodeId,
     /// The hops to the controller, if a path was verified.
     pub controller_path: Option<Hops>,
-    /// Neighbours by its own discovery.
+    /// The neighbours discovered by the switch.
     pub neighbours: Vec<Neighbour>,
-    /// LLDP and DCBX of each port, if it advertises them.
+    /// LLDP and DCBX of each port, if the switch advertises them.
     pub dcbx: Vec<DcbxTelemetry>,
     /// The hosts that the switch has learned at its ports.
     pub hosts: Vec<EdgeHost>,
-    /// Routes of its hosts.
+    /// The routes of its hosts.
     pub routes: Vec<EdgeRoute>,
-    /// Frames of hosts that are queued until their route is set up.
+    /// Frames of hosts that are held until their route is set up.
     pub waiting_frames: u64,
-    /// Their bytes, with 64 bytes of overhead for each frame.
+    /// Bytes of held frames, with 64 bytes of overhead for each frame.
     pub waiting_bytes: u64,
     /// Reports that the controller has not acknowledged yet.
     pub unacknowledged: u64,
     /// The counters of the data plane.
     pub plane: PlaneTelemetry,
-    /// Its probes, oldest plan first.
+    /// The probe reports, oldest plan first.
     pub probes: Vec<ProbeReport>,
     /// Control messages refused, by reason.
     pub refusals: Counts<Refusal>,
-    /// What its edge has done.
+    /// The counters of its edge.
     pub edge: EdgeCounters,
-    /// What its data plane owes its edge.
+    /// Pending work of its data plane for its edge.
     pub debts: EdgeDebts,
     /// Settings of ports that its data plane has refused.
     pub refused_settings: Vec<RefusedSetting>,
-    /// How often its data plane has refused a setting.
+    /// Number of settings that its data plane has refused.
     pub settings_refused: u64,
-    /// What it decides by itself, in a fabric without a controller; null in one that has one.
+    /// State of its own decisions in a fabric without a controller; null in one with a controller.
     pub alone: Option<Box<StaticTelemetry>>,
 }
 
-/// A controller.
+/// Telemetry of a controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerTelemetry {
     /// The identity of the controller, a number.
     pub id: NodeId,
-    /// Neighbours by its own discovery.
+    /// The neighbours discovered by the controller.
     pub neighbours: Vec<Neighbour>,
-    /// How many switches are in its topology.
+    /// Number of switches in its topology.
     pub switches: u64,
     /// The hosts of the fabric.
     pub hosts: Vec<ControllerHost>,
     /// Addresses that two hosts use now, 256 at most for each VLAN.
     pub ip_conflicts: Vec<IpConflict>,
-    /// How many routes it has set up that stand.
+    /// Number of routes set up by it and still in place.
     pub routes: u64,
-    /// Which hosts may reach which.
+    /// The policy: the hosts that may reach each other.
     pub policy: PolicyTelemetry,
-    /// The bonds of the fabric file, with what their switches reported last of each port.
+    /// The bonds of the fabric file, with the state of each port last reported by its switch.
     pub bonds: Vec<BondTelemetry>,
-    /// What it has of its incarnation before.
+    /// State taken over from its previous incarnation.
     pub restored: Restored,
     /// Commands to switches that are not acknowledged yet.
     pub unacknowledged: u64,
     /// The counters of the data plane.
     pub plane: PlaneTelemetry,
-    /// Its probes, oldest plan first.
+    /// The probe reports, oldest plan first.
     pub probes: Vec<ProbeReport>,
     /// Control messages refused, by reason.
     pub refusals: Counts<Refusal>,
-    /// What it has done.
+    /// The counters of the controller.
     pub counters: ControllerCounters,
-    /// What its DHCP server has done.
+    /// The counters of its DHCP server.
     pub dhcp: DhcpCounters,
     /// Settings of ports that its data plane has refused.
     pub refused_settings: Vec<RefusedSetting>,
-    /// How often its data plane has refused a setting.
+    /// Number of settings that its data plane has refused.
     pub settings_refused: u64,
 }
 
-/// The agent at a host's edge.
+/// Telemetry of the agent at a host's edge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentTelemetry {
     /// Priorities with PFC on the link to the fabric.
     #[serde(with = "text::priorities")]
     pub pfc: PrioritySet,
-    /// Whether PAUSE is in use there, because no priority has PFC.
+    /// Whether PAUSE is in use on that link, because no priority has PFC.
     pub pause: bool,
-    /// Which frames have which priority: `udp:4791=3 default=0`.
+    /// Rules that assign priorities to frames: `udp:4791=3 default=0`.
     pub rules: String,
-    /// Its reaction points, by priority.
+    /// The reaction points of the agent, by priority.
     pub reaction_points: Vec<ReactionPoint>,
     /// LLDP and DCBX at the port to the fabric, if it advertises them.
     pub dcbx: Option<DcbxTelemetry>,
@@ -148,32 +148,32 @@ pub struct AgentTelemetry {
     pub total: PortCounters,
 }
 
-/// A programmable switch.
+/// Telemetry of a programmable switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgrammableTelemetry {
     /// The name of its control program, or its file.
     pub program: String,
-    /// Whether the switch carries what hosts send, as far as the program can tell.
+    /// Whether the switch carries traffic of hosts, as far as the program can determine.
     pub ready: bool,
-    /// Why the program has ended and takes no packets any more; null as long as it runs.
+    /// The reason for which the program has ended and accepts no packets; null while it runs.
     pub failure: Option<String>,
-    /// Why the tables have refused entries of the program, which runs on and tries again; null as
-    /// long as they lack none.
+    /// The reason for which the tables refuse entries of the program, which continues and tries
+    /// again; null while none are missing.
     pub refusal: Option<String>,
-    /// How full each table of the switch is.
+    /// Number of entries of each table of the switch.
     pub tables: Vec<TableCount>,
     /// The counters of the data plane.
     pub plane: PlaneTelemetry,
 }
 
-/// How full a table of a programmable switch is.
+/// Number of entries of a table of a programmable switch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableCount {
     /// The name of the table, such as `tcam`.
     pub table: String,
-    /// How many entries the table has now.
+    /// Current number of entries of the table.
     pub entries: u32,
-    /// How many entries the table can hold.
+    /// Maximum number of entries of the table.
     pub size: u32,
 }
 
@@ -182,14 +182,14 @@ pub struct TableCount {
 pub struct ReactionPoint {
     /// The priority, 0 to 7.
     pub priority: Priority,
-    /// Congestion notifications that it has acted on.
+    /// Congestion notifications that had an effect.
     pub cnms: u64,
-    /// The rate that it holds the host to, in bits per second.
+    /// The current rate limit of the host, in bits per second.
     pub rate_bps: u64,
 }
 
 impl NodeTelemetry {
-    /// Its identity; agents and programmable switches have none.
+    /// Returns the identity of the node; agents and programmable switches have none.
     pub fn id(&self) -> Option<NodeId> {
         match self {
             NodeTelemetry::Switch(switch) => Some(switch.id),
@@ -198,22 +198,22 @@ impl NodeTelemetry {
         }
     }
 
-    /// The switch, if it is one.
+    /// Returns the switch, if the node is one.
     pub fn switch(&self) -> Option<&SwitchTelemetry> {
         if let NodeTelemetry::Switch(switch) = self { Some(switch) } else { None }
     }
 
-    /// The programmable switch, if it is one.
+    /// Returns the programmable switch, if the node is one.
     pub fn programmable(&self) -> Option<&ProgrammableTelemetry> {
         if let NodeTelemetry::Programmable(switch) = self { Some(switch) } else { None }
     }
 
-    /// The agent, if it is one.
+    /// Returns the agent, if the node is one.
     pub fn agent(&self) -> Option<&AgentTelemetry> {
         if let NodeTelemetry::Agent(agent) = self { Some(agent) } else { None }
     }
 
-    /// Its data plane; an agent's is not a whole one.
+    /// Returns the data plane; `None` for an agent, which has no complete one.
     pub fn plane(&self) -> Option<&PlaneTelemetry> {
         match self {
             NodeTelemetry::Switch(switch) => Some(&switch.plane),
@@ -223,7 +223,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// What it has counted over all ports.
+    /// Returns the counters over all ports.
     pub fn total(&self) -> &PortCounters {
         match self {
             NodeTelemetry::Switch(switch) => &switch.plane.total,
@@ -233,7 +233,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// Neighbours by its own discovery.
+    /// Returns the neighbours discovered by the node.
     pub fn neighbours(&self) -> &[Neighbour] {
         match self {
             NodeTelemetry::Switch(switch) => &switch.neighbours,
@@ -242,7 +242,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// LLDP and DCBX of each port that advertises them.
+    /// Returns LLDP and DCBX of each port that advertises them.
     pub fn dcbx(&self) -> &[DcbxTelemetry] {
         match self {
             NodeTelemetry::Switch(switch) => &switch.dcbx,
@@ -251,7 +251,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// Flow control by port number; `None` where a port has no traffic classes.
+    /// Returns flow control by port number; `None` where a port has no traffic classes.
     pub fn flow_control(&self) -> Vec<Option<&FlowControl>> {
         match self {
             NodeTelemetry::Agent(agent) => Vec::from([Some(&agent.host), Some(&agent.fabric)]),
@@ -262,7 +262,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// Control messages refused, by reason; agents and programmable switches take none.
+    /// Returns the refused control messages by reason; `None` for nodes that receive none.
     pub fn refusals(&self) -> Option<&Counts<Refusal>> {
         match self {
             NodeTelemetry::Switch(switch) => Some(&switch.refusals),
@@ -271,7 +271,7 @@ impl NodeTelemetry {
         }
     }
 
-    /// Its probes, oldest plan first.
+    /// Returns the probe reports, oldest plan first.
     pub fn probes(&self) -> &[ProbeReport] {
         match self {
             NodeTelemetry::Switch(switch) => &switch.probes,

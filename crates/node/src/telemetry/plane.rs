@@ -1,4 +1,4 @@
-//! What a data plane reports: counters, memory, ports.
+//! Telemetry of a data plane: counters, memory, ports.
 
 use super::flow_control::FlowControl;
 use crate::counters::PortCounters;
@@ -7,18 +7,18 @@ use alloc::vec::Vec;
 use axon_wire::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A data plane.
+/// Telemetry of a data plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlaneTelemetry {
     /// The sum over all ports and the control plane.
     pub total: PortCounters,
     /// The shared packet memory, if it has pools.
     pub memory: Option<MemoryTelemetry>,
-    /// By port number, from 0.
+    /// The ports, by number from 0.
     pub ports: Vec<PortTelemetry>,
 }
 
-/// The pools of a shared packet memory.
+/// Pools of a shared packet memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryTelemetry {
     /// The pool of the lossless priorities.
@@ -27,31 +27,31 @@ pub struct MemoryTelemetry {
     pub lossy: PoolTelemetry,
 }
 
-/// One pool.
+/// Usage of one pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolTelemetry {
     /// Bytes of the pool that are in use now.
     pub used_bytes: Bytes,
-    /// The most that was in use at once, since the start.
+    /// Maximum of the bytes in use since the start.
     pub peak_bytes: Bytes,
 }
 
-/// A port of a data plane.
+/// Telemetry of a port of a data plane.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortTelemetry {
-    /// What is plugged into it.
+    /// The kind of the port.
     pub kind: PortKind,
-    /// Whether it has carrier.
+    /// Whether the port has carrier.
     pub up: bool,
-    /// What it has counted.
+    /// The counters of the port.
     pub counters: PortCounters,
-    /// Frames queued for it, over all traffic classes.
+    /// Frames queued for the port, over all traffic classes.
     pub queued_frames: u64,
-    /// Their bytes, without FCS.
+    /// Bytes queued for the port, without FCS.
     pub queued_bytes: Bytes,
-    /// Bytes of frames that came in by it, that outputs refused, and that it keeps.
+    /// Bytes of refused frames that the port keeps as their input.
     pub refused_bytes: Bytes,
-    /// Routes in its table.
+    /// Number of routes of the port.
     pub routes: u64,
     /// PFC and PAUSE, where there are traffic classes.
     pub flow_control: Option<FlowControl>,

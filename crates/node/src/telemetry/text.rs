@@ -1,5 +1,5 @@
-//! How values that are bits on the wire look in telemetry: MAC addresses as text, sets of
-//! priorities as lists of numbers. For `#[serde(with = "...")]`.
+//! Text forms of binary values in telemetry: MAC addresses as text, sets of priorities as lists of
+//! numbers. For `#[serde(with = "...")]`.
 
 /// A [`MacAddr`](axon_wire::MacAddr) as `02:00:00:00:00:01`.
 pub mod mac {
@@ -10,12 +10,12 @@ pub mod mac {
     /// Writes six bytes in hexadecimal with colons between.
     ///
     /// # Errors
-    /// The serializer's.
+    /// An error of the serializer.
     pub fn serialize<S: Serializer>(mac: &MacAddr, to: S) -> Result<S::Ok, S::Error> {
         to.collect_str(mac)
     }
 
-    /// Reads what [`serialize`] writes.
+    /// Parses the output of [`serialize`].
     ///
     /// # Errors
     /// The text is not six bytes in hexadecimal with colons between.
@@ -36,7 +36,7 @@ pub mod mac {
     }
 }
 
-/// The same, or nothing.
+/// An optional [`MacAddr`](axon_wire::MacAddr) as `02:00:00:00:00:01` or nothing.
 pub mod optional_mac {
     use axon_wire::MacAddr;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -44,18 +44,18 @@ pub mod optional_mac {
     #[derive(Serialize, Deserialize)]
     struct Text(#[serde(with = "super::mac")] MacAddr);
 
-    /// Writes the text of [`mac`](super::mac), or nothing.
+    /// Writes the text of [`mac`](super::mac), or nothing for `None`.
     ///
     /// # Errors
-    /// The serializer's.
+    /// An error of the serializer.
     pub fn serialize<S: Serializer>(mac: &Option<MacAddr>, to: S) -> Result<S::Ok, S::Error> {
         mac.map(Text).serialize(to)
     }
 
-    /// Reads what [`serialize`] writes.
+    /// Parses the output of [`serialize`].
     ///
     /// # Errors
-    /// The text is no MAC address.
+    /// The text is not a MAC address.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<MacAddr>, D::Error> {
         Ok(Option::<Text>::deserialize(from)?.map(|Text(mac)| mac))
     }
@@ -71,15 +71,15 @@ pub mod priorities {
     /// Writes the list.
     ///
     /// # Errors
-    /// The serializer's.
+    /// An error of the serializer.
     pub fn serialize<S: Serializer>(set: &PrioritySet, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(set.iter().map(Priority::value))
     }
 
-    /// Reads a list; the order does not matter.
+    /// Parses a list, in any order.
     ///
     /// # Errors
-    /// One of them is no priority.
+    /// A number is not a priority.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PrioritySet, D::Error> {
         Ok(Vec::<Priority>::deserialize(from)?.into_iter().collect())
     }

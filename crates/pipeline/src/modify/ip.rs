@@ -1,4 +1,4 @@
-//! Changes of IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
+//! Modifications of IPv4 (RFC 791) and IPv6 (RFC 8200) headers.
 
 use crate::frame_type::FrameType;
 use axon_node::Drop;
@@ -7,25 +7,25 @@ use axon_node::Drop;
 pub(super) const IPV4_BYTES: usize = 20;
 /// Bytes of an IPv6 header.
 const IPV6_BYTES: usize = 40;
-/// Places in an IPv4 header.
+/// Byte offsets in an IPv4 header.
 const TOS: usize = 1;
 const TTL: usize = 8;
 const CHECKSUM: usize = 10;
-/// Place of the hop limit in an IPv6 header.
+/// Byte offset of the hop limit in an IPv6 header.
 const HOP_LIMIT: usize = 7;
-/// The two bits of ECN in the type of service (RFC 3168).
+/// ECN bits of the type of service (RFC 3168).
 const ECN: u8 = 0b11;
 /// Congestion experienced.
 const CE: u8 = 0b11;
 
-/// An IP header and what follows it.
+/// An IP header and the bytes behind it.
 pub(super) enum Header<'a> {
     V4(&'a mut [u8]),
     V6(&'a mut [u8]),
 }
 
 impl<'a> Header<'a> {
-    /// The header that `bytes` begin with.
+    /// Returns the IP header at the start of `bytes`.
     pub(super) fn new(bytes: &'a mut [u8], frame_type: FrameType) -> Result<Header<'a>, Drop> {
         match frame_type {
             FrameType::Ipv4 if bytes.len() >= IPV4_BYTES => Ok(Header::V4(bytes)),
@@ -48,7 +48,7 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Type of service of IPv4, traffic class of IPv6: DSCP and ECN.
+    /// Returns the type of service of IPv4 or the traffic class of IPv6: DSCP and ECN.
     pub(super) fn tos(&self) -> u8 {
         match self {
             Header::V4(bytes) => bytes[TOS],
@@ -66,8 +66,8 @@ impl<'a> Header<'a> {
         }
     }
 
-    /// Takes over the ECN of an outer header that comes off (RFC 6040 section 4.2): what
-    /// experienced congestion and cannot say so is dropped.
+    /// Applies the ECN of a removed outer header (RFC 6040 section 4.2); a frame with CE outside
+    /// that is not ECN-capable inside is dropped.
     pub(super) fn decapsulate_ecn(&mut self, outer_tos: u8) -> Result<(), Drop> {
         let inner = self.tos();
         if outer_tos & ECN != CE || inner & ECN == CE {
@@ -81,7 +81,7 @@ impl<'a> Header<'a> {
     }
 }
 
-/// Takes one off the TTL.
+/// Decrements the TTL.
 pub(super) fn decrement_ttl(mut header: Header<'_>) -> Result<(), Drop> {
     let ttl = header.ttl();
     if ttl <= 1 {
@@ -91,14 +91,14 @@ pub(super) fn decrement_ttl(mut header: Header<'_>) -> Result<(), Drop> {
     Ok(())
 }
 
-/// Sets the DSCP and leaves ECN alone.
+/// Sets the DSCP without changing ECN.
 pub(super) fn set_dscp(mut header: Header<'_>, dscp: u8) -> Result<(), Drop> {
     let tos = dscp << 2 | header.tos() & ECN;
     header.set_tos(tos);
     Ok(())
 }
 
-/// Sets a byte of an IPv4 header and follows with its checksum (RFC 1624, equation 3).
+/// Sets a byte of an IPv4 header and updates its checksum (RFC 1624, equation 3).
 fn set_checked(header: &mut [u8], at: usize, value: u8) {
     let word = at & !1;
     let read = |header: &[u8], at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -110,7 +110,7 @@ fn set_checked(header: &mut [u8], at: usize, value: u8) {
     header[CHECKSUM..CHECKSUM + 2].copy_from_slice(&(!folded(sum)).to_be_bytes());
 }
 
-/// The checksum of an IPv4 header whose own checksum is zero (RFC 1071).
+/// Returns the checksum of an IPv4 header whose own checksum is zero (RFC 1071).
 pub(super) fn checksum(header: &[u8]) -> u16 {
     let words = header
         .chunks(2)
@@ -118,7 +118,7 @@ pub(super) fn checksum(header: &[u8]) -> u16 {
     !folded(words.sum())
 }
 
-/// Adds the carries of a sum of 16-bit words.
+/// Folds the carries of a sum of 16-bit words.
 fn folded(sum: u32) -> u16 {
     let once = (sum & 0xffff) + (sum >> 16);
     (once + (once >> 16)) as u16

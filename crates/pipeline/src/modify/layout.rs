@@ -1,4 +1,4 @@
-//! Where the headers of a frame are: room before the network header, and what its EtherType says.
+//! Header layout of a frame: insertion and removal before the network header, and its EtherType.
 
 use super::ip;
 use crate::frame_type::Parsed;
@@ -7,7 +7,7 @@ use axon_wire::FrameBuf;
 use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
 
-/// The IP header of a frame and what follows it.
+/// Returns the IP header of a frame and the bytes behind it.
 pub(super) fn ip_header<'a>(
     frame: &'a mut FrameBuf,
     parsed: &Parsed,
@@ -17,7 +17,7 @@ pub(super) fn ip_header<'a>(
     ip::Header::new(rest, parsed.inner)
 }
 
-/// Makes room for `count` bytes before the network header: what is before them moves forward.
+/// Inserts `count` bytes before the network header; the bytes before it move forward.
 pub(super) fn insert(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Result<(), Drop> {
     frame.push_front(count).map_err(|_| Drop::NoHeadroom)?;
     let at = usize::from(parsed.network_at);
@@ -25,7 +25,7 @@ pub(super) fn insert(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Res
     Ok(())
 }
 
-/// Takes `count` bytes out behind EtherType and tag.
+/// Removes `count` bytes behind EtherType and tag.
 pub(super) fn remove(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Result<(), Drop> {
     let at = usize::from(parsed.network_at);
     if frame.bytes().len() < at + count {
@@ -36,7 +36,7 @@ pub(super) fn remove(frame: &mut FrameBuf, parsed: &Parsed, count: usize) -> Res
     Ok(())
 }
 
-/// Sets the EtherType before the network header, and parses anew.
+/// Sets the EtherType before the network header, and parses the frame again.
 pub(super) fn set_ethertype(frame: &mut FrameBuf, parsed: &mut Parsed, ethertype: u16) {
     let at = usize::from(parsed.network_at).max(ETHERNET_BYTES);
     if let Some(place) = frame.bytes_mut().get_mut(at - 2..at) {
@@ -45,7 +45,7 @@ pub(super) fn set_ethertype(frame: &mut FrameBuf, parsed: &mut Parsed, ethertype
     *parsed = Parsed::ethernet(frame.bytes());
 }
 
-/// What is behind EtherType and tag now is IP: its version says which EtherType.
+/// Sets the EtherType for the IP header now behind EtherType and tag, by its version.
 pub(super) fn expose_ip(frame: &mut FrameBuf, parsed: &mut Parsed) -> Result<(), Drop> {
     let first = frame.bytes().get(usize::from(parsed.network_at));
     let ethertype = match first.map(|byte| byte >> 4) {

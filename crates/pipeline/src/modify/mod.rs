@@ -1,4 +1,4 @@
-//! The modifiers: what an entry's action changes in a frame.
+//! Modifications of frames by actions of entries.
 
 mod ip;
 mod layout;
@@ -13,11 +13,11 @@ use axon_wire::header::{self, HOPS_MAX, HeaderFields, HopWidth, PacketType};
 use axon_wire::{FrameBuf, MacAddr, PortNo};
 use layout::ip_header;
 
-/// Where destination and source MAC begin in a frame.
+/// Byte offsets of destination and source MAC in a frame.
 const DESTINATION: usize = 0;
 const SOURCE: usize = 6;
 
-/// What modifiers need beside the frame.
+/// Inputs of modifications beside the frame.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) ingress: PortNo,
@@ -25,10 +25,10 @@ pub(crate) struct Context<'a> {
     pub(crate) tunnel: &'a dyn Fn(u16) -> Option<&'a Tunnel>,
 }
 
-/// Makes one change; `parsed` follows it.
+/// Applies one modification and updates `parsed`.
 ///
 /// # Errors
-/// Why the frame is dropped; what has changed in it until then stays.
+/// The drop reason of the frame; earlier modifications are kept.
 pub(crate) fn modify(
     frame: &mut FrameBuf,
     parsed: &mut Parsed,
@@ -79,10 +79,10 @@ pub(crate) fn modify(
     }
 }
 
-/// Gives a frame the addresses of the interface that it leaves by.
+/// Writes the addresses of the egress interface to a frame.
 ///
 /// # Errors
-/// `malformed` for an Axon packet, which has no addresses, if there are some to set.
+/// `malformed` for an Axon packet, which has no addresses, if the interface has some.
 #[inline]
 pub(crate) fn rewrite(
     frame: &mut FrameBuf,

@@ -36,7 +36,7 @@ impl StackEntry {
     }
 }
 
-/// The entry at the top of the stack.
+/// Returns the entry at the top of the stack.
 fn top(frame: &FrameBuf, parsed: &Parsed) -> Result<StackEntry, Drop> {
     if parsed.inner != FrameType::Mpls {
         return Err(Drop::Malformed);
@@ -53,7 +53,7 @@ fn write(frame: &mut FrameBuf, parsed: &Parsed, entry: StackEntry) {
     }
 }
 
-/// Puts a label on top of the stack, or begins one.
+/// Pushes a label on the stack, or starts one.
 pub(super) fn push(frame: &mut FrameBuf, parsed: &mut Parsed, label: Label) -> Result<(), Drop> {
     let entry = match parsed.inner {
         FrameType::Mpls => {
@@ -81,7 +81,7 @@ pub(super) fn swap(frame: &mut FrameBuf, parsed: &mut Parsed, label: Label) -> R
     Ok(())
 }
 
-/// Takes the top label off.
+/// Pops the top label.
 pub(super) fn pop(frame: &mut FrameBuf, parsed: &mut Parsed) -> Result<(), Drop> {
     let before = top(frame, parsed)?;
     let ttl = before.ttl().checked_sub(1).filter(|&ttl| ttl > 0).ok_or(Drop::TtlExpired)?;

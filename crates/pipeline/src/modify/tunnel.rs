@@ -8,10 +8,10 @@ use axon_node::Drop;
 use axon_wire::FrameBuf;
 use axon_wire::constants::ethertype;
 
-/// "Don't fragment": what is never cut needs no identification (RFC 6864).
+/// "Don't fragment": unfragmented packets need no identification (RFC 6864).
 const DONT_FRAGMENT: u8 = 0x40;
 
-/// Puts the headers of a tunnel before the IP header. DSCP and ECN are copied to the outside
+/// Prepends the headers of a tunnel to the IP header. DSCP and ECN are copied to the outer header
 /// (RFC 6040 section 4.1).
 pub(super) fn push(frame: &mut FrameBuf, parsed: &mut Parsed, tunnel: &Tunnel) -> Result<(), Drop> {
     let tos = ip_header(frame, parsed)?.tos();
@@ -38,7 +38,7 @@ pub(super) fn push(frame: &mut FrameBuf, parsed: &mut Parsed, tunnel: &Tunnel) -
     Ok(())
 }
 
-/// Takes the outer IPv4 header and the shim behind it off.
+/// Removes the outer IPv4 header and the shim behind it.
 pub(super) fn pop(
     frame: &mut FrameBuf,
     parsed: &mut Parsed,

@@ -1,10 +1,10 @@
 //! Transactions: all changes or none.
 //!
-//! In plain English: each change is checked by itself. Then the entries that change are taken out,
-//! then the objects that they name (keys, interfaces, groups, tunnels); then the new objects are
-//! put in, and last the new entries. What is taken out is noted down; if something does not fit,
-//! what is new is taken out again, entries first, and what was there is put back, entries last. No
-//! frame is looked up in between.
+//! Each change is first checked by itself. Then the changed entries are removed, then the objects
+//! that they use (keys, interfaces, groups, tunnels); then the new objects are inserted, and last
+//! the new entries. Removed entries are recorded; if a new one does not fit, the new ones are
+//! removed again, entries first, and the old ones restored, entries last. No frame is looked up in
+//! between.
 
 use super::entry::{Entry, Prefix};
 use super::exact::Seeded;
@@ -20,10 +20,10 @@ use axon_plane::routes;
 use axon_wire::{FrameBuf, PortNo, Route};
 use hashbrown::HashMap;
 
-/// Modifications of one action.
+/// Maximum number of modifications of one action.
 const MODIFICATIONS_MAX: usize = 8;
 
-/// What stood at a name.
+/// Removed content of an entry.
 enum Taken {
     Udlk(Udlk),
     Interface(Interface),
@@ -38,7 +38,7 @@ impl Tables {
     /// Makes all changes, or none.
     ///
     /// # Errors
-    /// The first change that cannot be made, and why.
+    /// The first change that cannot be made, and the reason.
     pub fn commit(&mut self, changes: &[Change]) -> Result<(), ChangeError> {
         let mut seen: HashMap<EntryName, u32, Seeded> = HashMap::default();
         for (position, change) in (1..).zip(changes) {
@@ -52,8 +52,8 @@ impl Tables {
         let mut undo: Vec<(EntryName, Option<Taken>)> = Vec::with_capacity(changes.len());
         let result = self.make(changes, &mut undo);
         if result.is_err() {
-            // What is new goes before what it names, as when it was taken out; then what was there
-            // comes back behind what it names.
+            // Remove new entries before the objects that they use, as before; then restore old
+            // objects before the entries that use them.
             for &(name, _) in &undo {
                 self.take(name);
             }
@@ -96,7 +96,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether a change is one, whatever else is in the tables.
+    /// Checks a change regardless of the other entries of the tables.
     fn check(&self, change: &Change) -> Result<(), Reason> {
         let within = |number: u16, size: u32| {
             let last = size.saturating_sub(1);
@@ -152,7 +152,7 @@ impl Tables {
         if port.index() < self.ports.len() { Ok(()) } else { Err(Reason::NoSuchPort(port)) }
     }
 
-    /// The action of an entry outside the TCAM, with which a lookup ends.
+    /// Checks the action of an entry outside the TCAM, with which a lookup ends.
     fn check_decision(&self, action: &Action) -> Result<(), Reason> {
         match action.target {
             Target::Tables => Err(Reason::Tables),
@@ -160,7 +160,7 @@ impl Tables {
         }
     }
 
-    /// The parts of an action that name no other entry.
+    /// Checks the parts of an action that refer to no other entry.
     fn check_action(&self, action: &Action) -> Result<(), Reason> {
         if action.target == Target::Tables && !action.modify.is_empty() {
             return Err(Reason::Tables);
@@ -192,15 +192,15 @@ impl Tables {
         Ok(())
     }
 
-    /// Whether a header can hold a route, and the room before a frame that header.
+    /// Checks that a header can hold a route, and the headroom of a frame that header.
     fn check_route(&self, route: &Route) -> Result<(), Reason> {
         let header = routes::header_of(route, self.hop_width);
         let fits = header.is_ok_and(|header| header.len() <= FrameBuf::HEADROOM);
         if fits { Ok(()) } else { Err(Reason::Route) }
     }
 
-    /// Whether what is there may go: a key may not change under its entries, and what they use may
-    /// change but not go.
+    /// Checks that an entry may be removed: a key may not change while it has entries, and objects
+    /// in use may change but not be removed.
     fn check_unused(&self, change: &Change) -> Result<(), Reason> {
         let users = match change {
             Change::Udlk(id, _) => self.key(*id).map_or(0, |key| key.users),
@@ -212,7 +212,7 @@ impl Tables {
         if users == 0 { Ok(()) } else { Err(Reason::InUse { users }) }
     }
 
-    /// Whether there is room for it, and all that it names.
+    /// Checks that there is room for an entry, and that all objects that it uses exist.
     fn check_fits(&self, name: EntryName, wanted: &Taken) -> Result<(), Reason> {
         let room = |has_room: bool, size: u32| {
             if has_room { Ok(()) } else { Err(Reason::Full { size }) }
@@ -238,7 +238,7 @@ impl Tables {
         }
     }
 
-    /// Whether each type of frames has at most two keys with this one.
+    /// Checks that each frame type has at most two keys with this one.
     fn check_type(&self, udlk: &Udlk) -> Result<(), Reason> {
         let types = FrameType::ALL.into_iter();
         let mut types = types.filter(|&of| udlk.frame_type.is_none_or(|only| only == of));
@@ -288,7 +288,7 @@ impl Tables {
         self.keys.get(usize::from(id.0))?.as_ref()
     }
 
-    /// Takes out what stands at a name.
+    /// Removes and returns the content of an entry.
     fn take(&mut self, name: EntryName) -> Option<Taken> {
         match name {
             EntryName::Udlk(id) => {
@@ -338,7 +338,7 @@ impl Tables {
         Taken::Entry(entry)
     }
 
-    /// Puts in, at a name where nothing is, what was checked.
+    /// Inserts checked content at an empty entry.
     fn put(&mut self, name: EntryName, what: Taken) {
         match (name, what) {
             (EntryName::Udlk(id), Taken::Udlk(udlk)) => self.put_key(id, udlk),
@@ -362,7 +362,7 @@ impl Tables {
     }
 
     fn put_key(&mut self, id: UdlkId, udlk: Udlk) {
-        // It was checked.
+        // The key was checked before.
         let Ok(extractor) = Extractor::new(&udlk) else { return };
         for of in FrameType::ALL {
             if udlk.frame_type.is_none_or(|only| only == of) {
@@ -409,7 +409,7 @@ impl Tables {
         self.lpm_is_stale = true;
     }
 
-    /// Counts a user of all that an action names.
+    /// Counts a user of all objects that an action refers to.
     fn hold(&mut self, action: &Action) {
         match action.target {
             Target::Interface(one) => self.interfaces.use_by_one(one),
@@ -429,7 +429,7 @@ impl Tables {
     }
 }
 
-/// What is named by what: entries name groups and objects, groups name interfaces.
+/// Rank of an entry in references: entries use groups and objects, groups use interfaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rank {
     Object,
@@ -447,7 +447,7 @@ fn rank_of(change: &Change) -> Rank {
     }
 }
 
-/// What is to stand at the name of a change.
+/// Returns the new content of a changed entry.
 fn wanted(change: &Change) -> Option<Taken> {
     Some(match change {
         Change::Udlk(_, udlk) => Taken::Udlk(udlk.clone()?),
@@ -474,7 +474,7 @@ fn tunnel_of(modify: &Modify) -> Option<u16> {
     }
 }
 
-/// The tunnels that an action names, each once: an entry is one user of what it names.
+/// Returns the tunnels of an action, each once: an entry is one user of an object.
 fn tunnels_of(action: &Action) -> impl Iterator<Item = u16> {
     let before = |at: usize| action.modify[..at].iter().filter_map(tunnel_of);
     let named = action.modify.iter().enumerate();

@@ -1,4 +1,4 @@
-//! An entry of a table with its counters, and the names of tables.
+//! Table entries with their counters, and the names of tables.
 
 use crate::action::Action;
 use crate::key::UdlkId;
@@ -7,12 +7,12 @@ use core::fmt;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// What is done with frames that meet an entry, and how many have.
+/// The action of an entry, and its counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) action: Action,
     pub(crate) frames: u64,
-    /// Bytes as they came in, without FCS.
+    /// Bytes of matching frames as received, without FCS.
     pub(crate) bytes: u64,
 }
 
@@ -28,10 +28,10 @@ impl Entry {
     }
 }
 
-/// The key of the MAC table.
+/// Key of the MAC table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct MacKey {
-    /// The bridge that the ingress port belongs to ([`PortOptions::bridge`]).
+    /// The bridge of the ingress port ([`PortOptions::bridge`]).
     #[serde(default)]
     pub bridge: u16,
     /// The destination MAC.
@@ -52,23 +52,23 @@ impl MacKey {
     }
 }
 
-/// A prefix of IPv4 addresses.
+/// IPv4 prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Prefix {
-    /// The address; zero behind the length.
+    /// The address; zero beyond the length.
     pub address: Ipv4Addr,
-    /// Bits: 0 to 32.
+    /// Length in bits: 0 to 32.
     pub length: u8,
 }
 
 impl Prefix {
-    /// Whether it is one: at most 32 bits, and zeros behind them.
+    /// Returns whether the prefix is valid: at most 32 bits, and zeros beyond them.
     pub fn is_sound(self) -> bool {
         self.length <= 32 && self.address.to_bits() & !mask(self.length) == 0
     }
 }
 
-/// The bits of a prefix of this length, at most 32.
+/// Returns the mask of a prefix of this length, at most 32.
 pub(super) fn mask(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length.min(32))).unwrap_or(0)
 }
@@ -79,29 +79,28 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// An entry of the TCAM: the frames whose key has these bits.
+/// Entry of the TCAM, which matches frames by one lookup key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcamEntry {
-    /// The key that is compared.
+    /// The lookup key compared.
     pub udlk: UdlkId,
-    /// The bits that frames must have: the fields of the key in their order. What the mask leaves
-    /// out is zero.
+    /// The required bits: the fields of the key in their order. Bits outside the mask are zero.
     pub value: alloc::vec::Vec<u8>,
-    /// The bits that count.
+    /// The bits compared.
     pub mask: alloc::vec::Vec<u8>,
-    /// What is done with the frames.
+    /// The action for matching frames.
     pub action: Action,
 }
 
-/// How frames of a port are looked up.
+/// Lookup options of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PortOptions {
-    /// The bridge of the port: entries of the MAC table belong to one. 0 by default.
+    /// The bridge of the port, to which entries of the MAC table belong; 0 by default.
     pub bridge: u16,
     /// Whether IPv4 destinations and labels of its frames are looked up; true by default.
     pub routed: bool,
-    /// Whether a frame goes to the control program besides if its source MAC has no entry of this
+    /// Whether a copy of a frame goes to the control program if its source MAC has no entry of this
     /// port's bridge that leads to this port: directly, by an interface, or by a group whose only
     /// member is an interface of this port. False by default.
     pub learn: bool,
@@ -141,8 +140,7 @@ pub enum TableName {
 }
 
 impl TableName {
-    /// All of them, in order: those that frames are looked up in by the precedence of what they
-    /// find.
+    /// All tables, in order: those in which frames are looked up by their precedence.
     pub const ALL: [TableName; 9] = [
         TableName::Udlk,
         TableName::Tcam,
@@ -155,7 +153,7 @@ impl TableName {
         TableName::Tunnel,
     ];
 
-    /// The name in commands and messages.
+    /// Returns the name in commands and messages.
     pub const fn name(self) -> &'static str {
         match self {
             TableName::Udlk => "udlk",
@@ -177,13 +175,13 @@ impl fmt::Display for TableName {
     }
 }
 
-/// How full a table is.
+/// Number of entries of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryCount {
     /// The table.
     pub table: TableName,
-    /// Its entries.
+    /// Current number of entries.
     pub entries: u32,
-    /// As many as it holds.
+    /// Maximum number of entries.
     pub size: u32,
 }

@@ -1,4 +1,4 @@
-//! Exact match: a hash table of a fixed size.
+//! Exact match: a hash table of fixed size.
 
 use super::entry::Entry;
 use core::hash::{BuildHasher, Hasher};
@@ -12,7 +12,7 @@ pub(super) struct Exact {
 }
 
 impl Exact {
-    /// An empty table; what `seed` is decides which keys collide.
+    /// Returns an empty table; `seed` determines which keys collide.
     pub(super) fn new(size: u32, seed: u64) -> Exact {
         Exact { entries: HashMap::with_hasher(Seeded(seed)), size }
     }
@@ -34,7 +34,7 @@ impl Exact {
         self.entries.remove(&key)
     }
 
-    /// Whether there is room for one entry more.
+    /// Returns whether there is room for one more entry.
     pub(super) fn has_room(&self) -> bool {
         self.entries.len() < self.size as usize
     }
@@ -47,14 +47,14 @@ impl Exact {
         self.size
     }
 
-    /// All entries, in no order.
+    /// Iterates over all entries, in no order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &Entry)> {
         self.entries.iter().map(|(&key, entry)| (key, entry))
     }
 }
 
-/// Makes hashers that begin with a seed: hosts choose the addresses that a bridge learns, and do
-/// not know which of them collide.
+/// Builder of seeded hashers: hosts choose the addresses that a bridge learns, and must not be able
+/// to predict collisions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Seeded(u64);
 
@@ -67,7 +67,7 @@ impl BuildHasher for Seeded {
     }
 }
 
-/// Hashes 64 bits by one multiplication, both halves of whose product are used.
+/// Hasher of 64 bits by one multiplication, with both halves of the product.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Folded(u64);
 

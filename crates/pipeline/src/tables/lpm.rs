@@ -1,25 +1,24 @@
 //! Longest prefix match.
 //!
-//! In plain English: prefixes nest or are apart, so they divide all addresses into ranges, each
-//! with the longest prefix that covers it. The ranges stand in a sorted list. The first 12 bits of
-//! an address say which part of the list it is in, and a binary search finds its range there (M.
-//! Zec, L. Rizzo, M. Mikuc, "DXR: towards a billion routing lookups per second in software", CCR
-//! 2012).
+//! Prefixes are nested or disjoint, so they divide all addresses into ranges, each with the longest
+//! prefix that covers it. The ranges are in a sorted list. The first 12 bits of an address select a
+//! part of the list, and a binary search finds its range there (M. Zec, L. Rizzo, M. Mikuc, "DXR:
+//! towards a billion routing lookups per second in software", CCR 2012).
 
 use super::entry::{Prefix, mask};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Bits of an address that the first step uses.
+/// Bits of an address used in the first step.
 const FIRST_BITS: u32 = 12;
-/// No prefix covers the range.
+/// Slot of a range that no prefix covers.
 const NONE: u32 = u32::MAX;
 
-/// The ranges of a set of prefixes.
+/// Ranges of a set of prefixes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lpm {
     /// By the first bits of an address: the last range that begins at or before them, and one more
-    /// place for the end. Empty without prefixes.
+    /// element for the end. Empty without prefixes.
     first: Vec<u32>,
     /// The first address of each range, ascending.
     starts: Vec<u32>,
@@ -28,16 +27,16 @@ pub(super) struct Lpm {
 }
 
 impl Lpm {
-    /// The ranges of these prefixes, each with the number of its slot.
+    /// Returns the ranges of these prefixes, each with the number of its slot.
     pub(super) fn new(prefixes: &BTreeMap<Prefix, u32>) -> Lpm {
         let mut lpm = Lpm::default();
         if prefixes.is_empty() {
             return lpm;
         }
         lpm.begin(0, NONE);
-        // Prefixes around the present address: the last address and the slot of each.
+        // Prefixes that cover the current address: the last address and the slot of each.
         let mut open: Vec<(u32, u32)> = Vec::new();
-        // In the order of addresses, and of one address the shortest first.
+        // By address, and for one address the shortest first.
         for (prefix, &slot) in prefixes {
             let start = prefix.address.to_bits();
             lpm.close(&mut open, Some(start));
@@ -53,7 +52,7 @@ impl Lpm {
         lpm
     }
 
-    /// Ends the open prefixes that do not reach `next`: what is behind one belongs to the one
+    /// Ends the open prefixes that end before `next`; the addresses behind one belong to the prefix
     /// around it.
     fn close(&mut self, open: &mut Vec<(u32, u32)>, next: Option<u32>) {
         while let Some(&(last, _)) = open.last() {
@@ -67,7 +66,7 @@ impl Lpm {
         }
     }
 
-    /// A range begins; one that would be empty is replaced.
+    /// Begins a range; an empty range is replaced.
     fn begin(&mut self, start: u32, slot: u32) {
         if self.starts.last() == Some(&start) {
             self.starts.pop();
@@ -77,7 +76,7 @@ impl Lpm {
         self.slots.push(slot);
     }
 
-    /// The slot of the longest prefix of an address.
+    /// Returns the slot of the longest prefix of an address.
     #[inline]
     pub(super) fn lookup(&self, address: u32) -> Option<u32> {
         let part = (address >> (32 - FIRST_BITS)) as usize;

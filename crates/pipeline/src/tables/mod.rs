@@ -1,11 +1,11 @@
-//! The tables: what is in them, and how a frame is looked up.
+//! Tables: their entries, and the lookup of a frame.
 //!
 //! A frame is looked up in the TCAM by each lookup key of its type, in the exact-match tables by
 //! its label, its IPv4 destination and its destination MAC, and in the prefixes by its IPv4
-//! destination. TCAM comes before exact match before longest prefix match (paper 004 §4.1); of the
-//! exact-match tables the label comes before the address and the address before the MAC. Only the
-//! entry that wins counts the frame. One of the TCAM may win and leave the decision to what is
-//! below it ([`Target::Tables`](crate::Target::Tables)); then the entry that decides counts it too.
+//! destination. TCAM precedes exact match, and exact match longest prefix match (paper 004 §4.1);
+//! among the exact-match tables the label precedes the address and the address the MAC. Only the
+//! winning entry counts the frame. A winning entry of the TCAM may leave the decision to lower ones
+//! ([`Target::Tables`](crate::Target::Tables)); then the deciding entry counts it too.
 
 mod commit;
 mod entry;
@@ -31,7 +31,7 @@ use lpm::Lpm;
 use numbered::Numbered;
 use tcam::Tcam;
 
-/// Keys of one type of frames.
+/// Maximum number of keys of one frame type.
 const KEYS_PER_TYPE: usize = 2;
 
 /// The tables of one switch.
@@ -41,7 +41,7 @@ pub struct Tables {
     /// Bits of a hop, for routes that entries push.
     hop_width: HopWidth,
     keys: Vec<Option<Key>>,
-    /// By frame type: the keys that its frames have.
+    /// Keys by frame type.
     of_type: [Vec<UdlkId>; FrameType::ALL.len()],
     tcam: Vec<Option<TcamSlot>>,
     tcam_entries: u32,
@@ -52,7 +52,7 @@ pub struct Tables {
     prefix_entries: Vec<Option<Entry>>,
     free_prefixes: Vec<u32>,
     lpm: Lpm,
-    /// The prefixes have changed since `lpm` was made.
+    /// Whether the prefixes have changed since `lpm` was built.
     lpm_is_stale: bool,
     pub(crate) interfaces: Numbered<Interface>,
     pub(crate) groups: Numbered<Group>,
@@ -61,7 +61,7 @@ pub struct Tables {
     ports: Vec<PortOptions>,
 }
 
-/// A lookup key and the entries that are compared with it.
+/// A lookup key and its entries.
 #[derive(Clone, Debug)]
 struct Key {
     udlk: Udlk,
@@ -78,10 +78,10 @@ struct TcamSlot {
     entry: Entry,
 }
 
-/// Where the entry stands that wins.
+/// Location of the winning entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hit {
-    /// In the TCAM, at this index.
+    /// The TCAM, at this index.
     Tcam(u16),
     /// Exact match on the label.
     Mpls(u32),
@@ -91,14 +91,14 @@ pub enum Hit {
     Mac(MacKey),
     /// The prefix in this slot.
     Prefix(u32),
-    /// Nothing matched, and there is an action for that.
+    /// The action for frames without a match.
     Miss,
 }
 
-/// What a lookup found.
+/// Result of a lookup.
 #[derive(Debug)]
 pub struct Verdict<'a> {
-    /// What to do; `None` if nothing matches.
+    /// The action; `None` if nothing matches.
     pub action: Option<&'a Action>,
     /// Whether the source of the frame is to be learned.
     pub learn: bool,
@@ -108,22 +108,22 @@ pub struct Verdict<'a> {
 }
 
 impl Verdict<'_> {
-    /// An interface, by its number.
+    /// Returns an interface by its number.
     pub fn interface(&self, number: u16) -> Option<&Interface> {
         self.interfaces.get(number)
     }
 }
 
-/// The bridge that a frame belongs to, which came in by a port with these options.
+/// Returns the bridge of a frame received on a port with these options.
 #[inline]
 fn bridge_of(parsed: &Parsed, options: PortOptions) -> u16 {
     parsed.bridge.unwrap_or(options.bridge)
 }
 
 impl Tables {
-    /// Empty tables of these sizes for a switch of so many ports, whose Axon headers have hops of
-    /// this width. `seed` decides which addresses collide in its hash tables; it should be
-    /// unpredictable outside a simulation.
+    /// Returns empty tables of these sizes for a switch with this many ports, whose Axon headers
+    /// have hops of this width. `seed` determines which addresses collide in its hash tables; it
+    /// should be unpredictable outside a simulation.
     pub fn new(sizes: Sizes, hop_width: HopWidth, ports: u16, seed: u64) -> Tables {
         Tables {
             hop_width,
@@ -148,8 +148,8 @@ impl Tables {
         }
     }
 
-    /// Looks a frame up, and counts it at the entry that wins. If that one leaves the decision to
-    /// other entries, [`Tables::lookup_deciding`] finds it.
+    /// Looks up a frame, and counts it at the winning entry. If that leaves the decision to other
+    /// entries, [`Tables::lookup_deciding`] finds it.
     #[inline]
     pub fn lookup(
         &mut self,
@@ -164,8 +164,8 @@ impl Tables {
         Verdict { learn, ..self.take_winner(tcam, frame, parsed, options) }
     }
 
-    /// The same among the entries that decide where a frame goes: all but those whose target is
-    /// [`Target::Tables`](crate::Target::Tables). Nothing is to be learned.
+    /// Looks up a frame among the deciding entries: all but those with the target
+    /// [`Target::Tables`](crate::Target::Tables). Nothing is learned.
     #[cold]
     pub fn lookup_deciding(
         &mut self,
@@ -180,8 +180,8 @@ impl Tables {
         self.take_winner(tcam, frame, parsed, options)
     }
 
-    /// The entry at this index of the TCAM, or else the first of the other tables, which counts
-    /// the frame.
+    /// Returns the entry at this index of the TCAM, or else the first of the other tables, and
+    /// counts the frame there.
     #[inline(always)]
     fn take_winner(
         &mut self,
@@ -216,7 +216,7 @@ impl Tables {
         Verdict { action, learn: false, interfaces, groups, tunnels }
     }
 
-    /// The same without counting: where the entry stands, and its action.
+    /// Looks up a frame without counting: returns the location of the entry, and its action.
     pub fn find(
         &self,
         frame: &[u8],
@@ -227,8 +227,8 @@ impl Tables {
         self.matches(frame, parsed, ingress, priority).into_iter().next()
     }
 
-    /// All that a frame matches, the entry that wins first; of the TCAM one entry after
-    /// another, so this is slow.
+    /// Returns all entries that a frame matches, the winning one first. The TCAM is searched entry
+    /// by entry, so this is slow.
     pub fn matches(
         &self,
         frame: &[u8],
@@ -280,8 +280,8 @@ impl Tables {
         all
     }
 
-    /// The highest index of the TCAM that one of the keys of the frame matches, as `search` finds
-    /// it.
+    /// Returns the highest TCAM index that one of the keys of the frame matches, as found by
+    /// `search`.
     #[inline(always)]
     fn match_tcam(
         &self,
@@ -298,13 +298,13 @@ impl Tables {
             .max()
     }
 
-    /// Whether a frame that came in by `ingress` goes to the control program for its source.
+    /// Returns whether a frame received on `ingress` goes to the control program for its source.
     pub(crate) fn learns(&self, parsed: &Parsed, ingress: PortNo) -> bool {
         let options = self.options(ingress);
         options.learn && self.is_to_learn(parsed, bridge_of(parsed, options), ingress)
     }
 
-    /// Whether the source of a frame has no entry that leads to its ingress.
+    /// Returns whether the source of a frame has no entry that leads to its ingress.
     fn is_to_learn(&self, parsed: &Parsed, bridge: u16, ingress: PortNo) -> bool {
         let Some(mac) = parsed.source.filter(|mac| mac.is_unicast()) else { return false };
         let entry = self.mac.get(MacKey { bridge, mac }.packed());
@@ -323,7 +323,7 @@ impl Tables {
         !entry.is_some_and(leads)
     }
 
-    /// Parses a frame that came in by `port`.
+    /// Parses a frame received on `port`.
     #[inline]
     pub(crate) fn parse(&self, frame: &[u8], port: PortNo) -> Parsed {
         if self.options(port).axon { Parsed::axon() } else { Parsed::ethernet(frame) }

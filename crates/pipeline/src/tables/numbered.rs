@@ -1,8 +1,8 @@
-//! Objects that entries name by a number: interfaces, groups, tunnels.
+//! Objects that entries refer to by number: interfaces, groups, tunnels.
 
 use alloc::vec::Vec;
 
-/// Objects by their number, and how many entries use each.
+/// Objects by number, with the number of entries that use each.
 #[derive(Clone, Debug)]
 pub(crate) struct Numbered<T> {
     slots: Vec<Slot<T>>,
@@ -32,7 +32,7 @@ impl<T> Numbered<T> {
         taken
     }
 
-    /// Puts an object in a place that is empty.
+    /// Inserts an object at an unused number.
     pub(crate) fn put(&mut self, number: u16, object: T) {
         self.slot(number).object = Some(object);
         self.count += 1;

@@ -1,4 +1,4 @@
-//! Looking at tables: all entries, single counters, how full they are.
+//! Read access to tables: all entries, single counters, numbers of entries.
 
 use super::entry::{EntryCount, MacKey, PortOptions, TableName};
 use super::{Entry, Hit, Key, Tables};
@@ -12,24 +12,24 @@ use axon_wire::PortNo;
 use core::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
-/// An entry as it stands: the change that would make it, and what it has counted.
+/// Entry for display: the change that would create it, and its counters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// What makes it.
+    /// The change that creates the entry.
     pub change: Change,
-    /// Frames that met it; 0 for what no frame meets.
+    /// Frames that matched the entry; 0 for entries without matching.
     pub frames: u64,
-    /// Their bytes as they came in, without FCS.
+    /// Bytes of these frames as received, without FCS.
     pub bytes: u64,
 }
 
 impl Tables {
-    /// How full the tables are.
+    /// Returns the numbers of entries of all tables.
     pub fn counts(&self) -> Vec<EntryCount> {
         TableName::ALL.into_iter().map(|table| self.count(table)).collect()
     }
 
-    /// How full a table is.
+    /// Returns the number of entries of a table.
     pub fn count(&self, table: TableName) -> EntryCount {
         let keys = self.keys.iter().flatten().count() as u32;
         let (entries, size) = match table {
@@ -46,7 +46,7 @@ impl Tables {
         EntryCount { table, entries, size }
     }
 
-    /// All entries of a table, by their keys or numbers in order.
+    /// Returns all entries of a table, ordered by their keys or numbers.
     pub fn entries(&self, table: TableName) -> Vec<Shown> {
         let plain = |change| Shown { change, frames: 0, bytes: 0 };
         match table {
@@ -102,8 +102,8 @@ impl Tables {
         }
     }
 
-    /// What is in no table: the action without a match, and the options of ports that are not the
-    /// defaults.
+    /// Returns the entries outside the tables: the action without a match, and the options of ports
+    /// that are not the defaults.
     pub fn rest(&self) -> Vec<Shown> {
         let miss = self.miss.iter();
         let miss = miss.map(|entry| shown(Change::Miss(Some(entry.action.clone())), entry));
@@ -117,7 +117,7 @@ impl Tables {
         miss.chain(ports.map(port)).collect()
     }
 
-    /// Frames and bytes that met an entry; `None` if it is not there or no frame can meet it.
+    /// Returns frames and bytes that matched an entry; `None` if it does not exist or cannot match.
     pub fn counters(&self, name: EntryName) -> Option<(u64, u64)> {
         let entry = match name {
             EntryName::Tcam(index) => &self.tcam.get(usize::from(index))?.as_ref()?.entry,
@@ -134,7 +134,7 @@ impl Tables {
         Some((entry.frames, entry.bytes))
     }
 
-    /// The name of the entry that a lookup found.
+    /// Returns the name of the entry that a lookup found.
     pub fn name_of(&self, hit: Hit) -> EntryName {
         match hit {
             Hit::Tcam(index) => EntryName::Tcam(index),
@@ -149,17 +149,17 @@ impl Tables {
         }
     }
 
-    /// An interface, by its number.
+    /// Returns an interface by its number.
     pub fn interface(&self, number: u16) -> Option<&Interface> {
         self.interfaces.get(number)
     }
 
-    /// The members of a group; none if it is not there.
+    /// Returns the members of a group; none if it does not exist.
     pub fn members(&self, group: u16) -> &[u16] {
         self.groups.get(group).map_or(&[], |group| &group.interfaces)
     }
 
-    /// The lookup keys of a frame: the bytes in the order of the key's fields.
+    /// Returns the lookup keys of a frame: the bytes in the order of the key's fields.
     pub fn keys_of(
         &self,
         frame: &[u8],
@@ -175,7 +175,7 @@ impl Tables {
         keys.map(|(id, key)| (id, value(key))).collect()
     }
 
-    /// A tunnel, by its number.
+    /// Returns a tunnel by its number.
     pub fn tunnel(&self, number: u16) -> Option<&Tunnel> {
         self.tunnels.get(number)
     }

@@ -1,45 +1,44 @@
-//! The TCAM: values and masks; of several that match the highest index wins.
+//! TCAM: values and masks; among matching entries the highest index wins.
 //!
-//! In plain English: one bit stands for each entry. For every half byte of a key and every value
-//! that it can have, a row of bits says which entries would match; the entries that match a key are
-//! the bits that stand in all its rows (T. V. Lakshman, D. Stiliadis, "High-speed policy-based
-//! packet forwarding using efficient multi-dimensional range matching", SIGCOMM 1998). The rows of
-//! 512 entries lie side by side, each one line of the cache, so that they are compared in a few
-//! steps without a branch. The entries with the highest indexes come first, and the first 512 that
-//! have a match end the search.
+//! Each entry has one bit. For every half byte of a key and every value of it, a row of bits
+//! contains the entries that would match; the entries that match a key are the bits set in all its
+//! rows (T. V. Lakshman, D. Stiliadis, "High-speed policy-based packet forwarding using efficient
+//! multi-dimensional range matching", SIGCOMM 1998). The rows of 512 entries are adjacent, each one
+//! cache line, so that they are compared in a few steps without a branch. The entries with the
+//! highest indexes come first, and the first 512 that contain a match end the search.
 
 use crate::key::KeyBytes;
 use alloc::vec::Vec;
 
-/// Values of half a byte.
+/// Number of values of half a byte.
 const VALUES: usize = 16;
-/// Entries of one word of a row.
+/// Entries per word of a row.
 const WORD: usize = 64;
-/// Words of a row.
+/// Words per row.
 const WORDS: usize = 8;
-/// Entries of a row.
+/// Entries per row.
 const BLOCK: usize = WORD * WORDS;
 
-/// One bit for each entry of a block: one line of the cache.
+/// One bit for each entry of a block: one cache line.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Row([u64; WORDS]);
 
-/// The rows of one byte of the key: those of its high half, then those of its low half.
+/// Rows of one byte of the key: those of its high half, then those of its low half.
 type Rows = [[Row; VALUES]; 2];
 
-/// The entries of one lookup key.
+/// Entries of one lookup key.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tcam {
     /// Bytes of the key.
     bytes: usize,
-    /// By block: its entries.
+    /// Existing entries, by block.
     present: Vec<Row>,
-    /// By block: those of them that decide where a frame goes.
+    /// Entries that decide the target of a frame, by block.
     deciding: Vec<Row>,
-    /// By block: how many entries it has.
+    /// Number of entries, by block.
     counts: Vec<u16>,
-    /// By block and byte: the entries that match.
+    /// Matching entries, by block and byte.
     rows: Vec<Rows>,
 }
 
@@ -51,7 +50,8 @@ impl Row {
         }
     }
 
-    /// The highest bit. Without a branch until the word is known, as it is another for each key.
+    /// Returns the highest bit. It does not branch until the word is known, since that differs for
+    /// each key.
     #[inline(always)]
     fn highest(&self) -> Option<usize> {
         let last = (0..WORDS).fold(0, |last, word| if self.0[word] != 0 { word } else { last });
@@ -61,13 +61,13 @@ impl Row {
 }
 
 impl Tcam {
-    /// No entries, of a key of so many bytes.
+    /// Returns a TCAM without entries, for a key of this many bytes.
     pub(super) fn new(bytes: usize) -> Tcam {
         Tcam { bytes, ..Tcam::default() }
     }
 
-    /// Enters what matches `value` under `mask` at `index`, where nothing is. Both have as many
-    /// bytes as the key. One that does not decide is passed over by [`Tcam::lookup_deciding`].
+    /// Adds an entry with `value` and `mask` at `index`, which must be unused. Both have as many
+    /// bytes as the key. An entry that does not decide is skipped by [`Tcam::lookup_deciding`].
     pub(super) fn set(&mut self, index: u16, value: &[u8], mask: &[u8], decides: bool) {
         let (block, word, bit) = place_of(index);
         if block >= self.present.len() {
@@ -84,7 +84,7 @@ impl Tcam {
         self.change(block, (value, mask), |row| row.0[word] |= bit);
     }
 
-    /// Takes out what was entered at `index` with this value and mask.
+    /// Removes the entry at `index` with this value and mask.
     pub(super) fn clear(&mut self, index: u16, value: &[u8], mask: &[u8]) {
         let (block, word, bit) = place_of(index);
         self.present[block].0[word] &= !bit;
@@ -100,7 +100,7 @@ impl Tcam {
         for (rows, (value, mask)) in rows.iter_mut().zip(value.iter().zip(mask)) {
             for (rows, shift) in rows.iter_mut().zip([4, 0]) {
                 let (value, free) = (value & mask, !mask >> shift & 0xf);
-                // All parts of the bits that the mask leaves free, from none to all.
+                // Iterate over all subsets of the bits outside the mask, from none to all.
                 let mut part = 0;
                 loop {
                     change(&mut rows[usize::from(value >> shift & 0xf | part)]);
@@ -113,18 +113,18 @@ impl Tcam {
         }
     }
 
-    /// The highest index of an entry that matches.
+    /// Returns the highest index of a matching entry.
     #[inline]
     pub(super) fn lookup(&self, key: &KeyBytes) -> Option<u16> {
         self.highest_of(&self.present, key)
     }
 
-    /// The highest index of an entry that matches and decides where the frame goes.
+    /// Returns the highest index of a matching entry that decides the target of the frame.
     pub(super) fn lookup_deciding(&self, key: &KeyBytes) -> Option<u16> {
         self.highest_of(&self.deciding, key)
     }
 
-    /// The highest index of an entry among `candidates` that matches.
+    /// Returns the highest index of a matching entry among `candidates`.
     #[inline(always)]
     fn highest_of(&self, candidates: &[Row], key: &KeyBytes) -> Option<u16> {
         for block in (0..candidates.len()).rev() {
@@ -145,7 +145,7 @@ impl Tcam {
     }
 }
 
-/// The block of an index, its word in a row and its bit.
+/// Returns the block of an index, its word in a row and its bit.
 const fn place_of(index: u16) -> (usize, usize, u64) {
     let index = index as usize;
     (index / BLOCK, index % BLOCK / WORD, 1 << (index % WORD))
@@ -158,7 +158,7 @@ mod tests {
     use alloc::collections::BTreeMap;
     use proptest::prelude::*;
 
-    /// Keys of three bytes of few values, so that entries overlap.
+    /// Keys of three bytes with few values, so that entries overlap.
     fn bytes() -> impl Strategy<Value = KeyBytes> {
         let byte = prop_oneof![Just(0_u8), Just(0xff), Just(0xf0), 0_u8..4];
         proptest::collection::vec(byte, 3).prop_map(|few| {

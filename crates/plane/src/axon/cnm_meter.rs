@@ -1,27 +1,27 @@
-//! How many CNMs the hosts of a port get, by what they have sent.
+//! Limit on the CNMs to the hosts of a port, by the bytes that they have sent.
 //!
-//! In plain English: a congestion point samples one frame in so many bytes (`cpMinSampleBase`), a
-//! tenth of that where its queue is far too long, and a frame may pass two such points on its way.
-//! So hosts that have sent a twentieth of the base since the last CNM may get another one, and
-//! after a rest a burst of them. What goes beyond was not caused by their frames: whoever forged it
-//! could slow them down to nothing, and by this rule the fewer bytes they still send, the fewer
-//! CNMs they get, while their rate rises again by its own timer (IEEE 802.1Q clause 30.4).
+//! A congestion point samples one frame per `cpMinSampleBase` bytes, or per a tenth of that where
+//! its queue is far too long, and a frame may pass two such points on its way. So hosts may get one
+//! CNM per twentieth of the base that they have sent, and a burst after a pause. CNMs beyond that
+//! limit were not caused by their frames. A forger could otherwise slow the hosts down to nothing;
+//! with this limit, fewer bytes sent allow fewer CNMs, while the rate recovers by its own timer
+//! (IEEE 802.1Q clause 30.4).
 
-/// The parts of the sample base that a CNM costs.
+/// Fraction of the sample base that a CNM costs: one in this many.
 const PART: u64 = 20;
-/// CNMs at once after a rest.
+/// Burst size, in CNMs.
 const BURST: u64 = 64;
 
-/// A token bucket that is filled by bytes instead of time.
+/// Token bucket that is filled by bytes instead of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CnmMeter {
-    /// How many bytes the hosts of a port that gets CNMs as fast as it may would have sent.
+    /// Bytes sent at which a port that receives CNMs at the limit would receive its next one.
     next: u64,
 }
 
 impl CnmMeter {
-    /// Whether hosts that have sent `sent` bytes so far may get a CNM now, where points sample by
-    /// this base; it counts only if they may.
+    /// Returns whether hosts that have sent `sent` bytes so far may get a CNM now, with congestion
+    /// points that sample by this base. Only admitted CNMs are charged.
     pub(super) fn admit(&mut self, sent: u64, sample_base: u64) -> bool {
         let cost = (sample_base / PART).max(1);
         if self.next > sent.saturating_add(cost * (BURST - 1)) {

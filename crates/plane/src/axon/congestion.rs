@@ -1,5 +1,5 @@
-//! Congestion signalling to a packet's source when an output is full or too full; the host port as
-//! the edge of the congestion notification domain.
+//! Congestion signalling to a packet's source when an output queue is full or too long; host ports
+//! are the edge of the congestion notification domain.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -16,9 +16,9 @@ use axon_wire::priority::Priority;
 use axon_wire::{Bytes, HopWidth, PortNo, Time, cn, vlan};
 
 impl<T: Lookups> Plane<T> {
-    /// Signals congestion before a packet goes to `egress`: that the output is full, or that
-    /// its queue grows too long. `before` is the ingress of a packet that has not
-    /// taken its hop. Says why the packet is to end here, if it is.
+    /// Signals congestion of `egress` before a packet is queued there: a full output or a growing
+    /// queue. `before` is the ingress of a packet that has not taken its hop. Returns the drop
+    /// reason if the packet is to be dropped.
     #[inline]
     pub(super) fn signal_congestion(
         &mut self,
@@ -36,8 +36,8 @@ impl<T: Lookups> Plane<T> {
         None
     }
 
-    /// If the output will have no room for a packet, sends a message back to the edge that it
-    /// came from.
+    /// Sends a congestion message to the edge that a packet came from, if the output has no room
+    /// for it.
     pub(super) fn answer_refusal(
         &mut self,
         now: Time,
@@ -67,8 +67,8 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Shows a packet that will wait to the marker and to the congestion point of its queue.
-    /// Only frames of hosts: who else sends would not listen.
+    /// Passes a host's frame that will be queued to the marker and the congestion point of its
+    /// queue. Other senders would not react.
     pub(super) fn watch(
         &mut self,
         now: Time,
@@ -92,7 +92,7 @@ impl<T: Lookups> Plane<T> {
         (outcome.verdict == Verdict::Drop).then_some(Drop::Ecn)
     }
 
-    /// Sends a CNM back to the host that a sampled packet came from, if it would listen.
+    /// Sends a CNM to the host that a sampled packet came from, if the host acts on CNMs.
     #[cold]
     pub(super) fn send_cnm(
         &mut self,
@@ -120,7 +120,7 @@ impl<T: Lookups> Plane<T> {
         self.inject_packet(now, cnm, out);
     }
 
-    /// Whether a frame for the hosts of `port` is a CNM that their own frames cannot have caused.
+    /// Returns whether a frame to the hosts of `port` is a CNM beyond the limit of `CnmMeter`.
     #[inline]
     pub(super) fn exceeds_cnms(&mut self, meta: &FrameMeta, port: PortNo) -> bool {
         let cn = self.config.dcb.as_ref().and_then(|dcb| dcb.cn.as_ref());
@@ -131,8 +131,8 @@ impl<T: Lookups> Plane<T> {
         guard.is_some_and(|guard| !guard.cnms.admit(sent, base))
     }
 
-    /// Takes the header off a packet for the hosts of `port`. Its priority outlives the header,
-    /// for the tag of the frame need not say it; and hosts outside the domain get no CN-TAG.
+    /// Removes the header of a packet to the hosts of `port`. The descriptor keeps the priority,
+    /// since the tag of the frame may differ; hosts outside the domain get no CN-TAG.
     #[inline]
     pub(super) fn strip(&mut self, meta: &mut FrameMeta, port: PortNo) {
         meta.priority = self.priority_within(meta);
@@ -143,8 +143,8 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// The priority of an Axon packet with a frame in it: a header with hops of four bits has no
-    /// room for one, and then it is that of the frame.
+    /// Returns the priority of an Axon packet with a frame in it. A header with hops of four bits
+    /// has no priority field; then the priority is that of the frame.
     fn priority_within(&self, meta: &FrameMeta) -> Priority {
         match self.config.hop_width {
             HopWidth::Four => vlan::priority_of(&meta.frame.bytes()[meta.header_bytes.into()..]),

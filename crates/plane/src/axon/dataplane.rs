@@ -1,4 +1,4 @@
-//! The software plane behind the seam.
+//! Implementation of the data plane interface by the software plane.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -34,8 +34,8 @@ impl<T: Lookups> PortView for Plane<T> {
     }
 }
 
-/// What the software plane of this size can do, whatever else it is configured for. It has no
-/// shaper: it sends when the runtime says that the wire is free.
+/// Capabilities of the software plane of this size, independent of other configuration. It has no
+/// shaper: it sends when the runtime reports that the wire is free.
 pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     Capabilities {
         name: "software",
@@ -57,7 +57,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
         Capabilities { name: T::NAME, ..capabilities(&self.config) }
     }
 
-    /// Makes the change at once.
+    /// Applies the change immediately.
     fn change_route(
         &mut self,
         _now: Time,
@@ -225,7 +225,7 @@ impl<T: Lookups> Dataplane for Plane<T> {
 }
 
 impl<T: Lookups> Plane<T> {
-    /// Classes as this table says; `None`: as configured at the start.
+    /// Sets the traffic classes of a port; `None` restores the initial configuration.
     fn set_classes(
         &mut self,
         now: Time,
@@ -244,7 +244,7 @@ impl<T: Lookups> Plane<T> {
         Ok(())
     }
 
-    /// These priorities have flow control; `None`: as configured at the start.
+    /// Sets the priorities with flow control; `None` restores the initial configuration.
     fn set_pfc(
         &mut self,
         now: Time,
@@ -258,7 +258,7 @@ impl<T: Lookups> Plane<T> {
         Ok(())
     }
 
-    /// The congestion notification domain is defended so; `None`: as configured at the start.
+    /// Sets the congestion notification defence; `None` restores the initial configuration.
     fn set_defence(
         &mut self,
         port: PortNo,
@@ -272,7 +272,7 @@ impl<T: Lookups> Plane<T> {
         Ok(())
     }
 
-    /// Hosts use the priorities of this table; `None`: any.
+    /// Sets the priority regeneration table for hosts; `None` allows all priorities.
     fn set_regeneration(
         &mut self,
         port: PortNo,
@@ -299,7 +299,7 @@ impl<T: Lookups> Plane<T> {
             let _ = self.memory.install(port, *key, *destination, route);
         }
         for (key, route) in &wanted.routes {
-            // What finds no room is punted, as if its install had been refused.
+            // Frames of routes that do not fit are punted, as after a refused install.
             let _ = self.tables.install(port, *key, route);
         }
         if self.config.dcb.is_none() {

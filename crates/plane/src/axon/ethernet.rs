@@ -1,4 +1,4 @@
-//! What may pass as an Ethernet frame.
+//! Validity checks of Ethernet frames.
 
 use axon_node::Drop;
 use axon_wire::cn::CnTag;
@@ -6,18 +6,18 @@ use axon_wire::constants::ethertype;
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::vlan::TAG_BYTES;
 
-/// What the customer and the service tag begin with.
+/// First bytes of the customer and the service tag.
 const TAGS: [[u8; 2]; 2] =
     [ethertype::CUSTOMER_TAG.to_be_bytes(), ethertype::SERVICE_TAG.to_be_bytes()];
 
-/// Why `frame` is not Ethernet that a host may send or see, if it is not: it has no header,
-/// or more than `bytes_max` bytes without FCS, tag and CN-TAG.
+/// Returns the reason why `frame` is not an Ethernet frame that a host may send or receive: it has
+/// no header, or more than `bytes_max` bytes without FCS, tag and CN-TAG. `None` if it is valid.
 #[inline]
 pub fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     fault_of((frame, frame.len()), bytes_max)
 }
 
-/// The same of a frame that begins with `frame` and has `length` bytes.
+/// Checks a frame like [`fault`], given its first bytes and its length.
 #[inline]
 pub(crate) fn fault_of((frame, length): (&[u8], usize), bytes_max: usize) -> Option<Drop> {
     if length < ETHERNET_BYTES {

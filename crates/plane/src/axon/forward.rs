@@ -1,54 +1,54 @@
-//! The stateless step of a switch: one hop of a source route (paper 001 §3, thesis 000 §3.1).
+//! Stateless forwarding step of a switch: one hop of a source route (paper 001 §3, thesis 000
+//! §3.1).
 //!
-//! This one function decides for transit packets, for hosts' packets after their route has
-//! been prepended, and for packets of the control plane. The kernel's fast path and the RTL
-//! are held to it by `vectors/forward.txt`.
+//! This one function is used for transit packets, for hosts' packets after their route has been
+//! prepended, and for packets of the control plane. The kernel's fast path and the RTL are tested
+//! against it with `vectors/forward.txt`.
 
 use axon_node::PortKind;
 use axon_node::{Drop, Punt};
 use axon_wire::PortNo;
 use axon_wire::header::{self, HeaderFields, HopWidth, PacketType};
 
-/// What becomes of a packet.
+/// Result of the forwarding step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Send it, header advanced, to the Axon at this port.
+    /// Send the packet, header advanced, to the Axon at this port.
     Egress(PortNo),
-    /// Take off the first `header_bytes` bytes and send the rest to the hosts at this port.
+    /// Remove the first `header_bytes` bytes and send the rest to the hosts at this port.
     Strip {
         /// The host port.
         port: PortNo,
         /// Length of the Axon header, padding included.
         header_bytes: usize,
     },
-    /// Hand it to the control plane: [`Punt::Addressed`] or [`Punt::Error`].
+    /// Pass the packet to the control plane: [`Punt::Addressed`] or [`Punt::Error`].
     Punt(Punt),
-    /// Drop it: [`Drop::Malformed`], [`Drop::NoSuchPort`] or [`Drop::EgressUnknown`]. Its bytes
-    /// are as they came.
+    /// Drop the packet: [`Drop::Malformed`], [`Drop::NoSuchPort`] or [`Drop::EgressUnknown`]. Its
+    /// bytes are unchanged.
     Drop(Drop),
 }
 
-/// Takes one hop of the packet in `bytes`, which came in by `ingress`, and rewrites its
-/// header accordingly. `kind_of` gives what is plugged into a port, `None` where the switch
-/// has no such port; it is asked about the next hop only.
+/// Takes one hop of the packet in `bytes`, received on `ingress`, and rewrites its header
+/// accordingly. `kind_of` returns the kind of a port, `None` where the switch has no such port; it
+/// is called for the next hop only.
 ///
-/// 1. A packet without a sound header, or whose reverse list can take no more hops, is
+/// 1. A packet without a valid header, or whose reverse list can take no more hops, is
 ///    dropped.
 /// 2. Without a forward hop the route was too short: the type becomes Error and the control
 ///    plane gets the packet. There is no free place for `ingress`, so the way back is
 ///    `ingress` and then the reverse list.
-/// 3. If the next hop names the control plane, the hop is taken and the control plane gets
+/// 3. If the next hop is the control plane, the hop is taken and the control plane gets
 ///    the packet.
-/// 4. If the next hop names a port that the switch does not have, or whose peer is not
+/// 4. If the next hop is a port that the switch does not have, or whose peer is not
 ///    known, the packet is dropped.
-/// 5. If it names a host port, the header comes off, unless the type is not Ethernet: then
+/// 5. If it is a host port, the header is removed, unless the type is not Ethernet: then
 ///    the hop is taken (so the reverse list is the way back), the type becomes Error, and
 ///    the control plane gets the packet.
-/// 6. If it names an Axon port, the hop is taken and the packet goes there, even if it came
-///    from there.
+/// 6. If it is an Axon port, the hop is taken and the packet goes there, even if that is
+///    its ingress.
 ///
-/// To take a hop is to remove it from the forward list and to put `ingress` in front of the
-/// reverse list.
+/// Taking a hop removes it from the forward list and puts `ingress` in front of the reverse list.
 #[inline]
 pub fn forward(
     bytes: &mut [u8],
@@ -62,7 +62,7 @@ pub fn forward(
     }
 }
 
-/// [`forward`] for a packet whose header is parsed already: `header` is what `bytes` begin with.
+/// Performs [`forward`] for a packet whose header, the start of `bytes`, is already parsed.
 #[inline(always)]
 pub(crate) fn forward_parsed(
     bytes: &mut [u8],
@@ -116,7 +116,7 @@ mod tests {
         bytes
     }
 
-    /// Ports 0 and 1 are Axons, 2 is a host port, 3 is unknown, and there are no others.
+    /// Returns the kind of a port: 0 and 1 are Axons, 2 is a host port, 3 is unknown; no others.
     fn kind_of(port: PortNo) -> Option<PortKind> {
         let kinds = [PortKind::Axon, PortKind::Axon, PortKind::Host, PortKind::Unknown];
         kinds.get(port.index()).copied()

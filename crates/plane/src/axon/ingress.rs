@@ -1,4 +1,4 @@
-//! Ingress: a frame is parsed once, by what is plugged into the port it came in by.
+//! Ingress: a frame is parsed once, according to the kind of its ingress port.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -15,7 +15,7 @@ use axon_wire::vlan::{self, VlanId};
 use axon_wire::{FrameBuf, PortNo, Route, Time};
 
 impl<T: Lookups> Plane<T> {
-    /// A frame on an Axon port is an Axon packet or a link-local frame.
+    /// Receives a frame on an Axon port: an Axon packet or a link-local frame.
     #[inline(always)]
     pub(super) fn axon_ingress(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let Ok(header) = HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) else {
@@ -31,7 +31,7 @@ impl<T: Lookups> Plane<T> {
         self.step(now, meta, &header, out);
     }
 
-    /// A frame on an Axon port that does not begin with a sound Axon header.
+    /// Receives a frame on an Axon port without a valid Axon header.
     #[cold]
     #[inline(never)]
     fn packet_without_header(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
@@ -45,7 +45,7 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// A probe on an Axon port.
+    /// Receives a probe on an Axon port.
     #[cold]
     #[inline(never)]
     fn probe_ingress(
@@ -59,7 +59,7 @@ impl<T: Lookups> Plane<T> {
         self.step(now, meta, header, out);
     }
 
-    /// Until the peer of a port is known, only link-local frames count.
+    /// Receives a frame on a port whose peer is unknown; only link-local frames are accepted.
     pub(super) fn unknown_ingress(
         &mut self,
         now: Time,
@@ -74,8 +74,8 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// A frame from a host is looked up once. With a route its header is prepended, and what
-    /// follows is the step that every packet takes; without one it goes to the control plane.
+    /// Receives a frame from a host and looks it up once. With a route its header is prepended, and
+    /// the frame takes its first hop; without one it goes to the control plane.
     #[inline(always)]
     pub(super) fn host_ingress(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         let (ingress, bytes) = (meta.ingress, meta.frame.bytes());
@@ -99,7 +99,7 @@ impl<T: Lookups> Plane<T> {
         let Some((route, tagged)) = self.tables.lookup(ingress, key, bytes) else {
             return self.masquerade_ingress(now, meta.elsewhere(), key, out);
         };
-        // Read where it has lain for long: a load from bytes just copied would wait for them.
+        // Read the stored header: a load from the bytes just copied would stall.
         let Ok(header) = HeaderFields::parse(route, self.config.hop_width) else {
             return self.ports.discard(meta.elsewhere(), Drop::Malformed, out);
         };
@@ -113,7 +113,7 @@ impl<T: Lookups> Plane<T> {
             Ok(()) => self.set_host_priority(ingress, &mut frame, header),
             Err(_) => header,
         };
-        // A new descriptor, for what was written to the old one would have to be read again.
+        // Make a new descriptor: fields just written to the old one would have to be reloaded.
         let mut meta = FrameMeta::new(frame, ingress, complete_at, intact);
         meta.came_bytes = came_bytes;
         if pushed.is_err() {
@@ -126,9 +126,9 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// A punted frame of the host port `ingress` goes on by a route of the control plane's. It is
-    /// queued as the control plane's own, since its host could not be paused in time: many frames
-    /// may have waited for one route, and no headroom is kept for them.
+    /// Forwards a punted frame of the host port `ingress` by a route of the control plane. It is
+    /// queued as the control plane's own: its host cannot be paused in time, since many frames may
+    /// have been held for one route, and no headroom is reserved for them.
     pub(super) fn forward_punted(
         &mut self,
         now: Time,
@@ -139,7 +139,7 @@ impl<T: Lookups> Plane<T> {
     ) {
         let vlan = self.vlan_of(ingress, frame.bytes());
         let mut meta = FrameMeta::from_control(frame, now);
-        // Its port is in other VLANs than when it came.
+        // The VLANs of the port have changed since the frame arrived.
         let Some(vlan) = vlan else {
             return self.ports.discard(meta, Drop::ForeignVlan, out);
         };
@@ -161,8 +161,8 @@ impl<T: Lookups> Plane<T> {
         self.step(now, meta, &fields, out);
     }
 
-    /// The VLAN that a frame of the hosts at `ingress` is in. `None` if its tags say another than
-    /// the port is in. Where no VLANs are set, tags say none.
+    /// Returns the VLAN of a frame of the hosts at `ingress`. `None` if its tags do not match the
+    /// VLANs of the port. Where no VLANs are set, tags are ignored.
     #[inline]
     fn vlan_of(&self, ingress: PortNo, frame: &[u8]) -> Option<VlanId> {
         let settings = self.settings.get(ingress.index());
@@ -172,8 +172,8 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Gives a frame of a host at `ingress`, behind its new route, the priority that it has on that
-    /// route's layer; the header fields with it.
+    /// Sets the priority of a host's frame behind its new route to that of the route's layer,
+    /// header fields included.
     #[inline]
     fn set_host_priority(
         &mut self,
@@ -188,7 +188,7 @@ impl<T: Lookups> Plane<T> {
         header.with_priority(bytes, self.config.hop_width, dcb.layers.on(priority, layer))
     }
 
-    /// A link-local frame belongs to this switch alone.
+    /// Receives a link-local frame, which is never forwarded.
     fn link_ingress(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if meta.frame.length() < ETHERNET_BYTES {
             return self.ports.discard(meta, Drop::Malformed, out);
@@ -203,10 +203,10 @@ impl<T: Lookups> Plane<T> {
         self.ports.punt(now, meta, Punt::LinkLocal, out);
     }
 
-    /// A frame whose destination is not in the table: it may be a masqueraded address, which is an
+    /// Receives a frame whose destination is not in the table; it may be a masqueraded address, an
     /// index into route memory. The frame gets the true address before it takes the route. ARP and
-    /// neighbour discovery are the control plane's: what they say of addresses would be wrong at
-    /// the other end.
+    /// neighbour discovery go to the control plane: the addresses in them would be wrong at the
+    /// other end.
     fn masquerade_ingress(
         &mut self,
         now: Time,
@@ -247,8 +247,9 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// The default header: no forward hops, and the ingress port as the way back. An ether
-    /// probe, which has no route, is stamped and goes to the control plane as it is.
+    /// Handles a frame without a route: it gets the default header, with no forward hops and the
+    /// ingress port as the way back. An ether probe, which has no route, is stamped and goes to the
+    /// control plane unchanged.
     fn miss(&mut self, now: Time, mut meta: FrameMeta, out: &mut Vec<Action>) {
         let (ingress, width) = (meta.ingress, self.config.hop_width);
         if !self.paces.punt.admit(&mut self.guards[ingress.index()].misses, now) {
@@ -265,7 +266,6 @@ impl<T: Lookups> Plane<T> {
         let bytes = meta.frame.bytes_mut();
         match header::emit(bytes, width, PacketType::Ethernet, &[], &[ingress]) {
             Ok(header_bytes) => {
-                // A header of one hop is a few bytes long.
                 meta.header_bytes = header_bytes as u16;
                 self.ports.punt(now, meta, Punt::Miss, out);
             }
@@ -274,7 +274,7 @@ impl<T: Lookups> Plane<T> {
     }
 }
 
-/// Whether a frame is ARP, or a message of neighbour discovery about a neighbour.
+/// Returns whether a frame is ARP, or a neighbour solicitation or advertisement.
 pub(super) fn is_resolution(frame: &[u8]) -> bool {
     matches!(classify(frame), Kind::Arp(_) | Kind::BadArp | Kind::Nd(_) | Kind::BadNd)
 }

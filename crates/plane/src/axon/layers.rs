@@ -1,23 +1,23 @@
-//! Priorities that hosts know as one.
+//! Priorities between switches that hosts see as one.
 //!
-//! In plain English: hosts send a lossless priority, say 3. Between switches its frames have as
-//! many priorities as its routes have layers, say 3 and 4, so that each layer has buffers, queues
-//! and pauses of its own, and no layer's routes let buffers wait for each other in a cycle (Skeie,
-//! Lysne and Theiss, LASH, IPDPS workshops 2002). A frame gets the priority of its route's layer
-//! where its route is put before it, and keeps it as far as the last switch; its VLAN tag stays as
-//! the host sent it. At a port with hosts all of them are the hosts' one priority again: what comes
-//! in there is counted, and its sender paused, as that one, and what goes out there waits in that
-//! one's class, which the host can pause.
+//! Hosts send a lossless priority, say 3. Between switches its frames have as many priorities as
+//! its routes have layers, say 3 and 4, so that each layer has its own buffers, queues and pauses,
+//! and no layer's routes let buffers wait for each other in a cycle (Skeie, Lysne and Theiss, LASH,
+//! IPDPS workshops 2002). A frame gets the priority of its route's layer when its route is
+//! prepended, and keeps it up to the last switch; its VLAN tag stays as the host sent it. At host
+//! ports all layers are the hosts' one priority again: received frames are counted, and their
+//! sender paused, as that priority, and transmitted frames wait in its class, which the host can
+//! pause.
 
 use axon_wire::Layer;
 use axon_wire::priority::{PRIORITIES, Priority};
 
-/// Which priority a frame has on each layer.
+/// Priority of a frame on each layer, by its priority at hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layers([[Priority; PRIORITIES]; PRIORITIES]);
 
 impl Layers {
-    /// No priority has layers: each stays what it is.
+    /// Identity mapping: no priority has layers.
     pub const NONE: Layers = {
         let mut table = [[Priority::ZERO; PRIORITIES]; PRIORITIES];
         let mut index = 0;
@@ -28,8 +28,9 @@ impl Layers {
         Layers(table)
     };
 
-    /// Groups of priorities that hosts know as the first of each; the others are those of its
-    /// layers from 1 on. A layer that a group does not have is its last.
+    /// Returns the layers of groups of priorities. Hosts see each group as its first priority; the
+    /// others are those of its layers from 1 on. Layers beyond the size of a group use its last
+    /// priority.
     pub fn of<'a>(groups: impl IntoIterator<Item = &'a [Priority]>) -> Layers {
         let mut layers = Layers::NONE;
         for group in groups {
@@ -43,14 +44,14 @@ impl Layers {
         layers
     }
 
-    /// The priority that a frame has between switches, if its host sent it with `priority` and its
-    /// route is on `layer`.
+    /// Returns the priority between switches of a frame that its host sent with `priority` and
+    /// whose route is on `layer`.
     #[inline]
     pub const fn on(&self, priority: Priority, layer: Layer) -> Priority {
         self.0[priority.index()][layer.index()]
     }
 
-    /// What hosts know a priority as.
+    /// Returns the priority at hosts of a priority between switches.
     #[inline]
     pub const fn at_hosts(&self, priority: Priority) -> Priority {
         self.on(priority, Layer::ZERO)

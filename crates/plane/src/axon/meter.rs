@@ -1,9 +1,9 @@
-//! Limits what one port may send to the control plane.
+//! Rate limit of the packets of one port to the control plane.
 
 use crate::config::PuntLimit;
 use axon_wire::{Span, Time};
 
-/// What one sender may send: a token bucket over frames.
+/// Rate limit of one sender: a token bucket over frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
     pace: Pace,
@@ -11,30 +11,30 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A rested meter. A rate or a burst of zero lets nothing pass.
+    /// Returns a meter with a full burst. A rate or a burst of zero admits nothing.
     pub fn new(limit: PuntLimit) -> Meter {
         Meter { pace: Pace::new(limit), next: Time::ZERO }
     }
 
-    /// Whether a frame at `now` is within the limit; it counts only if it is.
+    /// Returns whether a frame at `now` is within the limit; only admitted frames are charged.
     pub fn admit(&mut self, now: Time) -> bool {
         self.pace.admit(&mut self.next, now)
     }
 }
 
-/// A token bucket over frames, in integers, as virtual scheduling (ITU-T I.371 annex A,
-/// the generic cell rate algorithm): instead of counting tokens it remembers when a sender
-/// exactly at the limit would send next.
+/// Token bucket over frames, in integers, as virtual scheduling (ITU-T I.371 annex A, the generic
+/// cell rate algorithm): instead of tokens it stores the next send time of a sender exactly at the
+/// limit.
 ///
-/// A frame at `now` conforms if that moment is at most `burst - 1` intervals ahead of
-/// `now`; then the moment moves on by one interval, counted from `now` if it has passed.
-/// The interval is rounded up to a whole tick, so the long-run rate is never above the limit.
+/// A frame at `now` conforms if that time is at most `burst - 1` intervals ahead of `now`; then the
+/// time advances by one interval, counted from `now` if it has passed. The interval is rounded up
+/// to a whole tick, so the long-run rate is never above the limit.
 ///
-/// Many senders may have the same limit, each with a moment of its own: [`Time::ZERO`] when rested.
+/// Many senders may share a limit, each with its own time, initially [`Time::ZERO`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     interval: Span,
-    /// How far ahead of time a sender may be; `None` lets nothing pass.
+    /// Maximum time that a sender may be ahead; `None` admits nothing.
     tolerance: Option<Span>,
 }
 
@@ -49,7 +49,8 @@ impl Pace {
         Pace { interval, tolerance }
     }
 
-    /// As [`Meter::admit`], for the sender whose moment is `next`.
+    /// Returns whether a frame at `now` is within the limit, as [`Meter::admit`], for the sender
+    /// with next send time `next`.
     pub(super) fn admit(&self, next: &mut Time, now: Time) -> bool {
         let Some(tolerance) = self.tolerance else {
             return false;

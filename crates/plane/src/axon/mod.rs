@@ -1,5 +1,5 @@
-//! The data plane of a switch of ours: attach a route at the edge, pop a hop and push another in
-//! transit, strip the header at the other edge (thesis 000 §3.2).
+//! Data plane of an Axon switch: it prepends a route at the edge, pops a hop and pushes another in
+//! transit, and removes the header at the other edge (thesis 000 §3.2).
 
 mod cnm_meter;
 mod congestion;

@@ -1,4 +1,4 @@
-//! A bare plane as a node: for worlds without a control plane, to which what is punted goes out.
+//! Adapter of a bare plane as a node, for runtimes without a control plane; punts are output.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -22,7 +22,7 @@ impl<T: Lookups> Node for Plane<T> {
         }
     }
 
-    /// Not while anything is due that comes before the frame.
+    /// Takes the fast path only if nothing is due before the frame.
     #[inline]
     fn pass(
         &mut self,

@@ -1,10 +1,9 @@
-//! The way of a frame that meets no obstacle: it comes in, its step is taken, and it leaves at
-//! once.
+//! Fast path of a frame that needs no queueing: reception, step and transmission at once.
 //!
-//! Most frames of a fabric that is not overloaded take it. Everything that could hold a frame up,
-//! end it, show it to somebody or have it copied is asked first, and changes nothing if the answer
-//! is yes (but that its route is in use): then the frame takes the way through [`Plane::receive`],
-//! which comes to the same where nothing was in its way.
+//! Most frames of a fabric that is not overloaded take it. All conditions that could delay, drop,
+//! signal or copy a frame are checked first. If one applies, nothing has changed (except that the
+//! route is marked as used), and the frame takes [`Plane::receive`], which has the same result for
+//! frames of the fast path.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -16,9 +15,9 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, PortNo};
 
 impl<T: Lookups> Plane<T> {
-    /// Passes a sound frame on that came in by `ingress` and may leave now; says by which port it
-    /// leaves. `None`: nothing has changed, and the frame is to be [received](Plane::receive).
-    /// `is_free` says whether the wire of a port that was busy is free now.
+    /// Forwards a valid frame received on `ingress` that may leave now; returns its egress port.
+    /// `None` if nothing has changed and the frame must be [received](Plane::receive). `is_free`
+    /// returns whether the wire of a port that was busy is free now.
     #[inline]
     pub fn pass(
         &mut self,
@@ -39,7 +38,7 @@ impl<T: Lookups> Plane<T> {
         Some(egress)
     }
 
-    /// The step of an Axon packet.
+    /// Takes the step of an Axon packet.
     #[inline(always)]
     fn pass_packet(
         &mut self,
@@ -72,7 +71,7 @@ impl<T: Lookups> Plane<T> {
         Some(egress)
     }
 
-    /// The lookup of a host's frame, its route before it, and the first step of that.
+    /// Looks up a host's frame, prepends its route and takes the first step.
     #[inline(always)]
     fn pass_host_frame(
         &mut self,

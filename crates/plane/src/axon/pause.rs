@@ -1,31 +1,31 @@
 //! Self-congestion pause (thesis 000 §3.3.3).
 //!
-//! The edge makes every frame of a host longer by its Axon header, so a host that sends at
-//! line rate fills the output buffer of an otherwise quiet switch. After a host port has
-//! caused a maximum frame's worth of header bytes, its hosts are paused for as long
-//! as one maximum frame takes, and the buffer drains what was added.
+//! The edge lengthens every frame of a host by its Axon header, so a host that sends at line rate
+//! fills the output buffer of an otherwise idle switch. After a host port has caused a maximum
+//! frame's worth of header bytes, its hosts are paused for the time of one maximum frame, and the
+//! buffer drains by that amount.
 
 use axon_wire::mac_control::Quanta;
 
-/// One pause quantum is 512 bit times at any rate: 64 bytes.
+/// Bytes of one pause quantum, 512 bit times at any rate.
 const QUANTUM_BYTES: usize = 64;
-/// Preamble, FCS and the gap between frames.
+/// Bytes of preamble, FCS and the gap between frames.
 const OVERHEAD_BYTES: usize = 8 + 4 + 12;
 
-/// The time of one frame of `frame_bytes_max` bytes (without FCS), rounded up.
+/// Returns the time of one frame of `frame_bytes_max` bytes (without FCS), rounded up.
 pub fn quanta_for(frame_bytes_max: usize) -> Quanta {
     let quanta = (frame_bytes_max + OVERHEAD_BYTES).div_ceil(QUANTUM_BYTES);
     Quanta(u16::try_from(quanta).unwrap_or(u16::MAX))
 }
 
-/// Counts the header bytes that one host port has caused since it was last paused.
+/// Header bytes that one host port has caused since it was last paused.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SelfCongestion {
     header_bytes: usize,
 }
 
 impl SelfCongestion {
-    /// Adds `header_bytes`; says whether it is time to pause the hosts.
+    /// Adds `header_bytes`; returns whether the hosts are to be paused.
     pub fn add(&mut self, header_bytes: usize, frame_bytes_max: usize) -> bool {
         self.header_bytes += header_bytes;
         let due = self.header_bytes >= frame_bytes_max;

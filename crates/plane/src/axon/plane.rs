@@ -1,4 +1,4 @@
-//! A switch's data plane: what happens to a frame from ingress to wire (thesis 000 §3.2).
+//! Data plane of a switch: the path of a frame from ingress to wire (thesis 000 §3.2).
 
 use super::settings::Settings;
 use crate::axon::cnm_meter::CnmMeter;
@@ -20,10 +20,10 @@ use axon_wire::mac_control::MacControl;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Bytes, FrameBuf, PortNo, Route, Time};
 
-/// The data plane of one switch: its ports, and the lookups `T` that hold the routes of its hosts.
+/// Data plane of one switch: its ports, and the lookups `T` that hold the routes of its hosts.
 ///
-/// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
-/// or copies a frame; only the queues allocate, when they grow.
+/// Every call takes the time, and appends its actions to `out`. None blocks, fails, or copies a
+/// frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
 pub struct Plane<T = RouteTables> {
     pub(super) ports: Ports,
@@ -32,39 +32,38 @@ pub struct Plane<T = RouteTables> {
     pub(super) memory: RouteMemory,
     pub(super) guards: Vec<Guard>,
     pub(super) paces: Paces,
-    /// By port, what the control plane has set.
+    /// Settings of the control plane, by port.
     pub(super) settings: Vec<Settings>,
 }
 
-/// What keeps the hosts of one port, or its neighbour, within bounds.
+/// State of the rate limits of one port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Guard {
-    /// When a sender exactly at the limit would send next ([`Pace`]), by what it sends. Misses and
-    /// link frames have one each, so that a host that floods cannot keep discovery out.
+    /// Next send time of a sender exactly at the limit ([`Pace`]), by kind of frame. Misses and
+    /// link frames have separate limits, so that a host that floods cannot block discovery.
     pub(super) misses: Time,
     pub(super) link_frames: Time,
-    /// Packets of other control planes, and those that could not be forwarded.
+    /// Next send times of packets from other control planes, and of packets in error.
     pub(super) addressed: Time,
     pub(super) errors: Time,
-    /// Congestion messages that its frames cause.
+    /// Next send time of congestion messages caused by frames of the port.
     pub(super) congestion: Time,
-    /// CNMs to its hosts.
+    /// Limit of CNMs to the hosts of the port.
     pub(super) cnms: CnmMeter,
     pub(super) load: SelfCongestion,
 }
 
-/// How much the hosts of every port, or its neighbour, may cause; the moments of the senders are in
-/// the [`Guard`]s.
+/// Rate limits common to all ports; their state is in the [`Guard`]s.
 #[derive(Clone, Debug)]
 pub(super) struct Paces {
-    /// Of misses, link frames and errors, each.
+    /// Limit of misses, link frames and errors, each by itself.
     pub(super) punt: Pace,
     pub(super) addressed: Pace,
     pub(super) congestion: Pace,
 }
 
 impl Plane {
-    /// A plane whose ports are all unknown and without carrier, and whose tables are empty.
+    /// Returns a plane whose ports are all unknown and without carrier, and whose tables are empty.
     ///
     /// # Panics
     /// As [`Plane::with_lookups`].
@@ -75,12 +74,12 @@ impl Plane {
 }
 
 impl<T: Lookups> Plane<T> {
-    /// A plane whose ports are all unknown and without carrier, with these lookups, which must be
-    /// of the same configuration.
+    /// Returns a plane whose ports are all unknown and without carrier, with these lookups, which
+    /// must be of the same configuration.
     ///
     /// # Panics
-    /// If hops of this width cannot name all the ports, or DCB is configured for other ports or
-    /// contradicts itself: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
+    /// If hops of this width cannot represent all the ports, or DCB is configured for other ports
+    /// or is invalid: `ScheduleConfig::check`, `CnConfig::check`, `ecn::Profile::check`.
     pub fn with_lookups(config: PlaneConfig, lookups: T) -> Plane<T> {
         assert!(usize::from(config.ports) <= config.hop_width.ports_max(), "too many ports");
         let mut ports = Ports::new(config.ports, config.queue_bytes_max);
@@ -108,11 +107,11 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Takes a frame from a port.
+    /// Receives a frame from a port.
     ///
-    /// The way of a transit packet from here to its `Transmit` is inlined, and hands no reference
-    /// to the descriptor to what is not: so the descriptor stays in registers. What is rare takes
-    /// it by value, in functions of its own.
+    /// The path of a transit packet from here to its `Transmit` is inlined and passes no reference
+    /// to the descriptor to functions that are not, so the descriptor stays in registers. Rare
+    /// cases take it by value, in separate functions.
     #[inline]
     pub fn receive(
         &mut self,
@@ -134,14 +133,14 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// The wire of `port` is free: the frame that is scheduled next goes out.
+    /// Reports that the wire of `port` is free: the next scheduled frame is sent.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         self.ports.tx_done(now, port, out);
     }
 
-    /// The carrier of `port` came or went. Without carrier its queues are emptied and its
-    /// wire counts as free: no `TxDone` is owed for a frame that was on it.
+    /// Sets the carrier of `port`. Without carrier its queues are emptied and its wire counts as
+    /// free: no `TxDone` follows for a frame that was on it.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
         self.ports.link(now, port, up, out);
         if let Some(guard) = self.guards.get_mut(port.index()).filter(|_| !up) {
@@ -149,21 +148,21 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// The time has come, or may have: packets for the control plane whose tail is here now
-    /// are punted.
+    /// Handles an expired deadline: packets for the control plane whose tail has arrived are
+    /// punted.
     #[inline]
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         self.ports.timeout(now, out);
     }
 
-    /// When to call [`Plane::timeout`] next. Early or repeated calls are harmless.
+    /// Returns the time of the next [`Plane::timeout`]. Early or repeated calls are harmless.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.ports.deadline()
     }
 
-    /// Sends an Axon packet of the control plane on its way. If its first hop is the control
-    /// plane, it comes straight back as [`Punt::Addressed`](axon_node::Punt).
+    /// Sends an Axon packet of the control plane. If its first hop is the control plane, it is
+    /// returned as [`Punt::Addressed`](axon_node::Punt).
     pub fn inject_packet(&mut self, now: Time, frame: FrameBuf, out: &mut Vec<Action>) {
         let mut meta = self.ports.originate(now, frame);
         match HeaderFields::parse(meta.frame.bytes(), self.config.hop_width) {
@@ -175,8 +174,8 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any
-    /// port, or another to the hosts of a host port.
+    /// Sends an Ethernet frame of the control plane out of `port`: a link-local frame on any port,
+    /// or another to the hosts of a host port.
     pub fn send_raw(&mut self, now: Time, port: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         let mut meta = self.ports.originate(now, frame);
         meta.kind = HeaderKind::of_ethernet(meta.frame.bytes());
@@ -200,75 +199,74 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when they are scheduled: a host never sees an Axon
-    /// header. Routes are left alone.
+    /// Sets the kind of `port`. Frames queued there that do not suit the new kind are dropped as
+    /// [`Drop::KindChanged`] when they are scheduled, so a host never receives an Axon header.
+    /// Routes are unchanged.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         self.ports.set_kind(port, kind);
         self.tables.set_kind(port, kind);
     }
 
-    /// Why a frame cannot leave by `port`, whose kind is not known.
+    /// Returns the drop reason of a frame to `port`, whose kind is not known.
     pub(super) fn unknown_egress(&self, port: PortNo) -> Drop {
         if self.is_up(port) { Drop::EgressUnknown } else { Drop::PortDown }
     }
 
-    /// What is plugged into `port`; `None` if there is no such port.
+    /// Returns the kind of `port`; `None` if there is no such port.
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
         self.ports.kind(port)
     }
 
-    /// Changes how the congestion notification domain is defended against the hosts of `port`;
-    /// see [`Ports::set_treatments`].
+    /// Sets the treatment of frames of the hosts of `port` at the edge of the congestion
+    /// notification domain; see [`Ports::set_treatments`].
     pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
         self.ports.set_treatments(port, treatments);
     }
 
-    /// Whether `port` exists and has carrier.
+    /// Returns whether `port` exists and has carrier.
     pub fn is_up(&self, port: PortNo) -> bool {
         self.ports.is_up(port)
     }
 
-    /// Takes a port from those whose wire a frame began to wait for; see
+    /// Takes one of the ports whose wire a frame has begun to wait for; see
     /// [`Node::awaited`](axon_node::Node::awaited).
     #[inline]
     pub fn awaited(&mut self) -> Awaited {
         self.ports.awaited()
     }
 
-    /// Whether a frame waits for the wire of `port`.
+    /// Returns whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
         self.ports.waits_for(port)
     }
 
-    /// The port that a packet would be sent out of, by its header alone.
+    /// Returns the egress port of a packet, by its header alone.
     #[inline]
     pub fn next_hop(&self, packet: &[u8]) -> Option<PortNo> {
         let width = self.config.hop_width;
         HeaderFields::parse(packet, width).ok()?.next_hop(packet, width)
     }
 
-    /// Reads a little of what every frame needs, so that it is in the caches when one comes.
-    /// For a body that knows what will come; the number means nothing.
+    /// Loads data that every frame needs into the caches. Prefetch hint; ignore the return value.
     #[inline]
     pub fn prefetch(&self) -> u64 {
         self.ports.prefetch() ^ self.config.frame_bytes_max as u64
     }
 
-    /// The same of what a frame needs that goes in or out by `port`.
+    /// Loads data that frames to or from `port` need. Prefetch hint; ignore the return value.
     #[inline]
     pub fn prefetch_port(&self, port: PortNo) -> u64 {
         self.ports.prefetch_port(port)
     }
 
-    /// The route tables.
+    /// Returns the route tables.
     pub fn tables(&self) -> &T {
         &self.tables
     }
 
-    /// Makes `route` the route from `port` of frames with this key, or to this destination; for
-    /// runtimes without a control plane.
+    /// Installs `route` for frames from `port` with this key or destination; for runtimes without a
+    /// control plane.
     ///
     /// # Errors
     /// See [`Lookups::install`].
@@ -281,76 +279,76 @@ impl<T: Lookups> Plane<T> {
         self.tables.install(port, key.into(), route)
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         self.ports.counters()
     }
 
-    /// Counts a frame that ended in the control plane after a punt, so that every drop of a
-    /// switch is in one place.
+    /// Counts a frame that the control plane dropped after a punt, so that all drops of a switch
+    /// are counted in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
         self.ports.count_drop(ingress, reason);
     }
 
-    /// Counts a copy that the control plane has made of a frame of `ingress`.
+    /// Counts a copy that the control plane has made of a frame from `ingress`.
     pub fn count_copy(&mut self, ingress: PortNo) {
         self.ports.count_copy(ingress);
     }
 
-    /// How many frames the congestion points of `port` have sampled, since they were configured.
+    /// Returns the number of frames sampled by the congestion points of `port` since configuration.
     pub fn congestion_samples(&self, port: PortNo) -> u64 {
         self.ports.congestion_samples(port)
     }
 
-    /// Bytes that wait for the wire of `port`.
+    /// Returns the bytes queued for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
         self.ports.queued_bytes(port)
     }
 
-    /// Frames that wait for the wire of `port`.
+    /// Returns the frames queued for the wire of `port`.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
         self.ports.queued_frames(port)
     }
 
-    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
+    /// Returns the bytes of refused frames that the input `port` keeps.
     pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
         self.ports.nacked_bytes(port)
     }
 
-    /// Punted packets that wait for their last byte.
+    /// Returns the number of punted packets whose last byte has not arrived.
     pub fn held_frames(&self) -> u64 {
         self.ports.held_frames()
     }
 
-    /// Its ports.
+    /// Returns the ports.
     pub fn ports(&self) -> &Ports {
         &self.ports
     }
 
-    /// Its ports, to change what is in force there.
+    /// Returns the ports, to change their settings.
     pub fn ports_mut(&mut self) -> &mut Ports {
         &mut self.ports
     }
 
-    /// The configuration of its start.
+    /// Returns the initial configuration.
     pub fn config(&self) -> &PlaneConfig {
         &self.config
     }
 
-    /// Why a frame is not Ethernet that a host may send or see, if it is not.
+    /// Returns the reason why a frame is not valid Ethernet from or to a host; `None` if it is.
     #[inline]
     pub(super) fn ethernet_fault(&self, frame: &FrameBuf) -> Option<Drop> {
         self.fault_of((frame.bytes(), frame.length()))
     }
 
-    /// The same of a frame that begins with these bytes and has this length.
+    /// Checks a frame like [`Plane::ethernet_fault`], given its first bytes and its length.
     #[inline]
     pub(super) fn fault_of(&self, frame: (&[u8], usize)) -> Option<Drop> {
         ethernet::fault_of(frame, self.config.frame_bytes_max)
     }
 
-    /// Sends PAUSE to the hosts of `port` for as long as a maximum frame takes; nothing
-    /// happens if it is no host port.
+    /// Sends PAUSE to the hosts of `port` for the time of a maximum frame; has no effect if it is
+    /// not a host port.
     pub fn pause_hosts(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.kind(port) == Some(PortKind::Host) {
             let quanta = pause::quanta_for(self.config.frame_bytes_max);
@@ -360,7 +358,7 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// Counts header bytes against the hosts of `port`, and pauses them when due.
+    /// Charges header bytes to the hosts of `port`, and pauses them when due.
     pub(super) fn burden(
         &mut self,
         now: Time,

@@ -1,10 +1,10 @@
-//! Route memory by index, beside the CAM (thesis 000 §3.2.1).
+//! Indexed route memory, beside the CAM (thesis 000 §3.2.1).
 //!
-//! In plain English: a masqueraded destination MAC has an index in it, and the route stands at that
-//! index in the memory of the port by which the frame came in. The whole address is kept there too
-//! and must be the same: an address that this port was not given, or that is over, has no route.
-//! Beside the route stands the true address of the destination, which the frame gets in its place.
-//! There is nothing to search, so the memory may be as large as memory is cheap.
+//! A masqueraded destination MAC contains an index, and the route is at that index in the memory of
+//! the ingress port. The whole address is stored there too and must match: an address that this
+//! port was not given, or that has expired, has no route. The entry also contains the true address
+//! of the destination, which replaces the masqueraded one in the frame. No search is needed, so the
+//! size is limited by the cost of memory only.
 
 use super::routes::{header_of, layer_of};
 use crate::config::PlaneConfig;
@@ -14,7 +14,7 @@ use axon_wire::header::{HeaderView, HopWidth};
 use axon_wire::masquerade::index_of;
 use axon_wire::{MacAddr, PortNo, Route};
 
-/// The route memories of all ports of a switch. They grow as they are used.
+/// Route memories of all ports of a switch. They grow with use.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMemory {
     width: HopWidth,
@@ -24,19 +24,19 @@ pub(super) struct RouteMemory {
 
 #[derive(Clone, Debug)]
 struct Entry {
-    /// The key with the address whose index this is.
+    /// The key with the address of this index.
     key: RouteKey,
-    /// What frames get in its place.
+    /// The true address, written to frames.
     destination: MacAddr,
     header: Vec<u8>,
-    /// Whether frames of VLANs leave tagged.
+    /// Whether frames in VLANs leave tagged.
     tagged: bool,
-    /// Whether a frame has had the header since that was last asked.
+    /// Whether a frame has used the route since the last query.
     used: bool,
 }
 
 impl RouteMemory {
-    /// Empty memories of `masqueraded_per_port_max` routes each.
+    /// Returns empty memories of `masqueraded_per_port_max` routes each.
     pub(super) fn new(config: &PlaneConfig) -> RouteMemory {
         RouteMemory {
             width: config.hop_width,
@@ -45,12 +45,12 @@ impl RouteMemory {
         }
     }
 
-    /// Makes frames with this key lead to `destination` by `route`, in the place of what stood at
-    /// the index of their address.
+    /// Installs `route` to `destination` for frames with this key, replacing the entry at the index
+    /// of their address.
     ///
     /// # Errors
-    /// `Full`: there is no such index. `Unrepresentable` too if the address has none, or the key a
-    /// source.
+    /// `Full` if there is no such index. `Unrepresentable` also if the address has no index, or the
+    /// key has a source.
     pub(super) fn install(
         &mut self,
         port: PortNo,
@@ -72,7 +72,7 @@ impl RouteMemory {
         Ok(())
     }
 
-    /// Forgets the route of a key; what stands at its index for another stays.
+    /// Removes the route of a key; an entry of another key at the index is kept.
     pub(super) fn remove(&mut self, port: PortNo, key: RouteKey) {
         let place = index_of(key.destination)
             .and_then(|index| self.ports.get_mut(port.index())?.get_mut(usize::from(index)));
@@ -83,27 +83,27 @@ impl RouteMemory {
         }
     }
 
-    /// Forgets all routes of one port.
+    /// Removes all routes of one port.
     pub(super) fn clear(&mut self, port: PortNo) {
         if let Some(port) = self.ports.get_mut(port.index()) {
             *port = Vec::new();
         }
     }
 
-    /// The true address of a frame from `port` with this key, the header to prepend to it, and
-    /// whether frames of VLANs leave tagged; the route is in use from now on.
+    /// Returns the true address of a frame from `port` with this key, the header to prepend, and
+    /// whether frames in VLANs leave tagged. Marks the route as used.
     pub(super) fn lookup(&mut self, port: PortNo, key: RouteKey) -> Option<(MacAddr, &[u8], bool)> {
         let entry = self.entry(port, key)?;
         entry.used = true;
         Some((entry.destination, &entry.header, entry.tagged))
     }
 
-    /// Whether the route was looked up since the last call of this.
+    /// Returns whether the route was looked up since the last call.
     pub(super) fn take_used(&mut self, port: PortNo, key: RouteKey) -> bool {
         self.entry(port, key).is_some_and(|entry| core::mem::take(&mut entry.used))
     }
 
-    /// The routes of one port, by index.
+    /// Returns the routes of one port, by index.
     pub(super) fn routes(&self, port: PortNo) -> Vec<Masqueraded> {
         let entries = self.ports.get(port.index()).into_iter().flatten().flatten();
         let route = |entry: &Entry| {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference is a map by port and whole address, in which no two have one index.
+        /// The reference is a map by port and whole address; no two entries share an index.
         #[test]
         fn an_address_leads_only_where_it_was_last_made_to_lead_and_only_from_its_port(
             events in prop::collection::vec(event(), 0..100),

@@ -2,11 +2,11 @@
 //!
 //! The CAM maps a destination MAC and its VLAN to a slot; the slot holds the Axon header to
 //! prepend, ready to be copied. A slot is reserved before its route is known and becomes valid when
-//! the route is installed; a reserved slot never matches. Each port has tables of its own, so hosts
-//! on different ports see only their own routes. Routes for frames of one source stand apart, so
-//! that a port without any costs no second lookup; both together fill the table.
+//! the route is installed; a reserved slot never matches. Each port has its own tables, so hosts on
+//! different ports see only their own routes. Routes for one source are stored separately, so that
+//! a port without any needs no second lookup; both kinds share the capacity of the table.
 //!
-//! In software the slot stands beside its key in the hash table, header included, so that a
+//! In software the slot is stored beside its key in the hash table, header included, so that a
 //! lookup waits for memory once and not three times.
 
 use super::lookups::Lookups;
@@ -20,7 +20,7 @@ use axon_wire::{Layer, MacAddr, PortNo, Priority, Route};
 use core::hash::{BuildHasherDefault, Hasher};
 use hashbrown::HashMap;
 
-/// The tables of all ports of a switch.
+/// Route tables of all ports of a switch.
 #[derive(Clone, Debug)]
 pub struct RouteTables {
     width: HopWidth,
@@ -28,16 +28,16 @@ pub struct RouteTables {
     ports: Vec<PortTable>,
 }
 
-/// The routes of one port.
+/// Routes of one port.
 #[derive(Clone, Debug, Default)]
 struct PortTable {
-    /// For frames of any source.
+    /// Routes for frames of any source.
     any: HashMap<AnySource, Slot, BuildHasherDefault<MacHasher>>,
-    /// For frames of one source.
+    /// Routes for frames of one source.
     pairs: KeyMap<Slot>,
 }
 
-/// The key of a route for frames of any source, in one word.
+/// Key of a route for frames of any source, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct AnySource(u64);
 
@@ -90,15 +90,15 @@ impl PortTable {
     }
 }
 
-/// The longest header kept in the slot itself: 16 hops of 8 bits, 8 of 16, 33 of 4.
+/// Maximum header length kept in the slot itself, in bytes: 16 hops of 8 bits, 8 of 16, 33 of 4.
 const SHORT_BYTES: usize = 22;
 
-/// In the length of a short header: a frame has had it since that was last asked ...
+/// Flag in the length of a short header: a frame has used it since the last query.
 const USED: u8 = 0x80;
-/// ... and frames of VLANs leave with their tag.
+/// Flag in the length of a short header: frames in VLANs leave tagged.
 const TAGGED: u8 = 0x40;
 
-/// A header to prepend, and whether a frame has had it since that was last asked.
+/// A header to prepend, and whether a frame has used it since the last query.
 #[derive(Clone, Debug)]
 enum Slot {
     Short { length: u8, bytes: [u8; SHORT_BYTES] },
@@ -118,9 +118,8 @@ impl Slot {
         }
     }
 
-    /// The header, which is in use from now on, and whether frames of VLANs leave tagged. What is
-    /// in use already is only read: a line of the cache that is not written to need not be written
-    /// back.
+    /// Returns the header, marking it as used, and whether frames in VLANs leave tagged. A header
+    /// already marked is only read, so that its cache line stays clean.
     #[inline]
     fn use_header(&mut self) -> (&[u8], bool) {
         match self {
@@ -170,21 +169,21 @@ impl Slot {
 }
 
 impl RouteTables {
-    /// Empty tables for `ports` ports of `routes_per_port_max` routes each.
+    /// Returns empty tables for `ports` ports of `routes_per_port_max` routes each.
     pub fn new(width: HopWidth, ports: u16, routes_per_port_max: usize) -> RouteTables {
         let ports = (0..ports).map(|_| PortTable::default()).collect();
         RouteTables { width, routes_per_port_max, ports }
     }
 
-    /// The header to prepend to a frame from `port` with this key, and whether frames of VLANs
-    /// leave tagged, if there is a route, which is in use from now on.
+    /// Returns the header to prepend to a frame from `port` with this key, and whether frames in
+    /// VLANs leave tagged; `None` if there is no route. Marks the route as used.
     #[inline]
     pub fn header(&mut self, port: PortNo, key: RouteKey) -> Option<(&[u8], bool)> {
         let slot = self.ports.get_mut(port.index())?.get(key)?;
         Some(slot.use_header())
     }
 
-    /// The key by which a frame from `port` is looked up: that with its source, if there is such a
+    /// Returns the lookup key of a frame from `port`: that with its source if there is such a
     /// route.
     #[inline]
     fn key_of(&self, port: PortNo, key: RouteKey, frame: &[u8]) -> RouteKey {
@@ -198,7 +197,7 @@ impl RouteTables {
         }
     }
 
-    /// Whether no port has a route.
+    /// Returns whether no port has a route.
     pub fn is_empty(&self) -> bool {
         self.ports.iter().all(|table| table.len() == 0)
     }
@@ -265,47 +264,48 @@ impl Lookups for RouteTables {
     }
 }
 
-/// The header that packets of `route` get, without reverse hops.
+/// Returns the header of packets of `route`, without reverse hops.
 ///
 /// # Errors
-/// `Unrepresentable`: no header of this hop width can hold it.
+/// `Unrepresentable` if no header of this hop width can hold it.
 pub fn header_of(route: &Route, width: HopWidth) -> Result<Vec<u8>, RouteError> {
     let mut bytes = Vec::new();
     write_header(route, width, &mut bytes)?;
     Ok(bytes)
 }
 
-/// The same in the place of what `bytes` held, whose memory is used again.
+/// Writes the header of packets of `route` to `bytes`, replacing their content and reusing their
+/// memory.
 ///
 /// # Errors
-/// As [`header_of`]; `bytes` then hold nothing of use.
+/// The errors of [`header_of`]; the content of `bytes` is then undefined.
 #[inline]
 pub fn write_header(route: &Route, width: HopWidth, bytes: &mut Vec<u8>) -> Result<(), RouteError> {
     bytes.resize(width.header_bytes(route.hops.len()), 0);
     header::emit(bytes, width, PacketType::Ethernet, &route.hops, &[])
         .map_err(|_: HeaderError| RouteError::Unrepresentable)?;
-    // Where a packet has its priority; see `layer_of`.
+    // The layer is in the priority field; see `layer_of`.
     header::set_priority(bytes, width, Priority::from_low_bits(route.layer.value()));
     Ok(())
 }
 
-/// The layer of a route, by its header: it stands where the packet will have its priority. With
-/// hops of 4 bits there is room for neither.
+/// Returns the layer of a route from its header, where it is in the priority field. With hops of 4
+/// bits there is no such field.
 #[inline]
 pub fn layer_of(header: &HeaderFields) -> Layer {
     Layer::new(header.priority.value()).unwrap_or_default()
 }
 
-/// Hashes the six bytes of a MAC, or the eight of a [`RouteKey`], with one multiplication. A host
-/// can choose the MACs that it asks for, and so make a few entries of its own port's table collide:
-/// at most those that it may ask for at once, and at nobody's cost but its own.
+/// Hasher of the six bytes of a MAC, or the eight of a [`RouteKey`], with one multiplication. A
+/// host can choose the MACs that it resolves, and so make a few entries of its own port's table
+/// collide: at most as many as it may resolve at once, and at no cost to other ports.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MacHasher(u64);
 
-/// A hash table by the key of a route, the same in every run.
+/// Hash table by route key, the same in every run.
 pub type KeyMap<V> = HashMap<RouteKey, V, BuildHasherDefault<MacHasher>>;
 
-/// A hash table by MAC, the same in every run.
+/// Hash table by MAC, the same in every run.
 pub type MacMap<V> = HashMap<MacAddr, V, BuildHasherDefault<MacHasher>>;
 
 impl Hasher for MacHasher {

@@ -1,11 +1,11 @@
-//! What a control plane has set at the ports of the software plane.
+//! Port settings of the control plane in the software plane.
 
 use alloc::boxed::Box;
 use axon_node::{PortVlans, Treatment};
 use axon_wire::dcbx::ieee::Ets;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 
-/// What a control plane has set at one port; what it has not is as configured at the start.
+/// Settings of one port by the control plane; the initial configuration where absent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Settings {
     pub(super) classes: Option<Box<Ets>>,

@@ -6,7 +6,7 @@ use axon_node::telemetry::{PlaneTelemetry, PortTelemetry};
 use axon_wire::{PortNo, Time};
 
 impl<T: Lookups> Plane<T> {
-    /// Counters, memory and ports at `now`.
+    /// Returns counters, memory and ports at `now`.
     pub(super) fn read_telemetry(&self, now: Time) -> PlaneTelemetry {
         let port = |port: PortNo| PortTelemetry {
             routes: self.tables().len(port) as u64,

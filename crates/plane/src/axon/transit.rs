@@ -1,4 +1,4 @@
-//! The step of every Axon packet, with what it does to the ports.
+//! Step of every Axon packet, with its effects on the ports.
 
 use super::lookups::Lookups;
 use super::plane::Plane;
@@ -11,7 +11,7 @@ use axon_wire::header::HeaderFields;
 use axon_wire::{PortNo, Time};
 
 impl<T: Lookups> Plane<T> {
-    /// Takes one hop of an Axon packet that begins with `header`; says whether it is now on its
+    /// Takes one hop of an Axon packet that begins with `header`; returns whether it is now on its
     /// way to another Axon.
     #[inline(always)]
     pub(super) fn step(
@@ -48,8 +48,8 @@ impl<T: Lookups> Plane<T> {
         true
     }
 
-    /// A packet that cannot take its hop; its bytes are as they came. The step knows no carriers: a
-    /// cut link is recognised here, off the way of the packets that leave.
+    /// Handles a packet that cannot take its hop; its bytes are unchanged. The step does not check
+    /// carriers: a cut link is detected here, off the fast path.
     #[cold]
     #[inline(never)]
     fn step_refused(&mut self, meta: FrameMeta, reason: Drop, out: &mut Vec<Action>) {
@@ -60,10 +60,10 @@ impl<T: Lookups> Plane<T> {
         self.ports.discard(meta, reason, out);
     }
 
-    /// A packet for the control plane, from another node as many as its port may send there.
+    /// Punts a packet to the control plane; packets of other nodes are rate-limited by port.
     #[inline(never)]
     fn punt_metered(&mut self, now: Time, meta: FrameMeta, punt: Punt, out: &mut Vec<Action>) {
-        // The control plane itself has no guard.
+        // The control plane itself has no limit.
         if let Some(guard) = self.guards.get_mut(meta.ingress.index()) {
             let (pace, next) = match punt {
                 Punt::Addressed => (&self.paces.addressed, &mut guard.addressed),
@@ -76,13 +76,13 @@ impl<T: Lookups> Plane<T> {
         self.ports.punt(now, meta, punt, out);
     }
 
-    /// Whether somebody may have to know of a packet for `port` before it goes there.
+    /// Returns whether congestion may have to be signalled before a packet goes to `port`.
     #[inline]
     fn may_signal_congestion(&self, port: PortNo) -> bool {
         self.config.on_full == OnFull::CongestionMessage || self.ports.is_watched(port)
     }
 
-    /// A packet for the Axon at `port`, which whoever is to know of it sees first.
+    /// Sends a packet to the Axon at `port` after congestion signalling.
     #[cold]
     #[inline(never)]
     fn egress_signalled(
@@ -98,7 +98,7 @@ impl<T: Lookups> Plane<T> {
         }
     }
 
-    /// A packet for the hosts of `port`, whose header comes off.
+    /// Sends a packet to the hosts of `port`, without its header.
     #[inline(never)]
     fn egress_to_hosts(
         &mut self,

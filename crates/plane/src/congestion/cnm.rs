@@ -1,5 +1,5 @@
-//! The CNM that a congestion point sends to the source of a sampled packet (IEEE 802.1Q clause
-//! 30.2 and 33), on its way through the fabric.
+//! CNM from a congestion point to the source of a sampled packet (IEEE 802.1Q clauses 30.2 and 33),
+//! on its way through the fabric.
 
 use crate::congestion::message as congestion;
 use crate::congestion::notification;
@@ -9,12 +9,12 @@ use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
 use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{FrameBuf, MacAddr, PortNo};
 
-/// A congestion point, and what it has to say.
+/// A congestion point and its feedback.
 pub(crate) struct Sample<'a> {
     pub(crate) feedback: Feedback,
     /// The priority of the sampled packet.
     pub(crate) priority: Priority,
-    /// The switch of the point, its port and its class.
+    /// MAC of the switch of the point, its port and its class.
     pub(crate) switch: MacAddr,
     pub(crate) egress: PortNo,
     pub(crate) class: TrafficClass,
@@ -22,15 +22,16 @@ pub(crate) struct Sample<'a> {
     pub(crate) cnm_priority: Priority,
 }
 
-/// The answer to a sampled packet: an Axon packet whose route is the way back to the port of
-/// the host, where it comes out as a plain CNM. `ingress` stands before the list if the
-/// packet has not taken its hop yet.
+/// Returns the CNM for a sampled packet: an Axon packet whose route is the way back to the port of
+/// the host, where it leaves as a plain CNM. `ingress` precedes the list if the packet has not
+/// taken its hop yet.
 ///
-/// Between switches it has the priority of CNMs, whatever its tag says: that one is lossy, so a
-/// CNM never takes a buffer that a sender is stopped for, on a way that nobody has proved.
+/// Between switches it has the priority of CNMs, regardless of its tag: that priority is lossy, so
+/// a CNM never uses a buffer whose sender is paused, on a path that was not proved free of
+/// deadlocks.
 ///
-/// Nobody is answered who would not listen: a control plane, a CNM, and a frame that says a
-/// group has sent it.
+/// Sources that would not react get none: a control plane, a CNM, and a frame with a group address
+/// as its source.
 pub(crate) fn message(
     packet: &[u8],
     width: HopWidth,

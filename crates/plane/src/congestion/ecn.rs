@@ -1,13 +1,13 @@
-//! Explicit congestion notification for IP (RFC 3168): when to mark, and the mark itself.
+//! Explicit congestion notification for IP (RFC 3168): marking decision and marking.
 //!
-//! A queue that grows may tell the sources of TCP and of others that listen, by two bits of
-//! the IP header, instead of losing a frame. [`Ecn`] decides for which frames: all that meet
-//! more than a threshold, as data-center TCP wants, or by random early detection (RED).
-//! [`mark`] sets the bits in an Ethernet frame, behind two VLAN tags and a CN-TAG at most.
-//! Only what its source has declared capable (ECT) is ever marked; for all else the signal
-//! can only be a drop, and whether it is one is the caller's policy.
+//! A growing queue can signal congestion to ECN-capable sources, such as TCP, by two bits of the IP
+//! header instead of losing a frame. [`Ecn`] selects the frames: all that find more than a
+//! threshold queued, as in data-center TCP, or by random early detection (RED). [`mark`] sets the
+//! bits in an Ethernet frame, behind two VLAN tags and a CN-TAG at most. Only frames of sources
+//! that have declared themselves capable (ECT) are marked; for all others the signal can only be a
+//! drop, and the caller's policy decides.
 //!
-//! Frames that carry an Axon header come without it: the caller passes the host's frame.
+//! For Axon packets the caller passes the host's frame, without the Axon header.
 
 use axon_node::random::Random;
 use axon_wire::constants::ethertype::{IPV4, IPV6};
@@ -16,34 +16,34 @@ use axon_wire::{Bytes, Span, Time, cn};
 
 const IPV4_BYTES_MIN: usize = 20;
 const IPV6_BYTES: usize = 40;
-/// One, where probabilities and decay have 32 bits behind the point.
+/// 1.0 in fixed point, for probabilities and decay with 32 fractional bits.
 const ONE: u64 = 1 << 32;
 
-/// The two bits (RFC 3168 section 5).
+/// ECN codepoint, two bits (RFC 3168 section 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codepoint {
-    /// 00: the source does not listen.
+    /// 00: not ECN-capable.
     NotEct,
-    /// 01: the source listens.
+    /// 01: ECN-capable.
     Ect1,
-    /// 10: the source listens.
+    /// 10: ECN-capable.
     Ect0,
     /// 11: congestion was experienced.
     Ce,
 }
 
-/// What [`mark`] has found and done.
+/// Result of [`mark`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marking {
-    /// The frame was ECT and is CE now.
+    /// The frame was ECT and is now CE.
     Marked,
     /// The frame was CE before.
     Already,
-    /// The source does not listen, or the frame is not IP: it is as it was.
+    /// The source is not ECN-capable, or the frame is not IP; the frame is unchanged.
     NotCapable,
 }
 
-/// Where the IP header of a frame is, and which.
+/// Version and offset of the IP header of a frame.
 enum Ip {
     V4(usize),
     V6(usize),
@@ -66,8 +66,8 @@ fn ip(frame: &[u8]) -> Option<Ip> {
     whole.then_some(Ip::V6(header))
 }
 
-/// The two bits of `frame`, an Ethernet frame with or without tags; `None` if it is not IP or
-/// its IP header is not whole.
+/// Returns the ECN codepoint of `frame`, an Ethernet frame with or without tags; `None` if it is
+/// not IP or its IP header is truncated.
 pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     let bits = match ip(frame)? {
         Ip::V4(header) => frame[header + 1] & 3,
@@ -76,8 +76,8 @@ pub fn codepoint(frame: &[u8]) -> Option<Codepoint> {
     Some([Codepoint::NotEct, Codepoint::Ect1, Codepoint::Ect0, Codepoint::Ce][usize::from(bits)])
 }
 
-/// Sets congestion experienced if the source of `frame` listens, and corrects the checksum of
-/// IPv4 by the difference (RFC 1624 equation 3): a wrong one stays wrong. IPv6 has none.
+/// Marks `frame` as CE if its source is ECN-capable, and updates the checksum of IPv4 by the
+/// difference (RFC 1624 equation 3), so a wrong checksum stays wrong. IPv6 has none.
 pub fn mark(frame: &mut [u8]) -> Marking {
     match codepoint(frame) {
         None | Some(Codepoint::NotEct) => return Marking::NotCapable,
@@ -99,7 +99,7 @@ pub fn mark(frame: &mut [u8]) -> Marking {
     Marking::Marked
 }
 
-/// The checksum after one word of what it covers went from `old` to `new`.
+/// Returns the checksum after one word that it covers has changed from `old` to `new`.
 fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
     let mut sum = u32::from(!checksum) + u32::from(!old) + u32::from(new);
     sum = (sum & 0xffff) + (sum >> 16);
@@ -107,54 +107,56 @@ fn adjusted(checksum: u16, old: u16, new: u16) -> u16 {
     !(sum as u16)
 }
 
-/// When a queue speaks up.
+/// Condition for signalling congestion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// To every frame that meets more than this (RFC 8257 section 3.1).
+    /// Every frame that finds more than this queued (RFC 8257 section 3.1).
     Threshold(Bytes),
-    /// At random, the more the longer the queue has been.
+    /// Random, with a probability that rises with the average queue length.
     Red(Red),
 }
 
 /// Random early detection (RFC 2309; Floyd and Jacobson, 1993).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Red {
-    /// Below this average length nothing is signalled.
+    /// Average queue length below which nothing is signalled.
     pub queue_min: Bytes,
-    /// From this average length on everything is, or with `gentle` from twice this on.
+    /// Average queue length from which every frame is signalled, with `gentle` from twice this on.
     pub queue_max: Bytes,
-    /// Thousandths of the frames that are signalled to just below `queue_max`, 1..=1000.
+    /// Fraction of frames signalled just below `queue_max`, in thousandths, 1..=1000.
     pub permille_max: u16,
-    /// Each frame moves the average by 2^-this of the way to the present length, 0..=32.
+    /// Weight of each frame's queue length in the average: 2^-this, 0..=32.
     pub weight_log2: u8,
-    /// Between `queue_max` and its double the share grows to all frames instead of jumping.
+    /// Whether the fraction rises gradually between `queue_max` and its double, without a jump.
     pub gentle: bool,
-    /// Where everything is signalled, frames are dropped even if their source supports ECN: it
-    /// has been signalled before and has not slowed down.
+    /// Whether frames are dropped where every frame is signalled, even if their source supports
+    /// ECN: earlier signals have not slowed it down.
     pub drop_over_max: bool,
-    /// How long a typical frame takes to leave: so many frames of an empty queue an idle time
-    /// counts for. Not zero.
+    /// Transmission time of a typical frame, not zero: an idle time counts as so many frames of an
+    /// empty queue.
     pub frame_time: Span,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration of RED.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EcnError {
-    /// No room for a share that grows.
+    /// The range of the average is empty.
     #[error("RED from {} to {} bytes", .0.0, .1.0)]
     Range(Bytes, Bytes),
-    /// Not a share.
+    /// The fraction is outside 1..=1000.
     #[error("{0} thousandths of all frames, where 1 to 1000 was expected")]
     Permille(u16),
-    /// The average would never change.
+    /// The weight is so small that the average would never change.
     #[error("an average of weight 2^-{0}, where 2^-32 is the least")]
     Weight(u8),
-    /// An idle time would count for no end of frames.
+    /// The frame time is zero.
     #[error("a frame that takes no time to leave")]
     FrameTime,
 }
 
 impl Profile {
+    /// Checks the configuration.
+    ///
     /// # Errors
     /// A value of RED outside its range.
     pub fn check(&self) -> Result<(), EcnError> {
@@ -182,7 +184,7 @@ impl Red {
         Ok(())
     }
 
-    /// The share of frames to signal to at an average of `average` bytes, of [`ONE`].
+    /// Returns the fraction of signalled frames at an average of `average` bytes, in 1/[`ONE`].
     fn share(&self, average: u128) -> u64 {
         let (min, max) = (u128::from(self.queue_min.0), u128::from(self.queue_max.0));
         let one = u128::from(ONE);
@@ -200,50 +202,49 @@ impl Red {
     }
 }
 
-/// What the queue has to say to a frame.
+/// Signal of the queue for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Signal {
     None,
-    /// By a mark, where that is possible.
+    /// A mark where possible.
     Soft,
-    /// By a drop.
+    /// A drop.
     Hard,
 }
 
-/// What happens to a frame that is to be marked and whose source does not support ECN.
+/// Handling of a frame to be marked whose source does not support ECN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotCapable {
-    /// It is dropped, as RFC 3168 section 5 has it.
+    /// Drop it, as in RFC 3168 section 5.
     Drop,
-    /// It passes: for a class that must not lose anything.
+    /// Pass it: for a class that must be lossless.
     Pass,
 }
 
-/// What to do with a frame.
+/// Decision about a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It joins the queue as it is.
+    /// Queue the frame unchanged.
     Pass,
-    /// It joins the queue and says "congestion experienced", now or from before.
+    /// Queue the frame, which is CE, marked now or before.
     Marked,
-    /// It does not join the queue.
+    /// Drop the frame.
     Drop,
 }
 
-/// The average length of a queue and what follows from it.
+/// Average length of a queue, and the RED decision based on it.
 ///
-/// The average is kept with `weight_log2` bits behind the point: to it the present length is
-/// added and the average itself subtracted, which needs no multiplication and loses nothing.
-/// A queue that was empty for a while counts as so many frames that met none. The share of
-/// frames to tell grows from `queue_min` to `queue_max`. So that they come evenly, and not in
-/// bunches as independent draws would, the share is raised with every frame that was let
-/// pass: the gaps between signals are then equally likely from one frame to the inverse of
-/// the share.
+/// The average has `weight_log2` fractional bits: the current length is added and the average
+/// itself subtracted, without multiplication or loss of precision. A queue that was empty for a
+/// while counts as so many frames that found it empty. The fraction of signalled frames rises from
+/// `queue_min` to `queue_max`. So that signals are evenly spaced, and not bunched as independent
+/// draws would be, the fraction is raised with every frame that passes: the gaps between signals
+/// are then equally likely from one frame to the inverse of the fraction.
 #[derive(Clone, Debug)]
 struct Average {
-    /// Bytes, with `weight_log2` bits behind the point.
+    /// Average in bytes, with `weight_log2` fractional bits.
     scaled: u128,
-    /// Frames that were let pass since the last signal, while the average called for some.
+    /// Frames passed since the last signal while the average required signals.
     passed: u64,
     idle_since: Option<Time>,
 }
@@ -281,7 +282,7 @@ impl Average {
     }
 }
 
-/// `base` to the power of `exponent`, both base and result of [`ONE`], rounded down.
+/// Returns `base` to the power of `exponent`, both base and result in 1/[`ONE`], rounded down.
 fn power(mut base: u64, mut exponent: u64) -> u64 {
     let mut result = ONE;
     while exponent > 0 {
@@ -294,13 +295,13 @@ fn power(mut base: u64, mut exponent: u64) -> u64 {
     result
 }
 
-/// `value * part`, where `part` is of [`ONE`], rounded down.
+/// Returns `value * part`, with `part` in 1/[`ONE`], rounded down.
 fn scaled_down(value: u128, part: u64) -> u128 {
     let part = u128::from(part);
     (value >> 32) * part + (((value & u128::from(u32::MAX)) * part) >> 32)
 }
 
-/// The marker of one queue.
+/// ECN marker of one queue.
 #[derive(Clone, Debug)]
 pub struct Ecn {
     profile: Profile,
@@ -310,7 +311,7 @@ pub struct Ecn {
 }
 
 impl Ecn {
-    /// The marker of an empty queue; `seed` fixes what RED draws.
+    /// Returns the marker of an empty queue; `seed` fixes the random numbers of RED.
     ///
     /// # Errors
     /// A value of RED outside its range.
@@ -320,8 +321,8 @@ impl Ecn {
         Ok(Ecn { profile, not_capable, average, random: Random::new(seed) })
     }
 
-    /// `frame`, an Ethernet frame, is about to join the queue at `now` and finds `queue` bytes
-    /// there. Marks it if it is to be marked.
+    /// Decides about `frame`, an Ethernet frame that joins the queue at `now` with `queue` bytes in
+    /// it, and marks it if required.
     pub fn arrives(&mut self, now: Time, queue: Bytes, frame: &mut [u8]) -> Verdict {
         match self.signal(now, queue) {
             Signal::None => Verdict::Pass,
@@ -334,12 +335,12 @@ impl Ecn {
         }
     }
 
-    /// The last frame has left the queue at `now`.
+    /// Records that the last frame has left the queue at `now`.
     pub fn emptied(&mut self, now: Time) {
         self.average.idle_since.get_or_insert(now);
     }
 
-    /// The average length that RED goes by, rounded down; zero for a threshold, which has none.
+    /// Returns the average length of RED, rounded down; zero for a threshold, which has none.
     pub fn average(&self) -> Bytes {
         match self.profile {
             Profile::Threshold(_) => Bytes(0),
@@ -384,7 +385,7 @@ mod tests {
         sum as u16
     }
 
-    /// A frame with `tags`, an IPv4 header of `words` words and some payload.
+    /// Returns a frame with `tags`, an IPv4 header of `words` words and some payload.
     fn ipv4(tags: &[u8], words: u8, ecn: u8) -> Vec<u8> {
         let mut frame = alloc::vec![0xee; 12];
         frame.extend_from_slice(tags);
@@ -482,7 +483,7 @@ mod tests {
         ecn.arrives(Time::ZERO, Bytes(queue), &mut ipv4(&[], 5, codepoint))
     }
 
-    /// The gaps between marks, in frames, of a queue that stands at `queue`.
+    /// Returns the gaps between marks, in frames, of a queue with constant length `queue`.
     fn gaps(red: Red, queue: u64, frames: usize) -> Vec<usize> {
         let mut ecn = marker(Profile::Red(red));
         ecn.average.scaled = u128::from(queue) << red.weight_log2;

@@ -1,23 +1,23 @@
-//! The congestion message that a full output sends back (thesis 000 §3.2.1).
+//! Congestion message of a full output (thesis 000 §3.2.1).
 
 use axon_wire::congestion::Congestion;
 use axon_wire::header::{self, HeaderView, HopWidth, PacketType};
 use axon_wire::{Bytes, FrameBuf, Hops, MacAddr, PortNo};
 
-/// What the output at which a packet found no room reports of itself.
+/// Description of the output that had no room for a packet.
 pub(crate) struct Full {
     pub egress: PortNo,
     pub queued: Bytes,
-    /// The MAC of its switch.
+    /// MAC of the switch.
     pub switch: MacAddr,
 }
 
-/// The message about a refused packet: an Axon packet, to be sent by this control plane.
+/// Returns the message about a refused packet: an Axon packet, to be sent by this control plane.
 ///
-/// The reverse list is the way back; its last hop is the edge port of whoever sent the packet,
-/// and is replaced by the control plane there. `ingress` stands before the list if the packet
-/// has not taken its hop yet. Only frames of hosts are answered: control packets look after
-/// themselves, and a message about a message would never end.
+/// The reverse list is the way back; its last hop is the edge port of the packet's sender, and is
+/// replaced by the control plane there. `ingress` precedes the list if the packet has not taken its
+/// hop yet. Only frames of hosts are answered: control packets have their own recovery, and
+/// messages about messages would never end.
 pub(crate) fn message(
     packet: &[u8],
     width: HopWidth,
@@ -46,9 +46,9 @@ pub(crate) fn message(
     Some(frame)
 }
 
-/// The way back to the host that sent a packet: the reverse list, behind `ingress` if the packet
-/// has not taken its hop yet. Its last hop is the port of the host; a packet of a control
-/// plane has no such way.
+/// Returns the way back to the host that sent a packet: the reverse list, behind `ingress` if the
+/// packet has not taken its hop yet. Its last hop is the port of the host; `None` for a packet of a
+/// control plane.
 pub(crate) fn way_back(view: &HeaderView<'_>, ingress: Option<PortNo>) -> Option<Hops> {
     let reverse = view.reverse();
     let hops: Hops = ingress.into_iter().chain(reverse.iter().copied()).collect();

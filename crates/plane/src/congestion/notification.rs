@@ -1,20 +1,19 @@
 //! Congestion signalling from the queues of a switch to the sources that fill them: congestion
 //! notification messages (IEEE 802.1Q clause 30) and marks in the IP header (RFC 3168).
 //!
-//! In plain English: a frame that is about to wait for a wire, in a class that is watched, is
-//! shown to the marker of that queue first, which may mark it or say that it is to be dropped,
-//! and then to the queue's congestion point, if its priority is under congestion notification
-//! (a CNPV). Now and then the point takes it as a sample; if the queue is too long then, its
-//! source gets a CNM. A frame that finds the wire free meets neither: its queue is empty, and an
-//! empty queue has nothing to say.
+//! A frame that is about to be queued, in a class that is watched, is passed first to the marker of
+//! that queue, which may mark or drop it, and then to the queue's congestion point, if its priority
+//! is under congestion notification (a CNPV). The point samples some frames; if the queue is too
+//! long then, the source of the frame gets a CNM. A frame that finds the wire free bypasses both,
+//! since its queue is empty.
 //!
-//! The edge of the domain is where hosts are: the frames of hosts that do not belong to it
-//! leave its priorities as they come in, and lose their CN-TAGs as they go out
-//! ([`Treatment`]). Between switches every priority is interior ready, for they are all ours.
+//! The edge of the domain is at host ports: frames of hosts outside it are moved out of its
+//! priorities at ingress, and lose their CN-TAGs at egress ([`Treatment`]). Between switches every
+//! priority is interior ready, since all switches belong to the domain.
 //!
-//! A frame for which there turns out to be no room was shown all the same: it is its source
-//! that the queue suffers from. [`CnConfig`] and [`EcnConfig`] say what there is at each
-//! port; how the message finds its way is in `axon/congestion.rs`.
+//! A frame that is then dropped for want of room has been passed to both all the same, since its
+//! source contributes to the queue. [`CnConfig`] and [`EcnConfig`] configure each port; the way of
+//! the message is in `axon/congestion.rs`.
 
 use crate::congestion::ecn::{Ecn, EcnError, NotCapable, Profile, Verdict};
 use crate::congestion::qcn::{
@@ -24,54 +23,54 @@ use alloc::vec::Vec;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, MacAddr, PortNo, Time};
 
-/// Congestion notification in a switch.
+/// Congestion notification configuration of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CnConfig {
-    /// The priorities in the domain (CNPVs), at most seven. Each class that one of them maps
-    /// to has a congestion point at every port.
+    /// The priorities in the domain (CNPVs), at most seven. Each class of one of them has a
+    /// congestion point at every port.
     pub cnpvs: PrioritySet,
-    /// By port, its congestion points, and how a CNM is written.
+    /// Congestion points and CNM format, by port.
     pub points: Vec<CpConfig>,
-    /// `cngCnmTransmitPriority`: the priority of CNMs. Sources are not sure that the default
-    /// is 6.
+    /// `cngCnmTransmitPriority`: the priority of CNMs. Sources disagree on whether the default is
+    /// 6.
     pub cnm_priority: Priority,
-    /// By port and priority, how the domain is defended against the hosts there. A port
-    /// between switches needs no defence, and has none.
+    /// Treatment of frames of hosts at the edge of the domain, by port and priority. Ports between
+    /// switches need none, and have none.
     pub treatments: Vec<[Treatment; PRIORITIES]>,
 }
 
-/// How one queue marks frames.
+/// Marking configuration of one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EcnConfig {
-    /// From which length of the queue on, in bytes, and which share of the frames.
+    /// Queue length and fraction of frames at which marking applies.
     pub profile: Profile,
-    /// What becomes of frames that cannot be marked.
+    /// Handling of frames that cannot be marked.
     pub not_capable: NotCapable,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotificationError {
-    /// Frames from outside the domain would have no priority left.
+    /// All priorities are CNPVs, so frames from outside the domain would have none left.
     #[error("eight priorities under congestion notification, where seven are the most")]
     AllPriorities,
-    /// A value of a congestion point.
+    /// An invalid value of a congestion point.
     #[error("congestion point of {0}: {1}")]
     Point(PortNo, CpError),
-    /// A value of a marker.
+    /// An invalid value of a marker.
     #[error("marking at {0}, class {1}: {2}")]
     Ecn(PortNo, TrafficClass, EcnError),
-    /// Frames from outside would come into the domain after all.
+    /// Frames from outside would be moved into the domain.
     #[error("{0} moves frames to priority {1}, which is under congestion notification")]
     Moved(PortNo, Priority),
 }
 
-/// What is done to frames where hosts belong to the domain, or there is none: nothing.
+/// Treatment where hosts belong to the domain, or there is none: frames are unchanged.
 pub(crate) const UNDEFENDED: Treatment = Treatment { input: InputPriority::Kept, strip_tag: false };
 
 impl CnConfig {
-    /// Congestion points with the MIB's defaults at so many ports, for hosts that act
-    /// on CNMs and understand CN-TAGs.
+    /// Returns congestion points with the MIB's defaults at this many ports, for hosts that act on
+    /// CNMs and support CN-TAGs.
     pub fn new(ports: u16, cnpvs: PrioritySet) -> CnConfig {
         CnConfig {
             cnpvs,
@@ -81,6 +80,8 @@ impl CnConfig {
         }
     }
 
+    /// Checks the configuration.
+    ///
     /// # Errors
     /// Eight CNPVs, a value outside its range, or an alternate priority that is a CNPV.
     pub fn check(&self) -> Result<(), NotificationError> {
@@ -103,7 +104,7 @@ impl CnConfig {
     }
 }
 
-/// The name of a congestion point: MAC of the switch, port, class. Unique up to 8192 ports.
+/// Returns the CPID of a congestion point: MAC of the switch, port, class. Unique up to 8192 ports.
 pub fn cpid(switch: MacAddr, port: PortNo, class: TrafficClass) -> u64 {
     let mut bytes = [0; 8];
     bytes[2..].copy_from_slice(&switch.0);
@@ -111,24 +112,24 @@ pub fn cpid(switch: MacAddr, port: PortNo, class: TrafficClass) -> u64 {
     u64::from_be_bytes(bytes) << 16 | u64::from(number)
 }
 
-/// What there is at one port to watch its queues with, by traffic class.
+/// Congestion points and markers of one port, by traffic class.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch {
     points: [Option<CongestionPoint>; PRIORITIES],
     markers: [Option<Ecn>; PRIORITIES],
 }
 
-/// What a queue says of a frame that is to join it.
+/// Congestion signal of a queue for a frame that joins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CongestionSignal {
     pub(crate) verdict: Verdict,
-    /// What a CNM to its source says, if one is due.
+    /// The feedback of a CNM to the frame's source, if one is due.
     pub(crate) feedback: Option<Feedback>,
 }
 
 impl Watch {
-    /// The congestion points and markers that `cn` and `ecn` configure for `port`. `prio_tc` maps
-    /// a priority to its class; `switch` seeds what is drawn.
+    /// Returns the congestion points and markers that `cn` and `ecn` configure for `port`.
+    /// `prio_tc` maps a priority to its class; `switch` seeds the random numbers.
     pub(crate) fn new(
         cn: Option<&CnConfig>,
         ecn: &[Option<EcnConfig>; PRIORITIES],
@@ -153,18 +154,18 @@ impl Watch {
         Ok(watch)
     }
 
-    /// How many frames the congestion points of all classes have sampled.
+    /// Returns the number of frames that the congestion points of all classes have sampled.
     pub(crate) fn samples(&self) -> u64 {
         self.points.iter().flatten().map(CongestionPoint::samples).sum()
     }
 
-    /// Whether any class is watched.
+    /// Returns whether any class is watched.
     pub(crate) fn is_any(&self) -> bool {
         self.points.iter().any(Option::is_some) || self.markers.iter().any(Option::is_some)
     }
 
-    /// `frame`, an Ethernet frame, is to join the queue of `class`, which holds `queue` bytes;
-    /// it takes `bytes` there. The point looks at it only if `sampled`.
+    /// Processes `frame`, an Ethernet frame that joins the queue of `class` with `queue` bytes in
+    /// it and takes `bytes` bytes there. The congestion point processes it only if `sampled`.
     pub(crate) fn arrives(
         &mut self,
         now: Time,
@@ -182,7 +183,7 @@ impl Watch {
         CongestionSignal { verdict, feedback }
     }
 
-    /// The last frame has left the queue of `class`.
+    /// Records that the last frame has left the queue of `class`.
     pub(crate) fn emptied(&mut self, now: Time, class: TrafficClass) {
         if let Some(marker) = &mut self.markers[class.index()] {
             marker.emptied(now);

@@ -1,13 +1,13 @@
-//! Admission to the queues of an egress port, and the way out of them: one path for every switch.
+//! Admission to the queues of an egress port, and removal from them: one path for every switch.
 //!
-//! In plain English: a frame that cannot leave at once waits in the traffic class of its priority.
-//! Before that it takes room in the shared memory, from the priority group of its ingress; and in
-//! its queue, which keeps the frames of each ingress apart. When the wire is free, the scheduler
-//! picks a class that is not paused, and the frame that leaves gives its room back.
+//! A frame that cannot leave at once waits in the traffic class of its priority. It takes room in
+//! the shared memory, from the priority group of its ingress, and in its queue, which keeps the
+//! frames of each ingress apart. When the wire is free, the scheduler picks a class that is not
+//! paused, and the frame that leaves releases its room.
 //!
-//! A switch without DCB is a switch with one class that is never paused and no memory to share:
-//! the bound of each ingress at each egress is all that limits it. What finds no room there stays
-//! with its input, if that may keep refused frames (thesis 000 §3.2.1).
+//! A switch without DCB has one class that is never paused and no shared memory: the limit of each
+//! ingress at each egress applies alone. A frame that does not fit stays with its input, if that
+//! may keep refused frames (thesis 000 §3.2.1).
 
 use super::core::Ports;
 use super::frame_meta::FrameMeta;
@@ -23,7 +23,7 @@ use axon_wire::priority::TrafficClass;
 use axon_wire::{PortNo, Time};
 
 impl Ports {
-    /// Lets a frame wait for `port`, if there is room.
+    /// Queues a frame for `port`, if there is room.
     pub(super) fn enqueue(
         &mut self,
         now: Time,
@@ -36,8 +36,7 @@ impl Ports {
             Ok(signal) => signal,
             Err(reason) => return self.discard(meta, reason, out),
         };
-        // Where there is shared memory it has the say; frames of the control plane have a buffer
-        // of their own.
+        // Shared memory, if any, decides; frames of the control plane have their own buffer.
         let by_memory = |dcb: &Dcb| owner.ingress.index() < dcb.ports.len();
         let admitted = self.dcb.as_deref().is_some_and(by_memory);
         let bytes_max = if admitted { u64::MAX } else { self.queue_bytes_max };
@@ -53,7 +52,7 @@ impl Ports {
         }
     }
 
-    /// Where a frame that is to wait for `port` belongs.
+    /// Returns the memory owner of a frame to be queued for `port`.
     fn owner_of(&self, meta: &FrameMeta, port: PortNo) -> Owner {
         let (ingress, egress) = (meta.ingress, port);
         let Some(dcb) = &self.dcb else {
@@ -65,7 +64,7 @@ impl Ports {
         Owner { ingress, priority: group, egress, class }
     }
 
-    /// Takes room in the shared memory, where there is one; what is to be sent to its sender.
+    /// Takes room in the shared memory, if any; returns the signal for the sender.
     fn reserve(&mut self, now: Time, meta: &FrameMeta, owner: Owner) -> Result<Signal, Drop> {
         let Some(dcb) = &mut self.dcb else { return Ok(Signal::None) };
         let (ingress, group) = (owner.ingress.index(), owner.priority);
@@ -83,7 +82,7 @@ impl Ports {
                 dcb.ports[ingress].changes[group.index()].came(now);
                 Ok(signal)
             }
-            // Where no sender can be paused, no frame is lossless.
+            // Without a pausable sender no frame is lossless.
             Err(NoRoom::Headroom) if dcb.ports[ingress].pausable().contains(group) => {
                 Err(Drop::HeadroomFull)
             }
@@ -91,8 +90,8 @@ impl Ports {
         }
     }
 
-    /// A frame of `bytes` bytes has joined its queue: whoever sends to it may have to pause, and
-    /// the queue may be one that can send.
+    /// Signals after a frame of `bytes` bytes has joined its queue: senders to that queue may have
+    /// to be paused, and the queue may be able to send.
     fn signal(
         &mut self,
         now: Time,
@@ -114,7 +113,7 @@ impl Ports {
         }
     }
 
-    /// The queue has no room: the input keeps the frame, if it may, or drops it.
+    /// Handles a frame that the queue has no room for: the input keeps it, if it may, or drops it.
     #[cold]
     fn refuse(&mut self, item: Queued, owner: Owner, out: &mut Vec<Action>) {
         let (ingress, bytes) = (owner.ingress, u64::from(item.bytes));
@@ -131,7 +130,7 @@ impl Ports {
         self.ports[owner.egress.index()].classes[owner.class.index()].keep(item);
     }
 
-    /// Takes the next frame of `port` whose class is not paused, and gives its room back.
+    /// Takes the next frame of `port` whose class is not paused, and releases its room.
     pub(super) fn take(
         &mut self,
         now: Time,
@@ -147,14 +146,14 @@ impl Ports {
                 state.watch.emptied(now, class);
             }
         }
-        // The wire is for this frame: flow control by the same port comes after it.
+        // Reserve the wire for this frame: flow control frames of this port follow it.
         self.tx[port.index()].busy = true;
         self.give_back(now, &item, (port, class), out);
         self.tx[port.index()].busy = false;
         Some(item)
     }
 
-    /// The class of `port` that sends next, if one may.
+    /// Returns the class of `port` that sends next, if one may.
     fn next_class(&mut self, now: Time, port: PortNo) -> Option<TrafficClass> {
         let Some(dcb) = &mut self.dcb else { return Some(TrafficClass::ZERO) };
         let paused = dcb.paused_classes(port, now);
@@ -166,8 +165,8 @@ impl Ports {
         dcb.ports[port.index()].schedule.next(waiting, paused, head_bytes)
     }
 
-    /// The room of a frame that waited for `port` is free again: for those that its input keeps,
-    /// and in the shared memory.
+    /// Releases the room of a frame that waited for `port`: for frames that its input keeps, and in
+    /// the shared memory.
     pub(super) fn give_back(
         &mut self,
         now: Time,
@@ -188,8 +187,8 @@ impl Ports {
         }
     }
 
-    /// After a frame of `ingress` has left a queue of `port`: what the input keeps for it is
-    /// offered again.
+    /// Offers the frames that the input `ingress` keeps for `port` again, after one of its frames
+    /// has left a queue there.
     #[inline]
     fn offer_again(&mut self, ingress: PortNo, (port, class): (PortNo, TrafficClass)) {
         let queue = &mut self.ports[port.index()].classes[class.index()];

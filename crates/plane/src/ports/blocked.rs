@@ -1,4 +1,4 @@
-//! Which buffers are blocked: those whose sender is paused, and what their frames wait for.
+//! Blocked buffers: priority groups whose sender is paused, and the queues of their frames.
 
 use super::core::Ports;
 use super::queue_change::QueueChange;
@@ -6,29 +6,29 @@ use alloc::vec::Vec;
 use axon_wire::priority::{Priority, PrioritySet};
 use axon_wire::{PortNo, Time};
 
-/// What came in by one port with one priority, while its sender is paused.
+/// Priority group of a port whose sender is paused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
-    /// The queues that its frames wait in; none if nothing waits.
+    /// The queues that frames of the group wait in; none if nothing waits.
     pub waits: Vec<WaitingQueue>,
-    /// Frames of it that have waited and waited no longer, since the start.
+    /// Frames of the group that have left their queue since the start.
     pub left: u64,
-    /// Since when no frame of it has come to wait, or left.
+    /// Time of the last change: a frame of the group joined a queue or left it.
     pub since: Time,
 }
 
-/// A queue that frames wait in.
+/// Queue with waiting frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitingQueue {
-    /// The port that it is for.
+    /// The egress port of the queue.
     pub egress: PortNo,
-    /// For which priorities its peer has paused it; if for none, it may send.
+    /// Priorities for which the peer has paused the queue; if there are none, the queue may send.
     pub paused: PrioritySet,
 }
 
 impl Ports {
-    /// What came in by `ingress` with `priority`, if its sender is paused because that has used
-    /// up its memory.
+    /// Returns the state of the priority group of `ingress` and `priority`, if its sender is paused
+    /// because the group has used up its memory.
     pub fn blocked(&self, now: Time, ingress: PortNo, priority: Priority) -> Option<Blocked> {
         let dcb = self.dcb.as_ref()?;
         if !dcb.memory.group(ingress, priority)?.xoff {
@@ -64,7 +64,7 @@ mod tests {
         Time::from_nanos(nanos)
     }
 
-    /// Three ports with carrier; priority 3 is lossless, and sends XOFF from 200 bytes on.
+    /// Returns three ports with carrier; priority 3 is lossless, and sends XOFF from 200 bytes on.
     fn ports() -> Ports {
         let pfc = PrioritySet::only(THREE);
         let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
@@ -84,7 +84,7 @@ mod tests {
         ports.mac_control(now, pfc, &mut Vec::new());
     }
 
-    /// A frame of 100 bytes with priority 3.
+    /// Delivers a frame of 100 bytes with priority 3.
     fn deliver(ports: &mut Ports, now: Time, ingress: u16, egress: u16) {
         let mut bytes = [0; 100];
         bytes[12..15].copy_from_slice(&[0x81, 0, 3 << 5]);
@@ -106,7 +106,7 @@ mod tests {
         assert_eq!(ports.blocked(at(40), PortNo(0), THREE), Some(blocked.clone()));
         assert_eq!(ports.blocked(at(40), PortNo(0), Priority::ZERO), None);
         assert_eq!(ports.blocked(at(40), PortNo(9), THREE), None);
-        // One goes, two more come: nobody sees that by what waits, but by what has left.
+        // One leaves, two more arrive: the change shows in the frames that have left only.
         receive_pause(&mut ports, at(50), 2, Quanta::ZERO);
         receive_pause(&mut ports, at(51), 2, Quanta::MAX);
         deliver(&mut ports, at(60), 0, 2);

@@ -1,6 +1,6 @@
-//! The buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for
-//! the control plane, each with its own bound in bytes, scheduled fairly. Link frames and control
-//! messages go before all of them; see `control_queues.rs`.
+//! Buffers of one output port (thesis 000 §3.2.1): one FIFO per ingress port and one for the
+//! control plane, each with its own bound in bytes, scheduled fairly. Link frames and control
+//! messages precede all of them; see `control_queues.rs`.
 
 use super::control_queues::{Ahead, ControlQueues};
 pub use super::queued::Queued;
@@ -10,68 +10,68 @@ use alloc::vec::Vec;
 use axon_wire::priority::Priority;
 use axon_wire::{Bytes, PortNo, Time};
 
-/// Which of the frames that wait for one port in one traffic class goes first.
+/// Order of the frames queued for one port in one traffic class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueOrder {
-    /// The ports that they came in by share the wire fairly in time (thesis 000 §3.2.1).
+    /// The ingress ports share the wire fairly in time (thesis 000 §3.2.1).
     ByIngress,
-    /// Whichever came first: one FIFO, as in paper 002.
+    /// Order of arrival: one FIFO, as in paper 002.
     Arrival,
 }
 
-/// What a FIFO may send in one round, in bytes of wire time: a full frame, its overhead and a
-/// route of some hops, so that a FIFO is seldom passed over.
+/// Quantum of a FIFO per round, in bytes of wire time: a full frame, its overhead and a route of
+/// some hops, so that a FIFO is seldom passed over.
 const QUANTUM: i64 = 1600;
-/// Preamble and start delimiter, FCS and gap (IEEE 802.3 clause 4.4.2): what a frame costs
-/// on the wire beside its bytes.
+/// Bytes of wire time of a frame beside its bytes: preamble and start delimiter, FCS and gap (IEEE
+/// 802.3 clause 4.4.2).
 const WIRE_OVERHEAD: i64 = 24;
-/// Only [`Egress::enter`] puts a FIFO into the ring, and it makes it.
+/// Panic message: only [`Egress::enter`], which creates FIFOs, puts them into the ring.
 const FIFO_IN_RING: &str = "a FIFO that is in the ring";
 
-/// The buffers of one output port.
+/// Buffers of one output port.
 ///
-/// Fair in wire time, whatever the length of frames, as the thesis wants the link shared
-/// among ingress ports. The FIFOs that hold something stand in a ring. The one at its head
-/// sends; what its frame costs is taken from its credit. When the credit is used up, it gets
-/// a quantum and goes to the tail, carrying over what it has overdrawn (surplus round robin,
-/// a deficit round robin that need not know the next frame's length). An empty FIFO is not in
-/// the ring and has no credit to save; one that fills joins at the tail with one quantum.
+/// They are fair in wire time for any frame lengths, since the thesis requires the link to be
+/// shared among ingress ports. The non-empty FIFOs form a ring. The one at its head sends; the cost
+/// of its frame is subtracted from its credit. When the credit is used up, the FIFO gets a quantum
+/// and goes to the tail, carrying over its overdraft (surplus round robin, a deficit round robin
+/// that need not know the next frame's length). An empty FIFO is not in the ring and saves no
+/// credit; one that fills joins at the tail with one quantum.
 ///
-/// Turns by frames instead would give an ingress that carries acknowledgements beside data a
-/// fraction of what its neighbour gets.
+/// Round robin by frames would give an ingress that carries acknowledgements beside data a fraction
+/// of its neighbour's share.
 #[derive(Clone, Debug)]
 pub struct Egress {
-    /// The control plane's, then one per ingress port, each made at first use; or one for all
-    /// ports.
+    /// The FIFO of the control plane, then one per ingress port, each created at first use; or one
+    /// for all ports.
     fifos: Vec<Option<Box<Fifo>>>,
     order: QueueOrder,
-    /// FIFOs that hold something, by number, each once.
+    /// Non-empty FIFOs, by number, each once.
     ring: VecDeque<u32>,
-    /// Link frames and control messages.
+    /// Queues of link frames and control messages.
     control: ControlQueues,
     bytes: u64,
     frames: u64,
-    /// Frames that were refused and kept.
+    /// Number of frames that were refused and kept.
     kept: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Fifo {
     queue: VecDeque<Queued>,
-    /// What the output has refused, which the input keeps and offers again; in order.
+    /// Frames that the output has refused, kept by the input to be offered again, in order.
     refused: VecDeque<Queued>,
     bytes: u64,
-    /// Bytes that it may still send in this round; not above zero for what it has overdrawn.
+    /// Bytes left to send in this round; zero or negative after an overdraft.
     credit: i64,
 }
 
 impl Egress {
-    /// Empty buffers, one for each ingress port.
+    /// Returns empty buffers, one for each ingress port.
     pub const fn new() -> Egress {
         Egress::ordered(QueueOrder::ByIngress)
     }
 
-    /// Empty buffers, one for each ingress port or one for all of them.
+    /// Returns empty buffers, one for each ingress port or one for all of them.
     pub const fn ordered(order: QueueOrder) -> Egress {
         Egress {
             fifos: Vec::new(),
@@ -84,9 +84,9 @@ impl Egress {
         }
     }
 
-    /// Which FIFO a frame of `ingress` waits in.
+    /// Returns the FIFO of frames from `ingress`.
     fn fifo_of(&self, ingress: PortNo) -> usize {
-        // The control plane is port 65,535, so this makes it 0 and port p is p + 1.
+        // The control plane is port 65,535, so its index is 0 and that of port p is p + 1.
         let index = usize::from(ingress.0.wrapping_add(1));
         match self.order {
             QueueOrder::ByIngress => index,
@@ -94,11 +94,11 @@ impl Egress {
         }
     }
 
-    /// Queues a frame behind those of the same ingress, if that leaves no more than
-    /// `bytes_max` bytes there; a link frame or a control message behind those before it.
+    /// Queues a frame behind those of the same ingress, if they then take at most `bytes_max`
+    /// bytes; a link frame or a control message behind the previous ones of its kind.
     ///
     /// # Errors
-    /// Gives the frame back if there is no room for it.
+    /// Returns the frame if there is no room for it.
     pub fn push(&mut self, item: Queued, bytes_max: u64) -> Result<(), Queued> {
         let bytes = u64::from(item.bytes);
         if let Some(ahead) = Ahead::of(item.meta.kind, item.meta.ingress) {
@@ -129,13 +129,13 @@ impl Egress {
         self.fifos.get_mut(index)?.as_deref_mut()
     }
 
-    /// A FIFO that is in the ring.
+    /// Returns a FIFO that is in the ring.
     #[inline]
     fn in_ring(&mut self, index: u32) -> &mut Fifo {
         self.fifo_mut(index as usize).expect(FIFO_IN_RING)
     }
 
-    /// Puts a frame into its FIFO, which is in the ring from now on.
+    /// Puts a frame into its FIFO, which joins the ring.
     fn enter(&mut self, index: usize, item: Queued) {
         let fifo = self.fifos[index].get_or_insert_default();
         let bytes = u64::from(item.bytes);
@@ -149,16 +149,16 @@ impl Egress {
         self.frames += 1;
     }
 
-    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress: none of those
-    /// that go before all others. It must fit an empty FIFO.
+    /// Keeps a frame that [`Egress::push`] has refused, behind others of its ingress; not for link
+    /// frames and control messages. It must fit an empty FIFO.
     pub(crate) fn keep(&mut self, item: Queued) {
         let index = self.fifo_of(item.meta.ingress);
         self.kept += 1;
         self.fifos[index].get_or_insert_default().refused.push_back(item);
     }
 
-    /// Offers what was refused of `ingress` again; returns the bytes that there is room for
-    /// now. To be called after every [`Egress::pop`] of a frame of that ingress.
+    /// Offers the refused frames of `ingress` again; returns the bytes accepted. Call it after
+    /// every [`Egress::pop`] of a frame of that ingress.
     pub(crate) fn offer_again(&mut self, ingress: PortNo, bytes_max: u64) -> u64 {
         let index = self.fifo_of(ingress);
         let mut taken = 0;
@@ -178,7 +178,7 @@ impl Egress {
         }
     }
 
-    /// Whether a frame of `bytes` bytes from `ingress` would be refused.
+    /// Returns whether a frame of `bytes` bytes from `ingress` would be refused.
     pub(crate) fn refuses(&self, ingress: PortNo, bytes: u64, bytes_max: u64) -> bool {
         let fifo = self.fifo(self.fifo_of(ingress));
         let (queued, waits) =
@@ -186,7 +186,7 @@ impl Egress {
         waits || queued + bytes > bytes_max
     }
 
-    /// The length of the frame that is scheduled next, in bytes.
+    /// Returns the length of the next scheduled frame, in bytes.
     pub fn head_bytes(&self) -> Option<u32> {
         if let Some(item) = self.control.head(!self.ring.is_empty()) {
             return Some(item.bytes);
@@ -195,7 +195,7 @@ impl Egress {
         fifo.queue.front().map(|item| item.bytes)
     }
 
-    /// Takes the frame that is scheduled next.
+    /// Takes the next scheduled frame.
     pub fn pop(&mut self) -> Option<Queued> {
         if let Some(item) = self.control.pop(!self.ring.is_empty()) {
             self.bytes -= u64::from(item.bytes);
@@ -230,8 +230,7 @@ impl Egress {
         }
     }
 
-    /// The carrier of the port `ingress` is gone: what had not come in by it entirely never
-    /// will.
+    /// Truncates the frames that were still arriving by `ingress` when its carrier was lost.
     pub(crate) fn break_off(&mut self, now: Time, ingress: PortNo) {
         let of = |item: &&mut Queued| item.meta.ingress == ingress;
         self.control.items_mut().filter(of).for_each(|item| item.meta.break_off(now, ingress));
@@ -243,12 +242,12 @@ impl Egress {
         }
     }
 
-    /// Bytes that wait.
+    /// Returns the queued bytes.
     pub const fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Bytes that wait, by the ingress port that they came in by, where there are any.
+    /// Returns the queued bytes by ingress port, where there are any.
     pub fn by_ingress(&self) -> impl Iterator<Item = (PortNo, Bytes)> + '_ {
         let fifo_of = |item: &Queued| self.fifo_of(item.meta.ingress);
         let bytes_in = move |index: usize| {
@@ -264,19 +263,19 @@ impl Egress {
         all.filter(|(_, bytes)| bytes.0 > 0)
     }
 
-    /// Whether a frame waits that came in by `ingress` and uses the memory of this priority.
+    /// Returns whether a frame from `ingress` that uses the memory of this priority is queued.
     pub fn holds(&self, ingress: PortNo, priority: Priority) -> bool {
         let fifo = self.fifo(self.fifo_of(ingress));
         let of = |item: &Queued| (item.meta.ingress, item.group) == (ingress, priority);
         self.control.items().any(of) || fifo.is_some_and(|fifo| fifo.queue.iter().any(of))
     }
 
-    /// Frames that wait.
+    /// Returns the number of queued frames.
     pub const fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Frames that were refused and wait at their input.
+    /// Returns the number of frames that were refused and are kept at their input.
     pub const fn kept(&self) -> u64 {
         self.kept
     }
@@ -339,7 +338,7 @@ mod tests {
         let lengths = [64, 1514, 9000];
         let mut cost = [0; 3];
         for turn in 0..100_000 {
-            // All three have something to send all the time.
+            // All three always have something to send.
             for (port, &bytes) in lengths.iter().enumerate() {
                 while egress.push(item(PortNo(port as u16), turn, bytes), 20_000).is_ok() {}
             }

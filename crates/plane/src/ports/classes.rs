@@ -1,13 +1,13 @@
-//! Changes of a port's classes and of its flow control while frames wait: DCBX, or an
-//! operator, has changed what is in force.
+//! Changes of a port's classes and of its flow control while frames are queued, by DCBX or an
+//! operator.
 //!
-//! In plain English. *Classes*: a frame waits in the class of its priority, so when priorities are
-//! mapped anew each waiting frame goes to its new class at once. The frames of one priority and one
-//! ingress come out of one old queue and go into one new queue, so their order stays; none is
-//! dropped, none is left in a class that nobody serves any more, and none that comes later
-//! overtakes them. Scheduling, congestion points and watermarks begin anew. *Flow control*: a
-//! priority that loses it is no longer paused by the peer, and the peer gets XON for it;
-//! where a group already fills its headroom, XOFF is sent at once for a priority that gets it.
+//! *Classes*: a frame waits in the class of its priority, so when the mapping of priorities changes
+//! each queued frame moves to its new class at once. Frames of one priority and one ingress move
+//! from one old queue to one new queue, so their order is kept; none is dropped, left in a class
+//! that is no longer served, or overtaken by later ones. Scheduling, congestion points and
+//! watermarks start afresh. *Flow control*: a priority that loses it is no longer paused by the
+//! peer, and the peer gets XON for it; for a priority that gets it, XOFF is sent at once where its
+//! group already fills its headroom.
 
 use super::core::Ports;
 use crate::congestion::notification::Watch;
@@ -19,23 +19,23 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{PortNo, Time};
 
 impl Ports {
-    /// The traffic class of each priority at `port`; `None` without traffic classes.
+    /// Returns the traffic class of each priority at `port`; `None` without traffic classes.
     pub fn prio_tc(&self, port: PortNo) -> Option<[TrafficClass; PRIORITIES]> {
         self.dcb.as_ref()?.ports.get(port.index()).map(|port| port.prio_tc)
     }
 
-    /// The priorities of `port` with PFC.
+    /// Returns the priorities of `port` with PFC.
     pub fn pfc(&self, port: PortNo) -> PrioritySet {
         let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         port.map_or(PrioritySet::EMPTY, |port| port.pfc)
     }
 
-    /// Maps the priorities of `port` to classes that are scheduled in this way, from now on.
-    /// Nothing happens at a port without traffic classes.
+    /// Maps the priorities of `port` to classes with this schedule, from now on. Has no effect at a
+    /// port without traffic classes.
     ///
     /// # Errors
-    /// What is wrong with the schedule, or the class of a priority that it does not serve;
-    /// nothing has changed then.
+    /// An invalid schedule, or the class of a priority that it does not serve; then nothing has
+    /// changed.
     pub fn set_classes(
         &mut self,
         now: Time,
@@ -50,7 +50,7 @@ impl Ports {
         let Some(dcb) = &mut self.dcb else { return Ok(()) };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return Ok(()) };
         (state.schedule, state.prio_tc) = (fresh, prio_tc);
-        // Points and markers stand at the classes that hold their priorities now.
+        // Points and markers belong to the new classes of their priorities.
         let (cn, ecn) = (dcb.config.cn.as_ref(), &dcb.config.ecn[port.index()]);
         if let Ok(watch) = Watch::new(cn, ecn, (dcb.config.mac, port), &prio_tc) {
             self.tx[port.index()].watched = watch.is_any();
@@ -64,7 +64,7 @@ impl Ports {
         Ok(())
     }
 
-    /// Puts each frame that waits for `port` into the class of its priority.
+    /// Moves each frame queued for `port` to the class of its priority.
     pub(super) fn reclass(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         if let Some(queues) = &mut dcb.queues {
@@ -84,7 +84,7 @@ impl Ports {
                 dcb.memory.reclass(owner, before, item.meta.came_bytes.into());
             }
             dcb.joined_queue(now, owner, item.bytes.into());
-            // It was admitted when it came, so its room is not checked again.
+            // The frame was admitted on arrival, so its room is not checked again.
             refused.extend(classes[class.index()].push(item, u64::MAX).err());
         }
         self.signal_queue_senders(now, out);
@@ -101,7 +101,7 @@ impl Ports {
         }
     }
 
-    /// Gives these priorities of `port` PFC, and no others, from now on.
+    /// Enables PFC for these priorities of `port`, and for no others, from now on.
     pub fn set_pfc(&mut self, now: Time, port: PortNo, pfc: PrioritySet, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         let Some(state) = dcb.ports.get_mut(port.index()) else { return };
@@ -118,8 +118,8 @@ impl Ports {
         self.resume(now, port, out);
     }
 
-    /// No frame of `priority` begins at `port` before `until`, whatever its peer says: its
-    /// reaction point lets nothing more leave.
+    /// Prevents frames of `priority` from starting at `port` before `until`, regardless of its
+    /// peer, because the reaction point allows no more.
     pub fn hold_back(
         &mut self,
         now: Time,
@@ -160,7 +160,7 @@ mod tests {
         priorities.iter().map(|&priority| Priority::ALL[priority]).collect()
     }
 
-    /// Three ports with carrier; priority 3 is lossless, with 200 bytes of its own and headroom.
+    /// Returns three ports with carrier; priority 3 is lossless, 200 bytes reserved and headroom.
     fn ports(pfc: PrioritySet) -> Ports {
         let mut config = DcbConfig { pfc, ..DcbConfig::lossy(vec![Rate::gbps(10); 3], MAC) };
         config.memory.lossless = set(&[3]);
@@ -173,7 +173,7 @@ mod tests {
         ports
     }
 
-    /// A tagged frame of 100 bytes with a number in it.
+    /// Returns a tagged frame of 100 bytes that contains a number.
     fn frame(priority: u8, number: u8) -> FrameBuf {
         let mut bytes = [0; 100];
         bytes[12..15].copy_from_slice(&[0x81, 0, priority << 5]);
@@ -188,7 +188,7 @@ mod tests {
         out
     }
 
-    /// What leaves: priority and number.
+    /// Returns priority and number of the frames that leave.
     fn left(out: &[Action]) -> Vec<(u8, u8)> {
         let frame = |action: &Action| match action {
             Action::Transmit { port: OUT, frame, .. } => {
@@ -200,7 +200,7 @@ mod tests {
         out.iter().filter_map(frame).collect()
     }
 
-    /// The PFC frames that a port sends.
+    /// Returns the PFC frames that a port sends.
     fn pfc_sent(out: &[Action], by: PortNo) -> Vec<Pfc> {
         let pfc = |action: &Action| match action {
             Action::Transmit { port, frame, .. } if *port == by => {
@@ -232,7 +232,7 @@ mod tests {
         for priority in [0, 7, 5, 1, 5] {
             deliver(&mut ports, 0, frame(priority, 0));
         }
-        // 0 is on the wire. Upside down: 5 becomes class 2, 7 class 0, 1 class 6.
+        // Priority 0 is on the wire. Reversed: 5 becomes class 2, 7 class 0, 1 class 6.
         let upside_down = core::array::from_fn(|priority| class(7 - priority as u8));
         let mut out = Vec::new();
         ports.set_classes(NOW, OUT, upside_down, &strict(8), &mut out).unwrap();
@@ -337,8 +337,8 @@ mod tests {
     }
 
     proptest! {
-        /// However classes are mapped while frames come and go: each frame leaves, those of one
-        /// ingress and priority in the order in which they came, and no room stays taken.
+        /// For any mapping of classes while frames come and go: each frame leaves, those of one
+        /// ingress and priority in order of arrival, and all room is released.
         #[test]
         fn no_frame_is_lost_stuck_or_overtaken(
             steps in prop::collection::vec((0..2_u16, 0..8_u8, 0..4_u8), 1..120),

@@ -1,10 +1,10 @@
-//! What keeps a fabric together waits for a wire in queues of its own, before the frames of hosts.
+//! Queues of link frames and control messages, served before the frames of hosts.
 //!
-//! In plain English: link frames (heartbeats, Hellos, LLDP, PAUSE) go first, whatever waits;
-//! control messages, own ones and those in transit, go next. Both have their own bound, so no flood
-//! of hosts' frames fills their room. Control messages are as many as somebody with the fabric's
-//! key makes of them, so they do not have all of a wire either: after [`RUN_BYTES`] of them in a
-//! row one other frame goes, if one waits.
+//! Link frames (heartbeats, Hellos, LLDP, PAUSE) are sent first; control messages, own ones and
+//! those in transit, are sent next. Both have their own bound, so no flood of hosts' frames fills
+//! their room. Any holder of the fabric's key can send control messages without limit, so they do
+//! not get all of a wire either: after [`RUN_BYTES`] of them in a row one other frame is sent, if
+//! one is queued.
 
 use super::queued::Queued;
 use crate::ports::HeaderKind;
@@ -12,11 +12,11 @@ use alloc::collections::VecDeque;
 use axon_wire::PortNo;
 use axon_wire::header::PacketType;
 
-/// Bytes of control messages in a row that other frames wait for; then one of those goes. Other
-/// frames so have a quarter of the wire at least, if they are long ones.
+/// Maximum bytes of control messages in a row while other frames are queued; then one of those is
+/// sent. Other frames so get at least a quarter of the wire, if they are long.
 pub(super) const RUN_BYTES: u64 = 4096;
 
-/// What goes before the frames of hosts.
+/// Kind of a frame that is sent before the frames of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ahead {
     /// A frame of the control plane for this link alone.
@@ -26,7 +26,7 @@ pub(crate) enum Ahead {
 }
 
 impl Ahead {
-    /// Whether a frame of this kind that came in by `ingress` goes before those of hosts.
+    /// Returns the kind of a frame from `ingress`; `None` if it does not precede those of hosts.
     pub(crate) fn of(kind: HeaderKind, ingress: PortNo) -> Option<Ahead> {
         match kind {
             HeaderKind::LinkLocal | HeaderKind::MacControl if ingress == PortNo::CONTROL => {
@@ -38,12 +38,12 @@ impl Ahead {
     }
 }
 
-/// The queues of one traffic class of one egress port.
+/// Control queues of one traffic class of one egress port.
 #[derive(Clone, Debug)]
 pub(super) struct ControlQueues {
     link_frames: Fifo,
     messages: Fifo,
-    /// Bytes of messages that went since another frame did, while one waited.
+    /// Bytes of messages sent since the last other frame, while one was queued.
     run: u64,
 }
 
@@ -70,7 +70,7 @@ impl Fifo {
         let item = self.queue.pop_front()?;
         self.bytes -= u64::from(item.bytes);
         if self.queue.is_empty() {
-            // There are many ports, and in few of them one waits.
+            // Free the memory: there are many ports, and few of them have queued frames.
             self.queue = VecDeque::new();
         }
         Some(item)
@@ -78,14 +78,14 @@ impl Fifo {
 }
 
 impl ControlQueues {
-    /// Empty ones.
+    /// Empty queues.
     pub(super) const EMPTY: ControlQueues =
         ControlQueues { link_frames: Fifo::EMPTY, messages: Fifo::EMPTY, run: 0 };
 
-    /// Queues a frame, if that leaves no more than `bytes_max` bytes of its kind here.
+    /// Queues a frame, if that leaves at most `bytes_max` bytes of its kind here.
     ///
     /// # Errors
-    /// Gives the frame back if there is no room for it.
+    /// Returns the frame if there is no room for it.
     pub(super) fn push(
         &mut self,
         ahead: Ahead,
@@ -98,18 +98,18 @@ impl ControlQueues {
         }
     }
 
-    /// Whether a message may go although other frames wait.
+    /// Returns whether a message may be sent, given whether `others` are queued.
     fn may_run(&self, others: bool) -> bool {
         !others || self.run < RUN_BYTES
     }
 
-    /// The frame that goes next, if it is one of these; `others` wait, or do not.
+    /// Returns the next frame, if it is in these queues; `others`: other frames are queued.
     pub(super) fn head(&self, others: bool) -> Option<&Queued> {
         let message = || self.messages.queue.front().filter(|_| self.may_run(others));
         self.link_frames.queue.front().or_else(message)
     }
 
-    /// Takes the frame that goes next, if it is one of these.
+    /// Takes the next frame, if it is in these queues.
     pub(super) fn pop(&mut self, others: bool) -> Option<Queued> {
         if let Some(item) = self.link_frames.pop() {
             return Some(item);
@@ -119,17 +119,17 @@ impl ControlQueues {
         Some(item)
     }
 
-    /// Another frame has gone.
+    /// Records that another frame was sent.
     pub(super) fn other_went(&mut self) {
         self.run = 0;
     }
 
-    /// All that wait, link frames first.
+    /// Iterates over all queued frames, link frames first.
     pub(super) fn items(&self) -> impl Iterator<Item = &Queued> {
         self.link_frames.queue.iter().chain(&self.messages.queue)
     }
 
-    /// The same, to change them.
+    /// Iterates mutably over all queued frames, link frames first.
     pub(super) fn items_mut(&mut self) -> impl Iterator<Item = &mut Queued> {
         self.link_frames.queue.iter_mut().chain(&mut self.messages.queue)
     }

@@ -1,11 +1,10 @@
-//! The ports of a switch, whatever program it runs: carrier, wire, buffers, counters.
+//! Ports of a switch, independent of the program that it runs: carrier, wire, buffers, counters.
 //!
-//! A program (the Axon plane, an Ethernet bridge, PortLand) decides where a frame goes; the
-//! ports sees to everything that is the same for all of them. The judgement of a frame's FCS
-//! is here too (thesis 000 §3.3.1): nobody can know that a frame is broken before its last
-//! byte has come. One that is entirely here before it starts to leave is dropped as
-//! [`Drop::BadFcs`]; one that starts earlier leaves, and takes the fault along. A queued frame
-//! is judged when it is scheduled, a punted one before it is read.
+//! A program (the Axon plane, an Ethernet bridge, PortLand) decides where a frame goes; the ports
+//! handle everything common to all programs. FCS errors are handled here too (thesis 000 §3.3.1):
+//! an error is known only after a frame's last byte. A frame that is complete before it starts to
+//! leave is dropped as [`Drop::BadFcs`]; one that starts earlier leaves with the error. A queued
+//! frame is checked when it is scheduled, a punted one before it is read.
 
 use super::frame_meta::FrameMeta;
 use crate::ports::buffers::Egress;
@@ -23,65 +22,65 @@ use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
 /// The ports of one switch.
 ///
-/// Every call takes the time, and appends what is to be done to `out`. None blocks, fails,
-/// or copies a frame; only the queues allocate, when they grow.
+/// Every call takes the time, and appends its actions to `out`. None blocks, fails, or copies a
+/// frame; only the queues allocate, when they grow.
 #[derive(Clone, Debug)]
 pub struct Ports {
     pub(super) tx: Vec<TxState>,
     pub(super) counters: Counters,
-    /// Ports whose wire a frame began to wait for since somebody asked, each once.
+    /// Ports whose wire a frame has begun to wait for since the last query, each once.
     pub(super) awaited: Vec<PortNo>,
     pub(super) hold: Hold,
     pub(super) ports: Vec<Port>,
     pub(super) queue_bytes_max: u64,
     pub(super) nack_bytes_max: u64,
-    /// Traffic classes, shared memory and flow control, where there are any.
+    /// Traffic classes, shared memory and flow control, if configured.
     pub(super) dcb: Option<Box<Dcb>>,
     /// The priority of the control plane's frames without an Axon header.
     pub(super) control_priority: Priority,
     pub(super) units: ProbeUnits,
-    /// No probe grows beyond this.
+    /// Maximum length of a probe, in bytes.
     pub(super) probe_bytes_max: usize,
 }
 
-/// What every frame that goes to a port asks; small, so that those of all ports of a switch
-/// are in a few cache lines.
+/// Transmit state that every frame to a port reads; small, so that the state of all ports of a
+/// switch fits a few cache lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TxState {
     pub(super) kind: PortKind,
-    /// Has carrier.
+    /// Whether the port has carrier.
     pub(super) up: bool,
-    /// A frame is on the wire.
+    /// Whether a frame is on the wire.
     pub(super) busy: bool,
-    /// A frame waits for the wire.
+    /// Whether a frame waits for the wire.
     pub(super) waiting: bool,
-    /// Its peer has paused some of what goes out.
+    /// Whether the peer has paused some of the traffic.
     pub(super) held: bool,
-    /// Some of its queues have a congestion point or a marker.
+    /// Whether some queues have a congestion point or a marker.
     pub(super) watched: bool,
-    /// Is among those that are awaited.
+    /// Whether the port is in the list of awaited ports.
     pub(super) awaited: bool,
 }
 
 impl TxState {
-    /// Whether a frame may start at once.
+    /// Returns whether a frame may start at once.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.up && !self.busy && !self.held
     }
 }
 
-/// The rest of a port.
+/// Remaining state of a port.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
-    /// What waits, by traffic class; in one without traffic classes.
+    /// Buffers by traffic class; one without traffic classes.
     pub(super) classes: Vec<Egress>,
-    /// Bytes of frames that came in here, that outputs refused, and that are kept.
+    /// Bytes of frames received here that outputs refused and that are kept.
     pub(super) nacked_bytes: u64,
 }
 
 impl Ports {
-    /// Ports of unknown kind and without carrier. Each has one buffer for each ingress port
+    /// Returns ports of unknown kind and without carrier. Each has one buffer for each ingress port
     /// and one for the control plane, of `queue_bytes_max` bytes.
     pub fn new(ports: u16, queue_bytes_max: Bytes) -> Ports {
         let port = || Port { classes: alloc::vec![Egress::new()], nacked_bytes: 0 };
@@ -100,16 +99,16 @@ impl Ports {
         }
     }
 
-    /// Says where the probe units stand, and how long a probe may become with their records.
+    /// Sets the position of the probe units, and the maximum length of a probe with its records.
     pub fn set_probe_units(&mut self, units: ProbeUnits, probe_bytes_max: usize) {
         self.units = units;
         self.probe_bytes_max = probe_bytes_max;
     }
 
-    /// Counts a frame that has come in.
+    /// Counts a received frame.
     ///
     /// # Errors
-    /// If it is to be discarded at once: there is no such port, or it is known to be bad.
+    /// The frame must be discarded: there is no such port, or its FCS is known to be bad.
     #[inline]
     pub fn receive(&mut self, now: Time, meta: &FrameMeta) -> Result<(), Drop> {
         self.counters.received(meta.ingress, meta.frame.length());
@@ -120,8 +119,8 @@ impl Ports {
         if known { Ok(()) } else { Err(Drop::NoSuchPort) }
     }
 
-    /// Counts a frame that the control plane sends, and makes its descriptor: of the priority
-    /// configured for such frames, until a header says another one.
+    /// Counts a frame that the control plane sends, and returns its descriptor, with the priority
+    /// configured for such frames until a header sets another one.
     #[inline]
     pub fn originate(&mut self, now: Time, frame: FrameBuf) -> FrameMeta {
         self.counters.received(PortNo::CONTROL, frame.length());
@@ -129,7 +128,7 @@ impl Ports {
         FrameMeta { priority, ..FrameMeta::from_control(frame, now) }
     }
 
-    /// A copy of a frame, for a program that floods; counted at its ingress.
+    /// Returns a copy of a frame, for a program that floods; counted at its ingress.
     pub fn copy(&mut self, meta: &FrameMeta) -> FrameMeta {
         debug_assert_eq!(meta.frame.length(), meta.frame.bytes().len(), "a light frame is copied");
         self.counters.count(meta.ingress, PortEvent::Copy);
@@ -139,8 +138,8 @@ impl Ports {
         }
     }
 
-    /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any
-    /// port it ends as [`Drop::Filtered`].
+    /// Delivers a frame to all of `ports`: copies, and last the frame itself. Without any port it
+    /// is dropped as [`Drop::Filtered`].
     pub fn flood(
         &mut self,
         now: Time,
@@ -159,8 +158,8 @@ impl Ports {
         self.deliver(now, meta, last, kind, out);
     }
 
-    /// Gives a frame to the wire of `port` if that is free, and to its queue otherwise. With
-    /// a `kind`, it leaves only if the port is of that kind when it is scheduled.
+    /// Sends a frame on the wire of `port` if that is free, and queues it otherwise. With a `kind`,
+    /// it leaves only if the port is of that kind when it is scheduled.
     #[inline(always)]
     pub fn deliver(
         &mut self,
@@ -177,7 +176,7 @@ impl Ports {
         self.deliver_in_full(now, meta.elsewhere(), (port, kind), out);
     }
 
-    /// [`Ports::deliver`] of a frame that does not simply leave.
+    /// Delivers a frame that cannot start at once; see [`Ports::deliver`].
     #[inline(never)]
     fn deliver_in_full(
         &mut self,
@@ -201,7 +200,7 @@ impl Ports {
         self.transmit(now, meta, port, out);
     }
 
-    /// A frame waits for the wire of `port`.
+    /// Records that a frame waits for the wire of `port`.
     pub(super) fn wait_for(&mut self, port: PortNo) {
         let tx = &mut self.tx[port.index()];
         tx.waiting = true;
@@ -210,7 +209,7 @@ impl Ports {
         }
     }
 
-    /// Takes a port from those whose wire a frame began to wait for; see
+    /// Takes one of the ports whose wire a frame has begun to wait for; see
     /// [`Node::awaited`](axon_node::Node::awaited).
     #[inline]
     pub fn awaited(&mut self) -> Awaited {
@@ -221,20 +220,20 @@ impl Ports {
         Awaited::Port(port)
     }
 
-    /// Whether a frame of `bytes` bytes from `ingress` would find the buffer of `port` full.
+    /// Returns whether the buffer of `port` is full for a frame of `bytes` bytes from `ingress`.
     pub fn is_full(&self, port: PortNo, ingress: PortNo, bytes: usize) -> bool {
         let taken = self.tx.get(port.index()).is_some_and(|tx| tx.up && tx.busy);
         let refuses = |egress: &Egress| egress.refuses(ingress, bytes as u64, self.queue_bytes_max);
         taken && refuses(&self.ports[port.index()].classes[0])
     }
 
-    /// Lets each input port keep refused frames of so many bytes; none at first.
+    /// Sets the bytes of refused frames that each input port may keep; initially none.
     pub fn set_nack_bytes_max(&mut self, nack_bytes_max: Bytes) {
         self.nack_bytes_max = nack_bytes_max.0;
     }
 
-    /// Hands a frame to the control plane, once it is whole: a bad one is dropped, and one
-    /// whose tail is missing waits for [`Ports::timeout`].
+    /// Punts a frame to the control plane when it is complete: a bad one is dropped, and one whose
+    /// tail is missing waits for [`Ports::timeout`].
     pub fn punt(&mut self, now: Time, meta: FrameMeta, punt: Punt, out: &mut Vec<Action>) {
         if self.hold.concerns(now, &meta) {
             if let Err(meta) = self.hold.push(meta, Some(punt), self.queue_bytes_max) {
@@ -261,7 +260,7 @@ impl Ports {
         out.push(Action::Punt { ingress, frame, punt, header_bytes });
     }
 
-    /// Ends a frame, counted at its ingress.
+    /// Drops a frame, counted at its ingress.
     #[cold]
     pub fn discard(&mut self, meta: FrameMeta, reason: Drop, out: &mut Vec<Action>) {
         let FrameMeta { frame, ingress, .. } = meta;
@@ -269,7 +268,7 @@ impl Ports {
         out.push(Action::Dropped { ingress, reason, frame });
     }
 
-    /// The wire of `port` is free: the frame that is scheduled next goes out.
+    /// Reports that the wire of `port` is free: the next scheduled frame is sent.
     #[inline]
     pub fn tx_done(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
@@ -281,7 +280,7 @@ impl Ports {
         }
     }
 
-    /// The wire of `port` is free: a flow control frame that is due goes out, or the next frame.
+    /// Sends a due flow control frame or the next frame on the free wire of `port`.
     pub(super) fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if self.send_flow_control(now, port, out) {
             return self.wait_on(port);
@@ -304,8 +303,7 @@ impl Ports {
         self.wait_on(port);
     }
 
-    /// After a turn of `port`: whether something still waits for its wire, a word to its peer
-    /// included.
+    /// Recomputes whether anything is pending on `port`, flow control frames included.
     pub(super) fn wait_on(&mut self, port: PortNo) {
         let frames = self.ports[port.index()].classes.iter().any(|class| class.frames() > 0);
         let news = |dcb: &Dcb| dcb.ports[port.index()].requests.is_pending();
@@ -316,9 +314,9 @@ impl Ports {
         }
     }
 
-    /// The carrier of `port` came or went. Without carrier its queues are emptied and its
-    /// wire counts as free: no `TxDone` is owed for a frame that was on it. A frame that was
-    /// still coming in by it is broken.
+    /// Sets the carrier of `port`. Without carrier its queues are emptied and its wire counts as
+    /// free: no `TxDone` follows for a frame that was on it. A frame that was still arriving is
+    /// broken.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Action>) {
         let Some(tx) = self.tx.get_mut(port.index()) else {
             return;
@@ -335,7 +333,7 @@ impl Ports {
         }
     }
 
-    /// The time has come, or may have: punted frames whose tail is here now are handed over.
+    /// Handles an expired deadline: punted frames whose tail has arrived are passed on.
     #[inline]
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some((meta, punt)) = self.hold.pop(now) {
@@ -347,7 +345,7 @@ impl Ports {
         self.flow_control_timeout(now, out);
     }
 
-    /// When to call [`Ports::timeout`] next.
+    /// Returns the time of the next call of [`Ports::timeout`].
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         let held = self.hold.deadline();
@@ -357,7 +355,7 @@ impl Ports {
         }
     }
 
-    /// Gives a frame to the wire of `port`, with the record of the probe unit there if it is a
+    /// Sends a frame on the wire of `port`, with the record of the probe unit there if it is a
     /// probe.
     pub(super) fn transmit(
         &mut self,
@@ -372,7 +370,7 @@ impl Ports {
         self.start(meta, port, out);
     }
 
-    /// Starts a frame that is complete as it is.
+    /// Starts a frame that needs no further changes.
     #[inline(always)]
     fn start(&mut self, meta: FrameMeta, port: PortNo, out: &mut Vec<Action>) {
         let FrameMeta { frame, complete_at, intact, .. } = meta;
@@ -381,7 +379,7 @@ impl Ports {
         out.push(Action::Transmit { port, frame, complete_at, intact });
     }
 
-    /// The probe unit at the ingress of a probe.
+    /// Appends the record of the ingress probe unit to a probe.
     #[cold]
     pub fn stamp_ingress(&mut self, now: Time, meta: &mut FrameMeta) {
         self.stamp(now, meta, ProbeUnit::Ingress, meta.ingress);
@@ -396,26 +394,26 @@ impl Ports {
         }
     }
 
-    /// See [`Plane::prefetch`](crate::Plane::prefetch).
+    /// Prefetches data; see [`Plane::prefetch`](crate::Plane::prefetch).
     #[inline]
     pub fn prefetch(&self) -> u64 {
         self.tx.len() as u64 ^ self.awaited.len() as u64 ^ self.hold.len() as u64
     }
 
-    /// See [`Plane::prefetch_port`](crate::Plane::prefetch_port).
+    /// Prefetches data of a port; see [`Plane::prefetch_port`](crate::Plane::prefetch_port).
     #[inline]
     pub fn prefetch_port(&self, port: PortNo) -> u64 {
         u64::from(self.is_up(port)) ^ self.counters.prefetch(port)
     }
 
-    /// How many ports there are.
+    /// Returns the number of ports.
     pub fn ports(&self) -> u16 {
         self.ports.len() as u16
     }
 
-    /// Says what is plugged into `port`. Frames queued there that do not suit the new kind
-    /// are dropped as [`Drop::KindChanged`] when they are scheduled. What hosts know a priority as
-    /// may have to be paused at once: [`Ports::timeout`] is due then, or the wire is awaited.
+    /// Sets the kind of `port`. Frames queued there that do not suit the new kind are dropped as
+    /// [`Drop::KindChanged`] when they are scheduled. Hosts may have to be paused at once for all
+    /// layers of a priority: [`Ports::timeout`] is due then, or the wire is awaited.
     pub fn set_kind(&mut self, port: PortNo, kind: PortKind) {
         let Some(tx) = self.tx.get_mut(port.index()) else { return };
         tx.kind = kind;
@@ -445,7 +443,7 @@ mod tests {
         ports.set_dcb(config, Priority::MAX).unwrap();
         let (now, port, mut out) = (Time::ZERO, PortNo(0), Vec::new());
         ports.link(now, port, true, &mut out);
-        // One is on the wire; each of the others takes headroom, for there is nothing else.
+        // One frame is on the wire; each of the others takes headroom, the only memory.
         for _ in 0..4 {
             let meta = FrameMeta::new(FrameBuf::new(&[0; 100]), port, now, true);
             ports.deliver(now, meta, port, None, &mut out);

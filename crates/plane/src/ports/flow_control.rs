@@ -1,9 +1,8 @@
-//! Flow control at the ports: pauses that are received, and XOFF and XON that are sent.
+//! Flow control at the ports: received pauses, and transmitted XOFF and XON.
 //!
-//! In plain English: when a wire is free, a flow control frame that is due goes before any other.
-//! Where the memory says that a sender is to pause or to resume, the port that it sends to sends
-//! XOFF or XON. A pause that ends, and an XOFF that is to be repeated, are handled when their time
-//! has come.
+//! When a wire is free, a due flow control frame precedes all others. Where the memory signals that
+//! a sender is to be paused or resumed, its port sends XOFF or XON. The end of a pause and the
+//! repetition of an XOFF are handled at their deadlines.
 
 use super::core::Ports;
 use super::frame_meta::FrameMeta;
@@ -18,15 +17,14 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl Ports {
-    /// Gives the ports traffic classes, shared memory and flow control from now on.
-    /// `control_priority` is that of the control plane's frames without an Axon header.
+    /// Configures traffic classes, shared memory and flow control of the ports. `control_priority`
+    /// is that of the control plane's frames without an Axon header.
     ///
     /// # Errors
-    /// What is wrong with the schedule of classes, with what watches their queues, or with the
-    /// watermarks of those.
+    /// An invalid schedule, congestion point, marker or watermark.
     ///
     /// # Panics
-    /// If the configuration is for another number of ports, or frames wait already.
+    /// If the configuration is for another number of ports, or frames are already queued.
     pub fn set_dcb(
         &mut self,
         config: DcbConfig,
@@ -50,25 +48,24 @@ impl Ports {
         Ok(())
     }
 
-    /// The shared memory, where there is one.
+    /// Returns the shared memory, if any.
     pub fn memory(&self) -> Option<&Memory> {
         self.dcb.as_ref().map(|dcb| &dcb.memory)
     }
 
-    /// The priorities that the peer of a port has paused, now; none without flow control.
+    /// Returns the priorities that the peer of a port has paused now; none without flow control.
     pub fn paused(&self, now: Time, port: PortNo) -> PrioritySet {
         let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         port.map_or(PrioritySet::EMPTY, |port| port.pauses.paused(now))
     }
 
-    /// The priorities whose pause a port requests of its peer: for the memory or for a queue.
+    /// Returns the priorities whose pause a port requests, for the memory or for a queue.
     pub fn pause_requests(&self, port: PortNo) -> PrioritySet {
         let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         port.map_or(PrioritySet::EMPTY, |port| port.requests.paused())
     }
 
-    /// The priorities for which a class of a port is paused, now; none if it
-    /// may send.
+    /// Returns the priorities for which a class of a port is paused now; none if it may send.
     pub fn paused_in_class(&self, now: Time, port: PortNo, class: TrafficClass) -> PrioritySet {
         let Some(dcb) = self.dcb.as_ref().filter(|dcb| port.index() < dcb.ports.len()) else {
             return PrioritySet::EMPTY;
@@ -80,15 +77,15 @@ impl Ports {
         port.pauses.paused(now).iter().filter(|&of| port.class_of(of) == class).collect()
     }
 
-    /// Flow control frames that named a priority: sent by a port (requests), and received by it
-    /// (indications).
+    /// Returns the number of flow control frames with this priority: sent by a port (requests), and
+    /// received by it (indications).
     pub fn pfc_counts(&self, port: PortNo, priority: Priority) -> (u64, u64) {
         let port = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         let index = priority.index();
         port.map_or((0, 0), |port| (port.requests.requests[index], port.pauses.indications[index]))
     }
 
-    /// Sends XOFF or XON to the sender of a priority group at `port`, as `signal` says.
+    /// Sends XOFF or XON to the sender of a priority group at `port`, according to `signal`.
     pub(super) fn signal_sender(
         &mut self,
         now: Time,
@@ -108,7 +105,7 @@ impl Ports {
         self.send_flow_control_soon(now, port, out);
     }
 
-    /// Sends XOFF or XON to the senders to queues, as the watermarks say.
+    /// Sends XOFF or XON to the senders to queues, according to the watermarks.
     pub(super) fn signal_queue_senders(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(port) = self.dcb.as_mut().and_then(|dcb| dcb.next_request()) {
             self.send_flow_control_soon(now, port, out);
@@ -129,7 +126,7 @@ impl Ports {
         }
     }
 
-    /// Sends a flow control frame by `port`, whose wire is free, if one is due.
+    /// Sends a flow control frame on the free wire of `port`, if one is due.
     pub(super) fn send_flow_control(
         &mut self,
         now: Time,
@@ -154,8 +151,8 @@ impl Ports {
         true
     }
 
-    /// Takes a MAC control frame, once it is whole: it ends here, and what it says of
-    /// priorities with flow control is honoured.
+    /// Receives a MAC control frame when it is complete: it is not forwarded, and applies to
+    /// priorities with flow control.
     pub fn mac_control(&mut self, now: Time, meta: FrameMeta, out: &mut Vec<Action>) {
         if self.dcb.is_none() || !self.hold.concerns(now, &meta) {
             return self.process_mac_control(now, meta, out);
@@ -165,7 +162,7 @@ impl Ports {
         }
     }
 
-    /// A MAC control frame is whole.
+    /// Processes a complete MAC control frame.
     pub(super) fn process_mac_control(
         &mut self,
         now: Time,
@@ -185,7 +182,7 @@ impl Ports {
                 self.receive_pause(now, ingress, &pfc, enabled, out);
                 Drop::MacControl
             }
-            // Not in use where PFC is (IEEE 802.1Q clause 36.1.1).
+            // PAUSE is not used together with PFC (IEEE 802.1Q clause 36.1.1).
             Ok(MacControl::Pause(time)) => {
                 let all = if enabled.is_empty() { PrioritySet::ALL } else { PrioritySet::EMPTY };
                 self.receive_pause(now, ingress, &Pfc::of(PrioritySet::ALL, time), all, out);
@@ -197,7 +194,7 @@ impl Ports {
         self.discard(meta, reason, out);
     }
 
-    /// Takes in a pause received from the peer of `port`.
+    /// Applies a pause received from the peer of `port`.
     pub(super) fn receive_pause(
         &mut self,
         now: Time,
@@ -216,12 +213,12 @@ impl Ports {
         self.resume(now, port, out);
     }
 
-    /// Whether a frame may not simply leave by `port` when its wire is free.
+    /// Returns whether a frame to `port` has to be checked for pauses when the wire is free.
     pub(super) fn holds(&self, now: Time, port: PortNo) -> bool {
         self.dcb.as_ref().is_some_and(|dcb| dcb.holds(port, now))
     }
 
-    /// Something may leave by `port` that could not before.
+    /// Resumes transmission on `port` after a change.
     pub(super) fn resume(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let tx = &self.tx[port.index()];
         if tx.up && !tx.busy {
@@ -229,7 +226,7 @@ impl Ports {
         }
     }
 
-    /// Handles pauses that are over, and requests that are to be repeated.
+    /// Handles expired pauses, and requests due for repetition.
     pub(super) fn flow_control_timeout(&mut self, now: Time, out: &mut Vec<Action>) {
         let Some(dcb) = &self.dcb else { return };
         if dcb.next.is_none_or(|at| at > now) {
@@ -251,14 +248,13 @@ impl Ports {
             }
         }
         if let Some(dcb) = &mut self.dcb {
-            // All of it has been handled.
             dcb.next = None;
             dcb.plan(now);
         }
     }
 
-    /// The carrier of `port` is there: XOFF is sent for what is still to pause, and weights
-    /// that follow the traffic begin to.
+    /// Handles the arrival of the carrier of `port`: XOFF is sent for priorities still paused, and
+    /// adaptive weights start.
     pub(super) fn link_up_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         if let Some(dcb) = &mut self.dcb {
             dcb.ports[port.index()].schedule.adapt(now);
@@ -267,8 +263,8 @@ impl Ports {
         }
     }
 
-    /// The carrier of `port` is gone: what waited ends, the pauses received are over, and its
-    /// peer knows nothing.
+    /// Handles the loss of the carrier of `port`: queued frames are dropped, received pauses end,
+    /// and the state of its peer is unknown.
     pub(super) fn link_down_classes(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         for class in TrafficClass::ALL.into_iter().take(self.ports[port.index()].classes.len()) {
             self.end_queue(now, (port, class), Drop::PortDown, out);

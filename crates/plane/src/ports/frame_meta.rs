@@ -1,23 +1,22 @@
-//! The frame descriptor: a frame between its ingress and its egress, and what was parsed of it.
+//! Frame descriptor: a frame between its ingress and its egress, with its parsed fields.
 //!
-//! It is made once, where the frame comes in, and every later stage reads it: none parses a header
-//! again to forward the frame, and the priority stands nowhere else. A message back to a frame's
-//! sender (a congestion message, a CNM) reads the reverse list, which is not in it.
+//! It is made once at ingress, and every later stage reads it: none parses a header again to
+//! forward the frame, and the priority is stored nowhere else. Messages back to a frame's sender (a
+//! congestion message, a CNM) read the reverse list, which it does not contain.
 
 use axon_wire::header::{HeaderFields, PacketType};
 use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time, mac_control, vlan};
 
-/// What a frame begins with.
+/// Kind of the first header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderKind {
-    /// An Ethernet header, of none of the kinds below.
+    /// An Ethernet header, of none of the other kinds.
     Ethernet,
-    /// An Ethernet header with a link-local address, which ends at this switch.
+    /// An Ethernet header with a link-local address, not forwarded by this switch.
     LinkLocal,
-    /// A MAC control frame, which ends where it comes in wherever it is sent to (IEEE 802.3
-    /// clause 31.3).
+    /// A MAC control frame, never forwarded, to any destination (IEEE 802.3 clause 31.3).
     MacControl,
     /// An Ethernet header of a probe that the probe units of this switch serve.
     EtherProbe,
@@ -26,9 +25,9 @@ pub enum HeaderKind {
 }
 
 impl HeaderKind {
-    /// The kind of a frame that begins with an Ethernet header, by its destination and its
-    /// EtherType: never `EtherProbe`, for probes are frames like others where no probe unit
-    /// serves them. A frame too short for a header is `LinkLocal` if its destination is.
+    /// Returns the kind of a frame that begins with an Ethernet header, by its destination and its
+    /// EtherType; never `EtherProbe`, since probes are ordinary frames where no probe unit serves
+    /// them. A frame too short for a header is `LinkLocal` if its destination is.
     #[inline]
     pub fn of_ethernet(frame: &[u8]) -> HeaderKind {
         if mac_control::is_mac_control(frame) {
@@ -40,45 +39,45 @@ impl HeaderKind {
         }
     }
 
-    /// Whether the frame concerns this link alone.
+    /// Returns whether the frame is for this link alone.
     #[inline]
     pub const fn is_link_local(self) -> bool {
         matches!(self, HeaderKind::LinkLocal | HeaderKind::MacControl)
     }
 
-    /// Whether probe units append records to the frame.
+    /// Returns whether probe units append records to the frame.
     #[inline]
     pub(crate) const fn is_probe(self) -> bool {
         matches!(self, HeaderKind::EtherProbe | HeaderKind::Axon(PacketType::Probe))
     }
 }
 
-/// The descriptor of a frame on its way through a switch.
+/// Frame descriptor, on the way through a switch.
 #[derive(Clone, Debug)]
 pub struct FrameMeta {
     /// The frame.
     pub frame: FrameBuf,
-    /// When its last byte is here.
+    /// Arrival time of the frame's last byte.
     pub complete_at: Time,
-    /// The port it came in by.
+    /// The ingress port.
     pub ingress: PortNo,
-    /// Its length as it came in, in bytes; 65,535 for what is longer. That is what the shared
-    /// memory counts: a route that the edge puts before it is in the route memory already.
+    /// Received length in bytes, at most 65,535. The shared memory counts this length: a route that
+    /// the edge prepends is in the route memory already.
     pub came_bytes: u16,
-    /// The length of its Axon header, in bytes; 0 without one.
+    /// Length of the Axon header in bytes; 0 without one.
     pub header_bytes: u16,
-    /// What it begins with.
+    /// Kind of the first header.
     pub kind: HeaderKind,
-    /// Its priority (IEEE 802.1Q clause 6.9): that of its Axon header, of its tag where it begins
-    /// with an Ethernet header, or the one configured for the control plane's own frames.
+    /// Priority (IEEE 802.1Q clause 6.9): that of the Axon header, of the tag where the frame
+    /// begins with an Ethernet header, or the one configured for the control plane's own frames.
     pub priority: Priority,
-    /// Whether its FCS fits, which nobody may ask before `complete_at`.
+    /// Whether the FCS is correct; not valid before `complete_at`.
     pub intact: bool,
 }
 
 impl FrameMeta {
-    /// A frame that has come in by `ingress`, of which nothing is parsed yet: an Ethernet frame of
-    /// priority 0. The rest as in [`Input::Frame`](axon_node::Input).
+    /// Returns the descriptor of an unparsed frame received on `ingress`: an Ethernet frame of
+    /// priority 0. The other fields are as in [`Input::Frame`](axon_node::Input).
     #[inline]
     pub fn new(frame: FrameBuf, ingress: PortNo, complete_at: Time, intact: bool) -> FrameMeta {
         FrameMeta {
@@ -93,8 +92,8 @@ impl FrameMeta {
         }
     }
 
-    /// The same of a frame that begins with an Ethernet header: its kind and the priority of its
-    /// tag are parsed.
+    /// Returns the descriptor of a frame that begins with an Ethernet header, with its kind and the
+    /// priority of its tag.
     #[inline]
     pub fn ethernet(
         frame: FrameBuf,
@@ -107,7 +106,7 @@ impl FrameMeta {
         FrameMeta { kind, priority, ..FrameMeta::new(frame, ingress, complete_at, intact) }
     }
 
-    /// A frame of the control plane, which is whole and sound.
+    /// Returns the descriptor of a frame of the control plane, complete and correct.
     #[inline]
     pub fn from_control(frame: FrameBuf, now: Time) -> FrameMeta {
         FrameMeta::new(frame, PortNo::CONTROL, now, true)
@@ -115,8 +114,8 @@ impl FrameMeta {
 }
 
 impl FrameMeta {
-    /// The same descriptor at another place in memory. What is rare is handed one of these, so that
-    /// the descriptor of a frame that simply passes has no address and stays in registers.
+    /// Moves the descriptor to another place in memory. Rare paths take such a copy, so that the
+    /// descriptor on the fast path has no address and stays in registers.
     #[inline(always)]
     pub(crate) fn elsewhere(self) -> FrameMeta {
         let FrameMeta { complete_at, ingress, came_bytes, header_bytes, .. } = self;
@@ -124,16 +123,16 @@ impl FrameMeta {
         FrameMeta { frame, complete_at, ingress, came_bytes, header_bytes, kind, priority, intact }
     }
 
-    /// The frame begins with this Axon header.
+    /// Sets the fields of an Axon header at the start of the frame.
     #[inline]
     pub fn set_header(&mut self, header: &HeaderFields) {
         self.kind = HeaderKind::Axon(header.packet_type);
         self.priority = header.priority;
-        // A header of 16-bit hops is never longer than 16,386 bytes.
+        // A header of 16-bit hops is at most 16,386 bytes long.
         self.header_bytes = header.header_bytes as u16;
     }
 
-    /// Where the head of a probe begins in the frame, in bytes; `None` if it is no probe.
+    /// Returns the byte offset of the head of a probe in the frame; `None` if it is not a probe.
     #[inline]
     pub(crate) fn probe_at(&self) -> Option<usize> {
         match self.kind {
@@ -143,13 +142,13 @@ impl FrameMeta {
         }
     }
 
-    /// Whether all of it is here, and its FCS does not fit.
+    /// Returns whether the frame is complete and its FCS is wrong.
     #[inline]
     pub fn is_known_bad(&self, now: Time) -> bool {
         !self.intact && self.complete_at <= now
     }
 
-    /// If it was still coming in by `port`, its tail never comes.
+    /// Marks the frame as broken if it was still arriving by `port`.
     pub(crate) fn break_off(&mut self, now: Time, port: PortNo) {
         if self.ingress == port && self.complete_at > now {
             self.intact = false;

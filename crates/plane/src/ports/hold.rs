@@ -1,19 +1,19 @@
-//! Frames for the control plane that are not entirely here yet.
+//! Frames for the control plane whose last byte has not arrived.
 //!
-//! With cut-through the plane sees a frame's head before its tail. A frame that only passes
-//! may leave again at once; one that somebody is to read must be whole first, or a broken
-//! FCS would be found too late (thesis 000 §3.3.1). So punted frames wait here for their last
-//! byte: in the order of their release, and those of one ingress in the order they came.
+//! With cut-through the plane sees a frame's head before its tail. A transit frame may leave at
+//! once; one that is to be read must be complete first, or an FCS error would be found too late
+//! (thesis 000 §3.3.1). So punted frames wait here for their last byte: in the order of their
+//! release, and those of one ingress in order of arrival.
 
 use crate::ports::FrameMeta;
 use alloc::collections::VecDeque;
 use axon_node::Punt;
 use axon_wire::{PortNo, Time};
 
-/// What waits for its last byte on the way to the control plane.
+/// Queue of frames to the control plane that wait for their last byte.
 #[derive(Clone, Debug)]
 pub(crate) struct Hold {
-    /// By release time; never more than a few, so insertion looks from the back.
+    /// Frames by release time; few, so insertion searches from the back.
     waiting: VecDeque<Held>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Hold {
 struct Held {
     release: Time,
     meta: FrameMeta,
-    /// `None` is MAC control, which the ports see to themselves.
+    /// The punt reason; `None` for MAC control, handled by the ports.
     punt: Option<Punt>,
 }
 
@@ -34,22 +34,22 @@ impl Hold {
         self.waiting.len()
     }
 
-    /// When the next frame is to be let go.
+    /// Returns the release time of the next frame.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         self.waiting.front().map(|held| held.release)
     }
 
-    /// Whether the control plane may not have this frame yet: its tail is missing, or an
-    /// earlier one of the same ingress waits here.
+    /// Returns whether a frame must wait here: its tail is missing, or an earlier one of the same
+    /// ingress is waiting.
     pub fn concerns(&self, now: Time, meta: &FrameMeta) -> bool {
         meta.complete_at > now || self.of(meta.ingress).next().is_some()
     }
 
-    /// Keeps a frame until it is whole, behind those of the same ingress.
+    /// Holds a frame until it is complete, behind those of the same ingress.
     ///
     /// # Errors
-    /// Gives the frame back if its ingress would hold more than `bytes_max` bytes here.
+    /// Returns the frame if more than `bytes_max` bytes of its ingress would be held.
     pub fn push(
         &mut self,
         meta: FrameMeta,
@@ -73,7 +73,7 @@ impl Hold {
         self.waiting.pop_front().map(|held| (held.meta, held.punt))
     }
 
-    /// The carrier of `port` is gone: what had not come in by it entirely never will.
+    /// Marks frames as broken that were still arriving by `port` when its carrier was lost.
     pub fn break_off(&mut self, now: Time, port: PortNo) {
         for held in &mut self.waiting {
             held.meta.break_off(now, port);

@@ -1,41 +1,40 @@
-//! The shared memory of a switch: who may use how much of it.
+//! Shared memory of a switch: limits and usage of its buffers.
 //!
-//! The names are those of switch operators. What came in by one port with one priority is a
-//! *priority group*. It has some memory of its own (`reserved`), may use a share of what is free
-//! in its *pool* (`shared`), and, where it is lossless, has `headroom` for what still comes
-//! after XOFF was sent. A *queue* is what waits for one port in one traffic class;
-//! the shares of queues bound lossy frames only.
+//! The terms are those of switch operators. Frames of one ingress port and one priority form a
+//! *priority group*. It has some `reserved` memory, may use a share of the free part of its *pool*
+//! (`shared`), and, where it is lossless, has `headroom` for frames in flight after XOFF was sent.
+//! Frames queued for one port in one traffic class form a *queue*; the shares of queues bound lossy
+//! frames only.
 //!
-//! In plain English: a frame is put into the reserved memory of its group if it fits there, and
-//! into the pool otherwise, if that leaves the group within its share. A lossless frame that
-//! fits neither is put into the headroom, and its sender is paused (`xoff`); a lossy one
-//! ends. What leaves is taken from the headroom first, then from the pool, then from what is
-//! reserved. A paused sender is resumed (`xon`) once its headroom is empty and
-//! the group is as far below its share as configured.
+//! A frame uses the reserved memory of its group if it fits there, and the pool otherwise, if that
+//! leaves the group within its share. A lossless frame that fits neither uses the headroom, and its
+//! sender is paused (`xoff`); a lossy one is dropped. Leaving frames release the headroom first,
+//! then the pool, then the reserved memory. A paused sender is resumed (`xon`) once its headroom is
+//! empty and the group is as far below its share as configured.
 //!
-//! A dynamic share is `free * 2^shift`, where `free` is what nobody uses of the pool (A. K.
-//! Choudhury and E. L. Hahne, *Dynamic queue length thresholds*, 1998; `alpha` of today's
-//! switches is `2^shift`). With one group alone at alpha 1 half of the pool stays free for
-//! whoever comes next. A static share is a number of bytes.
+//! A dynamic share is `free * 2^shift`, where `free` is the unused part of the pool (A. K.
+//! Choudhury and E. L. Hahne, *Dynamic queue length thresholds*, 1998; `alpha` of today's switches
+//! is `2^shift`). With one group alone at alpha 1 half of the pool stays free for other groups. A
+//! static share is a number of bytes.
 
 use alloc::vec::Vec;
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, PortNo};
 
-/// How much of a pool one user may take.
+/// Limit of one user's share of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// What is free of the pool, times `2^shift`; from 1/128 (-7) to 8 (3) in practice.
+    /// The free part of the pool, times `2^shift`; from 1/128 (-7) to 8 (3) in practice.
     Dynamic {
-        /// Alpha is 2 to this power.
+        /// Binary logarithm of alpha.
         shift: i8,
     },
-    /// So many bytes, whatever is free.
+    /// A fixed number of bytes.
     Static(Bytes),
 }
 
 impl Share {
-    /// The most that the user may have in the pool when `free` bytes of it are not used.
+    /// Returns the limit of the user's bytes in the pool when `free` bytes of it are unused.
     fn limit(self, free: u64) -> u64 {
         match self {
             Share::Dynamic { shift } if shift < 0 => {
@@ -47,45 +46,45 @@ impl Share {
     }
 }
 
-/// What frames of one priority that came in by one port may use.
+/// Limits of a priority group: the frames of one priority from one ingress port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityGroupLimits {
-    /// Bytes of its own, which no other group can use.
+    /// Reserved bytes, which no other group can use.
     pub reserved: Bytes,
-    /// The share that it may have of its pool.
+    /// Share of the pool.
     pub share: Share,
-    /// Bytes for what comes after XOFF was sent; of no use to a lossy priority.
+    /// Bytes for frames in flight after XOFF was sent; unused for a lossy priority.
     pub headroom: Bytes,
-    /// So many bytes below its share it must be before XON is sent.
+    /// Distance in bytes below its share at which XON is sent.
     pub xon_offset: Bytes,
 }
 
-/// What may wait for one port in one traffic class. Bounds lossy frames only.
+/// Limits of a queue: the frames for one port in one traffic class. Bounds lossy frames only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueueLimits {
-    /// It may always hold so much.
+    /// Reserved bytes, always available.
     pub reserved: Bytes,
-    /// Beyond that, of the lossy pool.
+    /// Share of the lossy pool beyond the reserved bytes.
     pub share: Share,
 }
 
-/// The memory of a switch.
+/// Configuration of the shared memory of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryConfig {
-    /// Priorities whose frames are never to be lost.
+    /// Lossless priorities.
     pub lossless: PrioritySet,
-    /// Bytes that lossless priority groups share.
+    /// Bytes of the pool of lossless priority groups.
     pub lossless_pool: Bytes,
-    /// Bytes that lossy priority groups share.
+    /// Bytes of the pool of lossy priority groups.
     pub lossy_pool: Bytes,
-    /// The limits of each priority group, by ingress port and priority.
+    /// Limits of each priority group, by ingress port and priority.
     pub groups: Vec<[PriorityGroupLimits; PRIORITIES]>,
-    /// By traffic class, the same at every port.
+    /// Limits of queues by traffic class, the same at every port.
     pub queues: [QueueLimits; PRIORITIES],
 }
 
 impl MemoryConfig {
-    /// All that can be in use at once: what is reserved, the pools, the headroom.
+    /// Returns the bytes that can be in use at once: reserved memory, pools and headroom.
     pub fn bytes(&self) -> Bytes {
         let pools = self.lossless_pool.0.saturating_add(self.lossy_pool.0);
         let own = self.groups.iter().flat_map(|port| Priority::ALL.iter().zip(port));
@@ -97,85 +96,85 @@ impl MemoryConfig {
     }
 }
 
-/// Who a frame belongs to.
+/// Memory accounts of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// The port it came in by; the control plane's frames use no memory.
+    /// The ingress port; frames of the control plane use no memory.
     pub ingress: PortNo,
-    /// Its priority.
+    /// The priority.
     pub priority: Priority,
-    /// The port it waits for.
+    /// The egress port.
     pub egress: PortNo,
-    /// The traffic class that it waits in.
+    /// The traffic class at the egress port.
     pub class: TrafficClass,
 }
 
-/// Why there is no room for a frame.
+/// Reasons for which there is no room for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRoom {
-    /// A lossless frame, and the headroom of its group is full: its sender has not paused in
-    /// time, or too little was configured.
+    /// A lossless frame, and the headroom of its group is full: its sender was not paused in time,
+    /// or too little was configured.
     Headroom,
-    /// A lossy frame, and its group has used up its share.
+    /// A lossy frame, and the share of its group is used up.
     Group,
-    /// A lossy frame, and its queue has used up its share.
+    /// A lossy frame, and the share of its queue is used up.
     Queue,
 }
 
-/// What is to be sent to the sender of a priority group.
+/// Signal to the sender of a priority group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// Nothing: its state has not changed.
+    /// None: the state has not changed.
     None,
-    /// XOFF: the sender is to pause the priorities of the group.
+    /// XOFF: pause the priorities of the group.
     Xoff,
-    /// XON: the sender may send them again.
+    /// XON: resume the priorities of the group.
     Xon,
 }
 
-/// What is used.
+/// Memory usage of a priority group, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Of its own memory.
+    /// Reserved memory in use.
     pub reserved: u64,
-    /// Of the pool.
+    /// Shared memory in use.
     pub shared: u64,
-    /// Of the headroom.
+    /// Headroom in use.
     pub headroom: u64,
 }
 
 impl Usage {
-    /// All of it, in bytes.
+    /// Returns the total in bytes.
     pub const fn bytes(&self) -> u64 {
         self.reserved + self.shared + self.headroom
     }
 }
 
-/// What a priority group uses, the most it has used, and whether its sender is paused.
+/// State of a priority group: current and peak usage, and whether its sender is paused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PriorityGroup {
-    /// Now.
+    /// Current usage.
     pub usage: Usage,
-    /// The most of each since the start.
+    /// Peak usage of each kind since the start.
     pub peak: Usage,
-    /// Its sender is paused: XOFF was signalled, and no XON since.
+    /// Whether the sender is paused: XOFF was signalled, and no XON since.
     pub xoff: bool,
 }
 
-/// The memory of a switch, and what is in use of it.
+/// The shared memory of a switch, and its usage.
 #[derive(Clone, Debug)]
 pub struct Memory {
     config: MemoryConfig,
     groups: Vec<[PriorityGroup; PRIORITIES]>,
-    /// Bytes that wait, by egress port and class.
+    /// Queued bytes by egress port and class.
     queues: Vec<[u64; PRIORITIES]>,
-    /// In use, of the lossy pool and of the lossless one.
+    /// Bytes in use of the lossy pool and of the lossless one.
     pools: [u64; 2],
     pool_peaks: [u64; 2],
 }
 
 impl Memory {
-    /// Nothing is in use.
+    /// Returns a memory without usage.
     pub fn new(config: MemoryConfig) -> Memory {
         let ports = config.groups.len();
         Memory {
@@ -187,7 +186,7 @@ impl Memory {
         }
     }
 
-    /// The configuration in force.
+    /// Returns the configuration.
     pub fn config(&self) -> &MemoryConfig {
         &self.config
     }
@@ -195,7 +194,7 @@ impl Memory {
     /// Takes room for a frame of `bytes` bytes. Ports that do not exist have none.
     ///
     /// # Errors
-    /// Why there is no room; then nothing has changed.
+    /// The reason for which there is no room; then nothing has changed.
     pub fn admit(&mut self, owner: Owner, bytes: u64) -> Result<Signal, NoRoom> {
         let lossless = self.config.lossless.contains(owner.priority);
         let limits = self.limits(owner).ok_or(NoRoom::Group)?;
@@ -236,7 +235,7 @@ impl Memory {
         Ok(signal)
     }
 
-    /// Gives back the room of a frame that was admitted.
+    /// Releases the room of an admitted frame.
     pub fn release(&mut self, owner: Owner, bytes: u64) -> Signal {
         let lossless = self.config.lossless.contains(owner.priority);
         let Some(limits) = self.limits(owner) else {
@@ -265,16 +264,15 @@ impl Memory {
         Signal::None
     }
 
-    /// Sets the limits of a priority group; what it holds stays where it is. Nothing happens if
-    /// there is no such port.
+    /// Sets the limits of a priority group; memory in use is unchanged. Has no effect if there is
+    /// no such port.
     pub fn set_group(&mut self, ingress: PortNo, priority: Priority, limits: PriorityGroupLimits) {
         if let Some(port) = self.config.groups.get_mut(ingress.index()) {
             port[priority.index()] = limits;
         }
     }
 
-    /// A frame that was admitted waits in another class from now on, in that of `owner`. It is
-    /// where it is, so no limit is asked.
+    /// Moves an admitted frame to another class, that of `owner`. No limit is checked.
     pub fn reclass(&mut self, owner: Owner, before: TrafficClass, bytes: u64) {
         if let Some(queue) = self.queue_mut(Owner { class: before, ..owner }) {
             *queue -= bytes;
@@ -284,23 +282,23 @@ impl Memory {
         }
     }
 
-    /// The state of a priority group; `None` where there is no such port.
+    /// Returns the state of a priority group; `None` if there is no such port.
     pub fn group(&self, ingress: PortNo, priority: Priority) -> Option<&PriorityGroup> {
         self.groups.get(ingress.index()).map(|port| &port[priority.index()])
     }
 
-    /// Bytes that wait for `egress` in `class`.
+    /// Returns the bytes queued for `egress` in `class`.
     pub fn queued(&self, egress: PortNo, class: TrafficClass) -> Bytes {
         Bytes(self.queues.get(egress.index()).map_or(0, |port| port[class.index()]))
     }
 
-    /// In use of the lossless (or the lossy) pool, and the most that was since the start.
+    /// Returns the current and the peak usage of the lossless (or the lossy) pool.
     pub fn pool(&self, lossless: bool) -> (Bytes, Bytes) {
         let pool = usize::from(lossless);
         (Bytes(self.pools[pool]), Bytes(self.pool_peaks[pool]))
     }
 
-    /// All that is in use.
+    /// Returns the total usage.
     pub fn used(&self) -> Bytes {
         Bytes(self.groups.iter().flatten().map(|group| group.usage.bytes()).sum())
     }
@@ -377,7 +375,7 @@ mod tests {
         assert_eq!(group.usage, Usage { reserved: 1_000, shared: 4_000, headroom: 5_000 });
         assert_eq!(memory.used(), Bytes(10_000));
         assert_eq!(memory.queued(PortNo(2), flow.class), Bytes(10_000));
-        // Nothing may go on before the headroom is empty and 2,000 of the share are free.
+        // No XON before the headroom is empty and 2,000 bytes of the share are free.
         let mut signals = Vec::new();
         (0..10).for_each(|_| signals.push(memory.release(flow, 1_000)));
         assert_eq!(signals.iter().position(|&signal| signal == Signal::Xon), Some(6));
@@ -395,7 +393,7 @@ mod tests {
             }
             bytes
         };
-        // Of 10,000: x <= 10,000 - x, so 5,000 beside the 1,000 of its own; the queue's own
+        // Of 10,000: x <= 10,000 - x, so 5,000 beside the 1,000 reserved; the queue's reserved
         // 2,000 and its share of the same pool are no tighter.
         assert_eq!(fill(&mut memory, 0), 6_000);
         let more = fill(&mut memory, 1);
@@ -428,8 +426,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever comes and goes, no account goes wrong, no limit is passed, every stop is
-        /// followed by a go once all is gone.
+        /// For any sequence of frames: all accounts balance, no limit is exceeded, and every XOFF
+        /// is followed by an XON once all frames have left.
         #[test]
         fn accounts_balance(
             frames in prop::collection::vec(

@@ -1,5 +1,5 @@
-//! The ports of a switch, whatever program runs on it: carrier, wire, buffers, shared memory,
-//! counters.
+//! Ports of a switch, independent of the program that it runs: carrier, wire, buffers, shared
+//! memory, counters.
 
 mod admission;
 mod blocked;

@@ -1,12 +1,12 @@
-//! What a frame that meets no obstacle asks of the ports.
+//! Port operations of the fast path.
 
 use super::core::Ports;
 use axon_node::PortKind;
 use axon_wire::PortNo;
 
 impl Ports {
-    /// The kind of `port`, if a frame may start there now and nobody watches its queues. A wire
-    /// that was busy may be free by now, which matters only where nothing waits for it.
+    /// Returns the kind of `port`, if a frame may start there now and its queues are not watched.
+    /// `is_free` is called for a busy wire only if nothing waits for it.
     #[inline(always)]
     pub(crate) fn open(&self, port: PortNo, is_free: impl Fn(PortNo) -> bool) -> Option<PortKind> {
         let tx = self.tx.get(port.index())?;
@@ -14,8 +14,8 @@ impl Ports {
         (free && tx.up && !tx.held && !tx.watched).then_some(tx.kind)
     }
 
-    /// A frame came in by one port with so many bytes, and leaves by another, which is open, with
-    /// so many.
+    /// Counts a frame that was received on one port and is sent on another, open one: ports and
+    /// bytes.
     #[inline]
     pub(crate) fn passed(&mut self, came: (PortNo, usize), leaves: (PortNo, usize)) {
         self.counters.received(came.0, came.1);
@@ -23,8 +23,8 @@ impl Ports {
         self.tx[leaves.0.index()].busy = true;
     }
 
-    /// The wire of `port` is free. `true`: that is all, since nothing waits for it. `false`:
-    /// nothing has changed, and it is [`Ports::tx_done`] that is to be called.
+    /// Reports that the wire of `port` is free. Returns true if nothing waits for it; false if
+    /// [`Ports::tx_done`] must be called instead, with nothing changed.
     #[inline]
     pub(crate) fn freed(&mut self, port: PortNo) -> bool {
         let Some(tx) = self.tx.get_mut(port.index()) else { return true };

@@ -1,23 +1,23 @@
-//! How what waits of one priority group changes, for whoever looks for deadlocks.
+//! Changes in the queues of one priority group, for deadlock detection.
 
 use axon_wire::Time;
 
-/// How frames of one priority group have come and gone.
+/// Record of changes in the queues of one priority group.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueueChange {
-    /// Frames that have waited and wait no longer, since the start.
+    /// Frames that have left their queue since the start.
     pub(super) left: u64,
-    /// When a frame last began to wait, or left.
+    /// Time at which a frame last joined a queue or left it.
     pub(super) last: Time,
 }
 
 impl QueueChange {
-    /// A frame begins to wait.
+    /// Records that a frame joins a queue.
     pub(crate) fn came(&mut self, now: Time) {
         self.last = now;
     }
 
-    /// A frame waits no longer.
+    /// Records that a frame leaves its queue.
     pub(crate) fn left(&mut self, now: Time) {
         (self.left, self.last) = (self.left + 1, now);
     }

@@ -1,4 +1,4 @@
-//! Looking at ports, and counting what ended elsewhere.
+//! Accessors of ports, and counters of events elsewhere.
 
 use super::core::{Port, Ports};
 use crate::ports::buffers::Egress;
@@ -9,36 +9,36 @@ use axon_wire::priority::{Priority, TrafficClass};
 use axon_wire::{Bytes, PortNo};
 
 impl Ports {
-    /// What is plugged into `port`; `None` if there is no such port.
+    /// Returns the kind of `port`; `None` if there is no such port.
     #[inline]
     pub fn kind(&self, port: PortNo) -> Option<PortKind> {
         self.tx.get(port.index()).map(|tx| tx.kind)
     }
 
-    /// Whether `port` exists and has carrier.
+    /// Returns whether `port` exists and has carrier.
     pub fn is_up(&self, port: PortNo) -> bool {
         self.tx.get(port.index()).is_some_and(|tx| tx.up)
     }
 
-    /// Whether a frame waits for the wire of `port`.
+    /// Returns whether a frame waits for the wire of `port`.
     pub fn waits_for(&self, port: PortNo) -> bool {
         self.tx.get(port.index()).is_some_and(|tx| tx.waiting)
     }
 
-    /// Bytes that wait for the wire of `port`.
+    /// Returns the bytes queued for the wire of `port`.
     pub fn queued_bytes(&self, port: PortNo) -> Bytes {
         let waiting = |state: &Port| state.classes.iter().map(Egress::bytes).sum();
         Bytes(self.ports.get(port.index()).map_or(0, waiting))
     }
 
-    /// Frames that wait for the wire of `port`, refused ones that their input keeps included.
+    /// Returns the frames queued for the wire of `port`, refused ones kept by inputs included.
     pub fn queued_frames(&self, port: PortNo) -> u64 {
         let waiting =
             |state: &Port| state.classes.iter().map(|class| class.frames() + class.kept()).sum();
         self.ports.get(port.index()).map_or(0, waiting)
     }
 
-    /// What waits for the wire of `port`: of which class, and by which port it came in.
+    /// Iterates over the bytes queued for the wire of `port`, by class and ingress port.
     pub fn waiting(&self, port: PortNo) -> impl Iterator<Item = (TrafficClass, PortNo, Bytes)> {
         let classes = self.ports.get(port.index()).map_or(&[][..], |state| &state.classes);
         let numbered = TrafficClass::ALL.into_iter().zip(classes);
@@ -47,8 +47,8 @@ impl Ports {
         })
     }
 
-    /// In which classes frames wait for the wire of `port` that came in by `ingress` and use the
-    /// memory of `priority`.
+    /// Returns the classes in which frames from `ingress` that use the memory of `priority` are
+    /// queued for the wire of `port`.
     pub fn waiting_of(
         &self,
         port: PortNo,
@@ -59,23 +59,23 @@ impl Ports {
         numbered.filter_map(move |(class, egress)| egress.holds(ingress, priority).then_some(class))
     }
 
-    /// Bytes of frames that came in by `port`, that outputs refused, and that it keeps.
+    /// Returns the bytes of refused frames that the input `port` keeps.
     pub fn nacked_bytes(&self, port: PortNo) -> Bytes {
         Bytes(self.ports.get(port.index()).map_or(0, |state| state.nacked_bytes))
     }
 
-    /// Punted frames that wait for their last byte.
+    /// Returns the number of punted frames whose last byte has not arrived.
     pub fn held_frames(&self) -> u64 {
         self.hold.len() as u64
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Counts a frame that ended in the control plane after a punt, so that every drop of a
-    /// switch is in one place.
+    /// Counts a frame that the control plane dropped after a punt, so that all drops of a switch
+    /// are counted in one place.
     pub fn count_drop(&mut self, ingress: PortNo, reason: Drop) {
         self.counters.count(ingress, PortEvent::Drop(reason));
     }
@@ -90,7 +90,7 @@ impl Ports {
         self.counters.count(ingress, PortEvent::CongestionMessage);
     }
 
-    /// Counts a CNM made of a frame that is to wait for `egress`.
+    /// Counts a CNM generated for a frame to be queued for `egress`.
     pub(crate) fn count_cnm(&mut self, egress: PortNo) {
         self.counters.count(egress, PortEvent::Cnm);
     }

@@ -11,7 +11,7 @@ use axon_wire::priority::Priority;
 use axon_wire::{PortNo, Time};
 
 impl Ports {
-    /// One port at `now`; a port without routes of its own has none here.
+    /// Returns the telemetry of one port at `now`, without routes, which ports do not have.
     pub fn telemetry(&self, now: Time, port: PortNo) -> PortTelemetry {
         PortTelemetry {
             kind: self.kind(port).unwrap_or_default(),
@@ -25,7 +25,7 @@ impl Ports {
         }
     }
 
-    /// The pools of the shared memory, if there are traffic classes.
+    /// Returns the pools of the shared memory, if there are traffic classes.
     pub fn memory_telemetry(&self) -> Option<MemoryTelemetry> {
         let pool = |memory: &Memory, lossless| {
             let (used_bytes, peak_bytes) = memory.pool(lossless);
@@ -37,7 +37,7 @@ impl Ports {
         })
     }
 
-    /// PFC and PAUSE at one port at `now`.
+    /// Returns PFC and PAUSE state of one port at `now`.
     pub fn flow_control(&self, now: Time, port: PortNo) -> FlowControl {
         let counts = Priority::ALL.map(|priority| self.pfc_counts(port, priority));
         let queued = self.waiting(port);

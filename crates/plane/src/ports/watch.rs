@@ -1,5 +1,5 @@
-//! Ports whose queues are watched, and host ports as the edge of the congestion notification
-//! domain; see `congestion/notification.rs`.
+//! Watched queues of ports, and host ports as the edge of the congestion notification domain; see
+//! `congestion/notification.rs`.
 
 use super::core::Ports;
 use crate::congestion::ecn::Verdict;
@@ -11,7 +11,7 @@ use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, PortNo, vlan};
 
 impl Ports {
-    /// Whether a frame that goes to `port` now is to be [shown](Self::observe): it will wait, and
+    /// Returns whether a frame to `port` must be [observed](Self::observe): it will be queued, and
     /// some queue there is watched.
     #[inline]
     pub(crate) fn is_watched(&self, port: PortNo) -> bool {
@@ -19,8 +19,8 @@ impl Ports {
         self.tx.get(port.index()).is_some_and(watched)
     }
 
-    /// A host's `frame` that will wait for `port` is shown to what watches its queue, where it
-    /// takes `bytes` bytes.
+    /// Passes a host's `frame` that will be queued for `port` to the marker and congestion point of
+    /// its queue, where it takes `bytes` bytes.
     pub(crate) fn observe(
         &mut self,
         now: Time,
@@ -39,15 +39,15 @@ impl Ports {
         Some(outcome)
     }
 
-    /// How many frames the congestion points of `port` have sampled.
+    /// Returns the number of frames that the congestion points of `port` have sampled.
     pub(crate) fn congestion_samples(&self, port: PortNo) -> u64 {
         let state = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         state.map_or(0, |state| state.watch.samples())
     }
 
-    /// Changes how the domain is defended against the hosts of `port`, by priority: the treatments
-    /// of [`Defences`](crate::congestion::qcn::Defences) when LLDP has changed them. Nothing
-    /// happens without DCB or without such a port.
+    /// Sets the treatment of frames of the hosts of `port` at the edge of the domain, by priority:
+    /// that of [`Defences`](crate::congestion::qcn::Defences) after a change by LLDP. Has no effect
+    /// without DCB or without such a port.
     pub fn set_treatments(&mut self, port: PortNo, treatments: [Treatment; PRIORITIES]) {
         let state = self.dcb.as_mut().and_then(|dcb| dcb.ports.get_mut(port.index()));
         if let Some(state) = state {
@@ -55,8 +55,8 @@ impl Ports {
         }
     }
 
-    /// Sets the priority regeneration table of `port` (IEEE 802.1Q clause 6.9.4), for frames of
-    /// its hosts. Nothing happens without DCB or without such a port.
+    /// Sets the priority regeneration table of `port` (IEEE 802.1Q clause 6.9.4), for frames of its
+    /// hosts. Has no effect without DCB or without such a port.
     pub fn set_regeneration(&mut self, port: PortNo, table: [Priority; PRIORITIES]) {
         let state = self.dcb.as_mut().and_then(|dcb| dcb.ports.get_mut(port.index()));
         if let Some(state) = state {
@@ -64,15 +64,15 @@ impl Ports {
         }
     }
 
-    /// The priority that hosts at `port` may use for a frame of this one.
+    /// Returns the regenerated priority of a frame of the hosts at `port`.
     #[inline]
     fn regenerated(&self, port: PortNo, priority: Priority) -> Priority {
         let state = self.dcb.as_ref().and_then(|dcb| dcb.ports.get(port.index()));
         state.map_or(priority, |state| state.regeneration[priority.index()])
     }
 
-    /// The priority that a frame of a host at `port` has from here on. If that is not what its
-    /// tag says, the tag is rewritten.
+    /// Returns the priority of a frame of a host at `port` from here on. If its tag has another
+    /// one, the tag is rewritten.
     #[inline]
     pub(crate) fn defend(&mut self, port: PortNo, frame: &mut [u8]) -> Priority {
         let tagged = vlan::priority_of(frame);
@@ -91,7 +91,7 @@ impl Ports {
         }
     }
 
-    /// Whether frames of `priority` lose their CN-TAGs as they go to the hosts of `port`.
+    /// Returns whether frames of `priority` to the hosts of `port` lose their CN-TAGs.
     #[inline]
     pub(crate) fn strips_tag(&self, port: PortNo, priority: Priority) -> bool {
         self.treatment(port, priority).strip_tag

@@ -1,4 +1,4 @@
-//! The watchdog at the ports: what begins and ends with a storm of pauses (`watchdog.rs`).
+//! Watchdog at the ports: start and end of pause storms (`watchdog.rs`).
 
 use super::core::Ports;
 use crate::qos::watchdog::{StormAction, StormChange};
@@ -8,8 +8,8 @@ use axon_wire::priority::TrafficClass;
 use axon_wire::{PortNo, Time};
 
 impl Ports {
-    /// Checks the queues of `port` for storms. To be called when a pause comes or ends, when a
-    /// frame begins to wait behind one, and when a queue's time has come.
+    /// Checks the queues of `port` for storms. Called when a pause starts or ends, when a frame is
+    /// queued behind one, and at a queue's deadline.
     pub(super) fn check_storms(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &self.dcb else { return };
         let Some(config) = dcb.config.watchdog else { return };
@@ -40,7 +40,7 @@ impl Ports {
         }
     }
 
-    /// The carrier of `port` is gone, and every storm with it.
+    /// Ends every storm of `port`, whose carrier is lost.
     pub(super) fn clear_storms(&mut self, port: PortNo, out: &mut Vec<Action>) {
         let Some(dcb) = &mut self.dcb else { return };
         let storms = core::mem::take(&mut dcb.ports[port.index()].storms);
@@ -51,7 +51,7 @@ impl Ports {
         }
     }
 
-    /// What waits in a queue ends.
+    /// Drops the frames of a queue.
     pub(super) fn end_queue(
         &mut self,
         now: Time,

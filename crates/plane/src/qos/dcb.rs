@@ -1,9 +1,8 @@
 //! Data Center Bridging in a switch: its configuration, and the state of each port.
 //!
-//! The parts have files of their own: how much memory a frame may use (`memory.rs`), what a
-//! port receives and sends (`flow_control.rs`), how its queues signal congestion to the sources
-//! (`congestion/notification.rs`). How they work together is in `ports/admission.rs`,
-//! `ports/flow_control.rs` and `ports/watch.rs`.
+//! The parts are in separate files: memory limits of frames (`memory.rs`), received and transmitted
+//! pauses (`flow_control.rs`), congestion signalling of queues (`congestion/notification.rs`). They
+//! are combined in `ports/admission.rs`, `ports/flow_control.rs` and `ports/watch.rs`.
 
 use crate::axon::layers::Layers;
 use crate::congestion::notification::{CnConfig, EcnConfig, NotificationError, UNDEFENDED, Watch};
@@ -20,65 +19,65 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, MacAddr, PortNo, Rate, Time};
 
-/// The configuration of a switch with traffic classes and flow control.
+/// Configuration of a switch with traffic classes and flow control.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DcbConfig {
-    /// Who may use how much of its memory, and which priorities are lossless.
+    /// Memory limits, and the lossless priorities.
     pub memory: MemoryConfig,
-    /// The traffic class of each priority (dcbnl: `prio_tc`), the same at every port until a port
-    /// is set otherwise ([`Ports::set_classes`](crate::Ports::set_classes)).
+    /// Traffic class of each priority (dcbnl: `prio_tc`), the same at every port until a port is
+    /// set otherwise ([`Ports::set_classes`](crate::Ports::set_classes)).
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How classes are scheduled, likewise.
+    /// Schedule of the classes, the same at every port until a port is set otherwise.
     pub schedule: ScheduleConfig,
-    /// Priorities that hosts know as one. Each is for a class of its own, and they go with neither
-    /// watermarks nor congestion notification.
+    /// Layers: priorities that hosts see as one. Each needs its own class. They cannot be combined
+    /// with watermarks or congestion notification.
     pub layers: Layers,
-    /// Priorities with PFC: what is received for others is ignored, and XOFF is sent for these
+    /// Priorities with PFC: pauses received for others are ignored, and XOFF is sent for these
     /// only. The same at every port until one is set otherwise
     /// ([`Ports::set_pfc`](crate::Ports::set_pfc)).
     pub pfc: PrioritySet,
     /// Whether peers are paused with PAUSE, which pauses all priorities (IEEE 802.3 annex 31B);
     /// only without PFC (IEEE 802.1Q clause 36.1.1).
     pub pause: bool,
-    /// How long a pause that this switch requests lasts, in quanta; it is repeated at half time.
+    /// Duration of pauses that this switch requests, in quanta; repeated at half time.
     pub pfc_quanta: Quanta,
-    /// How the reserved byte of received PFC frames is read.
+    /// Treatment of the reserved byte of received PFC frames.
     pub pfc_reserved: Reserved,
-    /// Watermarks of queues at which their senders are paused, beside what the memory says (paper
-    /// 002 chapter 7). Without, the memory alone has the say.
+    /// Queue watermarks at which senders are paused, in addition to the memory's limits (paper 002
+    /// chapter 7); without them the memory alone pauses senders.
     pub watermarks: Option<Watermarks>,
-    /// What is done when a peer does not send XON for a queue; without, nothing.
+    /// Watchdog for peers that do not send XON for a queue; without it, nothing is done.
     pub watchdog: Option<WatchdogConfig>,
-    /// Which of the frames in a queue goes first.
+    /// Order of the frames in a queue.
     pub order: QueueOrder,
-    /// The rate of each port: quanta are bit times.
+    /// Rate of each port, since quanta are bit times.
     pub rates: Vec<Rate>,
     /// Source address of PFC frames.
     pub mac: MacAddr,
-    /// Congestion notification, if there is any.
+    /// Congestion notification, if configured.
     pub cn: Option<CnConfig>,
-    /// By port and traffic class, how its queue marks frames (ECN), if it does.
+    /// ECN marking by port and traffic class, where configured.
     pub ecn: Vec<[Option<EcnConfig>; PRIORITIES]>,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DcbError {
-    /// The schedule of classes.
+    /// Invalid schedule of classes.
     #[error(transparent)]
     Schedule(#[from] ScheduleFault),
-    /// What watches queues.
+    /// Invalid congestion point or marker.
     #[error(transparent)]
     Notification(#[from] NotificationError),
-    /// The watermarks of queues.
+    /// Invalid watermarks of queues.
     #[error(transparent)]
     Watermarks(#[from] WatermarkFault),
 }
 
 impl DcbConfig {
-    /// For ports of these rates: one strict class for each priority, nothing lossless, no
-    /// flow control; 1 MiB for frames that wait, of which a priority group or a queue may take as
-    /// much as is free. The rest is for the caller to change.
+    /// Returns a configuration for ports of these rates: one strict class for each priority,
+    /// nothing lossless, no flow control; 1 MiB for queued frames, of which a priority group or a
+    /// queue may take as much as is free. The caller may change all of it.
     pub fn lossy(rates: Vec<Rate>, mac: MacAddr) -> DcbConfig {
         let share = Share::Dynamic { shift: 0 };
         let group = PriorityGroupLimits {
@@ -113,38 +112,38 @@ impl DcbConfig {
     }
 }
 
-/// What is known of one port.
+/// State of one port.
 #[derive(Clone, Debug)]
 pub(crate) struct DcbPort {
     pub(crate) pauses: PauseState,
     pub(crate) requests: PauseRequests,
     pub(crate) schedule: Schedule,
     pub(crate) watch: Watch,
-    /// How the domain is defended against its hosts.
+    /// Treatment of frames of its hosts at the edge of the congestion notification domain.
     pub(crate) treatments: [Treatment; PRIORITIES],
-    /// The priority that a frame of its hosts has from here on, by that of its tag.
+    /// Regenerated priority of a frame of its hosts, by that of its tag.
     pub(crate) regeneration: [Priority; PRIORITIES],
-    /// Of each queue, by traffic class.
+    /// Watchdog state of each queue, by traffic class.
     pub(crate) storms: [StormWatch; PRIORITIES],
-    /// Of what came in here, by priority.
+    /// Changes in the priority groups of this ingress, by priority.
     pub(crate) changes: [QueueChange; PRIORITIES],
     pub(crate) rate: Rate,
     pub(crate) prio_tc: [TrafficClass; PRIORITIES],
-    /// What the peer knows each priority as: hosts know no layers.
+    /// The peer's view of each priority: hosts see no layers.
     pub(crate) known_as: [Priority; PRIORITIES],
     pub(crate) pfc: PrioritySet,
-    /// [`DcbConfig::pause`].
+    /// PAUSE instead of PFC, see [`DcbConfig::pause`].
     pub(crate) pause: bool,
 }
 
 impl DcbPort {
-    /// Whether its peer is paused with PAUSE.
+    /// Returns whether the peer is paused with PAUSE.
     pub(crate) const fn uses_pause(&self) -> bool {
         self.pause && self.pfc.is_empty()
     }
 
-    /// The priorities whose sender can be paused: those with PFC, and whatever else the
-    /// peer knows as one of them, for it fills the same priority group.
+    /// Returns the priorities whose sender can be paused: those with PFC, and all that the peer
+    /// sees as one of them, since they fill the same priority group.
     pub(crate) fn pausable(&self) -> PrioritySet {
         if self.uses_pause() {
             return PrioritySet::ALL;
@@ -154,27 +153,27 @@ impl DcbPort {
         all.filter(|of| known.contains(self.known_as[of.index()])).collect()
     }
 
-    /// The class that a priority waits in.
+    /// Returns the class of a priority.
     pub(crate) const fn class_of(&self, priority: Priority) -> TrafficClass {
         self.prio_tc[self.known_as[priority.index()].index()]
     }
 
-    /// The priorities that the peer knows as this one: they are paused together.
+    /// Returns the priorities that the peer sees as this one: they are paused together.
     pub(crate) fn known_as(&self, known: Priority) -> impl Iterator<Item = Priority> + use<> {
         let known_as = self.known_as;
         Priority::ALL.into_iter().filter(move |of| known_as[of.index()] == known)
     }
 }
 
-/// All of a switch with traffic classes.
+/// State of a switch with traffic classes.
 #[derive(Clone, Debug)]
 pub(crate) struct Dcb {
     pub(crate) config: DcbConfig,
     pub(crate) memory: Memory,
     pub(crate) ports: Vec<DcbPort>,
-    /// The queues by their watermarks, where there are any.
+    /// Queues with watermarks, if configured.
     pub(crate) queues: Option<Queues>,
-    /// When a pause ends or a request is to be repeated, at the earliest.
+    /// Earliest time at which a pause ends or a request is to be repeated.
     pub(crate) next: Option<Time>,
 }
 
@@ -215,13 +214,13 @@ impl Dcb {
         Ok(Dcb { memory, ports, queues, next: None, config })
     }
 
-    /// There are hosts at `port` now, or none any more; whether a request to them is pending.
+    /// Sets whether there are hosts at `port`; returns whether a request to them is pending.
     pub(crate) fn set_hosts(&mut self, port: PortNo, hosts: bool) -> bool {
         let layers = if hosts { self.config.layers } else { Layers::NONE };
         let Some(state) = self.ports.get_mut(port.index()) else { return false };
         let now = Priority::ALL.map(|priority| layers.at_hosts(priority));
         let before = core::mem::replace(&mut state.known_as, now);
-        // Requests name the priorities that the peer knows.
+        // Requests contain priorities as the peer sees them.
         let stopped = |known| self.memory.group(port, known).is_some_and(|group| group.xoff);
         for priority in Priority::ALL {
             let [before, now] = [before, now].map(|known_as| stopped(known_as[priority.index()]));
@@ -233,21 +232,21 @@ impl Dcb {
         state.requests.is_pending()
     }
 
-    /// The lossless priorities of a class of `port`.
+    /// Returns the lossless priorities of a class of `port`.
     fn lossless_in(&self, port: PortNo, class: TrafficClass) -> PrioritySet {
         let port = &self.ports[port.index()];
         let lossless = self.config.memory.lossless.iter();
         lossless.filter(|&priority| port.class_of(priority) == class).collect()
     }
 
-    /// Whether the queue of a frame may become so much longer.
+    /// Returns whether the queue of a frame may grow by this many bytes.
     pub(crate) fn queue_has_room(&self, owner: Owner, bytes: u64) -> bool {
         let lossless = self.config.memory.lossless.contains(owner.priority);
         self.queues.as_ref().is_none_or(|queues| !lossless || queues.has_room(owner, bytes))
     }
 
-    /// A frame has joined its queue. Those of the control plane and lossy ones are none of the
-    /// watermarks' business.
+    /// Records that a frame has joined its queue. Frames of the control plane and lossy ones are
+    /// exempt from watermarks.
     pub(crate) fn joined_queue(&mut self, now: Time, owner: Owner, bytes: u64) {
         if !self.has_watermarks(owner) {
             return;
@@ -259,7 +258,7 @@ impl Dcb {
         }
     }
 
-    /// A frame has left its queue.
+    /// Records that a frame has left its queue.
     pub(crate) fn left_queue(&mut self, owner: Owner, bytes: u64) {
         if self.has_watermarks(owner)
             && let Some(queues) = &mut self.queues
@@ -273,7 +272,7 @@ impl Dcb {
         lossless && owner.ingress.index() < self.ports.len()
     }
 
-    /// Takes a request of the watermarks to a sender; a port that may now have to send XOFF or XON.
+    /// Applies a watermark request to a sender; returns a port that may have to send XOFF or XON.
     pub(crate) fn next_request(&mut self) -> Option<PortNo> {
         let SenderRequest { port, priorities, kind } = self.queues.as_mut()?.next_request()?;
         let requests = &mut self.ports[port.index()].requests;
@@ -287,19 +286,19 @@ impl Dcb {
         Some(port)
     }
 
-    /// The classes of `port` that may not begin a frame: paused, and not released by the watchdog.
+    /// Returns the classes of `port` that may not begin a frame: paused, not forwarded in a storm.
     pub(crate) fn paused_classes(&self, port: PortNo, now: Time) -> ClassSet {
         let paused = self.peer_paused_classes(port, now);
         paused.difference(self.in_storm(port, StormAction::Forward))
     }
 
-    /// Whether a frame of some class may not simply leave by `port` when its wire is free.
+    /// Returns whether a frame of some class must be checked before it leaves by `port`.
     pub(crate) fn holds(&self, port: PortNo, now: Time) -> bool {
         let stopped = self.paused_classes(port, now);
         !stopped.union(self.in_storm(port, StormAction::Drop)).is_empty()
     }
 
-    /// The classes of `port` in a storm, if that is what is done with them.
+    /// Returns the classes of `port` in a storm, if `action` is the configured one.
     pub(crate) fn in_storm(&self, port: PortNo, action: StormAction) -> ClassSet {
         let mut classes = ClassSet::EMPTY;
         if self.config.watchdog.is_some_and(|config| config.action == action) {
@@ -310,7 +309,7 @@ impl Dcb {
         classes
     }
 
-    /// The classes of `port` that its peer has paused: pausing one of the priorities that
+    /// Returns the classes of `port` that its peer has paused: pausing one of the priorities that
     /// share a class pauses the class.
     pub(crate) fn peer_paused_classes(&self, port: PortNo, now: Time) -> ClassSet {
         let mut classes = ClassSet::EMPTY;
@@ -320,8 +319,8 @@ impl Dcb {
         classes
     }
 
-    /// Finds out anew when something is due. What is overdue stays so until it is handled: a pause
-    /// that is over is due no more, but what it held is.
+    /// Recomputes the next deadline. An overdue deadline is kept until it is handled: an expired
+    /// pause has no further deadline, but the frames it held are still to be sent.
     pub(crate) fn plan(&mut self, now: Time) {
         if self.next.is_some_and(|at| at <= now) {
             return;

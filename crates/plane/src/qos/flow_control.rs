@@ -1,34 +1,33 @@
 //! Priority-based flow control at one port (IEEE 802.1Q clause 36, 802.3 annex 31D), and
 //! the older PAUSE (802.3 annex 31B), which pauses all priorities.
 //!
-//! In plain English, what is received ([`PauseState`]): each priority has a timer. A frame
-//! sets the timers of the priorities that it names, to so many quanta from now; zero ends a
-//! pause at once. While a timer runs, no frame of that priority begins; nor while the priority
-//! is held back here, because its reaction point lets nothing more leave yet.
+//! Reception ([`PauseState`]): each priority has a timer. A frame sets the timers of the priorities
+//! in it to a number of quanta from now; zero ends a pause at once. While a timer runs, no frame of
+//! that priority begins; nor while its own reaction point holds the priority back.
 //!
-//! What is sent ([`PauseRequests`]): the memory says which priority groups are to pause (xoff) or
-//! resume (xon). One frame says all that has changed. A pause that lasts is repeated when
-//! half of its time is over, so that the peer never runs on by itself.
+//! Transmission ([`PauseRequests`]): the memory signals the priority groups that are to pause
+//! (xoff) or resume (xon). One frame contains all changes. A lasting pause is repeated when half of
+//! its time is over, so that it never expires at the peer.
 
 use axon_wire::mac_control::{Pfc, Quanta};
 use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 use axon_wire::{Rate, Span, Time};
 
-/// The pauses that a port has received from its peer, and those of its own reaction points.
+/// Pauses that a port has received from its peer, and those of its own reaction points.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PauseState {
     until: [Time; PRIORITIES],
-    /// What is held back here, whatever the peer says.
+    /// Times until which priorities are held back here, regardless of the peer.
     held: [Time; PRIORITIES],
-    /// The last of all these.
+    /// The latest of all these times.
     last: Time,
-    /// Frames that named each priority: the standard's name for those received.
+    /// Received frames that contained each priority (indications, in the standard's terms).
     pub indications: [u64; PRIORITIES],
 }
 
 impl PauseState {
-    /// Takes in what the peer says. Priorities without flow control here (not in `enabled`)
-    /// are ignored; answers which were.
+    /// Applies a received frame. Priorities without flow control here (not in `enabled`) are
+    /// ignored; returns those that are not.
     pub fn receive(
         &mut self,
         now: Time,
@@ -45,7 +44,7 @@ impl PauseState {
         pfc.enabled.difference(enabled)
     }
 
-    /// Only these priorities have flow control from now on: the pauses of others are over.
+    /// Sets the priorities with flow control: the pauses of others end.
     pub fn set_enabled(&mut self, enabled: PrioritySet) {
         for priority in PrioritySet::ALL.difference(enabled).iter() {
             self.until[priority.index()] = Time::ZERO;
@@ -53,18 +52,18 @@ impl PauseState {
         self.last = self.ends().max().unwrap_or(Time::ZERO);
     }
 
-    /// Holds a priority back until `until`, and no longer.
+    /// Holds a priority back until `until`.
     pub fn hold_back(&mut self, priority: Priority, until: Time) {
         self.held[priority.index()] = until;
         self.last = self.ends().max().unwrap_or(Time::ZERO);
     }
 
-    /// When each priority may send again.
+    /// Iterates over the times at which each priority may send again.
     fn ends(&self) -> impl Iterator<Item = Time> + '_ {
         self.until.iter().zip(&self.held).map(|(&until, &held)| until.max(held))
     }
 
-    /// The priorities that may not begin a frame now.
+    /// Returns the priorities that may not begin a frame now.
     #[inline]
     pub fn paused(&self, now: Time) -> PrioritySet {
         let mut paused = PrioritySet::EMPTY;
@@ -75,54 +74,54 @@ impl PauseState {
         paused
     }
 
-    /// When the next pause ends, if any runs.
+    /// Returns the end of the next pause, if any.
     pub fn next_end(&self, now: Time) -> Option<Time> {
         self.ends().filter(|&until| until > now).min()
     }
 
-    /// The link is gone, and the pauses that came by it; what is held back here stays so.
+    /// Ends all received pauses after loss of the link; priorities held back here stay so.
     pub fn clear(&mut self) {
         self.until = [Time::ZERO; PRIORITIES];
         self.last = self.ends().max().unwrap_or(Time::ZERO);
     }
 }
 
-/// The pauses that a port requests of its peer.
+/// Pauses that a port requests of its peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PauseRequests {
-    /// How many request a pause of it: a priority group of the memory, queues that it sends to.
+    /// Number of requesters of a pause of each priority: a priority group, queues that it sends to.
     requesters: [u32; PRIORITIES],
-    /// Priorities without flow control, whatever is requested.
+    /// Priorities without flow control, regardless of requests.
     disabled: PrioritySet,
-    /// What is to pause: what is requested, of the priorities with flow control.
+    /// Priorities to pause: the requested ones with flow control.
     paused: PrioritySet,
-    /// What is to pause for one request's time only.
+    /// Priorities to pause for the time of one request only.
     once: PrioritySet,
-    /// What has changed since the last frame to the peer.
+    /// Priorities changed since the last frame to the peer.
     unsent: PrioritySet,
-    /// When XOFF is to be repeated for what is paused.
+    /// Time at which XOFF is to be repeated for paused priorities.
     refresh_at: Option<Time>,
-    /// Frames that named each priority: the standard's name for those sent.
+    /// Sent frames that contained each priority (requests, in the standard's terms).
     pub requests: [u64; PRIORITIES],
 }
 
 impl PauseRequests {
-    /// One more requests a pause of a priority, or one no longer does. It is paused as
-    /// long as anybody wants it to; each has to call this with `false` once for each `true`.
+    /// Adds or removes a requester of a pause of a priority, which is paused while there is any.
+    /// Each requester must call this with `false` once for each `true`.
     pub fn set(&mut self, priority: Priority, stop: bool) {
         let requesters = &mut self.requesters[priority.index()];
         *requesters = if stop { *requesters + 1 } else { requesters.saturating_sub(1) };
         self.update(priority);
     }
 
-    /// Only these priorities have flow control from now on. Others that are paused get XON;
-    /// what was requested of one that gets it holds at once.
+    /// Sets the priorities with flow control. Others that are paused get XON; pending requests of
+    /// new ones take effect at once.
     pub fn set_enabled(&mut self, enabled: PrioritySet) {
         self.disabled = PrioritySet::ALL.difference(enabled);
         Priority::ALL.into_iter().for_each(|priority| self.update(priority));
     }
 
-    /// Brings the state of a priority up to date with its requests.
+    /// Updates the state of a priority from its requests.
     fn update(&mut self, priority: Priority) {
         let stop = self.requesters[priority.index()] > 0 && !self.disabled.contains(priority);
         if self.paused.contains(priority) == stop {
@@ -132,12 +131,11 @@ impl PauseRequests {
             true => self.paused.insert(priority),
             false => self.paused.remove(priority),
         }
-        // Two changes before a frame could be sent may be none; to send it does no harm.
+        // Two changes before a frame could be sent may cancel out; sending the state is harmless.
         self.unsent.insert(priority);
     }
 
-    /// Requests a pause of a priority for as long as one request lasts. No XON
-    /// follows.
+    /// Requests a pause of a priority for the time of one request. No XON follows.
     pub fn pause_once(&mut self, priority: Priority) {
         if !self.disabled.contains(priority) {
             self.once.insert(priority);
@@ -145,31 +143,31 @@ impl PauseRequests {
         }
     }
 
-    /// Whether a frame is to be sent now.
+    /// Returns whether a frame is to be sent now.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.is_pending() || self.refresh_at.is_some_and(|at| at <= now)
     }
 
-    /// Whether the peer does not know yet what it is to do.
+    /// Returns whether a change has not been sent to the peer yet.
     #[inline]
     pub fn is_pending(&self) -> bool {
         !self.unsent.is_empty()
     }
 
-    /// When the next frame is due, if nothing changes before.
+    /// Returns the time at which the next frame is due, if nothing changes before.
     #[inline]
     pub fn next(&self) -> Option<Time> {
         self.refresh_at
     }
 
-    /// The priorities that are paused by request of this port.
+    /// Returns the priorities paused by request of this port.
     pub fn paused(&self) -> PrioritySet {
         self.paused
     }
 
-    /// The frame to send now: all that has changed, and all that is still paused. A pause is to
-    /// last for `time`.
+    /// Returns the frame to send now: all changes, and all priorities still paused. Pauses last for
+    /// `time`.
     pub fn next_pfc(&mut self, now: Time, rate: Rate, time: Quanta) -> Pfc {
         let mut pfc = Pfc::default();
         for priority in self.unsent.union(self.paused).iter() {
@@ -183,14 +181,14 @@ impl PauseRequests {
         pfc
     }
 
-    /// The wire is busy: what is due is sent as soon as it is free.
+    /// Defers due frames until the wire, which is busy, is free.
     pub fn defer(&mut self) {
         self.unsent = self.unsent.union(self.paused);
         self.refresh_at = None;
     }
 
-    /// The link is gone, or is there again: the peer knows nothing, and what is paused is
-    /// sent first.
+    /// Requests retransmission after the link was lost or restored: the state of the peer is
+    /// unknown, and the paused priorities are sent first.
     pub fn resend(&mut self) {
         (self.unsent, self.once) = (self.paused, PrioritySet::EMPTY);
         self.refresh_at = None;

@@ -1,84 +1,83 @@
-//! The PFC watchdog: a peer that never sends XON for a queue must not pause a fabric.
+//! PFC watchdog: limits the damage of a peer that never sends XON for a queue.
 //!
-//! In plain English: a queue (what waits for one port in one traffic class) is *blocked* while its
-//! peer has paused it and frames wait in it. One that has been blocked for the detection time
-//! without a break is in a *storm*: until that is over, its frames end here (drop), or the pauses
-//! are not honoured (forward). A storm is over when the peer has not paused the queue for the
-//! restoration time. So a host that floods pauses loses its own frames, and the memory that they
-//! took is free for others, instead of one switch after the other filling up behind it.
+//! A queue (the frames for one port in one traffic class) is *blocked* while its peer has paused it
+//! and frames wait in it. A queue that has been blocked for the detection time without a break is
+//! in a *storm*: until that ends, its frames are dropped (drop), or the pauses are not honoured
+//! (forward). A storm ends when the peer has not paused the queue for the restoration time. So a
+//! host that floods pauses loses its own frames, and the memory that they used is free for others,
+//! instead of switch after switch filling up.
 //!
-//! A peer that lets one frame go now and then never pauses a queue without a break. Where the
-//! share is less than 100 %, breaks are allowed: a *window* of the detection time begins when a
-//! queue gets blocked; as soon as the breaks in it come to more than the rest of 100 % it is given
-//! up, and the next begins when the queue is blocked again; at the end of one that was not given up
-//! the storm begins. So a storm is found within twice the detection time, and one without breaks at
-//! the same moment as ever.
+//! A peer that lets single frames pass now and then never pauses a queue without a break. Where the
+//! percentage is less than 100 %, breaks are allowed: a *window* of the detection time begins when
+//! a queue gets blocked; as soon as the breaks in it exceed the rest to 100 % it is abandoned, and
+//! the next begins when the queue is blocked again; at the end of a window that was not abandoned
+//! the storm begins. So a storm is detected within twice the detection time, and one without breaks
+//! after the detection time as before.
 //!
 //! Names and times are those of SONiC's PFC watchdog: detection time, action, restoration time.
-//! It asks counters at an interval, and breaks end what it counts; here the moments themselves
-//! are known.
+//! SONiC polls counters at an interval, and breaks reset them; here the exact times are used.
 
 use axon_wire::{Span, Time};
 
-/// When pauses are a storm, and what is done then.
+/// Detection of storms, and the action taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchdogConfig {
-    /// A queue that was blocked for so long is in a storm. Longer than a pause by congestion lasts:
-    /// SONiC's examples have 200 to 400 ms.
+    /// Time for which a queue must be blocked to be in a storm. Longer than pauses caused by
+    /// congestion: SONiC's examples have 200 to 400 ms.
     pub detection: Span,
-    /// Of the detection time, the part in percent for which the queue has to have been paused, 1
-    /// to 100; with 100 a break of any length ends it.
+    /// Part of the detection time, in percent, for which the queue must have been paused, 1 to 100;
+    /// with 100 a break of any length ends it.
     pub paused_percent: u8,
-    /// What is done in a storm.
+    /// Action in a storm.
     pub action: StormAction,
-    /// A storm is over when the peer has paused nothing for so long.
+    /// Time without pauses of the peer after which a storm ends.
     pub restoration: Span,
 }
 
-/// What is done in a storm.
+/// Action in a storm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StormAction {
-    /// Frames that wait and frames that come end as [`Drop::Watchdog`](axon_node::Drop::Watchdog).
+    /// Queued and arriving frames are dropped as [`Drop::Watchdog`](axon_node::Drop::Watchdog).
     Drop,
-    /// Pauses are not honoured: the peer gets its frames, and loses them itself if it must.
+    /// Pauses are not honoured: frames are sent to the peer, which may lose them.
     Forward,
 }
 
-/// What the watchdog knows of one queue.
+/// Watchdog state of one queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum StormWatch {
-    /// It is not blocked.
+    /// The queue is not blocked.
     #[default]
     Calm,
-    /// It is blocked, or was, and may turn out to be in a storm.
+    /// The queue is or was blocked, and may prove to be in a storm.
     Watched(Window),
-    /// It is in a storm; its peer has not paused it since then, if it has not.
+    /// The queue is in a storm; the time since which its peer has not paused it, if it has not.
     Storm(Option<Time>),
 }
 
-/// A detection time that has begun.
+/// A detection time in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Window {
     began: Time,
-    /// All breaks in it up to the last look.
+    /// Sum of the breaks up to the last check.
     breaks: Span,
-    /// When that was.
+    /// Time of the last check.
     looked: Time,
-    /// Whether the queue was blocked then.
+    /// Whether the queue was blocked at the last check.
     blocked: bool,
 }
 
-/// What has changed.
+/// Change of the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StormChange {
     /// A storm has begun.
     Begins,
-    /// It is over.
+    /// The storm has ended.
     Ends,
 }
 
 impl StormWatch {
-    /// Looks at a queue that its peer has paused or not, and in which frames wait or not.
+    /// Checks a queue, given whether its peer has paused it and whether frames wait in it.
     pub(crate) fn look(
         &mut self,
         now: Time,
@@ -101,12 +100,12 @@ impl StormWatch {
         }
     }
 
-    /// Whether the queue is in a storm.
+    /// Returns whether the queue is in a storm.
     pub(crate) fn is_storm(self) -> bool {
         matches!(self, StormWatch::Storm(_))
     }
 
-    /// When to look again, if nothing happens before.
+    /// Returns the time of the next check, if nothing happens before.
     pub(crate) fn deadline(self, config: &WatchdogConfig) -> Option<Time> {
         match self {
             StormWatch::Watched(window) => Some(window.began + config.detection),
@@ -117,13 +116,13 @@ impl StormWatch {
 }
 
 impl Window {
-    /// What is known of a queue of which nothing was.
+    /// Returns the state of a queue at its first check.
     fn begin(now: Time, blocked: bool) -> StormWatch {
         let window = Window { began: now, breaks: Span::ZERO, looked: now, blocked };
         if blocked { StormWatch::Watched(window) } else { StormWatch::Calm }
     }
 
-    /// What is known of the queue at the next look.
+    /// Returns the state of the queue after the next check.
     fn look(
         self,
         now: Time,
@@ -145,7 +144,7 @@ impl Window {
 }
 
 impl WatchdogConfig {
-    /// The breaks in a detection time, together, that do not end it.
+    /// Returns the sum of breaks in a detection time that do not end it.
     fn breaks_max(&self) -> Span {
         let part = u64::from(100_u8.saturating_sub(self.paused_percent));
         let ticks = u128::from(self.detection.ticks()) * u128::from(part) / 100;
@@ -164,7 +163,7 @@ mod tests {
         restoration: Span::from_nanos(50),
     };
 
-    /// What comes of a look at each of these moments: (when, stopped, waits).
+    /// Returns the changes at each of these checks: (when, stopped, waits).
     fn looks(list: &[(u64, bool, bool)]) -> Vec<Option<StormChange>> {
         looks_of(&CONFIG, list)
     }
@@ -177,8 +176,8 @@ mod tests {
         list.iter().map(look).collect()
     }
 
-    /// A storm that lets go for so many of each 50 ns, looked at whenever that changes. When it
-    /// was first found.
+    /// Returns when a storm is first detected that pauses with a break of this length in each 50
+    /// ns, checked at every change.
     fn found(paused_percent: u8, break_nanos: u64) -> Option<u64> {
         let config = WatchdogConfig { paused_percent, ..CONFIG };
         let mut watch = StormWatch::default();
@@ -188,7 +187,7 @@ mod tests {
         looks.dedup_by_key(|&mut (at, _)| at);
         let mut last = false;
         for (at, stopped) in looks {
-            // As a body does: it calls when time has come.
+            // Like a runtime, call it at its deadline.
             if let Some(due) = watch.deadline(&config).filter(|&due| due <= Time::from_nanos(at))
                 && watch.look(due, &config, (last, true)) == Some(StormChange::Begins)
             {
@@ -218,7 +217,7 @@ mod tests {
     #[test]
     fn breaks_before_a_storm_put_it_off_by_less_than_a_detection_time() {
         let config = WatchdogConfig { paused_percent: 90, ..CONFIG };
-        // Blocked for a moment, let go for 60 ns, then never again: the first window is given up.
+        // Blocked for a moment, released for 60 ns, then never again: window 1 is abandoned.
         let list = [
             (0, true, true),
             (5, false, true),
@@ -230,7 +229,7 @@ mod tests {
         let mut expected = [None; 6];
         expected[5] = Some(StormChange::Begins);
         assert_eq!(looks_of(&config, &list), expected);
-        // A queue that is empty is not blocked, whatever its peer says.
+        // An empty queue is not blocked, even if its peer pauses it.
         let empty = [(0, true, true), (5, true, false), (100, true, false), (120, true, true)];
         assert_eq!(looks_of(&config, &empty), [None; 4]);
     }

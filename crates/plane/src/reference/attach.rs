@@ -1,4 +1,4 @@
-//! A host's frame gets its route: its VLAN, the tag that it leaves with, and the header.
+//! Route attachment of a host's frame: its VLAN, its tag at the egress, and the header.
 
 use super::switch::Reference;
 use super::{rules, step};
@@ -8,7 +8,7 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, PortNo, Route, Time};
 
 impl Reference {
-    /// The VLAN of a host's frame, none where a port has no VLANs set. `None` if it may not come.
+    /// Returns the VLAN of a host's frame, none without VLANs at the port. `None` if not allowed.
     pub(super) fn vlan_of(&self, ingress: PortNo, frame: &FrameBuf) -> Option<VlanId> {
         match self.port(ingress).and_then(|port| port.vlans.as_ref()) {
             Some(vlans) => vlans.of_frame(frame.bytes()),
@@ -16,8 +16,8 @@ impl Reference {
         }
     }
 
-    /// Gives a host's frame the tag that it leaves with and the header of `route`; then it takes
-    /// its first hop. `ingress` is the control plane for a frame that was punted.
+    /// Gives a host's frame its egress tag and the header of `route`; then it takes its first hop.
+    /// `ingress` is the control plane for a frame that was punted.
     pub(super) fn attach(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! The reference behind the seam.
+//! Implementation of the data plane interface by the reference.
 
 use super::step;
 use super::switch::Reference;
@@ -12,7 +12,7 @@ use axon_node::{
 use axon_wire::header::{self, PacketType};
 use axon_wire::{Bytes, FrameBuf, Hops, PortNo, Rate, Route, Time};
 
-/// What a reference of this size can do: one queue per port, and nothing lossless.
+/// Returns the capabilities of a reference of this size: one queue per port, and nothing lossless.
 pub const fn capabilities(config: &PlaneConfig) -> Capabilities {
     Capabilities {
         name: "reference",
@@ -65,7 +65,7 @@ impl Dataplane for Reference {
         capabilities(&self.config)
     }
 
-    /// Makes the change at once.
+    /// Applies the change immediately.
     fn change_route(
         &mut self,
         _now: Time,
@@ -75,7 +75,7 @@ impl Dataplane for Reference {
     ) {
         let result = match change {
             RouteChange::Install { port, key, route } => self.install(port, key, route),
-            // It has no route memory.
+            // The reference has no route memory.
             RouteChange::Masquerade { .. } => Err(RouteError::Unavailable),
             RouteChange::Remove { port, key } => {
                 if let Some(port) = self.ports.get_mut(port.index()) {
@@ -144,7 +144,7 @@ impl Dataplane for Reference {
         let Some(vlan) = self.vlan_of(ingress, &frame) else {
             return self.end(PortNo::CONTROL, Drop::ForeignVlan, frame, out);
         };
-        // Without priorities, a host's port has nothing else to say here.
+        // Priorities are not supported, so the host port does not matter here.
         self.attach(now, (PortNo::CONTROL, vlan), route, frame, out);
     }
 
@@ -172,7 +172,7 @@ impl Dataplane for Reference {
         QueueState { frames, bytes, refused_bytes: Bytes(0) }
     }
 
-    /// Every frame whose last byte is still to come, for the control plane or not.
+    /// Returns the number of frames whose last byte has not arrived, for the control plane or not.
     fn held_frames(&self) -> u64 {
         self.arriving.len() as u64
     }
@@ -211,7 +211,7 @@ impl Dataplane for Reference {
             port.vlans = wanted.vlans.clone();
             port.routes.clear();
             for (key, route) in &wanted.routes {
-                // A route that finds no room is missing in the next snapshot.
+                // A route that does not fit is missing in the next snapshot.
                 let _ = self.install(PortNo(index), *key, route.clone());
             }
             let priorities = wanted.defence.is_some() || wanted.regeneration.is_some();

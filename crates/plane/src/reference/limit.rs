@@ -1,9 +1,9 @@
-//! How many frames of one port may go to the control plane.
+//! Rate limit of the frames of one port to the control plane.
 
 use crate::config::PuntLimit;
 use axon_wire::{Span, Time};
 
-/// A token bucket that counts its credit in time: a frame costs the interval between two frames at
+/// Token bucket that counts its credit in time: a frame costs the interval between two frames at
 /// the limit, credit grows as time passes, and a full bucket holds the cost of one burst.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
@@ -14,7 +14,7 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// A full bucket. A rate or a burst of zero lets nothing pass.
+    /// Returns a full bucket. A rate or a burst of zero admits nothing.
     pub(super) fn new(limit: PuntLimit) -> Limit {
         let second = Span::from_secs(1).ticks();
         let (cost, burst) = match u64::from(limit.frames_per_second) {
@@ -24,7 +24,7 @@ impl Limit {
         Limit { cost, credit_max: cost * burst, credit: cost * burst, last: Time::ZERO }
     }
 
-    /// Whether a frame at `now` may pass; only then it costs anything.
+    /// Returns whether a frame at `now` may pass; only admitted frames are charged.
     pub(super) fn admit(&mut self, now: Time) -> bool {
         let earned = now.ticks().saturating_sub(self.last.ticks());
         self.credit = self.credit.saturating_add(earned).min(self.credit_max);
@@ -48,7 +48,7 @@ mod tests {
             let limit = PuntLimit { frames_per_second, burst };
             let (mut one, mut other) = (Limit::new(limit), Meter::new(limit));
             for step in 0..5_000u64 {
-                // Short steps with a long rest now and then.
+                // Short steps with a long pause now and then.
                 let now = Time::from_nanos(step * 170_001 + (step / 900) * 3_000_000_000);
                 assert_eq!(one.admit(now), other.admit(now), "{limit:?}, step {step}");
             }

@@ -1,10 +1,10 @@
-//! The reference data plane: a slow and obvious interpreter of the step that every data plane
-//! takes, for tests.
+//! Reference data plane: a slow and simple interpreter of the forwarding step common to all data
+//! planes, for tests.
 //!
 //! It shares the contract of `axon-node` and the codecs of `axon-wire` with the software plane, and
 //! no code of forwarding, buffers or tables. Each port has one map of routes and one FIFO. A frame
-//! is stored until its last byte has come. There are no traffic classes, no flow control and no
-//! cut-through; its capabilities say so.
+//! is stored until its last byte has arrived. There are no traffic classes, no flow control and no
+//! cut-through, as its capabilities state.
 
 mod attach;
 mod dataplane;

@@ -1,18 +1,18 @@
-//! The records that probes gather (thesis 000 §3.2.2).
+//! Records of probes (thesis 000 §3.2.2).
 
 use crate::config::PlaneConfig;
 use axon_wire::header::{HeaderView, HopWidth, PacketType};
 use axon_wire::probe::{self, ProbeOptions, ProbeRecord, ProbeUnit, RECORD_BYTES};
 use axon_wire::{Bytes, FrameBuf, PortNo, Time};
 
-/// Where the head of a probe begins in a packet; `None` if the packet is no probe.
+/// Returns the byte offset of the head of a probe in a packet; `None` if the packet is not a probe.
 pub(super) fn head_of(packet: &[u8], width: HopWidth) -> Option<usize> {
     let view = HeaderView::parse(packet, width).ok()?;
     (view.packet_type() == PacketType::Probe).then_some(view.header_bytes())
 }
 
-/// Appends the record of `unit` at `port`, which sees the frame at `now`, if the probe that begins
-/// at byte `head` asks for it; says whether there was room. `queued` waits at the port.
+/// Appends the record of `unit` at `port`, which sees the frame at `now`, if the probe whose head
+/// is at byte `head` requests it; returns whether there was room. `queued` is queued at the port.
 pub(super) fn stamp(
     config: &PlaneConfig,
     (frame, head): (&mut FrameBuf, usize),

@@ -1,12 +1,11 @@
-//! A data plane that refuses, answers late and loses its tables, on purpose.
+//! Data plane that deliberately refuses changes, answers late and loses its tables.
 //!
-//! In plain English: every tenth install is refused as unavailable, and so are every third removal
-//! and every tenth setting of a port. Every third of the other installs waits for some
-//! milliseconds, and so does every change that comes while one waits, so that changes are
-//! made in the order they were asked for. After so many installs all tables and settings are gone,
-//! which the data plane says at its next input; what waited then gets no answer.
-//! Every tenth route of a re-synchronisation finds no room either, and the settings of every tenth
-//! port are left as they are at the start.
+//! Every tenth install is refused as unavailable, and so are every third removal and every tenth
+//! setting of a port. Every third of the other installs is delayed by some milliseconds, and so is
+//! every change requested during the delay, so that changes are made in order. After a number of
+//! installs all tables and settings are lost, which the data plane reports at its next input;
+//! delayed changes then get no answer. In a re-synchronisation every tenth route is refused too,
+//! and the settings of every tenth port keep their initial values.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,40 +18,40 @@ use axon_node::{
 use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, Hops, PortNo, Route, Span, Time};
 
-/// Of so many installs one is refused.
+/// One in this many installs is refused.
 const REFUSED_OF: u64 = 10;
-/// Of so many removals one is refused.
+/// One in this many removals is refused.
 const REMOVAL_REFUSED_OF: u64 = 3;
-/// Of so many settings one is refused.
+/// One in this many settings is refused.
 const SETTING_REFUSED_OF: u64 = 10;
-/// Of so many installs one is late.
+/// One in this many installs is delayed.
 const LATE_OF: u64 = 3;
-/// How late.
+/// Delay of a delayed install.
 const LATE: Span = Span::from_millis(3);
-/// After so many installs the tables are lost, again and again.
+/// Number of installs after which the tables are lost, repeatedly.
 const LOST_AFTER: u64 = 37;
 
-/// Another data plane whose changes of routes go wrong now and then.
+/// A data plane whose changes fail now and then.
 #[derive(Clone, Debug)]
 pub struct Refusing<D> {
     inner: D,
-    /// Installs that were asked for, those of re-synchronisations included.
+    /// Requested installs, those of re-synchronisations included.
     installs: u64,
     refused: u64,
     removals: u64,
     removals_refused: u64,
-    /// Settings that were asked for, the ports of re-synchronisations included.
+    /// Requested settings, the ports of re-synchronisations included.
     settings: u64,
     settings_refused: u64,
     losses: u64,
-    /// Changes that are made later, in order, each with its time.
+    /// Delayed changes, in order, each with its time.
     late: VecDeque<(Time, RouteTicket, RouteChange)>,
-    /// The tables are lost from now on, or at the next input.
+    /// Time at or after which the loss of the tables is reported.
     lost_at: Option<Time>,
 }
 
 impl<D: Dataplane> Refusing<D> {
-    /// Begins with the first install of `inner`.
+    /// Returns a data plane that starts with the first install of `inner`.
     pub fn new(inner: D) -> Refusing<D> {
         Refusing {
             inner,
@@ -68,32 +67,32 @@ impl<D: Dataplane> Refusing<D> {
         }
     }
 
-    /// The data plane that does the work.
+    /// Returns the wrapped data plane.
     pub const fn inner(&self) -> &D {
         &self.inner
     }
 
-    /// Installs that were refused so far, routes left out of a re-synchronisation included.
+    /// Returns the number of refused installs, routes omitted from a re-synchronisation included.
     pub const fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Removals that were refused so far.
+    /// Returns the number of refused removals.
     pub const fn removals_refused(&self) -> u64 {
         self.removals_refused
     }
 
-    /// Settings that were refused so far, ports left out of a re-synchronisation included.
+    /// Returns the number of refused settings, ports omitted from a re-synchronisation included.
     pub const fn settings_refused(&self) -> u64 {
         self.settings_refused
     }
 
-    /// How often the tables were lost so far.
+    /// Returns the number of losses of the tables.
     pub const fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// Counts an install; says whether it is refused.
+    /// Counts an install; returns whether it is refused.
     fn refuses(&mut self) -> bool {
         self.installs += 1;
         let refused = self.installs.is_multiple_of(REFUSED_OF);
@@ -101,7 +100,7 @@ impl<D: Dataplane> Refusing<D> {
         refused
     }
 
-    /// Counts a removal; says whether it is refused.
+    /// Counts a removal; returns whether it is refused.
     fn refuses_removal(&mut self) -> bool {
         self.removals += 1;
         let refused = self.removals.is_multiple_of(REMOVAL_REFUSED_OF);
@@ -109,7 +108,7 @@ impl<D: Dataplane> Refusing<D> {
         refused
     }
 
-    /// Counts a setting; says whether it is refused.
+    /// Counts a setting; returns whether it is refused.
     fn refuses_setting(&mut self) -> bool {
         self.settings += 1;
         let refused = self.settings.is_multiple_of(SETTING_REFUSED_OF);
@@ -128,7 +127,7 @@ impl<D: Dataplane> Refusing<D> {
             self.lost_at = None;
             self.losses += 1;
             self.late.clear();
-            // Everything is as at the start, which any data plane can do.
+            // Restore the initial state, which any data plane can do.
             let _ = self.inner.resynchronise(now, &Snapshot::default(), out);
             out.push(Action::Lost);
         }

@@ -1,4 +1,4 @@
-//! What Ethernet frames may come from hosts and go to them, and what Axon packets may come.
+//! Validity rules of Ethernet frames from and to hosts, and of Axon packets.
 
 use alloc::vec::Vec;
 use axon_node::Drop;
@@ -10,8 +10,8 @@ use axon_wire::mac_control;
 use axon_wire::vlan::{TagKind, VlanId, VlanTag};
 use axon_wire::{FrameBuf, MacAddr};
 
-/// Why a host may not send or receive `frame`, if it may not: it is too short for an Ethernet
-/// header, or longer than `bytes_max` bytes (without FCS) when its VLAN tag and CN-TAG are off.
+/// Returns the reason why a host may not send or receive `frame`: it is too short for an Ethernet
+/// header, or longer than `bytes_max` bytes (without FCS, VLAN tag and CN-TAG). `None` if it may.
 pub(super) fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     if frame.len() < ETHERNET_BYTES {
         return Some(Drop::Malformed);
@@ -26,20 +26,20 @@ pub(super) fn fault(frame: &[u8], bytes_max: usize) -> Option<Drop> {
     (frame.len() > bytes_max + tags_bytes).then_some(Drop::Oversized)
 }
 
-/// Why a frame cannot leave by a port of which it is not known what is at its other end.
+/// Returns the drop reason of a frame to a port of unknown kind.
 pub(super) fn unknown_egress(up: bool) -> Drop {
     if up { Drop::EgressUnknown } else { Drop::PortDown }
 }
 
-/// Whether a frame ends at the other end of its link: link-local, or MAC control to any address
-/// (IEEE 802.3 clause 31.3).
+/// Returns whether a frame is for the other end of its link only: link-local, or MAC control to any
+/// address (IEEE 802.3 clause 31.3).
 pub(super) fn is_link_local(frame: &[u8]) -> bool {
     let destination = MacAddr::destination_of(frame);
     destination.is_some_and(MacAddr::is_link_local) || mac_control::is_mac_control(frame)
 }
 
-/// Makes a whole new frame of one that is in a VLAN: the addresses, the tag that it leaves with, if
-/// any, and what was behind them. A frame in no VLAN stays. `false` if there is no room.
+/// Builds a new frame from one in a VLAN: the addresses, the egress tag, if any, and the rest. A
+/// frame in no VLAN is unchanged. Returns `false` if there is no room.
 pub(super) fn retag(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> bool {
     if vlan.is_none() {
         return true;
@@ -50,7 +50,7 @@ pub(super) fn retag(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> bool {
     let VlanTag { pcp, dei, .. } = came.unwrap_or_default();
     let vid = if tagged { vlan.value() } else { 0 };
     let tag = VlanTag { kind: TagKind::Customer, pcp, dei, vid };
-    // A tag without anything in it says nothing.
+    // A tag of all zeros is omitted.
     let tag = if tag == VlanTag::default() { Vec::new() } else { tag.emit().to_vec() };
     let new = [addresses, &tag, rest].concat();
     let longer = new.len().saturating_sub(frame.bytes().len());
@@ -62,12 +62,12 @@ pub(super) fn retag(frame: &mut FrameBuf, vlan: VlanId, tagged: bool) -> bool {
     true
 }
 
-/// The length of the Axon header of a packet, in bytes; 0 without a sound one.
+/// Returns the length of the Axon header of a packet, in bytes; 0 without a valid one.
 pub(super) fn header_bytes(packet: &[u8], width: HopWidth) -> usize {
     HeaderView::parse(packet, width).map_or(0, |view| view.header_bytes())
 }
 
-/// Whether a packet is a control message.
+/// Returns whether a packet is a control message.
 pub(super) fn is_control(packet: &[u8], width: HopWidth) -> bool {
     let view = HeaderView::parse(packet, width);
     view.is_ok_and(|view| view.packet_type() == PacketType::Control)

@@ -1,38 +1,37 @@
-//! One hop of a source route by the book (paper 001 §3, thesis 000 §3.1).
+//! Reference implementation of one hop of a source route (paper 001 §3, thesis 000 §3.1).
 //!
-//! In plain English: read the header into its type, its forward list and its reverse list. The
-//! first forward hop decides where the packet goes. Taking a hop moves it off the forward list and
-//! puts the ingress port in front of the reverse list. Then a whole new header is written over the
-//! old one, which is as long.
+//! The header is parsed into its type, its forward list and its reverse list. The first forward hop
+//! decides where the packet goes. Taking a hop moves it off the forward list and puts the ingress
+//! port in front of the reverse list. Then a complete new header of the same length is written over
+//! the old one.
 
 use alloc::vec::Vec;
 use axon_node::{Drop, PortKind, Punt};
 use axon_wire::header::{self, HOPS_MAX, HeaderView, HopWidth, PacketType};
 use axon_wire::{PortNo, Priority, Route};
 
-/// What becomes of a packet.
+/// Result of the forwarding step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It goes to the Axon at this port, with its new header.
+    /// Send the packet to the Axon at this port, with its new header.
     Transit(PortNo),
-    /// It goes to the hosts of a port without its header.
+    /// Send the packet to the hosts of a port, without its header.
     Deliver {
         /// The host port.
         port: PortNo,
         /// The length of the header, padding included.
         header_bytes: usize,
     },
-    /// It goes to the control plane, with its new header.
+    /// Pass the packet to the control plane, with its new header.
     Punt(Punt),
-    /// It is for a port of which it is not known what is at its other end. It ends here, as it
-    /// came.
+    /// Drop the packet unchanged: it is for a port of unknown kind.
     Unknown(PortNo),
-    /// It ends here, as it came.
+    /// Drop the packet unchanged.
     Drop(Drop),
 }
 
-/// Takes one hop of the packet in `bytes` that came in by `ingress`. `kind_of` answers with what
-/// is plugged into a port, or `None` if there is no such port.
+/// Takes one hop of the packet in `bytes`, received on `ingress`. `kind_of` returns the kind of a
+/// port, or `None` if there is no such port.
 pub fn step(
     bytes: &mut [u8],
     width: HopWidth,
@@ -66,7 +65,7 @@ pub fn step(
     verdict
 }
 
-/// Writes a header over one with as many hops. Its priority, the spare bit and the padding stay.
+/// Writes a header over one with as many hops; keeps its priority, spare bit and padding.
 fn rewrite(
     bytes: &mut [u8],
     width: HopWidth,
@@ -75,7 +74,7 @@ fn rewrite(
 ) {
     let hops = forward.len() + reverse.len();
     let last = width.header_bytes(hops) - 1;
-    // Bits of the old header that no list and no count has, by octet.
+    // Bits of the old header that belong to no list and no count, by octet.
     let kept = match width {
         // An even number of hops leaves half of the last octet; see `axon_wire::header`.
         HopWidth::Four if hops.is_multiple_of(2) => (last, 0x0f),
@@ -89,7 +88,7 @@ fn rewrite(
     bytes[octet] |= old;
 }
 
-/// The header that the packets of `route` get at their first switch: no reverse hops, and the layer
+/// Returns the header of packets of `route` at their first switch: no reverse hops, and the layer
 /// of the route in place of a priority. `None` if no header can hold the route.
 pub(super) fn header_of(route: &Route, width: HopWidth) -> Option<Vec<u8>> {
     let mut bytes = alloc::vec![0; width.header_bytes(route.hops.len())];

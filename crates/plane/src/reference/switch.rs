@@ -1,10 +1,10 @@
-//! The way of a frame through the reference.
+//! Path of a frame through the reference.
 //!
-//! In plain English: a frame is kept until its last byte has come, and dropped if its FCS does not
-//! fit. Then the kind of its ingress port decides what it is: from a host, an Ethernet frame, which
-//! is looked up; from an Axon, a packet, which takes a hop; from a port of unknown kind, only
-//! link-local frames count. What leaves goes to the wire if that is free, and into the FIFO of its
-//! port if not, as far as there is room.
+//! A frame is kept until its last byte has arrived, and dropped if its FCS is wrong. Then the kind
+//! of its ingress port decides: a frame from a host is an Ethernet frame, which is looked up; one
+//! from an Axon is a packet, which takes a hop; on a port of unknown kind, only link-local frames
+//! are accepted. A frame that leaves goes to the wire if that is free, and into the FIFO of its
+//! port otherwise, as far as there is room.
 
 use super::limit::Limit;
 use super::probes;
@@ -22,18 +22,18 @@ use axon_wire::mac_control::{self, MacControl, Quanta};
 use axon_wire::probe::ProbeUnit;
 use axon_wire::{Bytes, FrameBuf, MacAddr, PortNo, Route, Time};
 
-/// Bytes that pass in one quantum of PAUSE, which is 512 bit times (IEEE 802.3 annex 31B).
+/// Bytes per quantum of PAUSE, 512 bit times (IEEE 802.3 annex 31B).
 const QUANTUM_BYTES: usize = 64;
-/// Preamble, FCS and the shortest gap, which every frame takes on the wire beside its bytes.
+/// Bytes of preamble, FCS and the shortest gap, which every frame takes on the wire beside its own.
 const WIRE_OVERHEAD_BYTES: usize = 24;
 
-/// A data plane without any cleverness; see [the module](crate::reference).
+/// Simple data plane for comparison; see [the module](crate::reference).
 #[derive(Clone, Debug)]
 pub struct Reference {
     pub(super) config: PlaneConfig,
     pub(super) ports: Vec<Port>,
     pub(super) counters: Counters,
-    /// Frames whose last byte is still to come: by when it comes, then in the order they came in.
+    /// Frames whose last byte has not arrived, by its arrival time, then in order of reception.
     pub(super) arriving: BTreeMap<(Time, u64), Arriving>,
     arrivals: u64,
 }
@@ -45,10 +45,10 @@ pub(super) struct Port {
     pub(super) vlans: Option<PortVlans>,
     pub(super) up: bool,
     busy: bool,
-    /// Link frames of the control plane, control messages, and all else, in this order.
+    /// Queues of link frames of the control plane, control messages, and all others, in this order.
     queues: [VecDeque<Queued>; 3],
     pub(super) routes: BTreeMap<RouteKey, Route>,
-    /// Keys of routes that were taken since that was last asked.
+    /// Keys of routes used since the last query.
     pub(super) used: BTreeSet<RouteKey>,
     misses: Limit,
     link_frames: Limit,
@@ -89,7 +89,7 @@ fn bytes_of(queue: &VecDeque<Queued>) -> u64 {
     queue.iter().map(|queued| queued.frame.bytes().len() as u64).sum()
 }
 
-/// Which of the queues of a port a frame waits in.
+/// Returns the queue of a port that a frame belongs to.
 fn queue_of(queued: &Queued, width: HopWidth) -> usize {
     match queued.kind {
         None => 0,
@@ -102,9 +102,9 @@ fn queue_of(queued: &Queued, width: HopWidth) -> usize {
 struct Queued {
     frame: FrameBuf,
     ingress: PortNo,
-    /// The kind of port that it was made for; `None` if it suits any.
+    /// The kind of port that the frame was made for; `None` if it suits any.
     kind: Option<PortKind>,
-    /// Where the head of a probe begins in it, if it is one.
+    /// Byte offset of the head of a probe in the frame, if it is one.
     probe: Option<usize>,
 }
 
@@ -112,18 +112,18 @@ struct Queued {
 pub(super) struct Arriving {
     frame: FrameBuf,
     ingress: PortNo,
-    /// When its head came.
+    /// Arrival time of the head.
     came: Time,
     intact: bool,
 }
 
 impl Reference {
-    /// A data plane whose ports are all of unknown kind and without carrier, and whose tables are
-    /// empty.
+    /// Returns a data plane whose ports are all of unknown kind and without carrier, and whose
+    /// tables are empty.
     ///
     /// # Panics
-    /// If the configuration asks for what the reference does not have: traffic classes, or refused
-    /// frames ([`OnFull`]); or for more ports than hops of this width can name.
+    /// If the configuration contains features that the reference does not have: traffic classes, or
+    /// refused frames ([`OnFull`]); or more ports than hops of this width can represent.
     pub fn new(config: PlaneConfig) -> Reference {
         assert!(config.dcb.is_none(), "the reference has no traffic classes");
         assert!(config.on_full == OnFull::Drop, "the reference keeps and reports no refused frame");
@@ -141,7 +141,7 @@ impl Reference {
         self.ports.get(port.index())
     }
 
-    /// Takes a frame from a wire.
+    /// Receives a frame from a wire.
     fn arrive(&mut self, now: Time, complete_at: Time, frame: Arriving, out: &mut Vec<Action>) {
         self.counters.received(frame.ingress, frame.frame.bytes().len());
         if complete_at > now {
@@ -152,7 +152,7 @@ impl Reference {
         }
     }
 
-    /// Goes on with the frames whose last byte has come.
+    /// Processes the frames whose last byte has arrived.
     fn release(&mut self, now: Time, out: &mut Vec<Action>) {
         while let Some(first) = self.arriving.first_entry()
             && first.key().0 <= now
@@ -162,7 +162,7 @@ impl Reference {
         }
     }
 
-    /// All of a frame is here.
+    /// Processes a complete frame.
     fn whole(&mut self, now: Time, arriving: Arriving, out: &mut Vec<Action>) {
         let Arriving { mut frame, ingress, came, intact } = arriving;
         if !intact {
@@ -190,7 +190,7 @@ impl Reference {
         }
     }
 
-    /// A frame from a host gets the route of its destination.
+    /// Processes a frame from a host, which gets the route of its destination.
     fn host_frame(
         &mut self,
         (came, now): (Time, Time),
@@ -221,8 +221,8 @@ impl Reference {
         }
     }
 
-    /// A host's frame without a route goes to the control plane, with its port as the way back; an
-    /// ether probe goes there with its record.
+    /// Processes a host's frame without a route, which goes to the control plane, with its port as
+    /// the way back; an ether probe goes there with its record.
     fn miss(
         &mut self,
         (came, now): (Time, Time),
@@ -247,7 +247,7 @@ impl Reference {
         }
     }
 
-    /// A frame of this link alone goes to the control plane; MAC control ends here.
+    /// Punts a frame of this link alone to the control plane; MAC control is not passed on.
     fn link_frame(&mut self, now: Time, ingress: PortNo, frame: FrameBuf, out: &mut Vec<Action>) {
         if frame.bytes().len() < ETHERNET_BYTES {
             self.end(ingress, Drop::Malformed, frame, out);
@@ -260,7 +260,7 @@ impl Reference {
         }
     }
 
-    /// Takes one hop of a packet; says whether it is for another Axon now.
+    /// Takes one hop of a packet; returns whether it is now for another Axon.
     pub(super) fn take_hop(
         &mut self,
         now: Time,
@@ -323,7 +323,7 @@ impl Reference {
         }
     }
 
-    /// A frame goes to the wire of a port, or waits for it.
+    /// Sends a frame on the wire of a port, or queues it.
     fn leave(&mut self, now: Time, port: PortNo, queued: Queued, out: &mut Vec<Action>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return self.end(queued.ingress, Drop::NoSuchPort, queued.frame, out);
@@ -340,7 +340,7 @@ impl Reference {
         self.send_next(now, port, out);
     }
 
-    /// If the wire of `port` is free, the first frame that suits the port goes out.
+    /// Sends the first frame that suits the port, if the wire of `port` is free.
     fn send_next(&mut self, now: Time, port: PortNo, out: &mut Vec<Action>) {
         while let Some(state) = self.ports.get_mut(port.index()).filter(|state| !state.busy)
             && let Some(Queued { mut frame, ingress, kind, probe }) =
@@ -359,8 +359,8 @@ impl Reference {
         }
     }
 
-    /// The carrier of `port` came or went. What waits for the port then ends, and what has not
-    /// come in by it entirely never will.
+    /// Sets the carrier of `port`. Without carrier its queued frames are dropped, and frames that
+    /// were still arriving are broken.
     fn link(&mut self, port: PortNo, up: bool, out: &mut Vec<Action>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -403,7 +403,7 @@ impl Reference {
         }
     }
 
-    /// Hosts whose frames have grown by a frame of maximum length are paused (thesis 000 §3.3.3).
+    /// Pauses hosts whose frames have grown by a frame of maximum length (thesis 000 §3.3.3).
     pub(super) fn count_header(
         &mut self,
         now: Time,
@@ -420,7 +420,7 @@ impl Reference {
         }
     }
 
-    /// A packet for the control plane, from another node as many as its port may send there.
+    /// Punts a packet to the control plane; packets of other nodes are rate-limited by port.
     fn punt_metered(
         &mut self,
         now: Time,
@@ -441,7 +441,7 @@ impl Reference {
         self.punt(ingress, (punt, header_bytes), frame, out);
     }
 
-    /// A frame goes to the control plane, with the length of its header in bytes: 16 bits there.
+    /// Punts a frame to the control plane, with the length of its header in bytes: 16 bits there.
     fn punt(
         &mut self,
         ingress: PortNo,

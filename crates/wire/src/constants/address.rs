@@ -1,4 +1,4 @@
-//! Addresses with a meaning of their own.
+//! Reserved and well-known addresses.
 
 pub use super::link_local::{LINK_LOCAL_COUNT, LINK_LOCAL_PREFIX};
 use crate::addr::MacAddr;

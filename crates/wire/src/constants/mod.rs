@@ -1,24 +1,24 @@
-//! Every constant of the wire, once: versions, EtherTypes, addresses, types and lengths.
+//! All constants of the wire formats: versions, EtherTypes, addresses, types and lengths.
 //!
-//! The file of each format re-exports its own under a shorter name. Types and subtypes of TLVs
-//! stand with their formats, in [`crate::lldp`] and [`crate::dcbx`].
+//! The module of each format re-exports its own under shorter names. Types and subtypes of TLVs are
+//! defined with their formats, in [`crate::lldp`] and [`crate::dcbx`].
 //!
-//! Some numbers must stand elsewhere too: in the Wireshark dissector, in the second reader of
-//! the golden vectors, in the tester of the conformance suite, in the pages of `docs`. Tests
-//! compare them with those here, so a change here alone fails.
+//! Some numbers are repeated elsewhere: in the Wireshark dissector, in the second parser of the
+//! golden vectors, in the tester of the conformance suite, in the pages of `docs`. Tests compare
+//! them with these constants, so a change here alone fails.
 
 pub mod address;
 mod link_local;
 
 /// Versions of the formats that have one. A change to the bytes of a format is a new version.
 pub mod version {
-    /// Of the envelope and of every control message sealed in it.
+    /// Version of the envelope and of every control message sealed in it.
     pub const ENVELOPE: u8 = 7;
-    /// Of the probe's head and records.
+    /// Version of the probe's head and records.
     pub const PROBE: u8 = 1;
-    /// Of the congestion message.
+    /// Version of the congestion message.
     pub const CONGESTION: u8 = 1;
-    /// Of the congestion notification message (IEEE 802.1Q clause 33.4.1).
+    /// Version of the congestion notification message (IEEE 802.1Q clause 33.4.1).
     pub const CNM: u8 = 0;
 }
 
@@ -93,13 +93,13 @@ pub mod probe {
 
 /// UDP ports of DHCPv6 (RFC 8415 clause 7.2).
 pub mod dhcpv6_port {
-    /// Where clients listen.
+    /// Port of clients.
     pub const CLIENT: u16 = 546;
-    /// Where servers and relay agents listen.
+    /// Port of servers and relay agents.
     pub const SERVER: u16 = 547;
 }
 
-/// Lengths in bytes, where the name says nothing else.
+/// Lengths, in bytes unless the name states another unit.
 pub mod length {
     /// An Ethernet header without a tag.
     pub const ETHERNET_HEADER: usize = 14;
@@ -111,9 +111,9 @@ pub mod length {
     pub const TAG: usize = 4;
     /// The Axon header before its first hop, with hops of 8 or 16 bits.
     pub const HEADER_FIXED: usize = 6;
-    /// The same with hops of 4 bits, in bits: there is no priority and no spare bit.
+    /// The Axon header before its first hop with hops of 4 bits, in bits.
     pub const HEADER_FIXED_BITS_OF_FOUR: usize = 44;
-    /// The most hops that either count of the Axon header holds: 12 bits.
+    /// The greatest number of hops in either count of the Axon header: 12 bits.
     pub const HOPS_MAX: usize = 0xfff;
     /// An envelope before its sealed message.
     pub const ENVELOPE: usize = 27;
@@ -125,20 +125,20 @@ pub mod length {
     pub const PROBE_HEAD: usize = 16;
     /// A record of a probe.
     pub const PROBE_RECORD: usize = 16;
-    /// The records that a link between switches takes on top of the longest packet: two for
-    /// each of 16 links, which is a path to the ninth switch and back.
+    /// Records that a link between switches accepts on top of the longest packet, in bytes: two for
+    /// each of 16 links, a path to the ninth switch and back.
     pub const PROBE_RECORDS_MAX: usize = 2 * 16 * PROBE_RECORD;
     /// A congestion message without its padding.
     pub const CONGESTION: usize = 28;
-    /// A congestion message with its padding: with the shortest Axon header the shortest
+    /// A congestion message with its padding; with the shortest Axon header it makes the shortest
     /// Ethernet frame.
     pub const CONGESTION_PADDED: usize = FRAME_MIN - HEADER_FIXED;
     /// The PDU of a congestion notification message before the MSDU.
     pub const CNM: usize = 24;
-    /// The most of a sampled frame's MSDU that a congestion notification message carries.
+    /// Maximum MSDU of the sampled frame in a congestion notification message.
     pub const CNM_MSDU_MAX: usize = 64;
-    /// The value of an LLDP TLV, at most: nine bits count it.
+    /// Maximum value of an LLDP TLV: nine bits.
     pub const LLDP_VALUE_MAX: usize = 511;
-    /// An LLDPDU, at most: what an untagged Ethernet frame carries.
+    /// Maximum LLDPDU: the payload of an untagged Ethernet frame.
     pub const LLDPDU_MAX: usize = 1500;
 }

@@ -1,5 +1,5 @@
-//! DCBX as vendors had it before the standard (version 1.01, "CEE"): one TLV of OUI 00-1B-21,
-//! subtype 2, made of parts that have heads like those of TLVs.
+//! Pre-standard DCBX (version 1.01, "CEE"): one TLV of OUI 00-1B-21, subtype 2, made of parts that
+//! have heads like those of TLVs.
 //!
 //! ```text
 //!  part  bytes behind its head
@@ -11,14 +11,14 @@
 //!        head:  1 version, 1 version max, 1 enable willing error 00000, 1 subtype
 //! ```
 //!
-//! A part of another type is kept as it came. An end (type 0) ends the parts early.
+//! A part of another type is kept unchanged. An end (type 0) ends the parts early.
 
 use super::{DcbxError, OUI_BEFORE, SUBTYPE_CEE};
 use crate::lldp::{Tlv, Tlvs, kind};
 use crate::priority::{PRIORITIES, PrioritySet};
 use alloc::vec::Vec;
 
-/// The part that every TLV has.
+/// The control part, mandatory in every TLV.
 pub const PART_CONTROL: u8 = 1;
 /// Priority groups.
 pub const PART_GROUPS: u8 = 2;
@@ -26,72 +26,72 @@ pub const PART_GROUPS: u8 = 2;
 pub const PART_PFC: u8 = 3;
 /// Application priority.
 pub const PART_APPLICATION: u8 = 4;
-/// The group of priorities that are served first, without limit.
+/// The priority group that is served first, without limit.
 pub const GROUP_STRICT: u8 = 15;
 /// The selector of an application identified by its EtherType.
 pub const SELECTOR_ETHERTYPE: u8 = 0;
 /// The selector of an application identified by a port, of TCP and UDP alike.
 pub const SELECTOR_PORT: u8 = 1;
-/// The OUI that stands in an application entry by custom.
+/// The OUI in customary use in application entries.
 pub const APPLICATION_OUI: [u8; 3] = [0x00, 0x1b, 0x21];
 
-/// The control part: the number of the last change, and the acknowledged number.
+/// Control part: the number of the last change, and the acknowledged number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Control {
     /// The version in use.
     pub version: u8,
-    /// The highest that the sender has.
+    /// The highest version that the sender supports.
     pub version_max: u8,
     /// The number of the sender's last change.
     pub sequence: u32,
-    /// The number of the last change that it has heard of.
+    /// The number of the peer's last change that the sender has received.
     pub acknowledged: u32,
 }
 
-/// What every feature begins with.
+/// Head common to all features.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FeatureHead {
     /// The version in use.
     pub version: u8,
-    /// The highest that the sender has.
+    /// The highest version that the sender supports.
     pub version_max: u8,
-    /// Whether the feature is wanted.
+    /// Whether the feature is enabled.
     pub enabled: bool,
-    /// Whether the sender takes what the peer has.
+    /// Whether the sender accepts the peer's configuration.
     pub willing: bool,
-    /// Whether the two have found that they do not fit.
+    /// Whether the configurations of the two peers are incompatible.
     pub error: bool,
-    /// Which of several of a kind; 0.
+    /// Instance of the feature; 0.
     pub subtype: u8,
 }
 
-/// Shares of the link.
+/// Priority groups and their shares of the link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Groups {
-    /// The group of each priority: 0 to 7 has a share, [`GROUP_STRICT`] is served first, what
-    /// lies between is reserved. Emission takes the low four bits.
+    /// The priority group of each priority: 0 to 7 have a share, [`GROUP_STRICT`] is served first,
+    /// the others are reserved. Emission takes the low four bits.
     pub group_of: [u8; PRIORITIES],
-    /// Percent for each group.
+    /// Share of each priority group, in percent.
     pub percent: [u8; PRIORITIES],
-    /// How many traffic classes the sender has.
+    /// Number of traffic classes that the sender supports.
     pub classes_max: u8,
 }
 
-/// Which priorities are paused.
+/// PFC feature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CeePfc {
-    /// The priorities.
+    /// Priorities with PFC enabled.
     pub enabled: PrioritySet,
-    /// How many traffic classes may have PFC at a time.
+    /// Number of traffic classes that may have PFC at the same time.
     pub classes_max: u8,
 }
 
-/// Which priorities an application's packets may have.
+/// Application entry: the priorities of an application's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CeeApplication {
-    /// EtherType or port.
+    /// EtherType or port number.
     pub protocol: u16,
-    /// Whose numbers these are; the two low bits of the first byte are not sent.
+    /// OUI that defines the protocol number; the two low bits of the first byte are not sent.
     pub oui: [u8; 3],
     /// [`SELECTOR_ETHERTYPE`] or [`SELECTOR_PORT`]; others are reserved. Emission takes the low two
     /// bits.
@@ -100,25 +100,25 @@ pub struct CeeApplication {
     pub priorities: u8,
 }
 
-/// One part that is not the control part.
+/// One part other than the control part.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Feature {
-    /// Part 2.
+    /// Priority groups, part type 2.
     Groups(FeatureHead, Groups),
-    /// Part 3.
+    /// PFC, part type 3.
     Pfc(FeatureHead, CeePfc),
-    /// Part 4.
+    /// Application priority, part type 4.
     Application(FeatureHead, Vec<CeeApplication>),
-    /// Any other part, as it came.
+    /// Any other part, unchanged.
     Other(Tlv),
 }
 
-/// All that one TLV says.
+/// Content of one CEE TLV.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cee {
     /// The control part.
     pub control: Control,
-    /// The others, in their order.
+    /// The other parts, in their order.
     pub features: Vec<Feature>,
 }
 
@@ -232,7 +232,7 @@ impl Feature {
         }
     }
 
-    /// The type of the part.
+    /// Returns the type of the part.
     pub fn kind(&self) -> u8 {
         match self {
             Feature::Groups(..) => PART_GROUPS,
@@ -244,11 +244,11 @@ impl Feature {
 }
 
 impl Cee {
-    /// Reads what follows the subtype.
+    /// Parses the bytes behind the subtype.
     ///
     /// # Errors
-    /// Parts that do not fit, parts of a length that they cannot have, and other than one
-    /// control part.
+    /// Parts that do not fit, parts of an invalid length, and a number of control parts other than
+    /// one.
     pub fn parse(info: &[u8]) -> Result<Cee, DcbxError> {
         let (mut control, mut features) = (Vec::new(), Vec::new());
         for part in Tlvs::new(info) {
@@ -265,10 +265,10 @@ impl Cee {
         }
     }
 
-    /// The TLV: the control part, then the others.
+    /// Returns the TLV: the control part, then the others.
     ///
     /// # Errors
-    /// A part is too long; that all of them fit into one TLV is for the TLV's own emission to see.
+    /// A part is too long. The emission of the TLV checks that all parts together fit.
     pub fn emit(&self) -> Result<Tlv, DcbxError> {
         let mut info = Vec::new();
         self.control.part().emit(&mut info)?;
@@ -343,7 +343,7 @@ mod tests {
             let cut = Cee::parse(&KNOWN[6..6 + length]);
             match length {
                 0 => assert_eq!(cut, Err(DcbxError::Control(0))),
-                // The ends of whole parts.
+                // Ends of complete parts.
                 12 | 31 | 39 => assert!(cut.is_ok()),
                 _ => assert_eq!(cut, Err(DcbxError::Parts(LldpError::Truncated))),
             }

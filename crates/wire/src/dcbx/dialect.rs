@@ -1,19 +1,19 @@
-//! The forms of DCBX, by the OUI and subtype of their TLVs.
+//! Dialects of DCBX, by the OUI and subtype of their TLVs.
 
 use super::{OUI_BEFORE, OUI_IEEE, SUBTYPE_CEE, SUBTYPE_CIN, ieee};
 use crate::lldp::Tlv;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 
-/// The form of a DCBX TLV.
+/// Dialect of a DCBX TLV.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Dialect {
-    /// DCBX 1.00 of some vendors.
+    /// Pre-standard DCBX 1.00, "CIN".
     Cin,
     /// DCBX 1.01, "converged enhanced Ethernet".
     Cee,
-    /// The DCBX of IEEE 802.1Q.
+    /// DCBX of IEEE 802.1Q.
     Ieee,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for Dialect {
 }
 
 impl Dialect {
-    /// The form of `tlv`; `None` if it is no TLV of DCBX.
+    /// Returns the dialect of `tlv`; `None` if it is not a DCBX TLV.
     pub fn of(tlv: &Tlv) -> Option<Dialect> {
         match tlv.organisation()? {
             (OUI_IEEE, ieee::SUBTYPE_ETS_CONFIGURATION..=ieee::SUBTYPE_APPLICATION, _) => {

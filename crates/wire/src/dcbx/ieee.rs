@@ -1,4 +1,4 @@
-//! DCBX as IEEE 802.1Q has it (clause 38, annex D.2), and the congestion notification TLV.
+//! DCBX of IEEE 802.1Q (clause 38, annex D.2), and the congestion notification TLV.
 //!
 //! ```text
 //!  subtype  bytes behind it
@@ -31,10 +31,10 @@ pub const SUBTYPE_PFC: u8 = 11;
 pub const SUBTYPE_APPLICATION: u8 = 12;
 /// Bytes of an ETS table: assignment, bandwidth, algorithms.
 const ETS_BYTES: usize = 20;
-/// The most entries that fit into one application priority TLV.
+/// Maximum number of entries in one application priority TLV.
 pub const APPLICATIONS_MAX: usize = 168;
 
-/// How a traffic class is chosen to transmit (802.1Q table 8-6).
+/// Transmission selection algorithm of a traffic class (802.1Q table 8-6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Tsa(pub u8);
 
@@ -43,46 +43,46 @@ impl Tsa {
     pub const STRICT: Tsa = Tsa(0);
     /// The credit-based shaper.
     pub const CREDIT_BASED: Tsa = Tsa(1);
-    /// Enhanced transmission selection: a share of what is left.
+    /// Enhanced transmission selection: a share of the bandwidth that remains.
     pub const ETS: Tsa = Tsa(2);
-    /// A vendor's own.
+    /// Vendor-specific algorithm.
     pub const VENDOR: Tsa = Tsa(255);
 }
 
-/// A whole scheduling table.
+/// Complete ETS table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ets {
     /// The traffic class of each priority.
     pub class_of: [TrafficClass; PRIORITIES],
-    /// Percent of what strict classes leave, for each class.
+    /// Share of each class, in percent of the bandwidth that strict classes leave.
     pub percent: [u8; PRIORITIES],
-    /// How each class is chosen.
+    /// Transmission selection algorithm of each class.
     pub tsa: [Tsa; PRIORITIES],
 }
 
-/// Why a scheduling table cannot be used.
+/// Problems that make an ETS table unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EtsProblem {
-    /// The shares of the ETS classes are not 100 in sum.
+    /// The shares of the ETS classes do not add up to 100.
     #[error("the shares of the ETS classes sum to {0} percent, not 100")]
     Sum(u16),
-    /// A class that is not ETS has a share.
+    /// A class with another algorithm than ETS has a share.
     #[error("traffic class {0} is not ETS and yet has a share")]
     Share(TrafficClass),
     /// More classes than the port has.
     #[error("traffic class {0}, but the port has fewer")]
     Classes(TrafficClass),
-    /// An algorithm that the port does not have.
+    /// An algorithm that the port does not support.
     #[error("traffic class {0} wants an algorithm that the port does not have")]
     Algorithm(TrafficClass),
 }
 
 impl Ets {
-    /// Whether a port with `classes` traffic classes (1 to 8), strict priority and ETS, and the
-    /// credit-based shaper if `credit_based`, can do this.
+    /// Checks that a port with `classes` traffic classes (1 to 8), strict priority and ETS, and the
+    /// credit-based shaper if `credit_based`, supports this table.
     ///
     /// # Errors
-    /// The first thing that it cannot do.
+    /// The first problem found.
     pub fn check(&self, classes: u8, credit_based: bool) -> Result<(), EtsProblem> {
         let used = |class: TrafficClass| self.class_of.contains(&class);
         let (mut sum, mut any) = (0, false);
@@ -134,21 +134,21 @@ fn ets_of(info: &[u8]) -> Result<(u8, Ets), DcbxError> {
     }
 }
 
-/// What a port does now, and whether it would take another's recommendation.
+/// ETS configuration in force on a port, and its willingness to accept a recommendation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtsConfiguration {
-    /// Whether it takes what the peer recommends.
+    /// Whether the port accepts the peer's recommendation.
     pub willing: bool,
-    /// Whether it has the credit-based shaper.
+    /// Whether the port supports the credit-based shaper.
     pub credit_based: bool,
-    /// How many traffic classes it has: 1 to 8. Emission takes the low three bits, 8 as zero.
+    /// Number of traffic classes, 1 to 8. Emission takes the low three bits, 8 as zero.
     pub classes_max: u8,
-    /// What is in force.
+    /// The table in force.
     pub ets: Ets,
 }
 
 impl EtsConfiguration {
-    /// Reads what follows the subtype.
+    /// Parses the bytes behind the subtype.
     ///
     /// # Errors
     /// A length other than 21, or a traffic class above 7.
@@ -163,7 +163,7 @@ impl EtsConfiguration {
         })
     }
 
-    /// The TLV.
+    /// Returns the TLV.
     pub fn emit(&self) -> Tlv {
         let first =
             u8::from(self.willing) << 7 | u8::from(self.credit_based) << 6 | self.classes_max & 7;
@@ -171,12 +171,12 @@ impl EtsConfiguration {
     }
 }
 
-/// What a port would like its peer to do.
+/// ETS recommendation of a port to its peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct EtsRecommendation(pub Ets);
 
 impl EtsRecommendation {
-    /// Reads what follows the subtype.
+    /// Parses the bytes behind the subtype.
     ///
     /// # Errors
     /// A length other than 21, or a traffic class above 7.
@@ -184,28 +184,28 @@ impl EtsRecommendation {
         ets_of(info).map(|(_, ets)| EtsRecommendation(ets))
     }
 
-    /// The TLV.
+    /// Returns the TLV.
     pub fn emit(&self) -> Tlv {
         Tlv::of_organisation(OUI_IEEE, SUBTYPE_ETS_RECOMMENDATION, &self.0.emit(0))
     }
 }
 
-/// Which priorities a port pauses and lets be paused.
+/// PFC configuration of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PfcConfiguration {
-    /// Whether it takes what the peer does.
+    /// Whether the port accepts the peer's configuration.
     pub willing: bool,
-    /// MBC: with MACsec off, its delay remains all the same.
+    /// MBC: whether the delay of MACsec remains when MACsec is off.
     pub macsec_bypass: bool,
-    /// How many traffic classes may have PFC at a time: 0 to 15. Emission takes the low four
-    /// bits.
+    /// Number of traffic classes that may have PFC at the same time, 0 to 15. Emission takes the
+    /// low four bits.
     pub classes_max: u8,
-    /// Which priorities have it now.
+    /// Priorities with PFC enabled.
     pub enabled: PrioritySet,
 }
 
 impl PfcConfiguration {
-    /// Reads what follows the subtype.
+    /// Parses the bytes behind the subtype.
     ///
     /// # Errors
     /// A length other than 2.
@@ -219,7 +219,7 @@ impl PfcConfiguration {
         })
     }
 
-    /// The TLV.
+    /// Returns the TLV.
     pub fn emit(&self) -> Tlv {
         let first = u8::from(self.willing) << 7
             | u8::from(self.macsec_bypass) << 6
@@ -228,55 +228,55 @@ impl PfcConfiguration {
     }
 }
 
-/// How an application is identified in packets: three bits.
+/// Selector: the field by which packets of an application are identified, three bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(u8);
 
 impl Selector {
-    /// By EtherType; protocol 0 is the default priority.
+    /// EtherType; protocol 0 is the default priority.
     pub const ETHERTYPE: Selector = Selector(1);
-    /// By a port of TCP or SCTP.
+    /// Port of TCP or SCTP.
     pub const STREAM_PORT: Selector = Selector(2);
-    /// By a port of UDP or DCCP.
+    /// Port of UDP or DCCP.
     pub const DATAGRAM_PORT: Selector = Selector(3);
-    /// By a port of any of the four.
+    /// Port of TCP, SCTP, UDP or DCCP.
     pub const PORT: Selector = Selector(4);
-    /// By DSCP: 0 to 63.
+    /// DSCP, 0 to 63.
     pub const DSCP: Selector = Selector(5);
 
-    /// The selector with this number; `None` above 7.
+    /// Returns the selector with this number; `None` above 7.
     pub const fn new(value: u8) -> Option<Selector> {
         if value < 8 { Some(Selector(value)) } else { None }
     }
 
-    /// Its number: 0 to 7.
+    /// Returns the number of the selector, 0 to 7.
     pub const fn value(self) -> u8 {
         self.0
     }
 }
 
-/// Which priority an application's packets are to have.
+/// Application priority entry: the priority of an application's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Application {
     /// The priority.
     pub priority: Priority,
-    /// How the application is identified.
+    /// The field by which the application is identified.
     pub selector: Selector,
-    /// Its EtherType, port or DSCP.
+    /// EtherType, port or DSCP of the application.
     pub protocol: u16,
 }
 
 impl Application {
-    /// Whether both are about the same packets, whichever priorities they give them.
+    /// Returns whether both entries match the same packets, regardless of their priorities.
     pub fn is_about_same(&self, other: &Application) -> bool {
         (self.selector, self.protocol) == (other.selector, other.protocol)
     }
 }
 
-/// Reads the application priorities behind the subtype, in their order.
+/// Parses the application priorities behind the subtype, in their order.
 ///
 /// # Errors
-/// A length that is not one byte and a whole number of entries.
+/// A length that is not one byte plus a whole number of entries.
 pub fn parse_applications(info: &[u8]) -> Result<Vec<Application>, DcbxError> {
     let (entries, rest) = info.get(1..).ok_or(DcbxError::Length(0))?.as_chunks::<3>();
     if !rest.is_empty() {
@@ -290,8 +290,8 @@ pub fn parse_applications(info: &[u8]) -> Result<Vec<Application>, DcbxError> {
     Ok(entries.iter().map(entry).collect())
 }
 
-/// The TLV with these application priorities; those beyond [`APPLICATIONS_MAX`] do not fit and
-/// are left out.
+/// Returns the TLV with these application priorities; those beyond [`APPLICATIONS_MAX`] do not fit
+/// and are omitted.
 pub fn emit_applications(applications: &[Application]) -> Tlv {
     let mut info = Vec::with_capacity(1 + 3 * applications.len().min(APPLICATIONS_MAX));
     info.push(0);
@@ -302,17 +302,17 @@ pub fn emit_applications(applications: &[Application]) -> Tlv {
     Tlv::of_organisation(OUI_IEEE, SUBTYPE_APPLICATION, &info)
 }
 
-/// Which priorities of a port have congestion notification (IEEE 802.1Q annex D.2.7).
+/// Congestion notification per priority of a port (IEEE 802.1Q annex D.2.7).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CongestionNotification {
-    /// The priorities that have it: CNPVs.
+    /// Priorities with congestion notification (CNPVs).
     pub values: PrioritySet,
-    /// Of those, the ones that are no longer remapped.
+    /// CNPVs that are no longer remapped.
     pub ready: PrioritySet,
 }
 
 impl CongestionNotification {
-    /// Reads what follows the subtype.
+    /// Parses the bytes behind the subtype.
     ///
     /// # Errors
     /// A length other than 2.
@@ -324,7 +324,7 @@ impl CongestionNotification {
         })
     }
 
-    /// The TLV.
+    /// Returns the TLV.
     pub fn emit(&self) -> Tlv {
         let info = [self.values.bits(), self.ready.bits()];
         Tlv::of_organisation(OUI_IEEE, SUBTYPE_CONGESTION, &info)
@@ -337,7 +337,7 @@ mod tests {
     use alloc::vec;
     use proptest::prelude::*;
 
-    /// The TLV's bytes, appended to a dirty buffer, without that.
+    /// Returns the bytes that the TLV appends to a non-empty buffer.
     fn bytes(tlv: &Tlv) -> Vec<u8> {
         let mut out = vec![0xa5; 3];
         tlv.emit(&mut out).unwrap();

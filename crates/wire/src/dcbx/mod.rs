@@ -1,7 +1,7 @@
-//! DCBX: the TLVs of LLDP on scheduling, PFC and priorities.
+//! DCBX: LLDP TLVs for scheduling, PFC and priorities.
 //!
-//! [`ieee`] is the standard (IEEE 802.1Qaz, now 802.1Q clause 38 and annex D), [`cee`] what the
-//! vendors agreed on before it. What came before that, CIN, is recognised but not read.
+//! [`ieee`] is the standard (IEEE 802.1Qaz, now 802.1Q clause 38 and annex D), [`cee`] the earlier
+//! form agreed by vendors. CIN, which precedes both, is recognised but not parsed.
 
 pub mod cee;
 mod dialect;
@@ -11,11 +11,11 @@ pub mod ieee;
 pub use dialect::Dialect;
 pub use error::DcbxError;
 
-/// IEEE 802.1's own TLVs.
+/// OUI of the IEEE 802.1 TLVs.
 pub const OUI_IEEE: [u8; 3] = [0x00, 0x80, 0xc2];
-/// Those of the forms before the standard.
+/// OUI of the pre-standard TLVs, CIN and CEE.
 pub const OUI_BEFORE: [u8; 3] = [0x00, 0x1b, 0x21];
-/// Among those: DCBX 1.00, "CIN".
+/// Subtype of DCBX 1.00, "CIN".
 pub const SUBTYPE_CIN: u8 = 1;
-/// Among those: DCBX 1.01, "CEE".
+/// Subtype of DCBX 1.01, "CEE".
 pub const SUBTYPE_CEE: u8 = 2;

@@ -1,10 +1,10 @@
-//! Who belongs to the congestion notification domain (IEEE 802.1Q clauses 31.1 and 33.4).
+//! Congestion notification domain defence (IEEE 802.1Q clauses 31.1 and 33.4).
 //!
-//! A priority under congestion notification (a CNPV) must carry only frames whose sources
-//! act on CNMs. So the domain defends itself at its edge: what a neighbour outside sends in such a
-//! priority is moved to another one, and CN-TAGs, which that neighbour would not understand,
-//! are taken off what goes there. Which mode of defence a port is in, for each priority, is
-//! fixed by the manager or follows what the neighbour says in LLDP.
+//! A priority under congestion notification (a CNPV) must carry only frames whose sources act on
+//! CNMs. So the domain is defended at its edge: frames from a neighbour outside in such a priority
+//! are moved to another one, and CN-TAGs, which that neighbour would not understand, are removed
+//! from frames to it. The defence mode of a port, for each priority, is set by the manager or
+//! follows the neighbour's LLDP advertisements.
 
 pub use axon_node::settings::{InputPriority, Treatment};
 use axon_wire::dcbx::ieee::CongestionNotification;
@@ -13,64 +13,64 @@ use axon_wire::priority::{PRIORITIES, Priority, PrioritySet};
 /// The defence mode of one priority at one port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefenceMode {
-    /// The priority knows nothing of congestion notification here.
+    /// Congestion notification is disabled for the priority.
     Disabled,
-    /// The neighbour is outside: its frames leave the priority, ours lose their CN-TAGs.
+    /// The neighbour is outside: its frames leave the priority, frames to it lose their CN-TAGs.
     Edge,
-    /// The neighbour is inside, but may still remap the priority: our CN-TAGs stay off.
+    /// The neighbour is inside, but may still remap the priority: CN-TAGs are still removed.
     Interior,
-    /// The neighbour is inside and takes CN-TAGs.
+    /// The neighbour is inside and accepts CN-TAGs.
     InteriorReady,
 }
 
-/// What the manager says of one priority, for a component or for one port.
+/// Manager's choice for one priority, of a component or of one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The mode follows LLDP. The alternate priority is the next lower one that is no CNPV,
-    /// or if there is none the next higher.
+    /// The mode follows LLDP. The alternate priority is the next lower one that is not a CNPV, or
+    /// if there is none the next higher.
     #[default]
     Auto,
     /// The mode and the alternate priority are fixed.
     Admin(DefenceMode, Priority),
 }
 
-/// What several neighbours at one port mean; sources are not sure.
+/// Interpretation of several neighbours at one port, on which sources disagree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Several {
-    /// None: nobody can tell whose frames come in.
+    /// Several neighbours count as none: the senders of frames cannot be distinguished.
     #[default]
     AsNone,
-    /// What all of them say.
+    /// The intersection of the advertisements of all neighbours applies.
     AllAgree,
 }
 
-/// How one port defends its priorities (IEEE8021-CN-MIB, the tables of components' and of
-/// ports' priorities).
+/// Defence configuration of one port (IEEE8021-CN-MIB, the tables of components' and of ports'
+/// priorities).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DefenceConfig {
     /// The priorities under congestion notification: at most seven.
     pub cnpvs: PrioritySet,
-    /// By priority, what holds at every port of the component that does not know better.
+    /// Choice of the component by priority, for ports without their own.
     pub component: [Choice; PRIORITIES],
-    /// By priority, what holds at this port; `None` follows the component.
+    /// Choice of this port by priority; `None` follows the component.
     pub port: [Option<Choice>; PRIORITIES],
-    /// What several neighbours mean.
+    /// Interpretation of several neighbours.
     pub several: Several,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DefenceError {
-    /// Frames from outside would have no priority left.
+    /// All priorities are CNPVs, so frames from outside would have none left.
     #[error("eight priorities under congestion notification, where seven are the most")]
     AllPriorities,
-    /// Frames from outside would come into the domain after all.
+    /// Frames from outside would be moved into the domain.
     #[error("alternate priority {} of priority {} is itself under congestion notification",
         .alternate.value(), .priority.value())]
     Alternate {
-        /// The priority to be defended.
+        /// The defended priority.
         priority: Priority,
-        /// Where its foreign frames were to go.
+        /// The alternate priority for frames from outside.
         alternate: Priority,
     },
 }
@@ -91,17 +91,17 @@ impl DefenceMode {
         DefenceMode::InteriorReady,
     ];
 
-    /// The mode with `code` in IEEE8021-CN-MIB, 1..=4.
+    /// Returns the mode with `code` in IEEE8021-CN-MIB, 1..=4.
     pub fn from_mib(code: u8) -> Option<DefenceMode> {
         DefenceMode::BY_MIB.get(usize::from(code.checked_sub(1)?)).copied()
     }
 
-    /// The mode with `code` in Linux's dcbnl.h, 0..=3: other numbers than the MIB's.
+    /// Returns the mode with `code` in Linux's dcbnl.h, 0..=3, which differs from the MIB's.
     pub fn from_dcbnl(code: u8) -> Option<DefenceMode> {
         DefenceMode::BY_DCBNL.get(usize::from(code)).copied()
     }
 
-    /// The code in IEEE8021-CN-MIB, 1..=4.
+    /// Returns the code in IEEE8021-CN-MIB, 1..=4.
     pub fn mib(self) -> u8 {
         match self {
             DefenceMode::Disabled => 1,
@@ -111,7 +111,7 @@ impl DefenceMode {
         }
     }
 
-    /// The code in Linux's dcbnl.h, 0..=3.
+    /// Returns the code in Linux's dcbnl.h, 0..=3.
     pub fn dcbnl(self) -> u8 {
         match self {
             DefenceMode::Disabled => 0,
@@ -121,7 +121,7 @@ impl DefenceMode {
         }
     }
 
-    /// Its name, as in fabric files.
+    /// Returns the name, as in fabric files.
     pub fn name(self) -> &'static str {
         match self {
             DefenceMode::Disabled => "disabled",
@@ -137,6 +137,8 @@ impl DefenceMode {
 }
 
 impl DefenceConfig {
+    /// Checks the configuration.
+    ///
     /// # Errors
     /// All eight priorities are CNPVs, or the alternate of one is another.
     pub fn check(&self) -> Result<(), DefenceError> {
@@ -157,7 +159,7 @@ impl DefenceConfig {
         self.port[priority.index()].unwrap_or(self.component[priority.index()])
     }
 
-    /// Where foreign frames of `priority` go.
+    /// Returns the alternate priority for frames of `priority` from outside.
     pub fn alternate(&self, priority: Priority) -> Priority {
         if let Choice::Admin(_, alternate) = self.choice(priority) {
             return alternate;
@@ -168,7 +170,7 @@ impl DefenceConfig {
         free.copied().unwrap_or(Priority::ZERO)
     }
 
-    /// The CNPVs and the ready priorities that all of the neighbours advertise.
+    /// Returns the CNPVs and ready priorities that all neighbours advertise.
     fn received(&self, neighbours: &[CongestionNotification]) -> CongestionNotification {
         match (neighbours, self.several) {
             ([], _) | ([_, _, ..], Several::AsNone) => CongestionNotification::default(),
@@ -182,26 +184,26 @@ impl DefenceConfig {
     }
 }
 
-/// The defence of one port, all priorities together.
+/// Domain defence of one port, for all priorities.
 ///
-/// A priority that follows LLDP begins in edge mode and is advertised so: CNPV, not ready. When the
-/// neighbour advertises the priority as a CNPV too, the port goes to interior and stops
-/// remapping; once that [is in force](Self::in_force) it advertises ready. When the neighbour
-/// advertises ready as well, the port goes to interior ready and leaves the CN-TAGs on. A neighbour
-/// that is no longer ready takes it back to interior, one that no longer has the priority or
-/// is gone to edge. A disabled priority is not advertised. A fixed mode stays, and advertises
-/// what the same mode would advertise had it been found by LLDP.
+/// A priority that follows LLDP begins in edge mode and is advertised as CNPV, not ready. When the
+/// neighbour advertises the priority as a CNPV too, the port goes to interior and stops remapping;
+/// once that [is in force](Self::in_force) it advertises ready. When the neighbour advertises ready
+/// as well, the port goes to interior ready and keeps the CN-TAGs. A neighbour that is no longer
+/// ready takes it back to interior; one that no longer has the priority, or is gone, back to edge.
+/// A disabled priority is not advertised. A fixed mode does not change, and is advertised as if
+/// LLDP had selected it.
 #[derive(Clone, Debug)]
 pub struct Defences {
     config: DefenceConfig,
     received: CongestionNotification,
     modes: [DefenceMode; PRIORITIES],
-    /// Interior priorities that are known to be remapped no more.
+    /// Interior priorities whose remapping has ended in the data plane.
     ready: PrioritySet,
 }
 
 impl Defences {
-    /// A port without a neighbour.
+    /// Returns the defence of a port without a neighbour.
     ///
     /// # Errors
     /// A configuration that [`DefenceConfig::check`] refuses.
@@ -218,16 +220,16 @@ impl Defences {
         Ok(port)
     }
 
-    /// What LLDP knows of the neighbours has become this: one entry for each neighbour, an
-    /// empty one for a neighbour that sends no such TLV. Answers which priorities change their
-    /// [treatment](Self::treatment).
+    /// Sets the advertisements of the neighbours: one entry for each neighbour, empty for a
+    /// neighbour that sends no such TLV. Returns the priorities whose [treatment](Self::treatment)
+    /// changes.
     pub fn neighbours(&mut self, advertised: &[CongestionNotification]) -> PrioritySet {
         self.received = self.config.received(advertised);
         self.settle()
     }
 
-    /// The data plane now does with every priority what [`treatment`](Self::treatment) says:
-    /// only now may the port call itself ready.
+    /// Records that the data plane applies the [`treatment`](Self::treatment) of every priority;
+    /// only now may the port advertise ready.
     pub fn in_force(&mut self) {
         for priority in Priority::ALL {
             if self.mode(priority).is_interior() {
@@ -236,12 +238,12 @@ impl Defences {
         }
     }
 
-    /// The mode of `priority`.
+    /// Returns the mode of `priority`.
     pub fn mode(&self, priority: Priority) -> DefenceMode {
         self.modes[priority.index()]
     }
 
-    /// What is to be done to frames of `priority`.
+    /// Returns the treatment of frames of `priority`.
     pub fn treatment(&self, priority: Priority) -> Treatment {
         let (input, strip_tag) = match self.mode(priority) {
             DefenceMode::Disabled => (InputPriority::Regenerated, false),
@@ -252,7 +254,7 @@ impl Defences {
         Treatment { input, strip_tag }
     }
 
-    /// What the port advertises in LLDP.
+    /// Returns the LLDP advertisement of the port.
     pub fn advertises(&self) -> CongestionNotification {
         let mut cnpvs = PrioritySet::EMPTY;
         for priority in Priority::ALL {
@@ -263,7 +265,7 @@ impl Defences {
         CongestionNotification { values: cnpvs, ready: self.ready }
     }
 
-    /// Finds the modes anew; the priorities whose mode has changed.
+    /// Recomputes the modes; returns the priorities whose mode has changed.
     fn settle(&mut self) -> PrioritySet {
         let mut changed = PrioritySet::EMPTY;
         for priority in Priority::ALL {

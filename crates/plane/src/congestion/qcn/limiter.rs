@@ -1,54 +1,54 @@
-//! When may the next frame leave: a token bucket, and one driven by a reaction point.
+//! Rate limiting of frames: a token bucket, and one driven by a reaction point.
 
 use super::reaction::{ReactionPoint, RpConfig, RpError};
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// Units of credit that one byte costs: credit grows by the rate, in bits per second, with
-/// each tick, so a unit is one bit in the number of ticks of a second.
+/// Units of credit per byte: credit grows by the rate, in bits per second, with each tick, so a bit
+/// costs as many units as a second has ticks.
 const UNITS_PER_BYTE: i128 = 8 * Span::from_secs(1).ticks() as i128;
 
-/// A token bucket in integers, exact whatever the rate and however often it changes.
+/// Token bucket in integers, exact for any rate and any number of rate changes.
 ///
-/// Credit grows with time at the rate and is capped at the burst; a frame costs its bytes. A
-/// frame may leave as long as the credit is not negative, and may make it so: the bucket need
-/// not know how long the next frame is. Credit is kept in units in which a tick at any rate
-/// and a byte are both whole numbers. Only the answer to "when" is rounded, up to a tick, and
-/// what is earned in that part of a tick is kept on top of the burst. So the bytes sent by a
-/// time `t` are at most `burst + rate * (t + 1 tick)` and one frame, and with frames always
-/// waiting they are never less than `rate * t`.
+/// Credit grows with time at the rate and is capped at the burst; a frame costs its bytes. A frame
+/// may leave while the credit is not negative, and may make it negative: the bucket need not know
+/// the length of the next frame. Credit is kept in units in which a tick at any rate and a byte are
+/// both whole numbers. Only the time returned by [`ready_at`](Self::ready_at) is rounded, up to a
+/// tick, and credit earned in that part of a tick is kept on top of the burst. So the bytes sent by
+/// a time `t` are at most `burst + rate * (t + 1 tick)` and one frame, and with frames always
+/// queued they are never less than `rate * t`.
 #[derive(Clone, Copy, Debug)]
 pub struct TokenBucket {
     rate: Rate,
     burst: i128,
     credit: i128,
-    /// Up to when credit has been counted.
+    /// Time up to which credit has been counted.
     at: Time,
 }
 
 impl TokenBucket {
-    /// A bucket at `now`, with no credit yet; with a burst of zero frames are evenly spaced.
+    /// Returns a bucket at `now`, without credit; with a burst of zero frames are evenly spaced.
     pub fn new(now: Time, rate: Rate, burst: Bytes) -> TokenBucket {
         TokenBucket { rate, burst: units(burst), credit: 0, at: now }
     }
 
-    /// The rate in force.
+    /// Returns the current rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// The rate is `rate` from `now` on.
+    /// Sets the rate from `now` on.
     pub fn set_rate(&mut self, now: Time, rate: Rate) {
         self.settle(now);
         self.rate = rate;
     }
 
-    /// A frame of `bytes` has left at `now`.
+    /// Charges a frame of `bytes` that has left at `now`.
     pub fn take(&mut self, now: Time, bytes: Bytes) {
         self.settle(now);
         self.credit = self.credit.saturating_sub(units(bytes));
     }
 
-    /// The first moment, not before `now`, at which a frame may leave at this rate.
+    /// Returns the earliest time, not before `now`, at which a frame may leave at this rate.
     pub fn ready_at(&self, now: Time) -> Time {
         let missing = self.credit.min(0).unsigned_abs();
         let ticks = missing.div_ceil(u128::from(self.rate.bits_per_second()));
@@ -72,12 +72,12 @@ fn units(bytes: Bytes) -> i128 {
     i128::from(bytes.0) * UNITS_PER_BYTE
 }
 
-/// Keeps one flow to the rate of its reaction point.
+/// Rate limiter that keeps one flow to the rate of its reaction point.
 ///
-/// While the reaction point is inactive every frame may leave at once. Otherwise ask
-/// [`ready_at`](Self::ready_at) before a frame, say [`sent`](Self::sent) after it, and ask
-/// again whenever a CNM has come or [`deadline`](Self::deadline) is over, for the rate has
-/// changed. When the flow has nothing left to send, say [`idle`](Self::idle).
+/// While the reaction point is inactive every frame may leave at once. Otherwise call
+/// [`ready_at`](Self::ready_at) before a frame and [`sent`](Self::sent) after it, and call the
+/// former again whenever a CNM has arrived or [`deadline`](Self::deadline) has passed, since the
+/// rate has changed. When the flow has nothing left to send, call [`idle`](Self::idle).
 #[derive(Clone, Debug)]
 pub struct RateLimiter {
     point: ReactionPoint,
@@ -86,8 +86,8 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    /// An inactive limiter that lets `burst` bytes of unused rate be caught up with; `seed`
-    /// fixes the jitter of the recovery.
+    /// Returns an inactive limiter with a burst of `burst` bytes; `seed` fixes the jitter of the
+    /// recovery.
     ///
     /// # Errors
     /// A configuration that [`RpConfig::check`] refuses.
@@ -97,12 +97,12 @@ impl RateLimiter {
         Ok(RateLimiter { point, bucket, burst })
     }
 
-    /// The reaction point, to look at.
+    /// Returns the reaction point.
     pub fn point(&self) -> &ReactionPoint {
         &self.point
     }
 
-    /// A CNM for this flow came at `now`.
+    /// Processes a CNM for this flow, received at `now`.
     pub fn notified(&mut self, now: Time, qntz_fb: u8) {
         self.advance(now);
         let was_active = self.point.active();
@@ -114,15 +114,15 @@ impl RateLimiter {
         }
     }
 
-    /// The first moment, not before `now`, at which the next frame may leave, unless the rate
-    /// changes before then.
+    /// Returns the earliest time, not before `now`, at which the next frame may leave, unless the
+    /// rate changes before then.
     pub fn ready_at(&mut self, now: Time) -> Time {
         self.advance(now);
         if self.point.active() { self.bucket.ready_at(now) } else { now }
     }
 
-    /// A frame of `bytes` has left at `now`. Whether that counts preamble and gap is the
-    /// caller's choice: the rate is one of whatever is counted.
+    /// Charges a frame of `bytes` that has left at `now`. Whether preamble and gap are included is
+    /// the caller's choice; the rate counts the same bytes.
     pub fn sent(&mut self, now: Time, bytes: Bytes) {
         self.advance(now);
         if self.point.active() {
@@ -132,8 +132,8 @@ impl RateLimiter {
         }
     }
 
-    /// Ends the cycles of the timer that are over by `now`, each at its own time. Early or
-    /// repeated calls are harmless.
+    /// Ends the cycles of the timer that are over by `now`, each at its own time. Early or repeated
+    /// calls are harmless.
     pub fn advance(&mut self, now: Time) {
         while let Some(timer) = self.point.deadline().filter(|timer| *timer <= now) {
             self.point.advance(timer);
@@ -141,13 +141,13 @@ impl RateLimiter {
         }
     }
 
-    /// When to call [`advance`](Self::advance) next, if ever.
+    /// Returns the time of the next call of [`advance`](Self::advance), if any.
     pub fn deadline(&self) -> Option<Time> {
         self.point.deadline()
     }
 
-    /// The flow has nothing to send at `now`. Says whether the limiter is inactive, so that it
-    /// may serve another flow.
+    /// Records that the flow has nothing to send at `now`. Returns whether the limiter is inactive,
+    /// so that it may serve another flow.
     pub fn idle(&mut self, now: Time) -> bool {
         self.advance(now);
         self.point.release()
@@ -162,7 +162,7 @@ mod tests {
 
     const FRAME: Bytes = Bytes(1_500);
 
-    /// Sends frames as soon as the bucket lets it, until `end`; the times at which they left.
+    /// Sends frames as soon as the bucket allows, until `end`; returns their send times.
     fn send_all(bucket: &mut TokenBucket, frame: Bytes, end: Time) -> Vec<Time> {
         let mut now = bucket.ready_at(Time::ZERO);
         let mut times = Vec::new();
@@ -241,7 +241,7 @@ mod tests {
         limiter.sent(Time::ZERO, FRAME);
         let timer = limiter.deadline().unwrap();
         assert!(limiter.ready_at(Time::ZERO) > timer);
-        // Asked late, at a time when the second cycle is still running.
+        // Called late, at a time when the second cycle is still running.
         let late = timer + Span::from_micros(1);
         let ready = limiter.ready_at(late);
         let fast = limiter.point().rate();

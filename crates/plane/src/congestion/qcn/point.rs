@@ -1,23 +1,23 @@
-//! The congestion point: when is a queue too full, and how much (IEEE 802.1Q clause 30.2.1).
+//! Congestion point: detection and quantification of congestion (IEEE 802.1Q clause 30.2.1).
 
 use super::jittered;
 use axon_node::random::Random;
 use axon_wire::Bytes;
 use axon_wire::cn::{CnmFormat, FEEDBACK_MAX, MSDU_BYTES_MAX};
 
-/// Bits below the point in which feedback is computed: enough for the smallest weight, 2^-10,
-/// so that no weight rounds anything away.
+/// Fractional bits of the feedback: enough for the smallest weight, 2^-10, so that no weight causes
+/// rounding.
 const FRACTION_BITS: u32 = 10;
-/// The sampling interval by the three high bits of `QntzFb`, in tenths of a kilobyte where
-/// the base is 150 kilobytes: about the base divided by 1 to 8.
+/// Sampling interval by the three high bits of `QntzFb`, in tenths of a kilobyte where the base is
+/// 150 kilobytes: about the base divided by 1 to 8.
 const INTERVALS: [u16; 8] = [1500, 750, 500, 375, 300, 250, 215, 185];
 
-/// The MIB variables of a congestion point (IEEE8021-CN-MIB, `ieee8021CnCpTable`).
+/// MIB variables of a congestion point (IEEE8021-CN-MIB, `ieee8021CnCpTable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpConfig {
-    /// `cpQueueSizeSetPoint`, Q_EQ: the length that the queue is held at. At least 100 bytes.
+    /// `cpQueueSizeSetPoint`, Q_EQ: target length of the queue, at least 100 bytes.
     pub set_point: Bytes,
-    /// `cpFeedbackWeight`: the growth of the queue counts 2^this times as much as its length,
+    /// `cpFeedbackWeight`: weight of the queue's growth relative to its length, as a power of two,
     /// -10..=10.
     pub weight_log2: i8,
     /// `cpMinSampleBase`: bytes between two samples of a queue that is not too full, at least
@@ -25,69 +25,68 @@ pub struct CpConfig {
     pub sample_base: Bytes,
     /// `cpMinHeaderOctets`: bytes of a sampled frame's MSDU that a CNM carries, at most 64.
     pub header_octets_min: u8,
-    /// How much of the base lies between two samples, by the three high bits of the last
-    /// `QntzFb`, in 1/1500.
+    /// Fraction of the base between two samples, by the three high bits of the last `QntzFb`, in
+    /// 1/1500.
     pub intervals: [u16; 8],
-    /// What the sources do not agree on.
+    /// Interpretations on which sources disagree.
     pub interpretations: CpInterpretations,
-    /// The unit and the sign of what a CNM says of the queue.
+    /// CNM format, which determines unit and sign of the queue fields.
     pub format: CnmFormat,
 }
 
-/// Interpretations of what sources on the congestion point say differently.
+/// Interpretations of the congestion point on which sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpInterpretations {
-    /// Bytes of a kilobyte in `sample_base`: 1000, as the MIB's 150,000 bytes for 150 KB
-    /// suggest, or 1024, as in a public Linux queue discipline.
+    /// Bytes of a kilobyte in `sample_base`: 1000, as the MIB's 150,000 bytes for 150 KB suggest,
+    /// or 1024, as in a public Linux queue discipline.
     pub kilobyte: u16,
-    /// What becomes of the fraction when the feedback is brought to six bits.
+    /// Rounding of the feedback to six bits.
     pub rounding: Rounding,
 }
 
-/// What becomes of a fraction.
+/// Rounding mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// The fraction is dropped: the feedback is rounded down.
+    /// Down.
     Down,
-    /// A half or more is rounded up, less is rounded down.
+    /// To the nearest, a half up.
     Nearest,
-    /// It goes up: any excess is signalled.
+    /// Up: any excess is signalled.
     Up,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CpError {
-    /// Below the MIB's minimum.
+    /// A set point below the MIB's minimum.
     #[error("a set point of {} bytes, where 100 is the least", .0.0)]
     SetPoint(Bytes),
-    /// Outside the MIB's range.
+    /// A weight outside the MIB's range.
     #[error("a feedback weight of 2^{0}, where -10 to 10 is the range")]
     Weight(i8),
-    /// Below the MIB's minimum.
+    /// A sample base below the MIB's minimum.
     #[error("a sample base of {} bytes, where 10000 is the least", .0.0)]
     SampleBase(Bytes),
-    /// More than a CNM holds.
+    /// More header octets than a CNM holds.
     #[error("{0} octets of the sampled frame, where 64 is the most")]
     HeaderOctets(u8),
-    /// An interval of nothing would sample every frame and never end.
+    /// An interval of zero, which would sample every frame without end.
     #[error("a sampling interval of zero")]
     Interval,
-    /// Neither of the two kilobytes.
+    /// A kilobyte of neither 1000 nor 1024 bytes.
     #[error("a kilobyte of {0} bytes, where it is 1000 or 1024")]
     Kilobyte(u16),
 }
 
-/// What a CNM says of the queue.
+/// Queue fields of a CNM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Feedback {
-    /// `QntzFb`, 1..=63: how much the source is to slow down.
+    /// `QntzFb`, 1..=63: the quantized feedback.
     pub qntz_fb: u8,
-    /// `cnmQOffset`: how far the length is from the set point, in the configured unit and
-    /// sign; saturates.
+    /// `cnmQOffset`: deviation of the length from the set point, in the configured unit and sign;
+    /// saturates.
     pub offset: i16,
-    /// `cnmQDelta`: how much the queue has grown since the last sample, in the configured
-    /// unit; saturates.
+    /// `cnmQDelta`: growth of the queue since the last sample, in the configured unit; saturates.
     pub delta: i16,
 }
 
@@ -112,6 +111,8 @@ impl Default for CpConfig {
 }
 
 impl CpConfig {
+    /// Checks the configuration.
+    ///
     /// # Errors
     /// A value outside its range.
     pub fn check(&self) -> Result<(), CpError> {
@@ -137,11 +138,12 @@ impl CpConfig {
         Ok(())
     }
 
-    /// The feedback of a queue that has grown from `queue_old` to `queue`: `QntzFb`, 0..=63.
+    /// Returns the feedback of a queue that has grown from `queue_old` to `queue`: `QntzFb`,
+    /// 0..=63.
     ///
-    /// `Fb = (set point - length) - w * growth` is brought to between minus its full scale,
-    /// `set point * (2w + 1)`, and zero; that range in 63 steps is the result. So a queue that
-    /// is too long but shrinks may be let alone, and one that is short but grows may not.
+    /// `Fb = (set point - length) - w * growth` is clamped to the range from minus full scale, `set
+    /// point * (2w + 1)`, to zero; the result is that range in 63 steps. So a queue that is too
+    /// long but shrinks may cause no feedback, and one that is short but grows may cause some.
     pub fn quantized(&self, queue: Bytes, queue_old: Bytes) -> u8 {
         let one = 1i128 << FRACTION_BITS;
         let weight = 1i128 << (FRACTION_BITS as i32 + i32::from(self.weight_log2));
@@ -158,7 +160,7 @@ impl CpConfig {
         rounded as u8
     }
 
-    /// Bytes between two samples after `qntz_fb`, before jitter.
+    /// Returns the bytes between two samples after `qntz_fb`, before jitter.
     pub fn interval(&self, qntz_fb: u8) -> Bytes {
         let part = self.intervals[usize::from(qntz_fb.min(FEEDBACK_MAX) >> 3)];
         let bytes = u128::from(self.sample_base.0)
@@ -169,17 +171,17 @@ impl CpConfig {
     }
 }
 
-/// The congestion point of one queue: of one port and one congestion-controlled class.
+/// Congestion point of one queue: of one port and one congestion-controlled class.
 ///
-/// It counts the bytes that join the queue down from an interval. The frame that brings the
-/// count below zero is the sample: the length of the queue now and at the last sample give
-/// the feedback, the feedback gives the next interval, shorter the worse it is, and jitter
-/// keeps it from falling into step with the traffic. Feedback above zero is a CNM to whoever
-/// sent the sampled frame. The count starts with the longest interval.
+/// It counts the bytes that join the queue down from an interval. The frame that brings the count
+/// below zero is the sample: the lengths of the queue now and at the last sample give the feedback,
+/// and the feedback gives the next interval, shorter for stronger feedback. Jitter prevents
+/// synchronisation with the traffic. Feedback above zero is sent as a CNM to the source of the
+/// sampled frame. The count starts with the longest interval.
 #[derive(Clone, Debug)]
 pub struct CongestionPoint {
     config: CpConfig,
-    /// Bytes that may still join the queue before a sample.
+    /// Bytes left until the next sample.
     to_mark: u64,
     queue_old: Bytes,
     random: Random,
@@ -188,7 +190,7 @@ pub struct CongestionPoint {
 }
 
 impl CongestionPoint {
-    /// An empty queue; `seed` fixes the jitter.
+    /// Returns the congestion point of an empty queue; `seed` fixes the jitter.
     ///
     /// # Errors
     /// A configuration that [`CpConfig::check`] refuses.
@@ -199,12 +201,12 @@ impl CongestionPoint {
         Ok(CongestionPoint { config, to_mark, queue_old: Bytes(0), random, samples: 0, cnms: 0 })
     }
 
-    /// A frame of `frame` bytes has joined the queue, which holds `queue` bytes with it.
-    /// Some: a CNM that says this goes to the frame's source.
+    /// Records that a frame of `frame` bytes has joined the queue, which now holds `queue` bytes.
+    /// Returns the feedback of a CNM to the frame's source, if one is due.
     ///
-    /// Whether lengths count the FCS or preamble and gap is the caller's choice, the same for
-    /// both. CNMs themselves, and frames from group addresses, should not come here: nobody
-    /// could act on the answer.
+    /// Whether lengths include the FCS or preamble and gap is the caller's choice, the same for
+    /// both. CNMs themselves, and frames from group addresses, should not be passed: their senders
+    /// cannot react.
     #[inline]
     pub fn enqueued(&mut self, frame: Bytes, queue: Bytes) -> Option<Feedback> {
         match self.to_mark.checked_sub(frame.0) {
@@ -230,17 +232,17 @@ impl CongestionPoint {
         Some(Feedback { qntz_fb, offset, delta })
     }
 
-    /// How many frames were sampled, those included of which no CNM came.
+    /// Returns the number of sampled frames, including those without a CNM.
     pub fn samples(&self) -> u64 {
         self.samples
     }
 
-    /// `cpTransmittedCnms`: how often a CNM was asked for.
+    /// Returns `cpTransmittedCnms`, the number of CNMs requested.
     pub fn cnms(&self) -> u64 {
         self.cnms
     }
 
-    /// The configuration in force.
+    /// Returns the configuration.
     pub fn config(&self) -> &CpConfig {
         &self.config
     }
@@ -322,7 +324,7 @@ mod tests {
                 }
             }
             assert_eq!(point.samples(), gaps.len() as u64, "each is counted, with a CNM or not");
-            // The first sample sees growth from nothing, the others a queue that stands.
+            // The first sample sees growth from zero, the others a constant queue.
             let range = interval * 85 / 100..=interval * 115 / 100 + 100;
             assert!(gaps[2..].iter().all(|gap| range.contains(gap)), "{queue}: {gaps:?}");
         }

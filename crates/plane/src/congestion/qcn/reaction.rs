@@ -1,89 +1,88 @@
-//! The reaction point: how fast may a flow be sent (IEEE 802.1Q clauses 31 and 32).
+//! Reaction point: the rate of a flow (IEEE 802.1Q clauses 31 and 32).
 
 use super::jittered;
 use axon_node::random::Random;
 use axon_wire::cn::FEEDBACK_MAX;
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// The target falls in the first cycle after a cut if it is more than this many times the
-/// current rate.
+/// Ratio of target to current rate above which the target falls in the first cycle after a cut.
 const TARGET_FAR: u64 = 10;
-/// The rate of a port that the MIB's defaults fit.
+/// Port rate for which the MIB's defaults are made.
 const MADE_FOR: Rate = Rate::gbps(10);
 
-/// The MIB variables of a reaction point (IEEE8021-CN-MIB, `ieee8021CnRpGroupTable`).
+/// MIB variables of a reaction point (IEEE8021-CN-MIB, `ieee8021CnRpGroupTable`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpConfig {
-    /// `rpgTimeReset`: how long a cycle of the timer lasts, not zero.
+    /// `rpgTimeReset`: length of a cycle of the timer, not zero.
     pub time_reset: Span,
-    /// `rpgByteReset`: how many bytes a cycle of the byte counter lasts.
+    /// `rpgByteReset`: length of a cycle of the byte counter, in bytes.
     pub byte_reset: Bytes,
-    /// `rpgThreshold`: cycles of fast recovery before the target rate moves.
+    /// `rpgThreshold`: cycles of fast recovery before the target rate rises.
     pub threshold: u32,
-    /// `rpgAiRate`: what one cycle of active increase adds to the target rate.
+    /// `rpgAiRate`: increase of the target rate by one cycle of active increase.
     pub ai_rate: Rate,
-    /// `rpgHaiRate`: what the first cycle of hyper-active increase adds; the n-th adds n times.
+    /// `rpgHaiRate`: increase by the first cycle of hyper-active increase; by the n-th, n times.
     pub hai_rate: Rate,
     /// `rpgGd`: one step of `QntzFb` cuts the rate by 2^-this of itself, 0..=31.
     pub gd_log2: u8,
-    /// `rpgMinDecFac`: no CNM leaves less than this many percent of the rate, 0..=100.
+    /// `rpgMinDecFac`: minimum rate after a CNM, in percent of the rate before, 0..=100.
     pub min_dec_fac_percent: u8,
-    /// `rpgMinRate`: the least rate that a CNM leaves.
+    /// `rpgMinRate`: minimum rate after a CNM.
     pub min_rate: Rate,
-    /// `rpgMaxRate`: the rate of a flow that nobody complains of; the port's.
+    /// `rpgMaxRate`: rate of a flow without CNMs; the port's rate.
     pub max_rate: Rate,
-    /// What the sources do not agree on.
+    /// Interpretations on which sources disagree.
     pub interpretations: RpInterpretations,
 }
 
-/// Interpretations of what sources on the reaction point say differently.
+/// Interpretations of the reaction point on which sources disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RpInterpretations {
-    /// When fast recovery ends.
+    /// End of fast recovery.
     pub increase: Increase,
-    /// When cycles become half as long.
+    /// Condition for halving the cycles.
     pub half_period: HalfPeriod,
-    /// A target far above the rate falls to 2^-this of itself: 3 in most sources, 1 in one
+    /// Reduction of a target far above the rate, to 2^-this of itself: 3 in most sources, 1 in one
     /// firmware.
     pub reduction_log2: u8,
 }
 
-/// When fast recovery ends and active and hyper-active increase begin.
+/// End of fast recovery and begin of active and hyper-active increase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Increase {
-    /// When a count of cycles reaches the threshold (802.1Q, and most implementations).
+    /// A count of cycles reaches the threshold (802.1Q, and most implementations).
     Reaches,
-    /// When it passes the threshold: one cycle later (the public pseudo-code 2.x).
+    /// A count of cycles passes the threshold, one cycle later (the public pseudo-code 2.x).
     Passes,
-    /// At once: every cycle adds the rate of active increase (one public simulator).
+    /// Immediately: every cycle adds the rate of active increase (one public simulator).
     Always,
 }
 
-/// When cycles become half as long, so that a flow probes for bandwidth faster.
+/// Condition for halving the cycles, so that a flow probes for bandwidth faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HalfPeriod {
-    /// Of each counter by itself, from its threshold on (pseudo-code, papers, firmware).
+    /// For each counter by itself, from its threshold on (pseudo-code, papers, firmware).
     FromActive,
-    /// Only when both counters are there (one public simulator).
+    /// For both counters, once both are at the threshold (one public simulator).
     OnlyHyper,
 }
 
-/// Why a configuration is refused.
+/// Errors in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RpError {
-    /// No rate would lie between them.
+    /// The minimum rate is above the maximum rate.
     #[error("a least rate of {0} above the largest, {1}")]
     Rates(Rate, Rate),
-    /// The timer would never come to rest.
+    /// The timer's cycle is zero.
     #[error("a timer of no length")]
     TimeReset,
-    /// More than a whole.
+    /// A percentage above 100.
     #[error("a least decrease factor of {0} %")]
     MinDecFac(u8),
-    /// Nothing would be left of any cut.
+    /// A gain so small that cuts would have no effect.
     #[error("a gain of 2^-{0}, where 2^-31 is the least")]
     Gain(u8),
-    /// Nothing would be left of any target.
+    /// A reduction so large that nothing would be left of the target.
     #[error("a target reduction of 2^-{0}, where 2^-3 is the most")]
     Reduction(u8),
 }
@@ -99,8 +98,8 @@ impl Default for RpInterpretations {
 }
 
 impl RpConfig {
-    /// The MIB's defaults at a port of `max_rate`; on a port slower than the MIB's least rate
-    /// the least rate is the port's.
+    /// Returns the MIB's defaults for a port of `max_rate`; on a port slower than the MIB's minimum
+    /// rate the minimum is the port's rate.
     pub fn for_port(max_rate: Rate) -> RpConfig {
         RpConfig {
             time_reset: Span::from_millis(15),
@@ -116,9 +115,9 @@ impl RpConfig {
         }
     }
 
-    /// The MIB's defaults brought from 10 Gb/s, which they are made for, to a port
-    /// of `max_rate`: a timer that lasts for as many bytes, and increases that are the same
-    /// part of the rate. The module's documentation says what becomes of the loop otherwise.
+    /// Returns the MIB's defaults scaled from 10 Gb/s, for which they are made, to a port of
+    /// `max_rate`: a timer that lasts for as many bytes, and increases that are the same fraction
+    /// of the rate. The module's documentation describes the loop without scaling.
     pub fn scaled_for_port(max_rate: Rate) -> RpConfig {
         let made_for = u128::from(MADE_FOR.bits_per_second());
         let rate = u128::from(max_rate.bits_per_second());
@@ -137,6 +136,8 @@ impl RpConfig {
         }
     }
 
+    /// Checks the configuration.
+    ///
     /// # Errors
     /// A value outside its range.
     pub fn check(&self) -> Result<(), RpError> {
@@ -158,33 +159,32 @@ impl RpConfig {
         Ok(())
     }
 
-    /// What a CNM leaves of `rate` bits per second, rounded down.
+    /// Returns the rate after a CNM, from `rate` bits per second, rounded down.
     fn cut(&self, rate: u64, qntz_fb: u8) -> u64 {
         let whole = 1u64 << self.gd_log2;
         let kept = u128::from(rate) * u128::from(whole.saturating_sub(qntz_fb.into()));
         let kept = kept >> self.gd_log2;
         let floor = u128::from(rate) * u128::from(self.min_dec_fac_percent) / 100;
-        // Neither is more than the rate, which has 64 bits.
+        // Neither exceeds the rate, which has 64 bits.
         (kept.max(floor) as u64).max(self.min_rate.bits_per_second())
     }
 }
 
-/// The reaction point of one flow, or of all flows of a priority that share one.
+/// Reaction point of one flow, or of all flows of a priority that share one.
 ///
-/// A CNM remembers the present rate as the target and cuts the present rate by
-/// `QntzFb * 2^-gd` of itself. From then on two counters run, one of time and one of bytes
-/// sent; each end of a cycle of either takes the rate half the way to the target. While both
-/// have counted fewer than `threshold` cycles nothing else happens: fast recovery. When one
-/// has, each cycle also raises the target by `ai_rate`, to see whether there is room: active
-/// increase. When both have, by a multiple of `hai_rate` that grows with every cycle:
-/// hyper-active increase. A CNM starts both over.
+/// A CNM saves the current rate as the target and cuts the current rate by `QntzFb * 2^-gd` of
+/// itself. Then two counters run, one of time and one of bytes sent; each end of a cycle of either
+/// takes the rate half the way to the target. While both have counted fewer than `threshold` cycles
+/// nothing else happens: fast recovery. When one has reached it, each cycle also raises the target
+/// by `ai_rate`, to probe for bandwidth: active increase. When both have, the target rises by a
+/// multiple of `hai_rate` that grows with every cycle: hyper-active increase. A CNM restarts both
+/// counters.
 ///
-/// A CNM that comes before the first cycle of bytes has ended does not lower the target: it
-/// speaks of frames that left before the last cut took hold. That is extra fast recovery. And a
-/// target more than ten times the rate falls to an eighth in the first cycle: the bandwidth
-/// that it remembers is gone.
+/// A CNM before the end of the first byte cycle does not lower the target, since it reports frames
+/// that left before the last cut took effect: extra fast recovery. A target more than ten times the
+/// rate falls to an eighth in the first cycle, since it is outdated.
 ///
-/// Halves are rounded up, so that a rate arrives at its target instead of stopping one short.
+/// Halves are rounded up, so that a rate reaches its target instead of stopping one short.
 #[derive(Clone, Debug)]
 pub struct ReactionPoint {
     config: RpConfig,
@@ -195,16 +195,16 @@ pub struct ReactionPoint {
     target: u64,
     byte_stage: u32,
     time_stage: u32,
-    /// Bytes to go in this cycle.
+    /// Bytes left in this cycle.
     bytes_left: u64,
-    /// When the timer's cycle ends.
+    /// End of the timer's cycle.
     timer: Time,
     random: Random,
     cnms: u64,
 }
 
 impl ReactionPoint {
-    /// An inactive one; `seed` fixes the jitter of its cycles.
+    /// Returns an inactive reaction point; `seed` fixes the jitter of its cycles.
     ///
     /// # Errors
     /// A configuration that [`RpConfig::check`] refuses.
@@ -225,27 +225,27 @@ impl ReactionPoint {
         })
     }
 
-    /// How fast the flow may be sent now: the configured maximum while inactive.
+    /// Returns the current rate of the flow: the configured maximum while inactive.
     pub fn rate(&self) -> Rate {
         self.clamped(self.rate)
     }
 
-    /// The rate that recovery goes for.
+    /// Returns the target rate of recovery.
     pub fn target(&self) -> Rate {
         self.clamped(self.target)
     }
 
-    /// Whether a CNM has come since the last [release](Self::release).
+    /// Returns whether a CNM has arrived since the last [release](Self::release).
     pub fn active(&self) -> bool {
         self.active
     }
 
-    /// How many CNMs have had an effect.
+    /// Returns the number of CNMs that had an effect.
     pub fn cnms(&self) -> u64 {
         self.cnms
     }
 
-    /// The configuration in force.
+    /// Returns the configuration.
     pub fn config(&self) -> &RpConfig {
         &self.config
     }
@@ -254,13 +254,13 @@ impl ReactionPoint {
         Rate::from_bits_per_second(bits).unwrap_or(self.config.min_rate)
     }
 
-    /// When to call [`advance`](Self::advance) next; `None` while there is nothing to recover.
+    /// Returns the time of the next call of [`advance`](Self::advance); `None` while inactive.
     pub fn deadline(&self) -> Option<Time> {
         (self.active && self.rate < self.config.max_rate.bits_per_second()).then_some(self.timer)
     }
 
-    /// A CNM for this flow came at `now`. A `QntzFb` of zero has no effect; one that does not
-    /// fit six bits counts as 63.
+    /// Processes a CNM for this flow, received at `now`. A `QntzFb` of zero has no effect; one that
+    /// exceeds six bits counts as 63.
     pub fn notified(&mut self, now: Time, qntz_fb: u8) {
         self.advance(now);
         if qntz_fb == 0 {
@@ -279,7 +279,7 @@ impl ReactionPoint {
         self.cnms = self.cnms.saturating_add(1);
     }
 
-    /// `bytes` of the flow have left.
+    /// Records that `bytes` of the flow have left.
     pub fn sent(&mut self, now: Time, bytes: Bytes) {
         self.advance(now);
         if !self.active {
@@ -295,8 +295,7 @@ impl ReactionPoint {
         self.increase();
     }
 
-    /// Ends the cycles of the timer that are over by `now`. Early or repeated calls are
-    /// harmless.
+    /// Ends the cycles of the timer that are over by `now`. Early or repeated calls are harmless.
     pub fn advance(&mut self, now: Time) {
         while let Some(timer) = self.deadline().filter(|timer| *timer <= now) {
             self.time_stage = self.time_stage.saturating_add(1);
@@ -307,8 +306,8 @@ impl ReactionPoint {
         }
     }
 
-    /// The flow has nothing to send: if it has its full rate back, the reaction point lets go
-    /// of it. Says whether it is inactive.
+    /// Deactivates the reaction point if the flow, which has nothing to send, is back at its full
+    /// rate. Returns whether it is inactive.
     pub fn release(&mut self) -> bool {
         if self.rate == self.config.max_rate.bits_per_second() {
             self.active = false;
@@ -316,7 +315,7 @@ impl ReactionPoint {
         !self.active
     }
 
-    /// The length of the next cycle of a counter that has ended `stage` cycles.
+    /// Returns the length of the next cycle of a counter that has ended `stage` cycles.
     fn cycle(&mut self, full: u64, stage: u32) -> u64 {
         let reached = match self.config.interpretations.half_period {
             HalfPeriod::FromActive => stage,
@@ -326,7 +325,7 @@ impl ReactionPoint {
         jittered(if half { full / 2 } else { full }, &mut self.random)
     }
 
-    /// By how many cycles `stage` is past fast recovery; 0 in it.
+    /// Returns the number of cycles by which `stage` is past fast recovery; 0 in it.
     fn cycles_beyond(&self, stage: u32) -> u64 {
         let threshold = u64::from(self.config.threshold);
         match self.config.interpretations.increase {
@@ -337,7 +336,7 @@ impl ReactionPoint {
         }
     }
 
-    /// The end of a cycle of either counter.
+    /// Handles the end of a cycle of either counter.
     fn increase(&mut self) {
         let bytes = self.cycles_beyond(self.byte_stage);
         let time = self.cycles_beyond(self.time_stage);
@@ -431,7 +430,7 @@ mod tests {
         assert_eq!(rp.bytes_left, 150_000);
     }
 
-    /// What each of `cycles` cycles adds to the target, while the other counter stands.
+    /// Returns the increase of the target by each of `cycles` cycles of one counter.
     fn added(config: RpConfig, cycles: usize, of_both: bool) -> Vec<u64> {
         let mut rp = point(config);
         for _ in 0..50 {

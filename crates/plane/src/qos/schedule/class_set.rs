@@ -1,74 +1,74 @@
-//! A set of traffic classes as a bitmap.
+//! Set of traffic classes as a bitmap.
 
 use axon_wire::TrafficClass;
 use axon_wire::priority::PRIORITIES;
 
-/// A set of traffic classes: bit `n` stands for class `n`.
+/// Set of traffic classes: bit `n` is class `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ClassSet(u8);
 
 impl ClassSet {
-    /// No class.
+    /// The empty set.
     pub const EMPTY: ClassSet = ClassSet(0);
-    /// All eight.
+    /// All eight classes.
     pub const ALL: ClassSet = ClassSet(u8::MAX);
 
-    /// The set of which bit `n` of `bits` says whether class `n` is in it.
+    /// Returns the set that contains class `n` if bit `n` of `bits` is set.
     pub const fn from_bits(bits: u8) -> ClassSet {
         ClassSet(bits)
     }
 
-    /// The set with this one class.
+    /// Returns the set of this one class.
     pub const fn only(class: TrafficClass) -> ClassSet {
         ClassSet(1 << class.value())
     }
 
-    /// Bit `n` says whether class `n` is in the set.
+    /// Returns the set as bits: bit `n` is set if it contains class `n`.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Whether `class` is in the set.
+    /// Returns whether `class` is in the set.
     pub const fn contains(self, class: TrafficClass) -> bool {
         self.0 & ClassSet::only(class).0 != 0
     }
 
-    /// Puts `class` in.
+    /// Adds `class`.
     pub const fn insert(&mut self, class: TrafficClass) {
         self.0 |= ClassSet::only(class).0;
     }
 
-    /// Takes `class` out.
+    /// Removes `class`.
     pub const fn remove(&mut self, class: TrafficClass) {
         self.0 &= !ClassSet::only(class).0;
     }
 
-    /// What is in this set, in `other`, or in both.
+    /// Returns the classes in this set, in `other`, or in both.
     pub const fn union(self, other: ClassSet) -> ClassSet {
         ClassSet(self.0 | other.0)
     }
 
-    /// What is in both sets.
+    /// Returns the classes in both sets.
     pub const fn intersection(self, other: ClassSet) -> ClassSet {
         ClassSet(self.0 & other.0)
     }
 
-    /// What is in this set but not in `other`.
+    /// Returns the classes in this set but not in `other`.
     pub const fn difference(self, other: ClassSet) -> ClassSet {
         ClassSet(self.0 & !other.0)
     }
 
-    /// Whether no class is in it.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// How many are in it: 0 to 8.
+    /// Returns the number of classes in the set, 0 to 8.
     pub const fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// The highest class in it.
+    /// Returns the highest class in the set.
     pub const fn highest(self) -> Option<TrafficClass> {
         match self.0.checked_ilog2() {
             Some(value) => TrafficClass::new(value as u8),
@@ -76,15 +76,15 @@ impl ClassSet {
         }
     }
 
-    /// The next class after `class` in cyclic order, where class 0 follows class 7; `class` itself
-    /// comes last. The set must not be empty.
+    /// Returns the next class after `class` in cyclic order, where class 0 follows class 7; `class`
+    /// itself comes last. The set must not be empty.
     pub(super) const fn after(self, class: TrafficClass) -> TrafficClass {
         let start = class.value() as u32 + 1;
         let ahead = self.0.rotate_right(start).trailing_zeros();
         TrafficClass::ALL[(start + ahead) as usize % PRIORITIES]
     }
 
-    /// The classes in it, in ascending order.
+    /// Iterates over the classes in ascending order.
     pub fn iter(self) -> impl Iterator<Item = TrafficClass> {
         let mut left = self.0;
         core::iter::from_fn(move || {

@@ -1,42 +1,43 @@
-//! The configuration of a schedule.
+//! Configuration of a schedule.
 
 use alloc::vec::Vec;
 use axon_wire::dcbx::ieee::{Ets, Tsa};
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Span, TrafficClass};
 
-/// The transmission selection of one egress port.
+/// Transmission selection of one egress port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleConfig {
-    /// The algorithm of each traffic class, class 0 first; one to eight.
+    /// Algorithm of each traffic class, class 0 first; one to eight.
     pub classes: Vec<Algorithm>,
-    /// What a frame takes off its class's share.
+    /// Cost of a frame, charged to its class's share.
     pub cost: FrameCost,
-    /// Whether and how weights follow the traffic.
+    /// Adaptation of the weights to the traffic.
     pub weights: Weights,
 }
 
-/// How a class is served (IEEE 802.1Q clause 8.6.8). What strict classes leave is shared
-/// among the others, which all have the same algorithm.
+/// Transmission selection algorithm of a class (IEEE 802.1Q clause 8.6.8). Bandwidth that strict
+/// classes leave is shared among the others, which all have the same algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// Before all others; among several, the highest class number first.
+    /// Strict priority: before all others; among several, the highest class number first.
     Strict,
     /// Enhanced transmission selection (clauses 8.6.8.4 and 37).
     Ets {
-        /// Its part of what strict classes leave; those of all classes add up to 100. A class
-        /// with 0 is promised nothing: such classes have equal shares while no other is ready.
+        /// Share of the bandwidth that strict classes leave, in percent; those of all classes add
+        /// up to 100. A class with 0 has no guarantee: such classes have equal shares while no
+        /// other is ready.
         percent: u8,
     },
     /// Weighted deficit round robin (Shreedhar and Varghese 1995).
     Drr {
-        /// What it may send in a turn, in bytes of [`FrameCost`]; 1 to [`QUANTUM_BYTES_MAX`].
-        /// From the longest frame's cost on, each turn sends a frame.
+        /// Quantum per round, in bytes of [`FrameCost`]; 1 to [`QUANTUM_BYTES_MAX`]. From the
+        /// longest frame's cost on, each round sends a frame.
         quantum_bytes: u32,
     },
-    /// Weighted fair queueing: the ideal that the others are compared with.
+    /// Weighted fair queueing: the ideal that other algorithms are compared with.
     Wfq {
-        /// Its part, relative to the sum of all; 1 to [`WFQ_WEIGHT_MAX`].
+        /// Weight relative to the sum of all; 1 to [`WFQ_WEIGHT_MAX`].
         weight: u32,
     },
 }
@@ -45,18 +46,18 @@ pub enum Algorithm {
 pub const QUANTUM_BYTES_MAX: u32 = 1 << 24;
 /// The largest weight of a class with [`Algorithm::Wfq`].
 pub const WFQ_WEIGHT_MAX: u32 = 1 << 16;
-/// Frames are not longer than this; what claims to be is charged as if it were so long.
+/// Maximum length of a frame in bytes; longer ones are charged as this length.
 const FRAME_BYTES_MAX: u32 = 1 << 24;
 
-/// What the scheduler charges for a frame: its bytes and an overhead, in whole cells.
+/// Cost of a frame to the scheduler: its bytes and an overhead, in whole cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameCost {
-    /// Added to each frame's bytes, at most 65,535: 0 to count frame bytes only, 4 with the
-    /// FCS, 24 with FCS, preamble and gap, which is the time on the wire (IEEE 802.3 clause
-    /// 4.4.2). Where frame bytes include the FCS already: 0 and 20.
+    /// Bytes added to each frame, at most 65,535: 0 to count frame bytes only, 4 with the FCS, 24
+    /// with FCS, preamble and gap, which is the time on the wire (IEEE 802.3 clause 4.4.2). Where
+    /// frame bytes include the FCS already: 0 and 20.
     pub overhead_bytes: u16,
-    /// Bytes of a cell, for switches whose scheduler counts the cells in which the memory
-    /// keeps frames; 1 counts bytes.
+    /// Bytes of a cell, for switches whose scheduler counts the memory cells of frames; 1 counts
+    /// bytes.
     pub cell_bytes: u16,
 }
 
@@ -66,7 +67,7 @@ impl FrameCost {
     /// Time on the wire for frames whose FCS is not counted among their bytes.
     pub const WIRE: FrameCost = FrameCost { overhead_bytes: 24, cell_bytes: 1 };
 
-    /// The cost of a frame of so many bytes; at least 1.
+    /// Returns the cost of a frame of this many bytes; at least 1.
     pub const fn of(self, bytes: u32) -> u32 {
         let bytes = if bytes < FRAME_BYTES_MAX { bytes } else { FRAME_BYTES_MAX };
         let cost = bytes + self.overhead_bytes as u32;
@@ -79,49 +80,49 @@ impl FrameCost {
     }
 }
 
-/// Whether the quanta of DRR and ETS classes follow the traffic.
+/// Adaptation of the quanta of DRR and ETS classes to the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weights {
-    /// They stay as configured.
+    /// None: the quanta stay as configured.
     Fixed,
     /// DRR-AWC (paper 002 §6.3, algorithm 1).
     Awc {
-        /// How long frames are counted before the weights are set anew; one minute in the
-        /// paper. Longer than nothing.
+        /// Time for which frames are counted before the weights are recomputed, above zero; one
+        /// minute in the paper.
         window: Span,
-        /// What makes a frame's size of its bytes: 4 if the FCS is not among them. Sizes are
+        /// Bytes added to a frame's bytes for its size: 4 if the FCS is not among them. Sizes are
         /// put into bins with the FCS, as by the paper's switch.
         size_added_bytes: u16,
-        /// The weight of what no bin counts.
+        /// Weight of frames larger than all bins.
         larger: Larger,
     },
     /// Byte-fair: classes that are always ready get bytes, not costs, in proportion to their
     /// configured quanta.
     ByteFair {
-        /// How long bytes are counted before the quanta are corrected: some milliseconds.
-        /// Longer than nothing.
+        /// Time for which bytes are counted before the quanta are corrected, above zero: some
+        /// milliseconds.
         window: Span,
-        /// Added to each frame's bytes: 4 to share bytes with an FCS that is not among them.
+        /// Bytes added to each frame's bytes: 4 to share bytes with an FCS that is not among them.
         size_added_bytes: u16,
     },
 }
 
-/// The weight of frames above 1024 bytes, which paper 002's five bins do not count and of
-/// which it says nothing.
+/// Weight of frames above 1024 bytes, which paper 002's five bins do not count and which the paper
+/// does not specify.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Larger {
-    /// 1: the figures from which the formulas are fitted give weights relative to a queue of
-    /// frames of the maximum size.
+    /// 1: the figures from which the formulas are fitted give weights relative to a queue of frames
+    /// of the maximum size.
     One,
-    /// What formula 6.2 gives for frames of this many bytes: 0.9758 for 1522. It falls below
-    /// nothing for absurd sizes; then it counts as 0.
+    /// The result of formula 6.2 for frames of this many bytes: 0.9758 for 1522. A negative result
+    /// for extreme sizes counts as 0.
     Formula {
-        /// The size, FCS included.
+        /// The frame size in bytes, FCS included.
         frame_bytes: u16,
     },
 }
 
-/// Why a schedule cannot be made.
+/// Errors in a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleFault {
     /// There are no classes, or more than eight.
@@ -130,7 +131,7 @@ pub enum ScheduleFault {
     /// The percentages of the ETS classes do not add up to 100.
     #[error("the percentages of the ETS classes add up to {0}, not to 100")]
     EtsSum(u32),
-    /// Two classes share by different algorithms: this is the higher one.
+    /// Two sharing classes have different algorithms: this is the higher one.
     #[error("class {0} shares by another algorithm than the classes below it")]
     Mixed(TrafficClass),
     /// The class's quantum is 0 or above [`QUANTUM_BYTES_MAX`].
@@ -139,20 +140,20 @@ pub enum ScheduleFault {
     /// The class's weight is 0 or above [`WFQ_WEIGHT_MAX`].
     #[error("the weight of class {0} is not 1 to {WFQ_WEIGHT_MAX}")]
     Weight(TrafficClass),
-    /// A cell has no bytes.
+    /// The cell size is 0.
     #[error("a cell needs at least one byte")]
     Cell,
-    /// Weights are to follow the traffic, but no class has a quantum, or the window is empty.
+    /// Weights are adaptive, but no class has a quantum, or the window is empty.
     #[error("weights that follow the traffic need a window and ETS or DRR classes")]
     NothingToAdapt,
-    /// A priority is mapped to this class, which has no algorithm: its frames would never leave.
+    /// A priority is mapped to this class, which has no algorithm, so its frames would never leave.
     #[error("a priority is mapped to class {0}, which has no algorithm")]
     Unserved(TrafficClass),
 }
 
 impl ScheduleConfig {
-    /// One class after another with these algorithms; frames cost their time on the wire, and
-    /// weights stay.
+    /// Returns a schedule of these classes in order; frames cost their time on the wire, and
+    /// weights are fixed.
     pub fn of(classes: impl IntoIterator<Item = Algorithm>) -> ScheduleConfig {
         ScheduleConfig {
             classes: classes.into_iter().collect(),
@@ -161,8 +162,8 @@ impl ScheduleConfig {
         }
     }
 
-    /// The scheduling that an ETS table asks for, of frames that cost so much; its own algorithms
-    /// are strict priority and ETS ([`Ets::check`]).
+    /// Returns the schedule of an ETS table with this frame cost; its algorithms must be strict
+    /// priority and ETS ([`Ets::check`]).
     pub fn of_ets(ets: &Ets, cost: FrameCost) -> ScheduleConfig {
         let classes = ets.tsa.iter().zip(ets.percent).map(|(&tsa, percent)| match tsa {
             Tsa::ETS => Algorithm::Ets { percent },
@@ -171,10 +172,10 @@ impl ScheduleConfig {
         ScheduleConfig { cost, ..ScheduleConfig::of(classes) }
     }
 
-    /// Whether each class that `prio_tc` maps a priority to has an algorithm.
+    /// Checks that each class to which `prio_tc` maps a priority has an algorithm.
     ///
     /// # Errors
-    /// The lowest priority's class that has none.
+    /// The class without an algorithm of the lowest such priority.
     pub fn serves(&self, prio_tc: &[TrafficClass; PRIORITIES]) -> Result<(), ScheduleFault> {
         match prio_tc.iter().find(|class| class.index() >= self.classes.len()) {
             Some(&class) => Err(ScheduleFault::Unserved(class)),
@@ -182,7 +183,7 @@ impl ScheduleConfig {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Checks the configuration.
     ///
     /// # Errors
     /// The first fault, in the order of [`ScheduleFault`].

@@ -1,4 +1,4 @@
-//! Deficit round robin among the classes that share.
+//! Deficit round robin among the sharing classes.
 
 use super::class_set::ClassSet;
 use axon_wire::TrafficClass;
@@ -6,34 +6,34 @@ use axon_wire::priority::PRIORITIES;
 
 /// Deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
 ///
-/// The scheduler serves the classes that have frames in rounds, in cyclic order. When its turn
-/// begins, a class's deficit grows by its quantum. It sends while its next frame costs no more
-/// than the deficit, which shrinks by what it sends. Then the turn is the next class's, and the
-/// rest of the deficit, less than a frame, stays for the turn to come. A class that was empty
+/// The scheduler serves the classes that have frames in rounds, in cyclic order. At its start in a
+/// round, a class's deficit grows by its quantum. It sends while its next frame costs no more than
+/// the deficit, which shrinks by the cost of each sent frame. Then the next class is served, and
+/// the rest of the deficit, less than a frame, is kept for the next round. A class that was empty
 /// begins with none.
 ///
-/// So between two classes that always have frames, the service divided by the weight (the
-/// quantum over the smallest quantum `q`) never differs by more than `q` and one frame of
-/// each, over any interval.
+/// So between two classes that always have frames, the service divided by the weight (the quantum
+/// over the smallest quantum `q`) never differs by more than `q` and one frame of each, over any
+/// interval.
 ///
-/// The published form keeps a list of classes that have something, to which one that fills is
-/// appended. Eight classes fit a bitmap, in which the next one is found in an instruction or
-/// two; so they are served in the order of their numbers, whenever they filled.
+/// The published form keeps a list of non-empty classes, to which one that fills is appended. Eight
+/// classes fit a bitmap, in which the next one is found in an instruction or two; so they are
+/// served in the order of their numbers, not in that of their filling.
 ///
-/// Quanta may be smaller than a frame: that interleaves classes more finely. Many rounds then
-/// pass before any class may send; they are not gone through one by one, but as many as leave
-/// everybody without a frame are given at once.
+/// Quanta may be smaller than a frame, which interleaves classes more finely. Many rounds may then
+/// pass before any class may send; they are not iterated one by one, but all rounds in which no
+/// class can send are granted at once.
 ///
-/// A paused class is passed over. It keeps of its deficit what a class may keep between rounds,
-/// less than a frame; so after the pause it sends no more than in any round.
+/// A paused class is skipped. It keeps of its deficit what a class may keep between rounds, less
+/// than a frame; so after the pause it sends no more than in any round.
 #[derive(Clone, Debug)]
 pub(super) struct Drr {
     quanta: [u32; PRIORITIES],
-    /// At most a quantum and a frame, which is below 2^26.
+    /// Deficits, at most a quantum and a frame, which is below 2^26.
     deficits: [u32; PRIORITIES],
-    /// Whose turn it is.
+    /// The class currently served.
     turn: TrafficClass,
-    /// Classes that were empty since their last turn: no deficit of theirs counts.
+    /// Classes that were empty since they were last served: their deficits do not count.
     fresh: ClassSet,
 }
 
@@ -51,13 +51,13 @@ impl Drr {
         self.quanta[class.index()] = quantum;
     }
 
-    /// Takes note of the classes that are empty now.
+    /// Records the classes that are empty now.
     #[inline]
     pub const fn note_empty(&mut self, empty: ClassSet) {
         self.fresh = self.fresh.union(empty);
     }
 
-    /// The class whose frame goes next, among those that are ready; there must be one.
+    /// Returns the class of the next frame among the ready classes, of which there must be one.
     #[inline]
     pub fn next(&mut self, ready: ClassSet, cost: impl Fn(TrafficClass) -> u32) -> TrafficClass {
         let going_on = ready.difference(self.fresh).contains(self.turn);
@@ -72,7 +72,7 @@ impl Drr {
         }
     }
 
-    /// Gives each class a turn until one can send.
+    /// Serves the classes in turn until one can send.
     #[inline]
     fn round(
         &mut self,
@@ -82,7 +82,7 @@ impl Drr {
         for _ in 0..ready.len() {
             let class = ready.after(self.turn);
             let cost = cost(class);
-            // The rest of a turn that a pause has cut short may be more than one can keep.
+            // The rest of a round cut short by a pause may exceed what a class may keep.
             let kept = match self.fresh.contains(class) {
                 true => 0,
                 false => self.deficits[class.index()].min(cost - 1),
@@ -97,8 +97,8 @@ impl Drr {
         None
     }
 
-    /// Gives as many rounds at once as surely leave everybody without a frame; after that,
-    /// one more round lets somebody send.
+    /// Grants all rounds at once in which surely no class can send; after that, one more round lets
+    /// a class send.
     #[cold]
     fn skip_rounds(&mut self, ready: ClassSet, cost: &impl Fn(TrafficClass) -> u32) {
         let rounds = |class: TrafficClass| {
@@ -111,7 +111,7 @@ impl Drr {
         }
     }
 
-    /// The class has sent a frame of this cost.
+    /// Charges a sent frame of this cost to its class.
     #[inline]
     pub const fn sent(&mut self, class: TrafficClass, cost: u32) {
         self.deficits[class.index()] = self.deficits[class.index()].saturating_sub(cost);
@@ -125,7 +125,7 @@ mod tests {
     use alloc::vec::Vec;
     use proptest::prelude::*;
 
-    /// What the paper writes, one class at a time, on queues of frame costs.
+    /// The paper's algorithm, one class at a time, on queues of frame costs.
     struct Slow {
         queues: [VecDeque<u32>; PRIORITIES],
         quanta: [u32; PRIORITIES],
@@ -198,7 +198,7 @@ mod tests {
         let both = ClassSet::from_bits(3);
         let cost = |_: TrafficClass| 100;
         for pauses in 0..50 {
-            // Class 0 begins a turn and is paused within.
+            // Class 0 starts a round and is paused within it.
             while drr.next(both, cost) != first {
                 drr.sent(second, 100);
             }
@@ -264,8 +264,8 @@ mod tests {
     }
 
     proptest! {
-        /// Frame by frame the same order as the algorithm of the paper, whose rounds are gone
-        /// through one by one.
+        /// The order is, frame by frame, that of the paper's algorithm, which iterates over the
+        /// rounds one by one.
         #[test]
         fn the_order_is_that_of_the_published_algorithm(
             quanta in prop::array::uniform8(1..4000u32),
@@ -296,8 +296,8 @@ mod tests {
             }
         }
 
-        /// Between any two moments, two classes that are always ready are served in proportion
-        /// but for a smallest quantum and a frame of each, divided by their weights.
+        /// Between any two times, two classes that are always ready are served in proportion within
+        /// a smallest quantum and a frame of each, divided by their weights.
         #[test]
         fn service_is_in_proportion_within_the_published_bound(
             quanta in prop::array::uniform2(1..3000u32),
@@ -306,7 +306,7 @@ mod tests {
             let mut drr = Drr::new([quanta[0], quanta[1], 1, 1, 1, 1, 1, 1]);
             let mut served = [0u64; 2];
             let mut count = [0; 2];
-            // Cross-multiplied by both quanta, so that whole numbers do.
+            // Cross-multiplied by both quanta, to compare whole numbers.
             let mut least_apart = 0i128;
             let mut most_apart = 0i128;
             for _ in 0..2000 {

@@ -1,14 +1,14 @@
-//! Transmission selection: which traffic class of an egress port sends next (IEEE 802.1Q
-//! clause 8.6.8).
+//! Transmission selection of an egress port: choice of the next traffic class (IEEE 802.1Q clause
+//! 8.6.8).
 //!
-//! Strict classes come first, the one with the highest number before the others. What they
-//! leave goes to the classes that share it: by ETS percentages or plain quanta (both by
-//! deficit round robin), or by weighted fair queueing as the reference. All of it is
-//! work-conserving: whenever a class is ready, one is chosen; so what a class leaves goes to
-//! the others in proportion to their weights.
+//! Strict classes are served first, the one with the highest number before the others. The rest of
+//! the bandwidth goes to the sharing classes: by ETS percentages or plain quanta (both by deficit
+//! round robin), or by weighted fair queueing as the reference. The selection is work-conserving:
+//! whenever a class is ready, one is chosen, and unused bandwidth goes to the other classes in
+//! proportion to their weights.
 //!
-//! Nothing here holds frames: the owner of the queues says which classes have any and how long
-//! the first ones are.
+//! No frames are held here: the owner of the queues supplies the non-empty classes and the lengths
+//! of their first frames.
 
 mod class_set;
 mod config;
@@ -30,19 +30,19 @@ pub use config::{
 };
 pub use weights::{AWC_ONE, SIZE_BINS, awc_weight};
 
-/// The quantum of one percent, in bytes. All ETS classes together send four maximum frames in
-/// a round, which interleaves them finely and is 0.05 % of 10 ms at 10 Gb/s.
+/// Quantum of one percent, in bytes. All ETS classes together send four maximum frames in a round,
+/// which interleaves them finely and is 0.05 % of 10 ms at 10 Gb/s.
 const ETS_PERCENT_BYTES: u32 = 64;
-/// The quantum of an ETS class with 0 percent beside others of its kind, in bytes.
+/// Quantum of an ETS class with 0 percent beside others of its kind, in bytes.
 const ETS_SPARE_BYTES: u32 = 1600;
 
-/// The transmission selection of one egress port.
+/// Transmission selection of one egress port.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     strict: ClassSet,
-    /// The classes that are promised a part of what strict ones leave.
+    /// Classes with a guaranteed share of the bandwidth that strict ones leave.
     sharing: ClassSet,
-    /// The classes that get what those leave: ETS with 0 percent.
+    /// Classes served from the remainder: ETS with 0 percent.
     spare: ClassSet,
     cost: FrameCost,
     share: Share,
@@ -56,14 +56,14 @@ enum Share {
 }
 
 impl Schedule {
-    /// A schedule in which no class has sent anything yet.
+    /// Returns a schedule in which no class has sent anything yet.
     ///
     /// # Errors
-    /// What is wrong with the configuration.
+    /// A fault in the configuration.
     pub fn new(config: &ScheduleConfig) -> Result<Schedule, ScheduleFault> {
         config.check()?;
         let [mut strict, mut sharing, mut spare] = [ClassSet::EMPTY; 3];
-        // Of classes that do not exist no weight is asked.
+        // Weights of nonexistent classes are not used.
         let mut weights = [1; PRIORITIES];
         let mut is_wfq = false;
         for (class, &algorithm) in TrafficClass::ALL.into_iter().zip(&config.classes) {
@@ -88,14 +88,14 @@ impl Schedule {
         Ok(Schedule { strict, sharing, spare, cost: config.cost, share, adapt })
     }
 
-    /// The class whose first frame is to be sent now, or none if none may send.
+    /// Returns the class whose first frame is to be sent now, or `None` if none may send.
     ///
     /// `waiting` are the classes that have a frame, `paused` those that must not send (PFC);
-    /// `head_bytes` gives the length of a waiting class's first frame, and may be asked several
+    /// `head_bytes` returns the length of a waiting class's first frame, and may be called several
     /// times. Classes that are not configured are never chosen.
     ///
-    /// To be called whenever the wire is free, also when nothing waits: a class that is empty
-    /// at that moment starts afresh, while one that is only paused keeps less than a frame.
+    /// Call it whenever the wire is free, even when nothing is queued: a class that is empty at
+    /// that time starts afresh, while one that is only paused keeps less than a frame.
     #[inline]
     pub fn next(
         &mut self,
@@ -128,7 +128,7 @@ impl Schedule {
         })
     }
 
-    /// The class has sent a frame of so many bytes. Classes that do not share are not charged.
+    /// Charges a sent frame of this many bytes to its class, if that is a sharing class.
     #[inline]
     pub fn sent(&mut self, class: TrafficClass, bytes: u32) {
         if !self.sharing.union(self.spare).contains(class) {
@@ -144,21 +144,21 @@ impl Schedule {
         }
     }
 
-    /// Sets the weights anew if a window of [`Weights`] has ended. The first call begins the
-    /// first window. Early and repeated calls are harmless; a late one ends a longer window.
+    /// Recomputes the weights if a window of [`Weights`] has ended. The first call begins the first
+    /// window. Early and repeated calls are harmless; a late one ends a longer window.
     pub fn adapt(&mut self, now: Time) {
         if let (Some(adapt), Share::Drr(drr)) = (&mut self.adapt, &mut self.share) {
             adapt.run(now, drr);
         }
     }
 
-    /// When to call [`Schedule::adapt`] next; `None` before its first call, and for weights
-    /// that stay.
+    /// Returns the time of the next call of [`Schedule::adapt`]; `None` before its first call, and
+    /// for fixed weights.
     pub fn deadline(&self) -> Option<Time> {
         self.adapt.as_ref().and_then(|adapt| adapt.deadline())
     }
 
-    /// The quantum of a class now, in bytes; `None` unless it has one.
+    /// Returns the current quantum of a class in bytes; `None` if it has none.
     pub fn quantum_bytes(&self, class: TrafficClass) -> Option<u32> {
         match &self.share {
             Share::Drr(drr) if self.sharing.union(self.spare).contains(class) => {
@@ -178,7 +178,7 @@ mod tests {
         Algorithm::Ets { percent }
     }
 
-    /// The classes of the next `frames` frames of 1000 bytes, while `ready` always are.
+    /// Returns the classes of the next `frames` frames of 1000 bytes, while `ready` always are.
     fn order(schedule: &mut Schedule, ready: u8, frames: usize) -> Vec<u8> {
         let mut next = || {
             let class = schedule.next(ClassSet::from_bits(ready), ClassSet::EMPTY, |_| 1000)?;
@@ -232,7 +232,7 @@ mod tests {
             schedule.sent(class, [800, 500][class.index()]);
             class.value()
         };
-        // Class 0 gets 500 of the 800 that it needs, and class 1 sends. The next turn is enough
+        // Class 0 gets 500 of the 800 that it needs, and class 1 sends. The next round is enough
         // for class 0 if it was paused meanwhile, but not if it was empty.
         for (waiting, paused, after) in [(0b11, 0b01, 0), (0b10, 0, 1)] {
             let mut schedule = Schedule::new(&config).unwrap();

@@ -1,5 +1,5 @@
-//! Quanta that follow the traffic, so that classes of short frames get their part although
-//! the scheduler charges each frame for its gap and preamble.
+//! Adaptive quanta, which give classes of short frames their share although the scheduler charges
+//! each frame for its gap and preamble.
 
 use super::class_set::ClassSet;
 use super::config::{Larger, QUANTUM_BYTES_MAX, Weights};
@@ -7,22 +7,22 @@ use super::drr::Drr;
 use axon_wire::priority::PRIORITIES;
 use axon_wire::{Span, Time, TrafficClass};
 
-/// The upper ends of the size bins of paper 002 §6.3, in bytes with FCS: up to 68, 69 to 128,
-/// 129 to 256, 257 to 512, 513 to 1024. A sixth counts what is larger.
+/// Upper limits of the size bins of paper 002 §6.3, in bytes with FCS: up to 68, 69 to 128, 129 to
+/// 256, 257 to 512, 513 to 1024. A sixth bin counts larger frames.
 pub const SIZE_BINS: [u32; 5] = [68, 128, 256, 512, 1024];
-/// [`awc_weight`] counts hundred-millionths, in which both formulas are exact.
+/// Unit of [`awc_weight`]: hundred-millionths, in which both formulas are exact.
 pub const AWC_ONE: u64 = 100_000_000;
-/// Where formula 6.1 ends and 6.2 begins, in bytes.
+/// Limit in bytes between formulas 6.1 and 6.2.
 const PIVOT_BYTES: u32 = 146;
 /// The largest debt of a byte-fair class, in windows of its share.
 const DEBT_WINDOWS_MAX: i128 = 8;
-/// Bits behind the point of a cost per byte.
+/// Fractional bits of a cost per byte.
 const RATIO_BITS: u32 = 32;
-/// Bits behind the point of what belongs to a base of 1.
+/// Fractional bits of the bytes per unit of base.
 const PART_BITS: u32 = 24;
 
-/// The weight of a queue of frames of this size (FCS included) beside one of maximum frames,
-/// in parts of [`AWC_ONE`]: `2.276 - 0.008 x` up to 146 bytes (paper 002 formula 6.1),
+/// Returns the weight of a queue of frames of this size (FCS included) relative to one of maximum
+/// frames, in units of 1/[`AWC_ONE`]: `2.276 - 0.008 x` up to 146 bytes (paper 002 formula 6.1),
 /// `1.106 - 0.00008555 x` above (6.2), and 0 where that is negative.
 pub const fn awc_weight(frame_bytes: u32) -> u64 {
     let x = frame_bytes as u64;
@@ -33,23 +33,23 @@ pub const fn awc_weight(frame_bytes: u32) -> u64 {
     }
 }
 
-/// What has been counted of a class in this window.
+/// Counters of a class in this window.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// Frames by size; the last bin is for what is larger than [`SIZE_BINS`].
+    /// Frames by size; the last bin is for frames larger than [`SIZE_BINS`].
     frames: [u64; SIZE_BINS.len() + 1],
-    /// Sizes, summed.
+    /// Sum of the sizes.
     bytes: u64,
-    /// What the scheduler charged for them.
+    /// Sum of the costs charged.
     cost: u64,
 }
 
 impl Tally {
-    /// The sum of algorithm 1: each bin's weight by its part of the frames, in parts of
-    /// [`AWC_ONE`], as numerator and denominator.
+    /// Returns the sum of algorithm 1: each bin's weight by its fraction of the frames, in units of
+    /// 1/[`AWC_ONE`], as numerator and denominator.
     ///
-    /// A bin's frames count as frames of its largest size: those are the sizes for which the
-    /// paper has measured weights. None if there were no frames: 0 / 0 says nothing.
+    /// A bin's frames count as frames of its largest size: those are the sizes for which the paper
+    /// has measured weights. `None` if there were no frames.
     fn awc_weight(&self, larger: Larger) -> Option<(u128, u128)> {
         let largest = match larger {
             Larger::One => AWC_ONE,
@@ -63,45 +63,44 @@ impl Tally {
     }
 }
 
-/// Sets the quanta anew at the end of each window.
+/// Recomputes the quanta at the end of each window.
 ///
-/// *DRR-AWC* (paper 002 algorithm 1) counts the frames of each class by size for a window.
-/// Then a class's quantum is its configured one (the paper's maximum frame size) times the
-/// average weight of its frames. The weights are fitted to one switch; so classes get equal
-/// bytes as far as this switch charges for frames as that one did, and as far as sizes lie at
-/// the ends of the bins. A class without frames keeps its quantum.
+/// *DRR-AWC* (paper 002 algorithm 1) counts the frames of each class by size for a window. Then a
+/// class's quantum is its configured one (the paper's maximum frame size) times the average weight
+/// of its frames. The weights are fitted to one switch; so classes get equal bytes as far as this
+/// switch charges for frames as that one did, and as far as sizes are close to the upper limits of
+/// the bins. A class without frames keeps its quantum.
 ///
-/// *Byte-fair* needs no formula, since it counts both bytes and what was charged for them. In
-/// the long run DRR gives class `i` a cost in proportion to its quantum, so it sends
-/// `quantum * bytes / cost`. With `quantum = base * cost / bytes` over the last window, all
-/// send in proportion to their bases at once if the mix of sizes stays as it is. What remains
-/// (the mix changed; a quantum is a whole number of bytes; the window cut through a turn)
-/// is a debt in bytes, kept from window to window while a class always has a frame and is not
-/// paused, and repaid in the next one: from the ratios follows how many bytes `target` the
-/// class will be due there, and its quantum is scaled by `(target + debt) / target`. So no debt
-/// lasts but what comes anew: if the ratio of cost to bytes was `1 + d` times what it is next,
-/// `d` parts of a window. Debts do not build up, whatever the sizes do; over `n` windows shares
-/// are off by some `d / n`, and by nothing but a few frames while the mix stays. A class gets
-/// or loses at most half a window's share in one window, so a large debt takes some; what
-/// would be more than [`DEBT_WINDOWS_MAX`] is cancelled. A class that was empty or paused has
-/// no debt and no claim.
+/// *Byte-fair* needs no formula, since it counts both bytes and costs. In the long run DRR gives
+/// class `i` a cost in proportion to its quantum, so it sends `quantum * bytes / cost`. With
+/// `quantum = base * cost / bytes` over the last window, all send in proportion to their bases at
+/// once if the mix of sizes does not change. The remaining error (a changed mix; quanta in whole
+/// bytes; a window ending within a round) is a debt in bytes, kept from window to window while a
+/// class always has a frame and is not paused, and repaid in the next one: the ratios give the
+/// bytes `target` that the class will be due there, and its quantum is scaled by `(target + debt) /
+/// target`. So debts do not persist: if the ratio of cost to bytes was `1 + d` times the next one,
+/// the debt is `d` parts of a window. Debts do not accumulate for any sizes; over `n` windows
+/// shares are off by some `d / n`, and by only a few frames while the mix is constant. A class
+/// gains or loses at most half a window's share in one window, so a large debt takes several; debt
+/// above [`DEBT_WINDOWS_MAX`] is cancelled. A class that was empty or paused has no debt and no
+/// claim.
 #[derive(Clone, Debug)]
 pub(super) struct Adapt {
     rule: Weights,
     window_ends: Option<Time>,
-    /// The quanta as configured.
+    /// Configured quanta.
     base: [u32; PRIORITIES],
-    /// The classes that are promised a share.
+    /// Classes with a guaranteed share.
     members: ClassSet,
     tallies: [Tally; PRIORITIES],
-    /// Bytes that a class has got too little; negative for too much.
+    /// Bytes by which each class has received too little; negative for too much.
     debts: [i64; PRIORITIES],
     /// Classes that were ready whenever a frame was chosen in this window.
     steady: ClassSet,
 }
 
 impl Adapt {
-    /// None if quanta stay as they are.
+    /// Returns `None` for fixed quanta.
     pub fn new(rule: Weights, base: [u32; PRIORITIES], members: ClassSet) -> Option<Adapt> {
         let tallies = [Tally::default(); PRIORITIES];
         let (debts, steady) = ([0; PRIORITIES], ClassSet::ALL);
@@ -116,17 +115,17 @@ impl Adapt {
         }
     }
 
-    /// When the window ends; `None` before the first.
+    /// Returns the end of the window; `None` before the first.
     pub const fn deadline(&self) -> Option<Time> {
         self.window_ends
     }
 
-    /// Only these classes are ready now.
+    /// Records the classes that are ready now.
     pub const fn note_ready(&mut self, ready: ClassSet) {
         self.steady = self.steady.intersection(ready);
     }
 
-    /// The class has sent a frame.
+    /// Counts a sent frame of a class.
     pub fn count(&mut self, class: TrafficClass, bytes: u32, cost: u32) {
         let tally = &mut self.tallies[class.index()];
         let size = match self.rule {
@@ -142,8 +141,8 @@ impl Adapt {
         tally.cost += u64::from(cost);
     }
 
-    /// Sets the quanta if the window has ended, and begins the next one. The first call begins
-    /// the first.
+    /// Sets the quanta if the window has ended, and begins the next one. The first call begins the
+    /// first.
     pub fn run(&mut self, now: Time, drr: &mut Drr) {
         if self.window_ends.is_some_and(|ends| now < ends) {
             return;
@@ -174,8 +173,8 @@ impl Adapt {
         let counted: ClassSet = self.members.iter().filter(had_frames).collect();
         let steady = counted.intersection(self.steady);
         self.settle(steady);
-        // If all got what they are due and no debts were repaid, so many bytes would be the
-        // part of a base of 1, in parts of 2^PART_BITS.
+        // Bytes of a class with a base of 1, if all got their due share and no debts were repaid,
+        // in units of 2^-PART_BITS.
         let costs: i128 = steady.iter().map(|class| self.cost(class)).sum();
         let weighed: i128 = steady.iter().map(|class| self.base(class) * self.ratio(class)).sum();
         let part = (costs << (RATIO_BITS + PART_BITS)) / weighed.max(1);
@@ -183,7 +182,7 @@ impl Adapt {
             let most = (part * self.base(class) / 2) >> PART_BITS;
             i128::from(self.debts[TrafficClass::index(class)]).clamp(-most, most)
         };
-        // Repaying takes its part of the window, too.
+        // Repayment takes its part of the window, too.
         let repaying: i128 = steady.iter().map(|class| repaid(class) * self.ratio(class)).sum();
         let costs = (costs << RATIO_BITS) - repaying;
         let part = (costs << PART_BITS) / weighed.max(1);
@@ -198,8 +197,8 @@ impl Adapt {
         }
     }
 
-    /// Adds to the debts what this window has left, and clears those of classes that were
-    /// not steady.
+    /// Adds the errors of this window to the debts, and clears those of classes that were not
+    /// steady.
     fn settle(&mut self, steady: ClassSet) {
         let bases: i128 = steady.iter().map(|class| self.base(class)).sum();
         let bytes = |class| i128::from(self.tallies[TrafficClass::index(class)].bytes);
@@ -222,13 +221,13 @@ impl Adapt {
         i128::from(self.tallies[class.index()].cost)
     }
 
-    /// What a byte of the class's frames cost, in parts of 2^RATIO_BITS. There must be some.
+    /// Returns the cost per byte of the class's frames, in 2^-RATIO_BITS. There must be some.
     fn ratio(&self, class: TrafficClass) -> i128 {
         (self.cost(class) << RATIO_BITS) / i128::from(self.tallies[class.index()].bytes)
     }
 }
 
-/// The nearest quantum that there is.
+/// Returns the quotient rounded to the nearest valid quantum.
 fn rounded(numerator: u128, denominator: u128) -> u32 {
     let nearest = (numerator + denominator / 2) / denominator;
     nearest.clamp(1, u128::from(QUANTUM_BYTES_MAX)) as u32
@@ -275,7 +274,7 @@ mod tests {
         adapt.run(Time::ZERO + MINUTE, &mut drr);
         // 1522 times 1.732; 1.4080496; (1.732 + 2 * 1.252 + 1.0621984 + 1.0183968) / 5; 1.183.
         assert_eq!(drr.quanta(), &[2636, 2143, 1923, 1801, 1522, 1522, 1522, 1522]);
-        // Counters are cleared, and a class without frames keeps its weight.
+        // Counters are reset, and a class without frames keeps its weight.
         adapt.count(TrafficClass::ALL[1], 1024, 1024);
         adapt.run(Time::ZERO + MINUTE * 2, &mut drr);
         assert_eq!(drr.quanta()[..3], [2636, 1550, 1923]);
@@ -314,7 +313,7 @@ mod tests {
     fn what_a_class_got_too_little_it_gets_in_the_next_window() {
         let (mut adapt, mut drr) = byte_fair();
         adapt.note_ready(ClassSet::from_bits(0b011));
-        // Class 0 got 800 for a cost of 1000, class 1 got 1000; class 2 was not always ready.
+        // Class 0 got 800 bytes for a cost of 1000, class 1 got 1000; class 2 was not always ready.
         (0..8).for_each(|_| adapt.count(TrafficClass::ALL[0], 100, 125));
         (0..2).for_each(|_| adapt.count(TrafficClass::ALL[1], 500, 500));
         adapt.count(TrafficClass::ALL[2], 100, 150);
@@ -323,7 +322,7 @@ mod tests {
         // the 100 that class 0 has from class 1: 977 * 1.25 + 777 = 1998.
         assert_eq!(drr.quanta()[..4], [1393, 886, 1500, 1000]);
         assert_eq!(adapt.debts[..3], [100, -100, 0]);
-        // They send that; now nobody owes anybody anything.
+        // They send that; now there are no debts.
         (0..10).for_each(|_| adapt.count(TrafficClass::ALL[0], 100, 125));
         (0..2).for_each(|_| adapt.count(TrafficClass::ALL[1], 400, 400));
         adapt.run(Time::from_nanos(10_000_000), &mut drr);
@@ -344,7 +343,7 @@ mod tests {
         adapt.run(Time::from_nanos(10_000_000), &mut drr);
         assert_eq!(adapt.debts[..2], [0, 0]);
         assert_eq!(drr.quanta()[1], 1000);
-        // In a window without a pause it has one again.
+        // In a window without a pause it has a claim again.
         adapt.count(TrafficClass::ALL[0], 100, 100);
         adapt.count(TrafficClass::ALL[1], 300, 300);
         adapt.run(Time::from_nanos(15_000_000), &mut drr);

@@ -1,29 +1,29 @@
-//! Weighted fair queueing among the classes that share: the reference.
+//! Weighted fair queueing among the sharing classes: the reference.
 
 use super::class_set::ClassSet;
 use axon_wire::TrafficClass;
 use axon_wire::priority::PRIORITIES;
 
-/// Bits of a virtual time behind the point, beside what the weight divides by.
+/// Fractional bits of a virtual time, in addition to the division by the weight.
 const FRACTION_BITS: u32 = 32;
 
-/// Self-clocked fair queueing (Golestani, INFOCOM 1994): weighted fair queueing whose virtual
-/// time is read off the frame that is on the wire.
+/// Self-clocked fair queueing (Golestani, INFOCOM 1994): weighted fair queueing whose virtual time
+/// is taken from the frame on the wire.
 ///
-/// Each class's next frame has a virtual finish: where its class's frame before ended, or the
-/// virtual time if that is later and the class was not ready, and from there its cost divided
-/// by the class's weight. The frame with the earliest finish goes next, the lowest class's
-/// among equals, and the virtual time becomes its finish.
+/// Each class's next frame has a virtual finish time: the finish of the class's previous frame, or
+/// the virtual time if that is later and the class was not ready, plus its cost divided by the
+/// class's weight. The frame with the earliest finish is sent next, the lowest class's among
+/// equals, and the virtual time becomes its finish.
 ///
-/// All moments are kept relative to the virtual time, so they stay small for ever. A class
-/// that is paused is treated as one that is empty: it has no claim for the time it lost.
+/// All times are kept relative to the virtual time, so they stay small. A paused class is treated
+/// as an empty one: it has no claim for the lost time.
 #[derive(Clone, Debug)]
 pub(super) struct Wfq {
     weights: [u32; PRIORITIES],
-    /// Where each class's last frame ended, less the virtual time: within a longest frame's
-    /// `cost << FRACTION_BITS` of it.
+    /// Finish of each class's last frame, minus the virtual time: within a longest frame's `cost <<
+    /// FRACTION_BITS` of it.
     ends: [i64; PRIORITIES],
-    /// Classes that were not ready since they were looked at last.
+    /// Classes that were not ready since they were last considered.
     fresh: ClassSet,
 }
 
@@ -32,12 +32,12 @@ impl Wfq {
         Wfq { weights, ends: [0; PRIORITIES], fresh: ClassSet::ALL }
     }
 
-    /// Takes note of the classes that are empty or paused now.
+    /// Records the classes that are empty or paused now.
     pub const fn note_idle(&mut self, idle: ClassSet) {
         self.fresh = self.fresh.union(idle);
     }
 
-    /// The class whose frame goes next, among those that are ready; there must be one.
+    /// Returns the class of the next frame among the ready classes, of which there must be one.
     pub fn next(&mut self, ready: ClassSet, cost: impl Fn(TrafficClass) -> u32) -> TrafficClass {
         for class in ready.intersection(self.fresh).iter() {
             self.ends[class.index()] = self.ends[class.index()].max(0);
@@ -48,17 +48,17 @@ impl Wfq {
         ready.iter().min_by_key(finish).unwrap_or_default()
     }
 
-    /// The class has sent a frame of this cost.
+    /// Charges a sent frame of this cost to its class.
     pub fn sent(&mut self, class: TrafficClass, cost: u32) {
         self.ends[class.index()] += self.span(class, cost);
         let now = self.ends[class.index()];
         for end in &mut self.ends {
-            // A class that is never ready falls behind; it is fresh when it comes back.
+            // A class that is not ready falls behind; it starts afresh when it is ready again.
             *end = (*end - now).max(-(1 << 60));
         }
     }
 
-    /// What a cost is in virtual time.
+    /// Returns a cost in virtual time.
     fn span(&self, class: TrafficClass, cost: u32) -> i64 {
         (i64::from(cost) << FRACTION_BITS) / i64::from(self.weights[class.index()])
     }
@@ -125,7 +125,7 @@ mod tests {
             let longest = |class: usize| costs.iter().map(|cost| cost[class]).max().unwrap();
             let bound = u64::from(longest(0)) * u64::from(weights[1])
                 + u64::from(longest(1)) * u64::from(weights[0]);
-            // Virtual times are cut off to 2^-32 of a byte.
+            // Virtual times are truncated to 2^-32 of a byte.
             prop_assert!(most - least <= i128::from(bound) + 1);
         }
     }

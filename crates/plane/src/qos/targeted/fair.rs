@@ -1,16 +1,16 @@
-//! The sources with more than an even part of a queue (paper 002 appendix B, equation 7.2): what
-//! they have in it stands for the bandwidth that they take.
+//! Sources with more than an even share of a queue (paper 002 appendix B, equation 7.2); their
+//! frames in it stand for their bandwidth.
 //!
 //! The pseudo code compares the frames of one source with themselves over N; the text and the
-//! equation mean all frames over N, and so it is here. A source with few long frames looks
-//! smaller than one with many short ones: the paper counts frames.
+//! equation mean all frames over N, which is implemented here. A source with few long frames
+//! appears smaller than one with many short ones: the paper counts frames.
 
-/// N: how many sources have frames in the queue.
+/// Returns N, the number of sources with frames in the queue.
 pub(super) fn sources(frames: impl Iterator<Item = u64>) -> u64 {
     frames.filter(|&frames| frames > 0).count() as u64
 }
 
-/// Whether a source with `frames` of `all` frames has more than its part among `sources`.
+/// Returns whether a source with `frames` of `all` frames has more than its share among `sources`.
 pub(super) fn exceeds(frames: u64, all: u64, sources: u64) -> bool {
     frames * sources > all
 }

@@ -1,39 +1,39 @@
-//! The backlog that each source would have if a queue were scheduled fairly.
+//! Backlog that each source would have if a queue were scheduled fairly.
 //!
-//! In plain English: beside the queue, which sends in the order of arrival, runs an account. A
-//! frame that comes is added to the account of its source. Bytes that leave the queue are not
-//! taken from the account of whoever sent them, but from all accounts in turn, a quantum each,
-//! as a scheduler with one queue per source would have served them. So the accounts always add
-//! up to the queue; a source that sends no more than its max-min fair share has next to nothing
-//! in its account, whatever others do and however long their frames are; and what others send
-//! above their share stands in theirs, byte by byte, until it is worked off.
+//! The queue itself sends in order of arrival; accounts run beside it. An arriving frame is added
+//! to the account of its source. Bytes that leave the queue are subtracted from all accounts in
+//! round robin, a quantum each, as a scheduler with one queue per source would have served them,
+//! not from the account of their sender. So the accounts always add up to the queue. A source that
+//! sends at most its max-min fair share has next to nothing in its account, regardless of other
+//! sources and their frame lengths; the excess of other sources is in their accounts, byte by byte,
+//! until it is worked off.
 //!
 //! A source is paused when the queue is at its watermark and its account is not below the mean of
-//! those that have something in theirs. It gets XON when its account has sunk to its part of the
-//! low watermark: what it sent too much is worked off then, so it gets its share and no more. One
-//! below its share is never above the mean for longer than a burst.
+//! the non-empty accounts. It gets XON when its account has fallen to its part of the low
+//! watermark: its excess is then worked off, so it gets its share and no more. A source below its
+//! share is never above the mean for longer than a burst.
 //!
 //! The work for each frame is constant: a frame has at most a few quanta.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-/// What is taken from one account in a round, in bytes: about a frame.
+/// Bytes subtracted from one account in a round: about a frame.
 const QUANTUM: u64 = 1_600;
 
-/// The accounts of the sources of one queue.
+/// Accounts of the sources of one queue.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MaxMin {
-    /// By source.
+    /// Account of each source, in bytes.
     accounts: Vec<u64>,
-    /// Sources with something in their account, each once; the first is being served.
+    /// Sources with a non-empty account, each once; the first is being served.
     ring: VecDeque<usize>,
-    /// What was taken from the first in this round, in bytes.
+    /// Bytes subtracted from the first account in this round.
     taken: u64,
 }
 
 impl MaxMin {
-    /// A frame of `source` has come.
+    /// Adds a frame to the account of `source`.
     pub(super) fn join(&mut self, source: usize, bytes: u64) {
         if source >= self.accounts.len() {
             self.accounts.resize(source + 1, 0);
@@ -44,7 +44,7 @@ impl MaxMin {
         self.accounts[source] += bytes;
     }
 
-    /// So many bytes have left the queue, whoever sent them.
+    /// Subtracts bytes that have left the queue, of any source, from the accounts.
     pub(super) fn serve(&mut self, mut bytes: u64) {
         while bytes > 0 {
             let Some(&source) = self.ring.front() else { return };
@@ -63,12 +63,12 @@ impl MaxMin {
         }
     }
 
-    /// What stands in the account of a source, in bytes.
+    /// Returns the account of a source, in bytes.
     pub(super) fn of(&self, source: usize) -> u64 {
         self.accounts.get(source).copied().unwrap_or(0)
     }
 
-    /// Whether a source has at least the mean of a queue of `bytes` bytes.
+    /// Returns whether a source has at least the mean of a queue of `bytes` bytes.
     pub(super) fn is_large(&self, source: usize, bytes: u64) -> bool {
         self.of(source).saturating_mul(self.ring.len() as u64) >= bytes
     }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn who_sends_less_than_its_share_has_no_backlog_however_small_its_frames() {
         let mut accounts = MaxMin::default();
-        // In each round 3,000 bytes leave; the shares are 1,000 and what 1 leaves.
+        // In each round 3,000 bytes leave; the shares are 1,000 and the part that source 1 leaves.
         let mut bytes = 0;
         for _ in 0..100 {
             for (source, frame, count) in [(0, 1_000, 3), (1, 100, 5), (2, 250, 4)] {

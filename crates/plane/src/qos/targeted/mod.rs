@@ -1,26 +1,28 @@
-//! Flow control by the length of a queue, with targeting (paper 002 chapter 7): which senders
-//! pause, and until when.
+//! Flow control by the length of a queue, with targeting (paper 002 chapter 7): selection of the
+//! senders to pause, and the end of their pauses.
 //!
-//! A queue is what waits for one port in one traffic class; its *sources* are the ports that its
-//! frames came in by. The memory (`memory.rs`) sends XOFF to a sender when *its own* frames fill
-//! their share; this does when a *queue* is too long, whoever filled it.
+//! A queue holds the frames for one port in one traffic class; its *sources* are the ingress ports
+//! of these frames. The memory (`memory.rs`) sends XOFF to a sender when *its own* frames fill
+//! their share; this module does when a *queue* is too long, regardless of the sources that filled
+//! it.
 //!
-//! In plain English: a queue has watermarks. When a frame takes it to the high one (HW), all
-//! sources that have frames in it are paused; between that watermark and `bytes_max` is room
-//! for what is in flight. When it has sunk to the low one (LW), all get XON. A pause without a
-//! low watermark ends when its quanta are over. With targeting, a frame that takes the queue to
-//! the target watermark (TW) has only some sources paused:
+//! A queue has watermarks. When a frame takes it to the high one (HW), all sources with frames in
+//! it are paused; the room between that watermark and `bytes_max` is for frames in flight. When it
+//! has fallen to the low one (LW), all get XON. A pause without a low watermark ends when its
+//! quanta expire. With targeting, a frame that takes the queue to the target watermark (TW) causes
+//! a pause of selected sources only:
 //!
-//! * one whose frame is drawn from the queue (appendix A, `sampling.rs`), for no longer than one
-//!   request says: if the others just fill the wire, the queue does not sink to the low watermark;
-//! * those with more than an even part of the frames in it (appendix B, `fair.rs`);
-//! * that of the frame itself, if fair scheduling would have left it the largest backlog (ours,
-//!   `max_min.rs`).
+//! - the source of a frame drawn from the queue (appendix A, `sampling.rs`), for the time of one
+//!   request at most: if the others just fill the wire, the queue does not fall to the low
+//!   watermark;
+//! - sources with more than an even share of the frames in it (appendix B, `fair.rs`);
+//! - the source of the frame itself, if fair scheduling would have left it the largest backlog (not
+//!   in the paper, `max_min.rs`).
 //!
-//! The high watermark stays the safety net of all three. The paper pauses all ports there;
-//! here it is those with frames in the queue, which is the same where all send, and a port that
-//! joins above it is paused at its first frame. So no sender waits for a queue that none of its
-//! frames go to, and the buffer dependencies of `axon prove` stay those of the routes.
+//! The high watermark is the safety net of all three. The paper pauses all ports there; here it is
+//! those with frames in the queue, which is the same where all send, and a port that joins above it
+//! is paused at its first frame. So no sender waits for a queue that it has no frames in, and the
+//! buffer dependencies of `axon prove` stay those of the routes.
 
 mod fair;
 mod max_min;
@@ -34,54 +36,55 @@ use axon_wire::priority::{PRIORITIES, PrioritySet};
 use axon_wire::{Bytes, PortNo, Span, Time};
 use max_min::MaxMin;
 
-/// The watermarks of every queue of a switch, in bytes, and what happens at them.
+/// Watermarks of every queue of a switch, in bytes, and the actions at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watermarks {
-    /// LW: at this, in bytes, all paused sources of the queue get XON. Without it each pause ends
-    /// when its quanta are over, and is not repeated.
+    /// LW: queue length in bytes at which all paused sources of the queue get XON. Without it each
+    /// pause ends when its quanta expire, and is not repeated.
     pub low: Option<Bytes>,
-    /// Which sources pause before the queue is at `high`; without it, none.
+    /// Selection of sources to pause before the queue is at `high`; without it, none.
     pub targeting: Option<Targeting>,
-    /// HW: at this, in bytes, all sources of the queue get XOFF. Above it there must be room for
-    /// what each of them has in flight (reference: IEEE 802.1Q annex N, paper 002 equation 7.3).
+    /// HW: queue length in bytes at which all sources of the queue get XOFF. The room above it must
+    /// hold the frames in flight of each of them (reference: IEEE 802.1Q annex N, paper 002
+    /// equation 7.3).
     pub high: Bytes,
-    /// No frame may make the queue longer; it ends as [`Drop::HeadroomFull`](axon_node::Drop).
+    /// Maximum queue length; frames beyond are dropped as [`Drop::HeadroomFull`](axon_node::Drop).
     pub bytes_max: Bytes,
 }
 
-/// Which sources pause at the target watermark.
+/// Selection of sources to pause at the target watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Targeting {
-    /// TW, in bytes of the queue.
+    /// TW: queue length in bytes.
     pub target: Bytes,
-    /// How the sources are chosen.
+    /// Criterion by which sources are selected.
     pub choice: Choice,
 }
 
-/// How sources are chosen at the target watermark.
+/// Criterion by which sources are selected at the target watermark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// That of a frame drawn from the queue, each with the same chance (appendix A). It pauses
-    /// for the time of one request at most.
+    /// The source of a frame drawn uniformly from the queue (appendix A). It is paused for the time
+    /// of one request at most.
     Sampled {
-        /// Of the draw.
+        /// Seed of the draw.
         seed: u64,
-        /// Bytes that come to a queue above the watermark between two draws. Zero for a draw with
-        /// every frame, as appendix A has it; what the sources can have in flight, to see what
-        /// became of a draw before the next one.
+        /// Bytes that arrive at a queue above the watermark between two draws. Zero for a draw with
+        /// every frame, as in appendix A; the bytes that the sources can have in flight, to see the
+        /// effect of a draw before the next one.
         interval: Bytes,
     },
-    /// Those with more than the frames in the queue over the number of its sources
+    /// Sources with more frames in the queue than all frames over the number of its sources
     /// (appendix B).
     FairBandwidth,
-    /// That of each arriving frame, if its backlog under fair scheduling is not below the mean.
+    /// The source of each arriving frame, if its fair backlog is not below the mean.
     MaxMin,
 }
 
-/// Why watermarks are refused.
+/// Errors in watermarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatermarkFault {
-    /// They do not rise from the low one to the longest queue.
+    /// The watermarks do not rise from the low one to the longest queue.
     #[error("expected low < target < high < the longest queue")]
     Order,
 }
@@ -90,7 +93,7 @@ impl Watermarks {
     /// Checks that the watermarks rise.
     ///
     /// # Errors
-    /// What does not.
+    /// They do not rise.
     pub fn check(&self) -> Result<(), WatermarkFault> {
         let watermarks = [self.low, self.targeting.map(|targeting| targeting.target)];
         let watermarks = watermarks.into_iter().flatten().chain([self.high, self.bytes_max]);
@@ -99,7 +102,7 @@ impl Watermarks {
     }
 }
 
-/// A request to the sender at a port, for these priorities.
+/// Request to the sender at a port, for these priorities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SenderRequest {
     pub(crate) port: PortNo,
@@ -107,10 +110,10 @@ pub(crate) struct SenderRequest {
     pub(crate) kind: RequestKind,
 }
 
-/// What is requested of a sender.
+/// Kind of a request to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestKind {
-    /// Pause, until XON.
+    /// Pause until XON.
     Xoff,
     /// Pause for the time of one request.
     XoffOnce,
@@ -122,12 +125,12 @@ pub(crate) enum RequestKind {
 #[derive(Clone, Debug)]
 pub(crate) struct Queues {
     watermarks: Watermarks,
-    /// By egress port and class.
+    /// Queues by egress port and class.
     queues: Vec<[Queue; PRIORITIES]>,
     random: Random,
-    /// When a frame came last: a source whose time was over then gets XON.
+    /// Arrival time of the last frame: a source whose pause expired by then gets XON.
     now: Time,
-    /// Requests that are still to be sent, in order.
+    /// Unsent requests, in order.
     requests: VecDeque<SenderRequest>,
 }
 
@@ -135,12 +138,12 @@ pub(crate) struct Queues {
 struct Queue {
     bytes: u64,
     frames: u64,
-    /// By ingress port, made at first use.
+    /// Sources by ingress port, created at first use.
     sources: Vec<Source>,
-    /// Sources that are held, by number.
+    /// Sources paused until XON, by number.
     held: Vec<usize>,
     backlogs: MaxMin,
-    /// Bytes that come before the next frame is drawn.
+    /// Bytes to arrive before the next frame is drawn.
     until_draw: u64,
 }
 
@@ -148,14 +151,14 @@ struct Queue {
 #[derive(Clone, Copy, Debug, Default)]
 struct Source {
     frames: u64,
-    /// The priorities that it pauses until XON.
+    /// Priorities that the source pauses until XON.
     held: PrioritySet,
-    /// It pauses until then, whatever becomes of the queue.
+    /// End of a pause that is independent of the queue.
     until: Time,
 }
 
 impl Queues {
-    /// Empty queues, with watermarks that were checked.
+    /// Returns empty queues, with watermarks that were checked.
     pub(crate) fn new(watermarks: Watermarks, ports: usize) -> Queues {
         let seed = match watermarks.targeting.map(|targeting| targeting.choice) {
             Some(Choice::Sampled { seed, .. }) => seed,
@@ -171,14 +174,14 @@ impl Queues {
         }
     }
 
-    /// Whether the queue may become longer by `bytes` bytes.
+    /// Returns whether the queue may grow by `bytes` bytes.
     pub(crate) fn has_room(&self, owner: Owner, bytes: u64) -> bool {
         let queue = &self.queues[owner.egress.index()][owner.class.index()];
         queue.bytes + bytes <= self.watermarks.bytes_max.0
     }
 
-    /// A frame waits in a queue from now on, for these priorities. A pause requested now lasts
-    /// for `stop`.
+    /// Records that a frame joins a queue, for these priorities. A pause requested now lasts for
+    /// `stop`.
     pub(crate) fn arrived(
         &mut self,
         now: Time,
@@ -233,7 +236,7 @@ impl Queues {
         }
     }
 
-    /// A frame has left its queue.
+    /// Records that a frame has left its queue.
     pub(crate) fn left(&mut self, owner: Owner, bytes: u64) {
         let Queues { watermarks, queues, requests, now, .. } = self;
         let queue = &mut queues[owner.egress.index()][owner.class.index()];
@@ -245,7 +248,7 @@ impl Queues {
         let all = queue.bytes <= low.0;
         let some = |at: Targeting| at.choice == Choice::MaxMin && queue.bytes < at.target.0;
         let some = watermarks.targeting.is_some_and(some);
-        // Several that are paused share the low watermark: together they keep the wire busy.
+        // Paused sources share the low watermark: together they keep the wire busy.
         let part = low.0 / queue.held.len() as u64;
         let Queue { held, sources, backlogs, .. } = queue;
         held.retain(|&source| {
@@ -258,8 +261,8 @@ impl Queues {
         });
     }
 
-    /// Forgets what waits for a port: its frames go to other classes, which begin anew. Whoever
-    /// was paused gets XON.
+    /// Clears the queues of a port, whose frames move to other classes that start afresh. Paused
+    /// sources get XON.
     pub(crate) fn clear(&mut self, egress: PortNo) {
         for queue in &mut self.queues[egress.index()] {
             let queue = core::mem::take(queue);
@@ -292,15 +295,15 @@ impl Queue {
         self.backlogs.serve(bytes);
     }
 
-    /// Whether a frame is to be drawn now that one of `bytes` has come.
+    /// Returns whether a frame is to be drawn now that one of `bytes` has arrived.
     fn is_to_draw(&mut self, bytes: u64, interval: Bytes) -> bool {
         let now = self.until_draw == 0;
         self.until_draw = if now { interval.0 } else { self.until_draw.saturating_sub(bytes) };
         now
     }
 
-    /// A source is to pause until then, or until XON if it is to be held:
-    /// the request to its sender, if that is new.
+    /// Pauses a source until a time, or until XON if it is to be held; returns the request to its
+    /// sender, if that is new.
     fn stop(
         &mut self,
         now: Time,
@@ -310,7 +313,7 @@ impl Queue {
         let state = &mut self.sources[source];
         if let Some(priorities) = hold {
             if !state.held.is_empty() {
-                // Once at the high watermark, it waits for the low one.
+                // A source paused at the high watermark waits for the low one.
                 state.until = state.until.max(until);
                 return None;
             }
@@ -327,7 +330,7 @@ impl Queue {
 }
 
 impl Source {
-    /// Resumes a source, whose number this is: the request to its sender.
+    /// Resumes the source with this number; returns the request to its sender.
     fn release(&mut self, number: usize) -> SenderRequest {
         let priorities = core::mem::take(&mut self.held);
         SenderRequest { port: PortNo(number as u16), priorities, kind: RequestKind::Xon }

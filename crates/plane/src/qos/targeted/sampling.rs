@@ -1,12 +1,12 @@
-//! The source of a frame drawn from a queue (paper 002 appendix A): who has more frames in it is
+//! Source of a frame drawn from a queue (paper 002 appendix A): a source with more frames in it is
 //! drawn more often.
 
 use axon_node::random::Random;
 
-/// Draws one of `all` frames, each with the same chance, and says whose it is. `frames` are
-/// those of each source.
+/// Draws one of `all` frames uniformly and returns its source. `frames` are the frames of each
+/// source.
 pub(super) fn draw(random: &mut Random, frames: impl Iterator<Item = u64>, all: u64) -> usize {
-    // Of 2^32 numbers, scaled down: even to one part in 2^32 / `all`.
+    // Scaled down from 2^32 numbers: uniform to one part in 2^32 / `all`.
     let mut drawn = (u64::from(random.next_u32()) * all) >> 32;
     let mut source = 0;
     for (index, frames) in frames.enumerate() {

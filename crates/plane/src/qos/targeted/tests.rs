@@ -23,7 +23,7 @@ fn queues(low: Option<u64>, choice: Option<Choice>) -> Queues {
     Queues::new(watermarks(low, choice), 10)
 }
 
-/// What was requested of the senders, by port.
+/// Returns the requests to the senders, by port.
 fn requests(queues: &mut Queues) -> Vec<(u16, RequestKind)> {
     let requests = core::iter::from_fn(|| queues.next_request());
     let mut requests: Vec<_> = requests.map(|request| (request.port.0, request.kind)).collect();
@@ -125,7 +125,7 @@ fn max_min_stops_who_is_above_its_share_until_that_is_worked_off() {
     assert_eq!(come(&mut queues, &[2, 2, 2]), [], "at the mark, but not above its share");
     assert_eq!(come(&mut queues, &[1]), [(1, RequestKind::Xoff)]);
     assert_eq!(come(&mut queues, &[2]), []);
-    // Now the others' frames leave first; what counts is what source 1 sent too much.
+    // Now the others' frames leave first; only the excess of source 1 counts.
     let mut after = 0;
     while go(&mut queues, &[1]).is_empty() {
         after += 1;
