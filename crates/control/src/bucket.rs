@@ -1,42 +1,42 @@
-//! A token bucket, for what may be done so often and not more.
+//! Token bucket.
 //!
-//! In plain English: instead of counting tokens it remembers when somebody who keeps exactly to the
-//! rate would be done with all that was taken (virtual scheduling, ITU-T I.371 annex A).
+//! Instead of a token count it stores the time at which the tokens taken would be used up at the
+//! exact rate (virtual scheduling, ITU-T I.371 annex A).
 
 use axon_wire::{Span, Time};
 
-/// How often something may be done.
+/// Rate and burst size of a bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
-    /// From one time to the next in the long run.
+    /// Interval between tokens.
     pub(crate) every: Span,
-    /// So often at once after a rest.
+    /// Burst size, in tokens.
     pub(crate) burst: u64,
 }
 
-/// A bucket: full when it is new.
+/// Token bucket, initially full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bucket {
     spent: Time,
 }
 
 impl Bucket {
-    /// A full bucket.
+    /// Creates a full bucket.
     pub(crate) const fn new() -> Bucket {
         Bucket { spent: Time::ZERO }
     }
 
-    /// Whether there is a token at `now`.
+    /// Returns whether there is a token at `now`.
     pub(crate) fn has(&self, now: Time, rate: Rate) -> bool {
         self.spent.max(now) + rate.every <= now + rate.every * rate.burst
     }
 
-    /// Takes a token, whether or not there is one.
+    /// Takes a token, even if there is none.
     pub(crate) fn take(&mut self, now: Time, rate: Rate) {
         self.spent = self.spent.max(now) + rate.every;
     }
 
-    /// Takes so many tokens if there are as many; returns whether there were.
+    /// Takes `tokens` tokens if there are that many; returns whether there were.
     pub(crate) fn take_all(&mut self, now: Time, rate: Rate, tokens: u64) -> bool {
         let spent = self.spent.max(now) + rate.every * tokens;
         let has = spent <= now + rate.every * rate.burst;
@@ -46,13 +46,13 @@ impl Bucket {
         has
     }
 
-    /// When there is a token, if none is taken meanwhile.
+    /// Returns the time of the next token if none is taken before.
     pub(crate) fn next(&self, now: Time, rate: Rate) -> Time {
         let before = (rate.every * rate.burst).ticks() - rate.every.ticks();
         now.max(Time::from_ticks(self.spent.ticks().saturating_sub(before)))
     }
 
-    /// Whether all tokens are there at `now`.
+    /// Returns whether the bucket is full at `now`.
     pub(crate) fn is_full(&self, now: Time) -> bool {
         self.spent <= now
     }

@@ -1,4 +1,4 @@
-//! The configuration of switches and controllers. Every limit and interval is here.
+//! Configuration of switches and controllers, with every limit and interval.
 
 use crate::controller::policy::Policy;
 use crate::controller::router::{RouterKind, StatedPath};
@@ -16,55 +16,56 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Span};
 use core::net::{Ipv4Addr, Ipv6Addr};
 
-/// The most addresses of one host, IPv4 and IPv6 together. One more takes the place of the oldest.
+/// Maximum number of addresses of one host, IPv4 and IPv6 together. Another one replaces the
+/// oldest.
 pub const IPS_PER_HOST_MAX: usize = 16;
 
-/// The configuration that switches and controllers share.
+/// Configuration shared by switches and controllers.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
     /// The node and its incarnation.
     pub incarnation: Incarnation,
-    /// Source address of its own Ethernet frames; locally administered in a lab.
+    /// Source address of the node's own Ethernet frames; locally administered in a lab.
     pub mac: MacAddr,
-    /// What its control messages are sealed with.
+    /// Keys for sealing control messages.
     pub keys: Keys,
-    /// The seed of the node's random numbers (challenges). Unpredictable outside a simulation.
+    /// Seed of the node's random numbers (challenges). Unpredictable outside a simulation.
     pub seed: u64,
-    /// The intervals of the control plane.
+    /// Intervals of the control plane.
     pub timers: Timers,
-    /// LLDP and DCBX at the ports; `None` if the node does not run them. The scheduling and PFC to
-    /// advertise follow from the configuration of its data plane
+    /// LLDP and DCBX on the ports; `None` disables them. The advertised scheduling and PFC follow
+    /// from the configuration of the data plane
     /// ([`DcbxConfig::for_plane`](axon_dcbx::DcbxConfig::for_plane)).
     pub dcbx: Option<Box<DcbxNodeConfig>>,
-    /// The address that every host knows as its DHCP server and that switches probe from.
+    /// Address of the DHCP server as hosts see it; also the source of the switches' probes.
     pub server: ServerIdentity,
 }
 
-/// The one identity of the fabric towards hosts. Its MAC never has a route, so every frame that a
-/// host sends to it comes to the control plane (paper 001 §4.2.3).
+/// Identity of the fabric towards hosts. Its MAC address never has a route, so every frame that a
+/// host sends to it reaches the control plane (paper 001 §4.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// The MAC address, the same at every edge.
+    /// MAC address, the same at every edge.
     pub mac: MacAddr,
-    /// The IPv4 address, the same at every edge.
+    /// IPv4 address, the same at every edge.
     pub ip: Ipv4Addr,
 }
 
 /// Intervals of the control plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timers {
-    /// The time between Hellos on a port without neighbour.
+    /// Interval between Hellos on a port without a neighbour.
     pub hello: Span,
-    /// The time between heartbeats. A link is down after two intervals without one, unless the
-    /// neighbour's data plane goes on ([`Timers::restart_max`]).
+    /// Interval between heartbeats. A link is down after two intervals without one, unless the
+    /// neighbour's data plane still forwards ([`Timers::restart_max`]).
     pub heartbeat: Span,
-    /// The time before an unacknowledged control message is sent again.
+    /// Time until an unacknowledged control message is sent again.
     pub retry: Span,
-    /// The time between ARP probes of a local host.
+    /// Interval between ARP probes of a local host.
     pub host_probe: Span,
-    /// The number of probes in a row that a host may leave unanswered.
+    /// Number of consecutive probes that a host may leave unanswered.
     pub host_probes_max: u32,
-    /// The longest time that a reserved route entry waits for its Axon-ARP reply.
+    /// Longest time that a reserved route entry waits for its Axon-ARP reply.
     pub arp_wait: Span,
 }
 
@@ -82,169 +83,168 @@ impl Default for Timers {
 }
 
 impl Timers {
-    /// For how long a switch may be silent before the controller forgets its hosts: 600 heartbeats
-    /// and 100 retries. A switch that was without a path to the controller for half as long reports
-    /// all its hosts again. A path that does not work is given up after 30 heartbeats and 10
-    /// retries, so whose hosts were forgotten reports them.
+    /// Returns how long a switch may be silent before the controller removes its hosts: 600
+    /// heartbeats and 100 retries. A switch reports all its hosts again after half that time
+    /// without a path to the controller. It gives up a path that does not work after 30 heartbeats
+    /// and 10 retries, so a switch whose hosts were removed always reports them.
     pub fn silence_max(&self) -> Span {
         self.heartbeat * 600 + self.retry * 100
     }
 
-    /// For how long a neighbour may be without a heartbeat while its data plane returns echoes: 100
-    /// heartbeats. A node that hangs is removed after that, whatever its data plane does.
+    /// Returns how long a neighbour may be without a heartbeat while its data plane returns echoes:
+    /// 100 heartbeats. A node that hangs is removed after that, even if its data plane still
+    /// forwards.
     pub fn restart_max(&self) -> Span {
         self.heartbeat * 100
     }
 
-    /// For how long a controller counts the links of a switch's incarnation before that the new
-    /// one has not reported: [`Timers::restart_max`], in which the node at the other end is back
-    /// if it restarts too, and 10 Hellos to meet it.
+    /// Returns how long a controller counts links of a switch's previous incarnation that the new
+    /// one has not reported: [`Timers::restart_max`], in which a restarting neighbour is back, and
+    /// 10 Hellos for the handshake.
     pub fn reunion_max(&self) -> Span {
         self.restart_max() + self.hello * 10
     }
 
-    /// The longest time that a controller takes to decide about a route of its incarnation before:
-    /// 100 heartbeats and 50 retries.
+    /// Returns the longest time that a controller takes to decide about a route of its previous
+    /// incarnation: 100 heartbeats and 50 retries.
     pub(crate) const fn decision_max(&self) -> Span {
         Span::from_ticks(self.heartbeat.ticks() * 100 + self.retry.ticks() * 50)
     }
 
-    /// For how long frames may be in flight on a route that its edge has removed: 100 heartbeats.
-    /// Only where a new order of the router replaces another that long counts, and only for flows
-    /// that have no path beside the old ones.
+    /// Returns how long frames may be in flight on a route that its edge has removed: 100
+    /// heartbeats. Used only when a router replaces its order of switches, for flows without a path
+    /// that is compatible with the old one.
     pub fn drain_max(&self) -> Span {
         self.heartbeat * 100
     }
 
-    /// For how long a switch keeps a route of an earlier incarnation of the controller while the
-    /// new one can be reached and does not decide about it: 200 heartbeats and 100 retries.
+    /// Returns how long a switch keeps a route of an earlier incarnation of the controller while
+    /// the new one is reachable and has not decided about it: 200 heartbeats and 100 retries.
     pub fn inherited_max(&self) -> Span {
         self.decision_max() * 2
     }
 }
 
-/// The configuration of a switch.
+/// Configuration of a switch.
 #[derive(Clone, Debug)]
 pub struct SwitchConfig {
-    /// The configuration that every node has.
+    /// Configuration common to every node.
     pub node: NodeConfig,
-    /// The most bytes of frames that may wait for routes, over the whole switch.
+    /// Maximum number of bytes of queued frames without a route, over the whole switch.
     pub waiting_bytes_max: usize,
-    /// The most hosts at one port. Further hosts are not learned.
+    /// Maximum number of hosts on one port. Further hosts are not learned.
     pub hosts_per_port_max: usize,
-    /// The control traffic that the hosts of one port may cause.
+    /// Limit of the control traffic caused by the hosts of one port.
     pub host_control: ByteLimit,
-    /// What becomes of its hosts' frames to groups.
+    /// Handling of hosts' multicast and broadcast frames.
     pub groups: GroupConfig,
-    /// By port, what it is trusted with; a port that is missing is any kind of port.
+    /// Policy of each port; a port without an entry may be of any kind.
     pub ports: Vec<PortPolicy>,
-    /// What the edge serves and guards beside ARP and neighbour discovery, for frames in no VLAN.
+    /// Services and guards of the edge besides ARP and neighbour discovery, for untagged frames.
     pub services: EdgeServices,
-    /// The VLANs of the fabric.
+    /// VLANs of the fabric.
     pub vlans: Vec<EdgeVlan>,
-    /// What the switch decides by itself, in a fabric without a controller; `None` in one that has
-    /// one.
+    /// Static control plane, for a fabric without a controller; `None` if the fabric has one.
     pub alone: Option<Box<StaticConfig>>,
 }
 
-/// A VLAN as the edges of it know it.
+/// A VLAN, as configured at its edges.
 #[derive(Clone, Debug)]
 pub struct EdgeVlan {
-    /// Its number.
+    /// VLAN ID.
     pub id: VlanId,
-    /// Who the fabric is towards its hosts.
+    /// Identity of the fabric towards hosts of the VLAN.
     pub server: ServerIdentity,
-    /// What its hosts are advertised.
+    /// Router advertisements to hosts of the VLAN.
     pub ipv6: Option<Box<Ipv6Config>>,
 }
 
-/// The configuration of a switch in a fabric without a controller.
+/// Configuration of a switch in a fabric without a controller.
 #[derive(Clone, Debug)]
 pub struct StaticConfig {
-    /// Of the controller within the switch. Its `node` is that of the switch, its router is one
-    /// whose choice follows from the graph and the flow alone
-    /// ([`RouterKind::is_fixed`]), and its pool is empty.
+    /// Configuration of the controller within the switch. `node` is that of the switch, the router
+    /// depends on the graph and the flow alone ([`RouterKind::is_fixed`]), and the address pool is
+    /// empty.
     pub controller: ControllerConfig,
-    /// The topology of the fabric file.
+    /// Topology of the fabric file.
     pub topology: StaticTopology,
 }
 
-/// The topology of a fabric file: what all switches know from the start.
+/// Topology of a fabric file, available to all switches from the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StaticTopology {
-    /// The switches, in the same order at each of them.
+    /// Switches, in the same order at each of them.
     pub switches: Vec<StaticSwitch>,
-    /// The hosts with fixed addresses, at the places that they have in the file.
+    /// Hosts with fixed addresses, at their ports in the file.
     pub hosts: Vec<StoredHost>,
-    /// The paths that the file states.
+    /// Explicit paths in the file.
     pub paths: Vec<StatedPath>,
 }
 
-/// A switch as the fabric file has it.
+/// A switch of the fabric file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticSwitch {
-    /// The switch.
+    /// Node ID.
     pub node: NodeId,
-    /// Its ports: other switches, and hosts.
+    /// Ports that lead to other switches or to hosts.
     pub ports: Vec<PortState>,
 }
 
-/// What an edge does for the configuration of hosts by themselves.
+/// Services and guards of an edge besides ARP and neighbour discovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EdgeServices {
-    /// The host that is the DHCP server, if requests are relayed to one. Messages of any other
-    /// host to DHCP clients are refused.
+    /// Host that runs the DHCP server, if requests are relayed. DHCP server messages from any other
+    /// host are refused.
     pub dhcp_server: Option<MacAddr>,
-    /// Router advertisements; without, the edge neither sends nor refuses any.
+    /// Router advertisements; if `None`, the edge neither sends nor refuses any.
     pub ipv6: Option<Box<Ipv6Config>>,
 }
 
 /// Router advertisements of edges (RFC 4861, RFC 8106).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ipv6Config {
-    /// What is advertised.
+    /// Content of the advertisements.
     pub advertisement: Advertisement,
-    /// Whose address hosts are to take as that of their router; `None` if there is no router.
+    /// Router address advertised to hosts; `None` if there is no router.
     pub router: Option<Ipv6Addr>,
-    /// The host that is this router: it gets no advertisements, and its own are not refused.
+    /// Host that is this router. It gets no advertisements, and its own are not refused.
     pub router_host: Option<MacAddr>,
-    /// What becomes of requests for DHCPv6; without, the edge neither serves nor refuses any.
+    /// DHCPv6; if `None`, the edge neither serves nor refuses it.
     pub dhcp: Option<Dhcpv6Config>,
-    /// The time between advertisements at a port that nobody asks for, at least a second.
+    /// Interval between unsolicited advertisements on a port, at least one second.
     pub interval: Span,
 }
 
 /// DHCPv6 at the edge (RFC 8415).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcpv6Config {
-    /// The host that is the server: requests go to it by the relay agent of the controller. `None`
-    /// if the edge itself answers requests for information, and no others.
+    /// Host that runs the server; the controller's relay agent forwards requests to it. If `None`,
+    /// the edge answers information requests itself, and no other requests.
     pub server: Option<MacAddr>,
-    /// The address of that host; its link-local one if `None`.
+    /// Address of that host; `None` for its link-local address.
     pub address: Option<Ipv6Addr>,
 }
 
-/// How frames to groups and to all are handled at the edge.
+/// Handling of multicast and broadcast frames at the edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
-    /// Whether frames to groups go to their members. Otherwise they end at the edge.
+    /// Whether multicast frames reach their members. Otherwise the edge drops them.
     pub multicast: bool,
-    /// Whether broadcasts, and frames to the groups of all systems and all nodes, go to all hosts.
+    /// Whether broadcasts, and frames to the all-systems and all-nodes groups, reach all hosts.
     pub broadcast: bool,
-    /// How many frames the hosts of one port may send so in a second, and as many at once after a
-    /// rest; 0 counts as 1.
+    /// Multicast and broadcast frames per second that the hosts of one port may send; also the
+    /// burst size. 0 counts as 1.
     pub frames_per_second: u32,
-    /// How many copies of such frames are made for one port in a second, and as many at once after
-    /// a rest. At least as many as one frame may have are counted with: 512.
+    /// Copies of such frames per second made for one port; also the burst size. The minimum is 512,
+    /// the most copies of one frame.
     pub copies_per_second: u32,
-    /// The time from one question to the hosts of a port for their groups to the next; a
-    /// membership lasts twice as long.
+    /// Interval between membership queries on a port. A membership lasts two intervals.
     pub query: Span,
 }
 
 impl Default for GroupConfig {
-    /// Groups and no broadcasts, 500 frames and 10,000 copies a second, questions as RFC 3376
-    /// section 8.2 has them.
+    /// Multicast without broadcast, 500 frames and 10,000 copies a second, and the query interval
+    /// of RFC 3376 section 8.2.
     fn default() -> GroupConfig {
         GroupConfig {
             multicast: true,
@@ -256,173 +256,174 @@ impl Default for GroupConfig {
     }
 }
 
-/// A token bucket over bytes.
+/// Token bucket over bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteLimit {
-    /// Bytes per second in the long run, at least 1.
+    /// Sustained rate in bytes per second, at least 1.
     pub bytes_per_second: u64,
-    /// Bytes at once after a rest.
+    /// Burst size in bytes.
     pub burst: u64,
 }
 
 impl Default for ByteLimit {
-    /// 2 Mb/s after a burst of 256 KiB: a host port's thousand frames a second, if they are short.
+    /// 2 Mb/s with a burst of 256 KiB: about a thousand short frames a second.
     fn default() -> ByteLimit {
         ByteLimit { bytes_per_second: 250_000, burst: 256 << 10 }
     }
 }
 
-/// What a port of a switch is trusted with.
+/// Policy of a switch port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortPolicy {
-    /// The port is pinned to hosts: another switch or controller there is refused.
+    /// Whether the port is pinned to hosts. A switch or controller there is refused.
     pub hosts_only: bool,
-    /// The port leads to a real network with hosts and routers of its own: no DHCP passes there in
-    /// either direction, nor do router advertisements of the edge.
+    /// Whether the port leads to an external network with its own hosts and routers. DHCP does not
+    /// pass in either direction, and the edge sends no router advertisements there.
     pub uplink: bool,
-    /// The priority regeneration table for hosts there (IEEE 802.1Q clause 6.9.4); `None` if the
-    /// data plane has no priorities or hosts may use all.
+    /// Priority regeneration table for hosts of the port (IEEE 802.1Q clause 6.9.4); `None` if the
+    /// data plane has no priorities or hosts may use all of them.
     pub regeneration: Option<Box<[Priority; PRIORITIES]>>,
-    /// The VLANs of hosts there; `None` in a fabric without VLANs.
+    /// VLANs of hosts on the port; `None` in a fabric without VLANs.
     pub vlans: Option<Box<PortVlans>>,
-    /// The bond that the port is one of, if it is.
+    /// LACP configuration, if the port is a member of a bond.
     pub bond: Option<LacpConfig>,
 }
 
-/// The configuration of a controller.
+/// Configuration of a controller.
 #[derive(Clone, Debug)]
 pub struct ControllerConfig {
-    /// The configuration that every node has.
+    /// Configuration common to every node.
     pub node: NodeConfig,
-    /// The DHCP server.
+    /// DHCP server.
     pub dhcp: DhcpConfig,
-    /// The router: how paths are chosen.
+    /// Router, which chooses paths.
     pub router: RouterKind,
-    /// The number of route layers that the switches have: 1 to 8.
+    /// Number of route layers of the switches, 1 to 8.
     pub layers: u8,
-    /// Which hosts may reach which.
+    /// Policy of which hosts may reach which.
     pub policy: Policy,
-    /// Where hosts behind one port get routes of their own.
+    /// Use of routes by source and destination.
     pub by_source: BySource,
-    /// Whether edges get a backup route beside each route.
+    /// Whether edges get a backup route for each route.
     pub backups: bool,
-    /// The server that requests for DHCPv6 are relayed to, if there is one.
+    /// DHCPv6 server to relay requests to, if any.
     pub dhcpv6: Option<Dhcpv6Relay>,
-    /// Ports to real networks.
+    /// Ports to external networks.
     pub uplinks: Vec<UplinkConfig>,
-    /// The VLANs of the fabric.
+    /// VLANs of the fabric.
     pub vlans: VlanPlan,
-    /// Ports that are one place each.
+    /// Bonds.
     pub bonds: Vec<BondConfig>,
 }
 
-/// Where hosts behind one port get routes of their own, by source and destination, in place of
-/// those by destination that they share. A port to a real network has none.
+/// Use of routes by source and destination for hosts behind one port, instead of shared routes by
+/// destination. Not applied to a port to an external network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BySource {
-    /// Nowhere: a port reaches what all its hosts may reach.
+    /// Never. A port reaches everything that its hosts together may reach.
     #[default]
     Never,
-    /// Where the policy lets a host reach another that a neighbour of it may not.
+    /// Where the policy lets a host reach another that a second host of the same port may not
+    /// reach.
     Policy,
-    /// At every port with several hosts, so that they may take different paths.
+    /// On every port with several hosts, so that they may take different paths.
     Always,
 }
 
-/// A port to a real network (see [`PortPolicy::uplink`]).
+/// A port to an external network (see [`PortPolicy::uplink`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UplinkConfig {
-    /// The switch and the port.
+    /// Switch and port.
     pub at: (NodeId, PortNo),
-    /// The address of the gateway there: no host elsewhere has it.
+    /// Address of the gateway there. No other host may use it.
     pub gateway: Ipv4Addr,
 }
 
-/// A server of DHCPv6 that is a host of the fabric.
+/// A DHCPv6 server that is a host of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dhcpv6Relay {
-    /// Its address: link-local, or one of the link's prefix.
+    /// IPv6 address: link-local, or within the prefix of the link.
     pub ip: Ipv6Addr,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// The port that it is at as long as it has not been seen elsewhere.
+    /// Switch and port where the server is assumed to be until it is seen elsewhere.
     pub at: (NodeId, PortNo),
-    /// An address of the link's prefix, by which the server knows the link.
+    /// Address within the link's prefix, by which the server identifies the link.
     pub link: Ipv6Addr,
-    /// The names of switches, for the option that names a client's port.
+    /// Names of switches, for the option that identifies a client's port.
     pub names: BTreeMap<NodeId, String>,
 }
 
-/// The VLANs of a fabric, as its controller knows them.
+/// VLANs of a fabric, as configured at its controller.
 #[derive(Clone, Debug, Default)]
 pub struct VlanPlan {
-    /// Each VLAN.
+    /// All VLANs.
     pub vlans: Vec<VlanConfig>,
-    /// The host ports of switches that are in VLANs. What a switch says of hosts of a VLAN at
-    /// another port is ignored.
+    /// Host ports of switches and their VLANs. A report of a VLAN's host on any other port is
+    /// ignored.
     pub ports: BTreeMap<(NodeId, PortNo), PortVlans>,
 }
 
-/// One VLAN.
+/// Configuration of one VLAN.
 #[derive(Clone, Debug)]
 pub struct VlanConfig {
-    /// Its number, never none.
+    /// VLAN ID, never `VlanId::NONE`.
     pub vlan: VlanId,
-    /// Who the fabric is towards its hosts.
+    /// Identity of the fabric towards hosts of the VLAN.
     pub server: ServerIdentity,
-    /// The addresses that its hosts are leased; `None` if they are leased none.
+    /// DHCP server of the VLAN; `None` if it leases no addresses.
     pub dhcp: Option<DhcpConfig>,
 }
 
 /// A bond: ports of one or more switches that lead to one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BondConfig {
-    /// Its name in telemetry.
+    /// Name in telemetry.
     pub name: String,
-    /// Its ports, in the order in which they are preferred.
+    /// Member ports, most preferred first.
     pub members: Vec<(NodeId, PortNo)>,
 }
 
-/// The DHCP server's addresses (RFC 2131).
+/// Configuration of the DHCP server (RFC 2131).
 #[derive(Clone, Debug)]
 pub struct DhcpConfig {
-    /// Prefix length of the subnet that [`ServerIdentity::ip`] is in.
+    /// Prefix length of the subnet of [`ServerIdentity::ip`].
     pub prefix_len: u8,
     /// First address of the pool.
     pub pool_first: Ipv4Addr,
-    /// Last address of the pool, itself included.
+    /// Last address of the pool, inclusive.
     pub pool_last: Ipv4Addr,
-    /// The duration of a lease.
+    /// Duration of a lease.
     pub lease: Span,
-    /// The most addresses of the pool that hosts behind one port hold, leased or in use without a
-    /// lease: at least 1. As many again, up to 16, may be offered or declined.
+    /// Maximum number of pool addresses held by hosts of one port, leased or in use without a
+    /// lease; at least 1. The same number again, up to 16, may be offered or declined.
     pub leases_per_port_max: usize,
-    /// Hosts that always get the same address; it may lie outside the pool.
+    /// Fixed addresses by MAC address; they may lie outside the pool.
     pub reservations: BTreeMap<MacAddr, Ipv4Addr>,
     /// Default router to announce, if any.
     pub router: Option<Ipv4Addr>,
     /// Name servers to announce.
     pub dns: Vec<Ipv4Addr>,
-    /// The domain to announce (option 15), 1 to 253 bytes.
+    /// Domain name to announce (option 15), 1 to 253 bytes.
     pub domain: Option<String>,
-    /// The MTU to announce (option 26), in bytes of IP packet, at least 68.
+    /// MTU to announce (option 26), in bytes of IP packet, at least 68.
     pub mtu: Option<u16>,
-    /// Clients that always get the same address, by their identifier (option 61). It may lie
-    /// outside the pool and is none of `reservations`.
+    /// Fixed addresses by client identifier (option 61). They may lie outside the pool and must not
+    /// be in `reservations`.
     pub clients: BTreeMap<Vec<u8>, Ipv4Addr>,
-    /// The server that requests are relayed to; `None` if this server answers them.
+    /// Server to relay requests to; `None` if this server answers them.
     pub relay: Option<RelayConfig>,
 }
 
 /// A DHCP server that is a host of the fabric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RelayConfig {
-    /// Its address.
+    /// IPv4 address.
     pub ip: Ipv4Addr,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// The port that it is at as long as it has not been seen elsewhere.
+    /// Switch and port where the server is assumed to be until it is seen elsewhere.
     pub at: (NodeId, PortNo),
-    /// The names of switches, for option 82.
+    /// Names of switches, for option 82.
     pub names: BTreeMap<NodeId, String>,
 }

@@ -1,4 +1,4 @@
-//! Requests of the parts of a control plane to their node.
+//! Requests from the parts of a control plane to their node.
 
 use crate::member::Member;
 use alloc::vec::Vec;
@@ -7,11 +7,11 @@ use axon_wire::message::{Item, LinkDown, LinkEnd, Message};
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Route};
 
-/// A request of a part of the control plane. The node seals messages, builds frames and hands them
+/// Request from a part of the control plane. The node seals messages, builds frames and passes them
 /// to the plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Seal `message` and send it to the other end of a link, as a link frame.
+    /// Seal `message` and send it to the other end of a link in a link frame.
     Link {
         /// The local port of the link.
         port: PortNo,
@@ -29,34 +29,34 @@ pub enum Effect {
         /// The message.
         message: Message,
     },
-    /// Seal an echo and send it by a source route that leads back to `port`.
+    /// Seal an echo and send it along a source route that leads back to `port`.
     Echo {
-        /// The port that it leaves by, and has to come back by.
+        /// The port it leaves and must return on.
         port: PortNo,
-        /// The route; its last hop is [`PortNo::CONTROL`], here.
+        /// The route; its last hop is this node's [`PortNo::CONTROL`].
         hops: Hops,
-        /// The number that it carries.
+        /// The sequence number in the echo.
         number: u64,
     },
-    /// Seal `message` and send it to the controller by the verified path. Without one it is
-    /// dropped.
+    /// Seal `message` and send it to the controller along the verified path. Dropped if there is
+    /// none.
     ToController(Message),
-    /// Switch: put this on the reliable stream to the controller.
+    /// Switch: put this item on the reliable stream to the controller.
     Report(Item),
-    /// Controller: put this on the reliable stream to a switch.
+    /// Controller: put this item on the reliable stream to a switch.
     Command {
-        /// The switch to send it to.
+        /// The destination switch.
         to: NodeId,
-        /// The item that must arrive.
+        /// The item to deliver.
         item: Item,
     },
     /// Controller: call [`Controller::acknowledged`](crate::controller::Controller::acknowledged)
-    /// with this number as soon as every switch with links has acknowledged all commands up to now.
-    /// It replaces an earlier request.
+    /// with `number` once every switch with links has acknowledged all commands so far. Replaces an
+    /// earlier request.
     AwaitAcknowledged {
-        /// The VLAN whose controller waits; none for that of hosts in no VLAN.
+        /// The VLAN of the controller; `VlanId::NONE` for the controller of untagged hosts.
         vlan: VlanId,
-        /// Which request this is, of that controller.
+        /// The controller's number for this request.
         number: u64,
     },
     /// Send a plain Ethernet frame out of a host port.
@@ -66,37 +66,37 @@ pub enum Effect {
         /// The frame without FCS.
         frame: Vec<u8>,
     },
-    /// Send the frames that wait for this route by it, in their order.
+    /// Forward the queued frames of this key along this route, in order.
     Release {
-        /// The host port where they came in.
+        /// The host port where the frames arrived.
         ingress: PortNo,
-        /// Their key.
+        /// The frames' route key.
         key: RouteKey,
-        /// The route to send them by.
+        /// The route to forward them along.
         route: Route,
     },
-    /// Drop the frames that wait for this route, as [`Drop::NoRoute`](axon_node::Drop::NoRoute).
+    /// Drop the queued frames of this key, as [`Drop::NoRoute`](axon_node::Drop::NoRoute).
     Abandon {
-        /// The host port where they came in.
+        /// The host port where the frames arrived.
         ingress: PortNo,
-        /// Their key.
+        /// The frames' route key.
         key: RouteKey,
     },
-    /// Copy the frames that wait for a list of this group to whom it is for, in their order.
+    /// Copy the queued frames of this group to its members, in order.
     Spread {
-        /// The host port where they came in.
+        /// The host port where the frames arrived.
         ingress: PortNo,
-        /// Their key, whose destination is a group's.
+        /// The frames' route key; its destination is a group address.
         key: RouteKey,
     },
-    /// Ask the data plane for a change of a route table.
+    /// Request a change of a route table from the data plane.
     Route {
-        /// The ticket that its answer carries.
+        /// The ticket that the answer carries.
         ticket: RouteTicket,
         /// The change.
         change: RouteChange,
     },
-    /// Re-synchronise the data plane, which owes too many answers.
+    /// Resynchronise the data plane, which has too many answers outstanding.
     Resynchronise,
     /// Make this port a host port or an Axon port.
     PortKind {
@@ -109,21 +109,21 @@ pub enum Effect {
     LinkLost {
         /// The port.
         port: PortNo,
-        /// The other end.
+        /// The far end of the link.
         far: LinkEnd,
     },
-    /// Switch: a neighbour has passed on that a link is down.
+    /// Switch: a neighbour has passed on a link-down message.
     LinkDown {
-        /// The port that the neighbour is at.
+        /// The port of the neighbour.
         ingress: PortNo,
-        /// Which link, and how far the news may go.
+        /// The link that is down, and the remaining hop count.
         news: LinkDown,
     },
-    /// Switch: LACP says this of a port of a bond now.
+    /// Switch: the LACP state of a bond port has changed.
     Member {
         /// The port.
         port: PortNo,
-        /// What it says.
+        /// The new LACP state.
         member: Member,
     },
     /// Count a refused message.
@@ -133,7 +133,7 @@ pub enum Effect {
         /// The reason for the refusal.
         refusal: Refusal,
     },
-    /// Controller: keep this for the next incarnation.
+    /// Controller: store this change for the next incarnation.
     Store(StoreChange),
     /// Report this note to the operator.
     Note(Note),

@@ -1,9 +1,9 @@
-//! The keys of every node, from the fabric's master key.
+//! Derivation of every node's keys from the fabric's master key.
 //!
 //! A key is 32 bytes of XChaCha20's key stream under the master key, from block 1 on as for a
 //! message, with its name and the switch as the nonce. The key stream is a pseudorandom function of
-//! the nonce: keys say nothing about each other, nor about the master key, under which no message
-//! is ever sealed.
+//! the nonce, so keys reveal nothing about each other or about the master key. No message is ever
+//! sealed under the master key.
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -15,24 +15,24 @@ use axon_wire::message::{Message, Role};
 use chacha20poly1305::aead::{Aead, KeyInit};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-/// The name of the key that all switches share.
+/// Name of the key that all switches share.
 const LINK: [u8; 16] = *b"axon link\0\0\0\0\0\0\0";
-/// The name of the key between a switch and the controller.
+/// Name of the key between a switch and the controller.
 const CONTROL: [u8; 16] = *b"axon control\0\0\0\0";
 
-/// Between whom a message is, which decides its key.
+/// Kind of sender and receiver of a message, which selects the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Channel {
     /// The two ends of a link: discovery.
     Link,
-    /// A switch and another, by a source route.
+    /// Two switches, by a source route.
     Peer,
     /// A switch and the controller, by a source route.
     Control,
 }
 
 impl Channel {
-    /// The channel of a message that goes by a source route.
+    /// Returns the channel of a source-routed message.
     pub(crate) fn routed(message: &Message) -> Channel {
         let is_reply = match message {
             Message::Vlan { .. } => matches!(message.clone().open().1, Some(Message::ArpReply(_))),
@@ -42,7 +42,7 @@ impl Channel {
     }
 }
 
-/// The keys of a switch, in the fabric with this master key.
+/// Derives the keys of a switch from the fabric's master key.
 pub fn of_switch(master: &Key, node: NodeId) -> SwitchKeys {
     SwitchKeys { node, link: link(master), control: control(master, node) }
 }
@@ -71,23 +71,22 @@ fn cipher(key: &Key) -> XChaCha20Poly1305 {
     XChaCha20Poly1305::new(key.into())
 }
 
-/// The ciphers that follow from one secret of a node.
+/// Ciphers derived from one secret of a node.
 pub(crate) struct Ring {
     link: XChaCha20Poly1305,
     control: Control,
 }
 
-/// The ciphers between switches and the controller.
+/// Ciphers between switches and the controller.
 enum Control {
-    /// At a switch: its own.
+    /// At a switch: its own cipher.
     Own(XChaCha20Poly1305),
-    /// At the controller: those of all switches. Only those of switches that have proved
-    /// themselves are kept.
+    /// At the controller: the master key, and the ciphers of switches that have sent a valid seal.
     All { master: Key, known: BTreeMap<NodeId, XChaCha20Poly1305> },
 }
 
-/// The ciphers of node `node`. A switch does not keep the master key. A controller with the keys
-/// of a switch can talk to that switch alone.
+/// Derives the ciphers of node `node`. A switch does not keep the master key. A controller with the
+/// keys of a switch can talk to that switch alone.
 pub(crate) fn ring(secret: &Secret, node: NodeId, role: Role) -> Ring {
     match (secret, role) {
         (Secret::Master(master), Role::Controller) => Ring {
@@ -104,12 +103,12 @@ impl Ring {
         Ring { link: cipher(&keys.link), control: Control::Own(cipher(&keys.control)) }
     }
 
-    /// The cipher of links.
+    /// Returns the cipher of links.
     pub(crate) fn link(&self) -> &XChaCha20Poly1305 {
         &self.link
     }
 
-    /// The cipher of a channel; of that to the controller with `peer` at the other end.
+    /// Returns the cipher of a channel; for the controller's channel, with `peer` at the other end.
     pub(crate) fn cipher(&self, channel: Channel, peer: NodeId) -> Cow<'_, XChaCha20Poly1305> {
         match (channel, &self.control) {
             (Channel::Link | Channel::Peer, _) => Cow::Borrowed(&self.link),
@@ -120,8 +119,8 @@ impl Ring {
         }
     }
 
-    /// What `open` makes of a message from `peer` on the channel to the controller. If it proves
-    /// genuine, the cipher is kept.
+    /// Applies `open` to a message from `peer` on the controller's channel. The cipher is kept if
+    /// the seal is valid.
     pub(crate) fn open_control<T>(
         &mut self,
         peer: NodeId,
@@ -141,7 +140,7 @@ impl Ring {
         }
     }
 
-    /// Keeps the cipher of a switch whose seal was valid, so that it is not derived again.
+    /// Keeps the cipher of a switch that has sent a valid seal, so that it is derived once only.
     pub(crate) fn remember(&mut self, peer: NodeId) {
         if let Control::All { master, known } = &mut self.control {
             known.entry(peer).or_insert_with(|| cipher(&control(master, peer)));
@@ -171,12 +170,12 @@ mod tests {
         let mut keys = BTreeSet::from([[7; 32], [8; 32]]);
         for master in [[7; 32], [8; 32]] {
             assert!(keys.insert(link(&master)));
-            // 0 is the number in the name of the link key too.
+            // Node 0 has the same number as in the name of the link key.
             assert!((0..100).all(|node| keys.insert(control(&master, NodeId(node)))));
         }
     }
 
-    /// The key stream of XChaCha20 with the nonce as written here, by another implementation.
+    /// Compares with the key stream of another implementation of XChaCha20 for this nonce.
     #[test]
     fn a_key_is_the_one_that_the_documentation_describes() {
         let hex = |key: Key| key.map(|byte| alloc::format!("{byte:02x}")).concat();

@@ -1,7 +1,7 @@
-//! Discovery, address interception, routes and the controller, as state machines.
+//! Discovery, address interception, routing and the controller, as state machines.
 //!
-//! Nothing here reads a clock or opens a socket: time comes in as an argument and requests go
-//! out as [`effect::Effect`]s, which [`node`] turns into frames and calls of the data plane.
+//! No module here reads a clock or opens a socket. Time comes in as an argument; requests go out as
+//! [`effect::Effect`]s, which [`node`] turns into frames and calls of the data plane.
 #![no_std]
 #![forbid(unsafe_code)]
 

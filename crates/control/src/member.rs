@@ -1,23 +1,23 @@
-//! A port of a bond, as LACP at a switch has it.
+//! LACP state of a bond's port.
 
 use axon_wire::lacp::Partner;
 use axon_wire::message::MemberState;
 
-/// What is known of a port of a bond.
+/// LACP state of a bond's port, as reported by its switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Member {
-    /// The key of the bond.
+    /// Key of the bond.
     pub key: u16,
-    /// Its state.
+    /// LACP state.
     pub state: MemberState,
-    /// Whom it leads to, if LACP has shown it.
+    /// LACP partner, if any was received.
     pub partner: Option<Partner>,
-    /// Whether it is selected.
+    /// Whether the controller has selected the port.
     pub selected: bool,
 }
 
 impl Member {
-    /// Whether frames of hosts end at the port.
+    /// Returns whether hosts' frames are dropped at the port.
     pub(crate) fn is_blocked(&self) -> bool {
         match self.state {
             MemberState::Down

@@ -1,41 +1,40 @@
-//! Protection against replay: a message counts once, and a grant counts once.
+//! Replay protection: each message and each grant is accepted once.
 //!
-//! Two kinds of memory, both looked at only after the seal has proved genuine:
+//! There are two kinds of state, both consulted only after the seal has been verified:
 //!
-//! - For messages, a sliding window over the sequence numbers of each sender, as IPsec has it (RFC
-//!   4303 §3.4.3), and the sender's newest incarnation. A number that is in the window already, or
-//!   older than the window, is a replay.
-//! - For grants, the latest numbers themselves. They reach a switch by way of many others, in any
-//!   order, and few of the controller's numbers are for one switch: a window over all of them would
-//!   be too narrow.
+//! - For messages, a sliding window over the sequence numbers of each sender, as in IPsec (RFC 4303
+//!   §3.4.3), and the sender's newest incarnation. A number that is in the window already, or older
+//!   than the window, is a replay.
+//! - For grants, the highest numbers themselves. They reach a switch through many others, in any
+//!   order, and few of the controller's numbers are for one switch, so a window over all of them
+//!   would be too narrow.
 //!
-//! A seal proves no more than its key, so what is sealed under one key must not move the window of
-//! another. Every switch has the key of links, and can seal under it as any node, with the highest
-//! incarnation. So the windows of links are kept for each port: whoever does that harms the links
-//! at its own ports, and no other. A port remembers few senders, and a Hello, which is for whoever
-//! is there, proves no presence: anybody can record those of many nodes and play them. So a sender
-//! that has become the neighbour at a port, by returning the port's challenge, gives way to none
-//! that has not. Answers between switches are sealed under the same key and have no window at all:
-//! the grant in them is what counts.
+//! A message sealed under one key must not move the window of another. Every switch has the link
+//! key and can seal under it as any node, with the highest incarnation. So the windows of links are
+//! kept for each port: an attacker affects only the links at its own ports. A port remembers few
+//! senders, and recorded Hellos, which are for any receiver, can be replayed. So a sender that has
+//! become the neighbour at a port, by returning the port's challenge, is never evicted for one that
+//! has not. Answers between switches are sealed under the same key and have no window: their grant
+//! is checked.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_node::Refusal;
 use axon_wire::{Incarnation, NodeId, PortNo};
 
-/// The size of the window: late messages up to this far behind the newest are accepted.
+/// Window size: messages up to this far behind the newest are accepted.
 const WINDOW: u64 = u128::BITS as u64;
-/// How many senders are remembered at one port, the neighbours and then the last ones. A link has
-/// one other end.
+/// Maximum number of senders remembered at one port, neighbours and then the most recent.
 const SENDERS_PER_PORT_MAX: usize = 8;
-/// How many grants are remembered, those with the highest numbers; lower ones count as received.
+/// Maximum number of grants remembered, those with the highest numbers. Lower ones count as
+/// received.
 const GRANTS_MAX: usize = 1024;
 
-/// What a node has received.
+/// Replay state of a node.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Received {
     control: BTreeMap<NodeId, Window>,
-    /// The last sender first.
+    /// Senders at each port, most recent first.
     links: BTreeMap<PortNo, Vec<Sender>>,
     grants: Grants,
 }
@@ -45,33 +44,33 @@ pub(crate) struct Received {
 struct Sender {
     node: NodeId,
     window: Window,
-    /// Whether it has ever been the neighbour there.
+    /// Whether the sender has ever been the neighbour there.
     neighbour: bool,
 }
 
-/// The sequence numbers received from one sender.
+/// Sequence numbers received from one sender.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     incarnation: u64,
     newest: u64,
-    /// Bit `n` stands for sequence `newest - n`.
+    /// Bitmap; bit `n` stands for sequence `newest - n`.
     seen: u128,
 }
 
-/// The numbers of grants received from one incarnation of a controller.
+/// Numbers of grants received from one incarnation of a controller.
 #[derive(Clone, Debug, Default)]
 struct Grants {
     controller: Option<Incarnation>,
     seen: BTreeSet<u64>,
-    /// All up to this one count as received.
+    /// Numbers up to this one count as received.
     floor: u64,
 }
 
 impl Received {
-    /// Enters a message sealed under the key that only a switch and the controller have.
+    /// Records a message sealed under the key that only a switch and the controller have.
     ///
     /// # Errors
-    /// It is a replay, or of an earlier incarnation.
+    /// The message is a replay, or of an earlier incarnation.
     pub fn control(&mut self, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
         match self.control.get_mut(&from.node) {
             Some(window) => window.admit(from.number, sequence),
@@ -82,10 +81,10 @@ impl Received {
         }
     }
 
-    /// Enters a message that came through a link at `port`.
+    /// Records a message received over the link at `port`.
     ///
     /// # Errors
-    /// As [`Received::control`].
+    /// The message is a replay, or of an earlier incarnation.
     pub fn link(&mut self, port: PortNo, from: Incarnation, sequence: u64) -> Result<(), Refusal> {
         let senders = self.links.entry(port).or_default();
         let Some(at) = senders.iter().position(|sender| sender.node == from.node) else {
@@ -94,7 +93,7 @@ impl Received {
                 senders.remove(stranger.unwrap_or(senders.len() - 1));
             }
             let window = Window::new(from.number, sequence);
-            // Most ports receive from one sender for ever.
+            // Most ports receive from one sender only.
             senders.reserve_exact(1);
             senders.insert(0, Sender { node: from.node, window, neighbour: false });
             return Ok(());
@@ -104,7 +103,7 @@ impl Received {
         Ok(())
     }
 
-    /// Enters that a sender has become the neighbour at a port. Its window gives way to that of no
+    /// Records that a sender has become the neighbour at a port. Its window is never evicted for a
     /// sender that has not.
     pub fn neighbour(&mut self, port: PortNo, node: NodeId) {
         let senders = self.links.get_mut(&port).map_or(&mut [][..], Vec::as_mut_slice);
@@ -113,10 +112,10 @@ impl Received {
         }
     }
 
-    /// Enters a grant of the controller.
+    /// Records a grant of the controller.
     ///
     /// # Errors
-    /// It has been received, or so many later ones that this is no longer known.
+    /// The grant was received, or its number is below those remembered.
     pub fn grant(&mut self, controller: Incarnation, sequence: u64) -> Result<(), Refusal> {
         let grants = &mut self.grants;
         if grants.controller != Some(controller) {
@@ -218,7 +217,7 @@ mod tests {
         }
         assert_eq!(received.link(port, neighbour, 7), Err(Refusal::Replayed));
         assert_eq!(received.links[&port].len(), SENDERS_PER_PORT_MAX);
-        // Whoever has the link key can be many neighbours, of its own link.
+        // A node with the link key can pose as many neighbours, on its own link.
         for node in 50..99 {
             received.link(port, incarnation(node, 1), 1).unwrap();
             received.neighbour(port, NodeId(node));
@@ -230,7 +229,7 @@ mod tests {
     fn grants_come_in_any_order_and_each_counts_once() {
         let mut received = Received::default();
         let controller = incarnation(99, 1);
-        // Only every thousandth number of the controller is for this switch, the late one first.
+        // Only every thousandth number of the controller is for this switch, late ones first.
         let number = |n: u64| n * 1000;
         for n in (1..=GRANTS_MAX as u64).rev() {
             assert_eq!(received.grant(controller, number(n)), Ok(()));
@@ -238,7 +237,7 @@ mod tests {
         for n in 1..=GRANTS_MAX as u64 {
             assert_eq!(received.grant(controller, number(n)), Err(Refusal::Replayed));
         }
-        // One more, and the lowest one is forgotten, but still not accepted.
+        // One more evicts the lowest, which is still not accepted.
         assert_eq!(received.grant(controller, number(GRANTS_MAX as u64 + 1)), Ok(()));
         assert_eq!(received.grant(controller, number(1)), Err(Refusal::Replayed));
         assert_eq!(received.grant(controller, number(1) - 1), Err(Refusal::Replayed));

@@ -1,16 +1,16 @@
 //! Sealing and opening control messages: authentication, and protection against replay.
 //!
-//! Each message is sealed with XChaCha20-Poly1305, under the key of the [`Channel`] that it belongs
-//! to. The nonce is (node, incarnation, sequence) of the sender, see [`axon_wire::envelope`]; the
-//! incarnation that the message is for is authenticated with it. What has been received is kept in
-//! `replay.rs`, and looked at only after the seal has proved genuine.
+//! Each message is sealed with XChaCha20-Poly1305 under the key of its [`Channel`]. The nonce is
+//! the sender's (node, incarnation, sequence), see [`axon_wire::envelope`]; the receiver's
+//! incarnation is authenticated as associated data. Replay protection (`replay.rs`) is consulted
+//! only after the seal has been verified.
 //!
-//! A switch has two keys. One is shared by all switches, for discovery on links and for answers
-//! between switches. The other is known to the controller and this switch alone, so that no switch
-//! can pose as the controller, or to the controller as another switch. Both follow from the
-//! controller's master key ([`crate::keys`]).
+//! A switch has two keys. All switches share one, for discovery on links and for answers between
+//! switches. Only the controller and this switch have the other, so no switch can pose as the
+//! controller, or to the controller as another switch. Both are derived from the controller's
+//! master key ([`crate::keys`]).
 //!
-//! While keys are changed, a node opens under two sets and seals under one.
+//! During a key change, a node opens messages under two sets of keys and seals under one.
 
 use crate::keys::{self, Channel, Ring};
 use crate::replay::Received;
@@ -23,16 +23,16 @@ use axon_wire::{Incarnation, NodeId, PortNo};
 use chacha20poly1305::aead::{Aead, AeadInOut, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 
-/// In the place of the number of an incarnation: whichever the receiver is in. No incarnation has
-/// this number.
+/// Incarnation number that stands for any incarnation of the receiver. No node has this
+/// incarnation.
 pub const ANY_INCARNATION: u64 = 0;
 
 /// Seals and opens the messages of one incarnation of a node.
 pub struct Sealer {
     role: Role,
-    /// Whether there is no controller: switches talk to each other, under the key that all share.
+    /// Whether there is no controller, and switches exchange messages under the shared key.
     among_switches: bool,
-    /// The one to seal with.
+    /// Ciphers to seal with.
     current: Ring,
     other: Option<Ring>,
     incarnation: Incarnation,
@@ -40,19 +40,19 @@ pub struct Sealer {
     received: Received,
 }
 
-/// A message whose seal was valid.
+/// A message whose seal is valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The incarnation that sealed it.
     pub from: Incarnation,
     /// The message.
     pub message: Message,
-    /// Whether it was sealed for this incarnation alone, not for any receiver.
+    /// Whether it was sealed for this incarnation, not for any receiver.
     pub addressed: bool,
 }
 
 impl Sealer {
-    /// A sealer for this incarnation of a node.
+    /// Creates a sealer for this incarnation of a node.
     pub fn new(keys: &Keys, incarnation: Incarnation, role: Role) -> Sealer {
         let (current, other) = rings(keys, incarnation.node, role);
         let received = Received::default();
@@ -60,34 +60,34 @@ impl Sealer {
         Sealer { role, among_switches, current, other, incarnation, sequence: 0, received }
     }
 
-    /// There is no controller in this fabric: what goes by a source route is for another switch,
-    /// and is sealed under the key that all switches share. What a switch does not expect from
-    /// another one is for its node to refuse.
+    /// Configures a fabric without a controller: source-routed messages are for another switch and
+    /// are sealed under the key that all switches share. The node must refuse messages that it does
+    /// not expect from another switch.
     pub fn among_switches(&mut self) {
         self.among_switches = true;
     }
 
-    /// Uses other keys from now on. What was received stays received.
+    /// Replaces the keys. The replay windows are kept.
     pub fn rekey(&mut self, keys: &Keys) {
         (self.current, self.other) = rings(keys, self.incarnation.node, self.role);
     }
 
-    /// Seals a message for the other end of a link, or for whoever is there, and returns the
+    /// Seals a message for the other end of a link, or for any receiver there, and returns the
     /// envelope.
     pub fn seal_link(&mut self, to: Option<Incarnation>, message: &Message) -> Vec<u8> {
         let sequence = self.next();
         seal(self.current.link(), (self.incarnation, sequence), to, message)
     }
 
-    /// Seals a message that goes by a source route, and returns the envelope.
+    /// Seals a source-routed message and returns the envelope.
     pub fn seal_routed(&mut self, to: Incarnation, message: &Message) -> Vec<u8> {
         let sequence = self.next();
         let cipher = self.current.cipher(self.channel(message), to.node);
         seal(&cipher, (self.incarnation, sequence), Some(to), message)
     }
 
-    /// Seals the number of an echo that leaves by `port` and is to come back by it, and returns the
-    /// envelope. No other node reads it.
+    /// Seals the number of an echo that leaves and returns by `port`, and returns the envelope. No
+    /// other node reads it.
     pub fn seal_echo(&mut self, port: PortNo, number: u64) -> Vec<u8> {
         let sequence = self.next();
         let nonce = XNonce::from(envelope::nonce(self.incarnation, sequence));
@@ -97,8 +97,8 @@ impl Sealer {
         Envelope { from: self.incarnation, sequence, sealed: &sealed }.emit()
     }
 
-    /// The number of an echo that this incarnation has sent by `port`; `None` if the envelope is
-    /// none. The same one may come twice.
+    /// Returns the number of an echo that this incarnation has sent by `port`, or `None` if the
+    /// envelope is not such an echo. Does not detect duplicates.
     pub fn open_echo(&self, port: PortNo, bytes: &[u8]) -> Option<u64> {
         let envelope = Envelope::parse(bytes).ok()?;
         if envelope.from != self.incarnation {
@@ -109,7 +109,7 @@ impl Sealer {
         plain.try_into().ok().map(u64::from_be_bytes)
     }
 
-    /// The associated data of an echo, which no message has: its sender, and the port.
+    /// Returns the associated data of an echo, its sender and port. No message has the same.
     fn of_echo(&self, port: PortNo) -> [u8; 18] {
         let mut bytes = [0; 18];
         bytes[..16].copy_from_slice(&associated(Some(self.incarnation)));
@@ -117,7 +117,7 @@ impl Sealer {
         bytes
     }
 
-    /// The number of the next message or grant.
+    /// Returns the sequence number of the next message or grant.
     fn next(&mut self) -> u64 {
         self.sequence += 1;
         self.sequence
@@ -127,7 +127,7 @@ impl Sealer {
     /// receiver.
     ///
     /// # Errors
-    /// The reason for the refusal; it is not entered as received then.
+    /// Returns the reason for the refusal. A refused message is not entered as received.
     pub fn open_link(&mut self, port: PortNo, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         for to in [Some(self.incarnation), None] {
@@ -142,16 +142,16 @@ impl Sealer {
         Err(Refusal::BadSeal)
     }
 
-    /// Enters that a node has become the neighbour at a port: it has returned the port's challenge.
-    /// What was received from it there is remembered, whoever else is heard at the port.
+    /// Records that a node has become the neighbour at a port, by returning the port's challenge.
+    /// Its replay window is kept whatever other senders are received at the port.
     pub fn neighbour(&mut self, port: PortNo, node: NodeId) {
         self.received.neighbour(port, node);
     }
 
-    /// Opens an envelope that came by a source route, for this incarnation.
+    /// Opens a source-routed envelope, for this incarnation.
     ///
     /// # Errors
-    /// The reason for the refusal.
+    /// Returns the reason for the refusal.
     pub fn open_routed(&mut self, bytes: &[u8]) -> Result<Opened, Refusal> {
         let envelope = Envelope::parse(bytes).map_err(|_| Refusal::Malformed)?;
         if self.among_switches {
@@ -174,8 +174,8 @@ impl Sealer {
         if due == channel { Ok(opened) } else { Err(Refusal::Unauthorised) }
     }
 
-    /// Opens what another switch has sent, where there is no controller: for this incarnation, or
-    /// for whichever this switch is in ([`ANY_INCARNATION`]).
+    /// Opens an envelope of another switch in a fabric without a controller, for this incarnation
+    /// or for any ([`ANY_INCARNATION`]).
     fn open_peer(&mut self, envelope: &Envelope) -> Result<Opened, Refusal> {
         let Incarnation { node, .. } = self.incarnation;
         let any = Incarnation { node, number: ANY_INCARNATION };
@@ -191,13 +191,12 @@ impl Sealer {
         Err(Refusal::BadSeal)
     }
 
-    /// The channel of a message that goes by a source route.
+    /// Returns the channel of a source-routed message.
     fn channel(&self, message: &Message) -> Channel {
         if self.among_switches { Channel::Peer } else { Channel::routed(message) }
     }
 
-    /// The message of an envelope that is sealed under the key between its sender and the
-    /// controller.
+    /// Opens an envelope sealed under the key between its sender and the controller.
     fn open_control(&mut self, envelope: &Envelope, aad: &[u8]) -> Option<Vec<u8>> {
         let node = envelope.from.node;
         let open = |ring: &mut Ring| ring.open_control(node, |key| decrypt(key, envelope, aad));
@@ -205,18 +204,18 @@ impl Sealer {
             return Some(plain);
         }
         let plain = open(self.other.as_mut()?)?;
-        // The answer is sealed under the current one.
+        // The answer is sealed under the current key.
         self.current.remember(node);
         Some(plain)
     }
 
-    /// A node that receives its own messages is at both ends of a link, or they are played back.
+    /// Refuses this node's own messages, which arrive over a loop or are replayed.
     fn refuse_echo(&self, from: Incarnation) -> Result<(), Refusal> {
         if from.node == self.incarnation.node { Err(Refusal::Replayed) } else { Ok(()) }
     }
 
-    /// Makes the proof, for the source switch, that the answer of a target switch is the
-    /// controller's word.
+    /// Adds the grant, which proves to the source switch that the controller authorised the target
+    /// switch's answer.
     pub fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
         let sequence = self.next();
         let nonce = XNonce::from(envelope::nonce(self.incarnation, sequence));
@@ -228,11 +227,11 @@ impl Sealer {
         target.grant.tag.copy_from_slice(&tag);
     }
 
-    /// Accepts an answer, once, if it is the word of this incarnation of the controller, for this
+    /// Accepts an answer, once, if its grant is of this incarnation of the controller, for this
     /// switch.
     ///
     /// # Errors
-    /// It is not, or it has been accepted before.
+    /// The grant is invalid, or was accepted before.
     pub fn accept_grant(
         &mut self,
         controller: Incarnation,
@@ -270,7 +269,7 @@ fn seal(
     Envelope { from, sequence, sealed: &sealed }.emit()
 }
 
-/// The associated data that binds a message to its receiver.
+/// Returns the associated data that binds a message to its receiver.
 fn associated(to: Option<Incarnation>) -> [u8; 16] {
     let mut bytes = [0; 16];
     if let Some(incarnation) = to {
@@ -280,19 +279,19 @@ fn associated(to: Option<Incarnation>) -> [u8; 16] {
     bytes
 }
 
-/// What a grant proves: the answer without its grant, and its VLAN. No other associated data are so
-/// long.
+/// Returns the data that a grant authenticates: the answer without its grant, and its VLAN. No
+/// other associated data are as long.
 fn provable(vlan: VlanId, reply: ArpReply) -> Vec<u8> {
     Message::ArpReply(ArpReply { grant: Grant::default(), ..reply }).in_vlan(vlan).encode()
 }
 
-/// The rings of a node with these keys.
+/// Returns the current and the previous ciphers of a node with these keys.
 fn rings(keys: &Keys, node: NodeId, role: Role) -> (Ring, Option<Ring>) {
     let ring = |secret| keys::ring(secret, node, role);
     (ring(&keys.current), keys.other.as_ref().map(ring))
 }
 
-/// The message of an envelope whose seal was valid.
+/// Decodes the message of an envelope whose seal is valid.
 fn open(envelope: &Envelope, plain: &[u8], addressed: bool) -> Result<Opened, Refusal> {
     let message = Message::decode(plain).ok_or(Refusal::Malformed)?;
     Ok(Opened { from: envelope.from, message, addressed })
@@ -324,12 +323,12 @@ mod tests {
         Message::HelloConfirm(HelloConfirm { echo })
     }
 
-    /// What only a controller and a switch say to each other.
+    /// A message that only a controller and a switch exchange.
     fn control(ack: u64) -> Message {
         Message::Segment(Segment { first: 0, ack, items: Vec::new() })
     }
 
-    /// For switch 2, whose host 2 looks for host 4.
+    /// For switch 2, whose host 2 looks up host 4.
     fn target() -> ArpTarget {
         ArpTarget {
             id: 1,
@@ -451,7 +450,7 @@ mod tests {
         assert_eq!(bob.open_routed(&bytes).unwrap().message, reply());
     }
 
-    /// Mallory owns switch 1, and has all its keys.
+    /// Mallory owns switch 1 and has all its keys.
     #[test]
     fn a_switch_cannot_pose_as_the_controller_nor_to_it_as_another_switch() {
         let (mallory, victim) = (keys::of_switch(&[7; 32], NodeId(1)), incarnation(2, 1));
@@ -461,7 +460,7 @@ mod tests {
             let keys = Keys { current: Secret::Switch(mallory.clone()), other: None };
             let mut posing = Sealer::new(&keys, from, role);
             assert_eq!(bob.open_routed(&posing.seal_routed(victim, &control(1))), BAD);
-            // Nor under the key that they share.
+            // A message under the shared key is refused too.
             let cipher = posing.current.link().clone();
             let bytes =
                 seal(&cipher, (posing.incarnation, posing.next()), Some(victim), &control(1));
@@ -470,7 +469,7 @@ mod tests {
             let mut posing = Sealer::new(&keys, incarnation(2, u64::MAX), role);
             assert_eq!(controller.open_routed(&posing.seal_routed(CONTROLLER, &control(1))), BAD);
         }
-        // The true ones are believed as before, although their incarnations are lower.
+        // Genuine messages are accepted as before, although their incarnations are lower.
         assert!(bob.open_routed(&controller.seal_routed(victim, &control(1))).is_ok());
         assert!(controller.open_routed(&bob.seal_routed(CONTROLLER, &control(1))).is_ok());
     }
@@ -503,17 +502,17 @@ mod tests {
         for reply in forged {
             assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &reply)), FORGED, "{reply:?}");
         }
-        // Mallory owns the target switch, and makes one of its own.
+        // Mallory owns the target switch and makes a grant of its own.
         let mallory = keys::of_switch(&[7; 32], NodeId(1));
         let keys = Keys { current: Secret::Switch(mallory), other: None };
         Sealer::new(&keys, CONTROLLER, Role::Controller).grant(VlanId::NONE, &mut target);
         assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &target.reply())), FORGED);
-        // The genuine one is as good as before, once.
+        // The genuine grant is still accepted, once.
         assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &genuine)), Ok(()));
         assert_eq!(bob.accept_grant(CONTROLLER, (VlanId::NONE, &genuine)), Err(Refusal::Replayed));
     }
 
-    /// Mallory owns switch 1, and speaks under the key of links as switch 2 of a later incarnation.
+    /// Mallory owns switch 1, and sends under the link key as switch 2 of a later incarnation.
     #[test]
     fn whoever_poses_as_a_switch_keeps_the_true_one_off_at_no_other_port() {
         let (mut alice, mut bob) = (switch(3, 1), switch(2, 1));

@@ -1,13 +1,12 @@
-//! The reliable, ordered stream between a switch's incarnation and a controller's.
+//! Reliable, ordered stream between incarnations of a switch and a controller.
 //!
-//! Items are numbered from 0 in each direction and sent in segments; the receiver answers
-//! with the next number it expects. Unacknowledged items are sent again, all of them, at growing
-//! intervals and without end (go-back-N). A stream ends with the incarnation of either end.
+//! Items are numbered from 0 in each direction and sent in segments. The receiver answers with the
+//! next number it expects. All unacknowledged items are sent again at growing intervals, without
+//! limit (go-back-N). A stream ends with the incarnation of either end.
 //!
-//! The queue to an unreachable switch must not grow without bound. So a newer item replaces an item
-//! that has not been sent yet, if both are about the same route or host; addresses of a host that
-//! were not sent are kept. A controller, to which any
-//! switch may be a stranger, also bounds the number of items ([`Stream::has_room_for`]).
+//! The queue to an unreachable switch is bounded: a newer item replaces an unsent item about the
+//! same route or host, and addresses of the host that were not sent are kept. A controller, which
+//! does not trust switches, also limits the number of items ([`Stream::has_room_for`]).
 
 use crate::config::IPS_PER_HOST_MAX;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -17,13 +16,13 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{Incarnation, MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// Items in one segment; each is below 60 bytes plus two bytes a hop at the most.
+/// Maximum items in one segment. An item is below 60 bytes plus two bytes for each hop.
 const SEGMENT_ITEMS_MAX: usize = 16;
-/// Hops in one segment, so that long routes make short segments.
+/// Maximum hops in one segment, so that long routes make short segments.
 pub(crate) const SEGMENT_HOPS_MAX: usize = 300;
-/// The most items in flight and not acknowledged.
+/// Maximum number of unacknowledged items in flight.
 const IN_FLIGHT_MAX: usize = 256;
-/// The interval between two tries grows up to this many times the first.
+/// Upper limit of the retry interval, as a multiple of the first one.
 const BACKOFF_MAX: u64 = 16;
 
 /// One end of a reliable stream.
@@ -31,14 +30,14 @@ const BACKOFF_MAX: u64 = 16;
 pub struct Stream {
     peer: Incarnation,
     retry: Span,
-    /// The number of `queue[0]`, the first item not acknowledged.
+    /// Number of `queue[0]`, the first unacknowledged item.
     base: u64,
-    /// The number of items of `queue` that were sent at least once.
+    /// Number of items of `queue` sent at least once.
     in_flight: usize,
-    /// The number of items of `queue` that were sent since the last timeout.
+    /// Number of items of `queue` sent since the last timeout.
     cursor: usize,
     queue: VecDeque<Item>,
-    /// Items not sent yet, by what they are about.
+    /// Numbers of unsent items, by subject.
     unsent: BTreeMap<(VlanId, About), u64>,
     expected: u64,
     ack_due: bool,
@@ -46,13 +45,13 @@ pub struct Stream {
     backoff: u64,
 }
 
-/// What an item is about, within its VLAN.
+/// Subject of an item within its VLAN.
 type About = (Subject, PortNo, MacAddr);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Subject {
     Host,
-    /// For frames of this source, or of any.
+    /// A route, for frames of one source or of any.
     Route(Option<MacAddr>),
     Load,
     Backup(Option<MacAddr>),
@@ -63,7 +62,7 @@ enum Subject {
 }
 
 impl Stream {
-    /// The stream to `peer`; unanswered items are sent again after `retry`.
+    /// Creates the stream to `peer`; unanswered items are sent again after `retry`.
     pub fn new(peer: Incarnation, retry: Span) -> Stream {
         Stream {
             peer,
@@ -80,32 +79,32 @@ impl Stream {
         }
     }
 
-    /// The incarnation at the other end.
+    /// Returns the incarnation at the other end.
     pub fn peer(&self) -> Incarnation {
         self.peer
     }
 
-    /// Items that the other end has not acknowledged.
+    /// Returns the number of items that the other end has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.queue.len()
     }
 
-    /// The number of the item that is put on the stream next.
+    /// Returns the number of the next item put on the stream.
     pub fn end(&self) -> u64 {
         self.base + self.queue.len() as u64
     }
 
-    /// Whether the other end has acknowledged all items before this number.
+    /// Returns whether the other end has acknowledged all items before this number.
     pub fn is_acknowledged(&self, before: u64) -> bool {
         self.base >= before
     }
 
-    /// Whether an item can be put on the stream so that it does not hold more than `most`.
+    /// Returns whether an item can be put on the stream without exceeding `most` items.
     pub fn has_room_for(&self, item: &Item, most: usize) -> bool {
         self.queue.len() < most || self.unsent.contains_key(&subject(item))
     }
 
-    /// Puts an item on the stream; [`Stream::poll`] then has something to send.
+    /// Puts an item on the stream.
     pub fn push(&mut self, item: Item) {
         let key = subject(&item);
         if let (_, (Subject::List(_), ..)) = key {
@@ -154,14 +153,14 @@ impl Stream {
         self.resend_at = (self.in_flight > 0).then(|| now + self.retry);
     }
 
-    /// Whether [`Stream::poll`] has something to send now.
+    /// Returns whether [`Stream::poll`] has something to send now.
     pub fn wants(&self, now: Time) -> bool {
         self.ack_due
             || self.cursor < self.queue.len().min(IN_FLIGHT_MAX)
             || self.resend_at.is_some_and(|at| at <= now)
     }
 
-    /// The next segment to send, if any; call until it returns `None`.
+    /// Returns the next segment to send, if any. Call until it returns `None`.
     pub fn poll(&mut self, now: Time) -> Option<Segment> {
         if self.resend_at.is_some_and(|at| at <= now) {
             self.cursor = 0;
@@ -200,14 +199,14 @@ impl Stream {
             .collect()
     }
 
-    /// When [`Stream::poll`] will have something to send again.
+    /// Returns when [`Stream::poll`] next has something to send.
     pub fn deadline(&self) -> Option<Time> {
         self.resend_at
     }
 }
 
-/// A report of a host has the addresses that it did not have before. One that was not sent yet and
-/// is replaced leaves its own to the newer one.
+/// Moves the addresses of a replaced, unsent host report into the newer report. A host report
+/// carries only addresses that earlier ones did not.
 fn keep_addresses(item: &mut Item, before: Item) {
     if let Item::Vlan { vlan, .. } = *item {
         if let ((_, Some(mut newer)), (_, Some(before))) = (item.clone().open(), before.open()) {
@@ -225,18 +224,18 @@ fn keep_addresses(item: &mut Item, before: Item) {
     *ips = all;
 }
 
-/// The size of the lists in an item, in hops.
+/// Returns the size of the lists in an item, in hops.
 pub(crate) fn hop_count(item: &Item) -> usize {
     match item {
         Item::SetRoute { route, .. } | Item::BackupUsed { route, .. } => route.hops.len(),
         Item::SetBackup { primary, backup, .. } => {
-            // A switch takes ten bytes at the most, as five hops do.
+            // A switch takes at most ten bytes, as five hops do.
             let size = |path: &RoutePath| path.route.hops.len() + path.switches.len() * 5;
             size(primary) + backup.as_ref().map_or(0, size)
         }
-        // A port takes eight bytes at the most, as four hops do.
+        // A port takes at most eight bytes, as four hops do.
         Item::PortLoad { ports, .. } => ports.len() * 4,
-        // An address takes 17 at the most.
+        // An address takes at most 17 bytes.
         Item::HostSeen { ips, .. } => ips.len() * 9,
         Item::GroupHosts { hosts, .. } => hosts.len() * 3,
         Item::Vlan { item, .. } => item.len() / 2,
@@ -252,13 +251,13 @@ fn subject(item: &Item) -> (VlanId, About) {
     (VlanId::NONE, about(item))
 }
 
-/// What an item is about that nobody can read.
+/// Subject of an unreadable item.
 const NOTHING: About = (Subject::Load, PortNo::CONTROL, MacAddr([0; 6]));
 
 fn about(item: &Item) -> About {
     match *item {
-        // By port: of a host that moves, the old port says gone and the new one says seen, and
-        // each port's last word is true in whatever order they are heard.
+        // Keyed by port. When a host moves, the old port reports it gone and the new one reports it
+        // seen; the last report of each port holds in whatever order they arrive.
         Item::HostSeen { port, mac, .. }
         | Item::HostGone { port, mac }
         | Item::AskHost { port, mac, .. } => (Subject::Host, port, mac),
@@ -418,7 +417,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is lost, doubled or overtaken, the items arrive once and in order.
+        /// Items arrive once and in order under loss, duplication and reordering.
         #[test]
         fn every_item_arrives_once_and_in_order(
             fates in proptest::collection::vec(0u8..4, 0..300),

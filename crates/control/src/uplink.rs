@@ -1,13 +1,13 @@
 //! A switch's path to the controller (paper 001 §4.2.1: Controller Hello).
 //!
-//! Neighbours advertise their shortest verified path in heartbeats. With one hop in front it
-//! becomes a candidate. The switch sends its full port state along the shortest candidate, again
-//! and again, until the controller answers along the reverse path. Then the path is verified, and
-//! only then advertised to neighbours. A path with a loop never reaches the controller, so it is
-//! never verified: no other loop protection is needed.
+//! Neighbours advertise their shortest verified path in heartbeats. That path with one hop in front
+//! is a candidate. The switch sends its full port state along the shortest candidate, repeatedly,
+//! until the controller answers along the reverse path. The path is then verified and is advertised
+//! to neighbours. A path with a loop never reaches the controller and is never verified, so no
+//! other loop protection is needed.
 //!
-//! The state is sent again when a port changes, when a shorter path appears, and from time to
-//! time, so that a path that fails beyond the neighbour is noticed too.
+//! The port state is sent again when a port changes, when a shorter path appears, and periodically,
+//! to detect a failure beyond the neighbour.
 
 use crate::config::Timers;
 use crate::discovery::Discovery;
@@ -17,28 +17,28 @@ use axon_node::Note;
 use axon_wire::message::{ControllerHello, ControllerHelloAck, ControllerPath, Message};
 use axon_wire::{Incarnation, PortNo, Time};
 
-/// The number of tries along one candidate before the next one is tried.
+/// Number of attempts along one candidate before the next one is tried.
 const TRIES_PER_CANDIDATE: u32 = 4;
-/// An acknowledged state is sent again after this many heartbeats.
+/// Interval in heartbeats at which an acknowledged port state is sent again.
 const REFRESH_HEARTBEATS: u64 = 30;
 
-/// Finds, verifies and keeps the path to the controller.
+/// Finds, verifies and maintains the path to the controller.
 #[derive(Clone, Debug)]
 pub struct Uplink {
     timers: Timers,
-    /// The verified path, while the neighbour still advertises it.
+    /// Verified path, while the neighbour still advertises it.
     current: Option<ControllerPath>,
-    /// The last controller that acknowledged anything.
+    /// Controller that acknowledged a port state last.
     controller: Option<Incarnation>,
-    /// What is being tried, if an answer is awaited.
+    /// Candidate being tried, if an answer is awaited.
     trial: Option<Trial>,
     nonce: u64,
-    /// The version that the controller has acknowledged.
+    /// Version of the port state that the controller has acknowledged.
     acknowledged: Option<u64>,
     send_at: Option<Time>,
-    /// The number of failed candidates since the last answer.
+    /// Number of failed candidates since the last answer.
     turn: usize,
-    /// The versions of discovery that [`Uplink::update`] saw last, until something else changes.
+    /// Versions of discovery that [`Uplink::update`] saw last, until something else changes.
     seen: Option<(u64, u64)>,
 }
 
@@ -51,7 +51,7 @@ struct Trial {
 }
 
 impl Uplink {
-    /// No path yet.
+    /// Creates an uplink without a path.
     pub fn new(timers: Timers) -> Uplink {
         Uplink {
             timers,
@@ -66,18 +66,19 @@ impl Uplink {
         }
     }
 
-    /// The verified path, if there is one.
+    /// Returns the verified path, if there is one.
     pub fn path(&self) -> Option<&ControllerPath> {
         self.current.as_ref()
     }
 
-    /// The controller that last acknowledged our state, even when it is out of reach now.
+    /// Returns the controller that last acknowledged this switch's state, even if it is unreachable
+    /// now.
     pub fn controller(&self) -> Option<Incarnation> {
         self.controller
     }
 
-    /// Reads what neighbours advertise, drops paths that are no longer valid, and tries shorter or
-    /// new ones. Call it after every input that may have changed discovery.
+    /// Reads the paths that neighbours advertise, drops paths that are no longer valid, and tries
+    /// shorter or new ones. Call it after every input that may have changed discovery.
     pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         let versions = Some((discovery.version(), discovery.paths_version()));
         if self.seen == versions {
@@ -90,8 +91,8 @@ impl Uplink {
             out.push(Effect::Note(Note::ControllerPath { reachable: false }));
         }
         if self.trial.as_ref().is_some_and(|trial| !candidates.contains(&trial.path)) {
-            // A neighbour that advertises another path before the last one was answered has had its
-            // turn: it could keep us from all others otherwise.
+            // A neighbour that advertises another path before an answer loses its attempt.
+            // Otherwise it could block all other candidates.
             self.trial = None;
             self.turn += 1;
             self.send_at = None;
@@ -148,7 +149,7 @@ impl Uplink {
         changed
     }
 
-    /// Sends again what has not been answered, or what is due for a refresh.
+    /// Repeats an unanswered port state, or sends one that is due for a refresh.
     pub fn timeout(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         if self.send_at.is_none_or(|at| at > now) {
             return;
@@ -166,7 +167,7 @@ impl Uplink {
             self.send(now, trial, discovery, out);
             return;
         }
-        // No answer: whatever the neighbour believes, this path does not work.
+        // No answer: this path does not work, although the neighbour advertises it.
         self.turn += 1;
         self.send_at = None;
         if self.current.as_ref() == Some(&trial.path) {
@@ -179,12 +180,12 @@ impl Uplink {
         }
     }
 
-    /// When [`Uplink::timeout`] has something to do next.
+    /// Returns when [`Uplink::timeout`] is due next.
     pub fn deadline(&self) -> Option<Time> {
         self.send_at
     }
 
-    /// The best candidate, or after failures the next best, round and round.
+    /// Returns the best candidate, or after failures the next one, cyclically.
     fn choose<'a>(&self, candidates: &'a [ControllerPath]) -> Option<&'a ControllerPath> {
         candidates.get(self.turn % candidates.len().max(1))
     }
@@ -217,8 +218,8 @@ impl Uplink {
     }
 }
 
-/// Best first: the latest incarnation of the controller, then the fewest hops, then the lowest
-/// port.
+/// Sort key of a path: the latest incarnation of the controller, then the fewest hops, then the
+/// lowest port.
 fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo) {
     let incarnation = (path.controller.number, path.controller.node.0);
     (
@@ -228,7 +229,7 @@ fn rank(path: &ControllerPath) -> (core::cmp::Reverse<(u64, u64)>, usize, PortNo
     )
 }
 
-/// The paths that neighbours advertise, with the hop to them in front, best first.
+/// Returns the paths that neighbours advertise, with the hop to the neighbour in front, best first.
 fn candidates(discovery: &Discovery) -> Vec<ControllerPath> {
     let mut candidates: Vec<ControllerPath> = discovery
         .neighbours()
@@ -256,12 +257,12 @@ mod tests {
         Incarnation { node: NodeId(node), number: incarnation }
     }
 
-    /// A switch whose neighbours are played by the test: neighbour `n` is on port `n`.
+    /// A switch whose neighbours are simulated by the test: neighbour `n` is on port `n`.
     struct Scene {
         now: Time,
         discovery: Discovery,
         uplink: Uplink,
-        /// What each neighbour has to echo.
+        /// Challenge that each neighbour has to echo.
         challenges: Vec<u64>,
     }
 
@@ -308,7 +309,7 @@ mod tests {
             self.receive(port, Message::HelloConfirm(HelloConfirm { echo }), true);
         }
 
-        /// A neighbour advertises its path; returns the Controller Hello that follows, if any.
+        /// Advertises a neighbour's path; returns the resulting Controller Hello, if any.
         fn advertised(&mut self, port: u16, path: Option<ControllerPath>) -> Option<Sent> {
             let echo = self.challenges[usize::from(port)];
             self.receive(PortNo(port), Message::Heartbeat(Heartbeat { echo, path }), true);

@@ -1,37 +1,37 @@
-//! Switches that are dead: their hosts do not keep their addresses for ever.
+//! Ageing of switches: the hosts of a dead switch are removed.
 //!
-//! A switch that cannot be reached keeps the routes of its hosts, and may be back soon. So its
-//! hosts stay, until it has been silent for [`silence_max`](crate::config::Timers::silence_max).
-//! A controller that heard nobody at all was itself cut off, and that time does not count.
+//! An unreachable switch keeps the routes of its hosts and may be back soon. So its hosts stay
+//! until it has been silent for [`silence_max`](crate::config::Timers::silence_max). While the
+//! controller receives from no switch at all, it is itself cut off, and that time does not count.
 
 use super::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
-/// When each switch was last heard of.
+/// Time of the last message of each switch.
 #[derive(Clone, Debug)]
 pub(super) struct Ageing {
     silence_max: Span,
-    /// By index; `None` once the hosts of the switch have been forgotten.
+    /// By switch index; `None` once the hosts of the switch have been removed.
     heard: Vec<Option<Time>>,
-    /// When any switch was last heard of.
+    /// Time of the last message of any switch.
     any: Time,
-    /// When to look next, and since when; `None` while nobody is heard.
+    /// Time of the next check and of the previous one; `None` while no switch is received.
     look: Option<(Time, Time)>,
 }
 
 impl Ageing {
-    /// Nobody is there yet.
+    /// Creates the state without switches.
     pub(super) fn new(silence_max: Span) -> Ageing {
         Ageing { silence_max, heard: Vec::new(), any: Time::ZERO, look: None }
     }
 
-    /// The time between two looks, and the longest time in which nobody is heard that counts.
+    /// Returns the check interval, which is also the longest silence of all switches that counts.
     fn pause(&self) -> Span {
         Span::from_ticks((self.silence_max.ticks() / 4).max(1))
     }
 
-    /// A switch was heard of.
+    /// Records a message of a switch.
     pub(super) fn heard(&mut self, now: Time, switch: SwitchIndex) {
         if now.since(self.any) > self.pause() {
             self.heard.iter_mut().flatten().for_each(|heard| *heard = now);
@@ -46,12 +46,12 @@ impl Ageing {
         }
     }
 
-    /// The switches that have been silent for too long, each once.
+    /// Returns the switches that have been silent for too long, each once.
     pub(super) fn silent(&mut self, now: Time) -> Vec<SwitchIndex> {
         let Some((_, since)) = self.look.filter(|(at, _)| *at <= now) else {
             return Vec::new();
         };
-        // Whoever is heard of next begins anew.
+        // The next message of any switch starts the checks again.
         self.look = (self.any > since).then(|| (now + self.pause(), now));
         if now.since(self.any) > self.pause() {
             return Vec::new();
@@ -66,7 +66,7 @@ impl Ageing {
         silent
     }
 
-    /// When to look next.
+    /// Returns the time of the next check.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.look.map(|(at, _)| at)
     }

@@ -1,4 +1,4 @@
-//! Allocation of addresses: what the DHCP server and the host table do with leases.
+//! Address allocation: operations of the DHCP server and the host table on leases.
 
 use super::hosts::Place;
 use super::lease::{Due, Holder, Lease, LeaseState, Leases, SETTLE};
@@ -6,18 +6,18 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// How long an offer is held: clients request it within a second or two.
+/// Duration of an offer. Clients request it within a second or two.
 const OFFER: Span = Span::from_secs(10);
-/// How long a declined address is not offered.
+/// Time for which a declined address is not offered.
 const QUARANTINE: Span = Span::from_secs(600);
-/// How long a host must be gone before its lease is reclaimed for a client of another port: as
-/// long as a reboot.
+/// Time for which a host must be gone before its lease is reclaimed for a client of another port;
+/// as long as a reboot takes.
 const RECLAIM: Span = Span::from_secs(60);
-/// Addresses looked at for one offer; the rest wait for the next.
+/// Maximum number of addresses examined for one offer. The next offer continues from there.
 const TRIES_MAX: usize = 256;
 
 impl Leases {
-    /// Frees what has run out by `now`, and acts on hosts that have moved or gone.
+    /// Ends leases and states that expire by `now`, and handles hosts that have moved or gone.
     pub fn expire(&mut self, now: Time) {
         while let Some(&(until, ip)) = self.expiry.first()
             && until <= now
@@ -31,24 +31,24 @@ impl Leases {
         }
     }
 
-    /// When to call [`Leases::expire`] next, if nothing else happens.
+    /// Returns when to call [`Leases::expire`] next, if nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
         self.settling.first().map(|&(since, _)| since + SETTLE)
     }
 
-    /// What has become due since the last call.
+    /// Returns the actions that have become due since the last call.
     pub fn take_due(&mut self) -> Due {
         core::mem::take(&mut self.due)
     }
 
-    /// Whether a port may hold one more address, if need be for that of a host that is gone.
+    /// Returns whether a port may hold one more address, if necessary that of a host that is gone.
     pub fn has_room(&self, now: Time, at: Place) -> bool {
         let held = self.by_port.get(&at).map_or(0, |port| port.lasting.len());
         held < self.per_port_max || self.longest_gone(now, at).is_some()
     }
 
-    /// Offers an address of the pool: the client's own, its last one, the one it asks for, the one
-    /// its MAC points to, or the next free one. `None` if there is none.
+    /// Offers an address of the pool: the client's own, its last one, the requested one, the one
+    /// derived from its MAC address, or the next free one. `None` if there is none.
     pub fn offer(
         &mut self,
         now: Time,
@@ -63,15 +63,15 @@ impl Leases {
             Some(ip) => ip,
             None => self.next_free(now)?,
         };
-        // An offer of the address that a client has takes nothing from its lease.
+        // An offer of the client's own address does not change its lease.
         if !self.lasts_with(mac, ip) {
             self.set(now, ip, Lease::new(to, LeaseState::Offered, now + OFFER));
         }
         Some(ip)
     }
 
-    /// The address that a MAC points to, by the part that its maker counts up from one: MACs
-    /// in a row point to addresses in a row.
+    /// Derives an address from the serial part of a MAC address, so that consecutive MAC addresses
+    /// yield consecutive IP addresses.
     fn pointed_to(&self, mac: MacAddr) -> Ipv4Addr {
         let [_, _, _, d, e, f] = mac.0;
         let number = u64::from(u32::from_be_bytes([0, d, e, f]));
@@ -102,8 +102,8 @@ impl Leases {
         None
     }
 
-    /// Gives a client an address for that long. The port of a client that has it already stays the
-    /// same. Returns `false` if the port holds all that it may.
+    /// Leases an address to a client for `lease`. A client that has it already keeps its port.
+    /// Returns `false` if the port holds the maximum.
     pub fn bind(&mut self, now: Time, to: Holder, ip: Ipv4Addr, lease: Span) -> bool {
         let mut bound = Lease::new(to, LeaseState::Bound, now + lease);
         if let Some(before) = self.by_ip.get(&ip)
@@ -122,8 +122,8 @@ impl Leases {
         true
     }
 
-    /// Does not offer an address for a while, if this client holds it by an offer or a lease.
-    /// Returns whether it did.
+    /// Quarantines an address, if this client holds it by an offer or a lease. Returns whether it
+    /// did.
     pub fn decline(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let given = |lease: &&Lease| lease.state != LeaseState::InUse && lease.is_held_by(now, by);
         let own = self.by_ip.get(&ip).filter(given).is_some();
@@ -134,7 +134,7 @@ impl Leases {
         own
     }
 
-    /// Frees an address, if this client holds it and it is bound. Returns whether it did.
+    /// Frees an address, if this client has a lease of it. Returns whether it did.
     pub fn release(&mut self, now: Time, by: &Holder, ip: Ipv4Addr) -> bool {
         let own = self
             .by_ip
@@ -146,7 +146,7 @@ impl Leases {
         own
     }
 
-    /// Frees what is only offered to a client: it has chosen another server.
+    /// Frees the address offered to a client, which has chosen another server.
     pub fn refuse(&mut self, now: Time, by: &Holder) {
         if let Some((ip, lease)) = self.of(by.mac)
             && lease.state == LeaseState::Offered
@@ -156,8 +156,8 @@ impl Leases {
         }
     }
 
-    /// Whether a host may use an address that it sends from. A free address of the pool is its own
-    /// from then on. A host that may not is the next to get the address.
+    /// Returns whether a host may use its source address. A free address of the pool becomes the
+    /// host's own. A refused host is the next to get the address.
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         self.expire(now);
         if self.lasts_with(mac, ip) {
@@ -185,14 +185,15 @@ impl Leases {
         true
     }
 
-    /// Whether an address belongs to another host, and a claim of this one is refused.
+    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
     pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         let is_declined = |lease: &Lease| lease.state == LeaseState::Declined;
         let is_declined = self.by_ip.get(&ip).is_some_and(is_declined);
         self.taken_from(mac, ip) && !is_declined && !self.is_used_at(at, ip)
     }
 
-    /// Whether a host at a port uses an address without a lease. Another one there may have it.
+    /// Returns whether a host at a port uses an address without a lease. Another host there may
+    /// take it.
     fn is_used_at(&self, at: Place, ip: Ipv4Addr) -> bool {
         let lease = self.by_ip.get(&ip);
         lease.is_some_and(|l| l.state == LeaseState::InUse && l.holder.place == at)
@@ -206,7 +207,7 @@ impl Leases {
         }
     }
 
-    /// Enters that the host table shows a host at a port, or nowhere. `ips` are its addresses.
+    /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
         if let Some(&own) = self.by_mac.get(&mac) {
             self.show(now, mac, at, own);
@@ -228,7 +229,7 @@ impl Leases {
         }
     }
 
-    /// An offer, a lease or a quarantine ends. A host that is still there goes on using its
+    /// Ends an offer, a lease or a quarantine. A host that is still there continues to use its
     /// address without a lease.
     fn run_out(&mut self, now: Time, ip: Ipv4Addr) {
         match self.by_ip.get(&ip) {
@@ -242,7 +243,7 @@ impl Leases {
         }
     }
 
-    /// A host has been gone from its port for [`SETTLE`], or has been at another one for so long.
+    /// Handles a host that has been gone from its port, or at another one, for [`SETTLE`].
     fn settle(&mut self, now: Time, ip: Ipv4Addr) {
         let Some(lease) = self.by_ip.get(&ip) else { return };
         let (to, queried, leased) =
@@ -256,7 +257,7 @@ impl Leases {
                 (lease.queried, lease.shown_since) = (true, Some(now));
             }
             Some(to) => (lease.holder.place, lease.shown_since) = (to, None),
-            // Gone, or at a port that has no room.
+            // The host is gone, or its new port has no room.
             None => lease.shown_at = None,
         }
         self.put(ip, lease);
@@ -265,7 +266,7 @@ impl Leases {
         }
     }
 
-    /// The address at a port whose host has been gone longest, and for [`SETTLE`] at least.
+    /// Returns the address at a port whose host has been gone longest, and at least for [`SETTLE`].
     fn longest_gone(&self, now: Time, at: Place) -> Option<Ipv4Addr> {
         let lasting = self.by_port.get(&at)?.lasting.iter();
         let gone = lasting.filter_map(|ip| {
@@ -302,7 +303,7 @@ mod tests {
         Ipv4Addr::new(10, 0, 0, last)
     }
 
-    /// A client behind a port.
+    /// Returns a client at a port.
     fn at(port: u16, number: u32) -> Holder {
         let [a, b, c, d] = number.to_be_bytes();
         let place = Place { switch: SwitchIndex(0), port: PortNo(port) };

@@ -1,12 +1,12 @@
-//! A controller within one switch, in a fabric without a controller of its own (thesis 000 §3.2.3).
+//! A controller within one switch, in a fabric without a central controller (thesis 000 §3.2.3).
 //!
-//! In plain English: every switch has the whole of a controller: graph, host table, policy, router.
-//! The graph is that of the fabric file, without links that their ends have reported to be down.
-//! Each such controller decides about the routes of its own switch's ports, and about no others.
-//! All have the same graph and the same router, so the two ends of a flow choose fitting routes
-//! without a word. What a switch says to another is therefore never a route: it asks for the host
-//! ([`ArpTarget`]) and gets its place confirmed ([`ArpReply`]), and each fills in the route that
-//! starts at itself. No switch can give another one a route.
+//! Every switch has a full controller: graph, host table, policy, router. The graph is that of the
+//! fabric file, without links that their ends have reported to be down. The controller decides
+//! about the routes of its own switch's ports only. All have the same graph and the same router, so
+//! the two ends of a flow choose matching routes independently. Switches therefore never exchange
+//! routes: the source switch queries for the host ([`ArpTarget`]), the target switch confirms its
+//! location ([`ArpReply`]), and each fills in the route that starts at itself. No switch can set a
+//! route of another one.
 
 use super::Controller;
 use super::flows::{Account, RouteIndex};
@@ -23,8 +23,8 @@ use axon_wire::{Hops, Incarnation, MacAddr, NodeId, PortNo, Time};
 use core::net::IpAddr;
 
 impl Controller {
-    /// The controller of the switch that `config` names, with the topology of the fabric file. None
-    /// of its routes has more than `hops_max` hops.
+    /// Creates the controller of the switch in `config`, with the topology of the fabric file. Its
+    /// routes have at most `hops_max` hops.
     pub fn at_switch(
         config: &ControllerConfig,
         topology: &StaticTopology,
@@ -39,17 +39,17 @@ impl Controller {
         controller.home = controller.graph.index_of(config.node.incarnation.node);
         let hosts: Vec<Stored> = topology.hosts.iter().cloned().map(Stored::Host).collect();
         controller.restore(Time::ZERO, &hosts, &mut Vec::new());
-        // Of that nothing is news, and nothing is kept anywhere.
+        // This state is in the file; it is neither a change nor stored.
         controller.keep(&mut Vec::new());
         controller
     }
 
-    /// Whether a controller within another switch decides about the routes of this switch.
+    /// Returns whether a controller within another switch decides about the routes of this switch.
     pub(super) fn is_elsewhere(&self, switch: SwitchIndex) -> bool {
         self.home.is_some_and(|home| home != switch)
     }
 
-    /// The path from the switch of this controller to another's control plane.
+    /// Returns the path from this controller's switch to the control plane of another.
     pub(super) fn path_from_home(&mut self, home: SwitchIndex, to: NodeId) -> Option<Hops> {
         let end = self.graph.index_of(to)?;
         let shortest = self.router.shortest();
@@ -61,13 +61,12 @@ impl Controller {
         Some(Hops(hops))
     }
 
-    /// The path to another switch's control plane over links that their nearer ends have reported.
-    /// Parts of a fabric that were cut off from each other meet again by it: what a switch near by
-    /// has reported is new, however old the word of those behind it, so each step of the path
-    /// brings news of the next one.
+    /// Returns a path to another switch's control plane over links that their nearer ends have
+    /// reported. It reconnects parts of a fabric that were cut off from each other: nearer switches
+    /// have the more recent reports, so each step of the path updates the next.
     pub fn path_for_greeting(&self, to: NodeId) -> Option<Hops> {
         let (home, end) = (self.home?, self.graph.index_of(to)?);
-        // How each switch was reached first, breadth first.
+        // Predecessor of each switch in the breadth-first search.
         let mut from: BTreeMap<SwitchIndex, (SwitchIndex, PortNo)> = BTreeMap::new();
         let mut next = VecDeque::from([home]);
         while let Some(at) = next.pop_front().filter(|_| !from.contains_key(&end)) {
@@ -93,8 +92,8 @@ impl Controller {
         Some(Hops(hops))
     }
 
-    /// The routes that a request needs and that are not found: there, and back where this
-    /// controller decides about that too.
+    /// Returns the ports of the routes that a request needs and that do not exist: the forward
+    /// route, and the reverse one if this controller decides about it.
     pub(super) fn missing(
         &self,
         (place, there): (Place, Place),
@@ -109,8 +108,8 @@ impl Controller {
         }
     }
 
-    /// Phase II at the target switch: another switch asks for a host of this one, in the name of a
-    /// host of its own. The route back is chosen here. `reverse` leads to that switch.
+    /// Phase II at the target switch: another switch queries for a local host on behalf of one of
+    /// its hosts. Chooses the reverse route. `reverse` leads to that switch.
     ///
     /// Returns the message for the edge; `None` if the request is refused.
     pub fn target_asked(
@@ -128,7 +127,7 @@ impl Controller {
             self.counters.arp_misplaced += 1;
             return None;
         };
-        // Whether it may have the address of another host is decided where hosts are reported.
+        // Ownership of another host's address is decided by host reports.
         let is_free = |ip: &IpAddr| self.hosts.by_ip(*ip).is_none();
         if let Some(ip) = m.source_ip.filter(is_free) {
             self.own(now, source, ip, out);
@@ -155,8 +154,8 @@ impl Controller {
         Some(ArpTarget { source_switch: from, stamp, answer_by: reverse, ..m })
     }
 
-    /// Whether a host of this switch is known from the file alone. Its edge asks for it then, and
-    /// the request will be repeated.
+    /// Returns whether a host of this switch is known from the file only. If so, has the edge query
+    /// it; the request will be repeated.
     pub(super) fn is_to_be_heard(&self, target: HostIndex, out: &mut Vec<Effect>) -> bool {
         let Some(host) = self.hosts.get(target).filter(|host| host.is_provisional()) else {
             return false;
@@ -170,8 +169,8 @@ impl Controller {
         true
     }
 
-    /// Phase IV at the source switch: the target switch has its half. The route there is chosen
-    /// here. Returns the message for the edge; `None` if the host is not there.
+    /// Phase IV at the source switch: the target switch has completed its half. Chooses the forward
+    /// route. Returns the message for the edge; `None` if the host is not there.
     pub fn target_found(
         &mut self,
         now: Time,
@@ -194,7 +193,7 @@ impl Controller {
         Some(ArpReply { stamp: self.stamp(number), to_target, target_by_pair, ..m })
     }
 
-    /// The route from a port of this switch to a host, which `user` uses from now on.
+    /// Returns the route from a port of this switch to a host, with `user` as a new user.
     fn route_here(
         &mut self,
         now: Time,
@@ -223,16 +222,16 @@ impl Controller {
         (self.hosts.get(host)?.place() == at).then_some(host)
     }
 
-    /// Whether to query for a host that was at a switch: by the controller there, or by that of the
-    /// switch where it is now.
+    /// Returns whether this controller queries for a host that was at a switch: if it is that
+    /// switch's controller, or that of the host's current switch.
     pub(super) fn queries(&self, was: SwitchIndex, mac: MacAddr) -> bool {
         let host = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host));
         let is = host.map(|host| host.place().switch);
         !self.is_elsewhere(was) || is.is_some_and(|is| !self.is_elsewhere(is))
     }
 
-    /// The reports of its own switch that a switch which is met (again) has to have: hosts first,
-    /// then their groups.
+    /// Returns the reports of this switch that another switch needs after a (new) greeting: hosts
+    /// first, then their groups.
     pub fn reports(&self) -> Vec<Item> {
         let Some(home) = self.home else { return Vec::new() };
         let here = |host: &&Host| host.place().switch == home && !host.is_provisional();

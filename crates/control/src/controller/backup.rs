@@ -1,16 +1,15 @@
-//! Backup routes: every route gets a second one beside it, which its edge takes by itself as soon
-//! as a link of the first is down (`edge/backup.rs`).
+//! Backup routes: every route gets a second one, which its edge uses as soon as a link of the first
+//! is down (`edge/backup.rs`).
 //!
-//! In plain English: a route that was made, moved or taken over is noted. Soon after, and after the
-//! answer to whoever asked for the route, the controller looks for a path that shares no link with
-//! it, or as few as the graph allows ([`Detour`](super::router::Detour)), follows the router's
-//! rule, and fits a header. It is sent to the switch on the reliable stream, together with the
-//! route that it is for. After a change of the graph all routes are looked at again, a batch at a
-//! time, and what has changed is sent.
+//! A route that was made, moved or taken over is queued. Shortly after the answer to its request,
+//! the controller computes a path that shares no link with it, or as few as the graph allows
+//! ([`Detour`](super::router::Detour)), satisfies the router's rule, and fits in a header. The
+//! backup is sent to the switch on the reliable stream, together with its route. After a change of
+//! the graph all routes are checked again in batches, and changed backups are sent.
 //!
-//! A switch that has used a backup reports it. If no later decision about that flow is on its way,
-//! the backup is the route from then on: it counts on its links, and gets a backup of its own. So a
-//! later failure, a round or a removal finds the route where it is.
+//! A switch reports the use of a backup. Unless a later decision about that flow is in flight, the
+//! backup becomes the route: it counts on its links and gets a backup of its own. So a later
+//! failure, a round or a removal acts on the route in use.
 
 use super::Controller;
 use super::backups::{Backups, Sent};
@@ -24,35 +23,35 @@ use axon_node::RouteKey;
 use axon_wire::message::{Item, RoutePath, Stamp};
 use axon_wire::{Hops, Layer, PortNo, Route, Time};
 
-/// Routes that are looked at in one batch.
+/// Number of routes in one batch.
 const BATCH: usize = 64;
 
 impl Controller {
-    /// The backup of a route that its switch has: its links, nearest first, and its layer.
+    /// Returns the backup at the route's switch: its links, nearest first, and its layer.
     pub fn backup(&self, index: RouteIndex) -> Option<(&[Step], Layer)> {
         let number = self.flows.get(index)?.number;
         let sent = self.backups.sent.get(&index).filter(|sent| sent.number == number)?;
         Some((&sent.path, sent.layer))
     }
 
-    /// When to look at the next batch.
+    /// Returns when the next batch is due.
     pub(super) fn backups_deadline(&self) -> Option<Time> {
         let waits = self.backups.on && (self.flows.has_fresh() || self.backups.sweep.is_some());
         waits.then_some(self.backups.not_before)
     }
 
-    /// The graph has changed: every backup may be wrong now, or there may be a better one.
+    /// Schedules a check of all backups after a change of the graph.
     pub(super) fn backups_changed(&mut self) {
         self.backups.sweep = Some(0);
     }
 
-    /// Whether no edge is left with a backup of before the last change of the graph, once it has
-    /// what was sent to it.
+    /// Returns whether every edge will have current backups once it has received all that was sent
+    /// since the last change of the graph.
     pub(super) const fn backups_are_planned(&self) -> bool {
         !self.backups.on || self.backups.sweep.is_none()
     }
 
-    /// Looks at the next batch of routes, if it is time: first at new ones.
+    /// Plans the next batch of backups if it is due, new routes first.
     pub(super) fn plan_backups(&mut self, now: Time, out: &mut Vec<Effect>) {
         if !self.backups.on {
             return self.flows.clear_fresh();
@@ -79,7 +78,7 @@ impl Controller {
         }
     }
 
-    /// Finds the backup of a route; sends it if the switch does not have it.
+    /// Computes the backup of a route; sends it if the switch does not have it.
     fn plan_backup(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let before = self.backups.sent.remove(&index);
         let Some(route) = self.flows.get(index) else { return };
@@ -106,7 +105,7 @@ impl Controller {
             let primary = self.route_path(&self.current, (exit, bonded), layer);
             set(primary, Some(self.route_path(&path, (backup_exit, bonded), backup_layer)))
         });
-        // A segment holds no longer one.
+        // A longer path does not fit in a segment.
         let item = item.filter(|item| stream::hop_count(item) <= stream::SEGMENT_HOPS_MAX);
         let to = self.graph.switch(from.at.switch).incarnation.node;
         match (item, lawful) {
@@ -124,9 +123,9 @@ impl Controller {
         }
     }
 
-    /// Finds the backup of the route from a port to a host, whose links are in `self.current`, into
-    /// `self.backups.path`. Answers whether there is one, and the port where it ends: another one
-    /// of the host's bond, if there is a path. Then no link to the host is in both.
+    /// Computes, into `self.backups.path`, the backup of the route from a port to a host whose
+    /// links are in `self.current`. Returns the port where it ends, if there is one. For a host at
+    /// a bond that is another port of the bond if possible, so that no link to the host is in both.
     fn find_backup(
         &mut self,
         from: Origin,
@@ -160,7 +159,7 @@ impl Controller {
         Some((found && path.len() < self.hops_max, exit))
     }
 
-    /// A path with its switches; that of the host's port too, if that is one of a bond and counts
+    /// Returns a path with its switches, including the host's port if it is a bond port and counts
     /// as a link.
     fn route_path(&self, path: &[Step], (exit, bonded): (Place, bool), layer: Layer) -> RoutePath {
         let mut hops: Vec<PortNo> = path.iter().map(|step| step.egress).collect();
@@ -172,9 +171,9 @@ impl Controller {
         RoutePath { route: Route { layer, ..Hops(hops).into() }, switches }
     }
 
-    /// A switch has used a backup. Unless a later decision is on its way to it, the backup is the
-    /// route of the flow from now on. One that this controller has not sent it, or has replaced, is
-    /// answered with the route that should stand.
+    /// Handles a switch's report that it has used a backup. Unless a later decision is in flight,
+    /// the backup becomes the route of the flow. For a backup that this controller has not sent, or
+    /// has replaced, the switch is sent the current route again.
     pub(super) fn backup_used(
         &mut self,
         at: Place,
@@ -185,7 +184,7 @@ impl Controller {
         let Some(index) = self.found_by_key(at, key) else { return };
         let Some(route) = self.flows.get(index) else { return };
         let (number, destination) = (route.number, route.destination);
-        // What an edge has from an earlier incarnation it reports by itself.
+        // Edges report routes of an earlier incarnation separately.
         if stamp.epoch != self.epoch || stamp.number < number {
             return;
         }
@@ -200,13 +199,13 @@ impl Controller {
                 self.unplace(index);
                 self.flows.change(index, (&path, layer), exit, number);
                 self.router.placed(&path);
-                // A link of it may have gone while the report was on its way.
+                // A link of the backup may have failed while the report was in flight.
                 let is_there = |step: &Step| self.graph.edge(step.switch, step.egress).is_some();
                 let lawful = self.router.allows(&self.graph, &path, layer);
                 let to = self.hosts.get(destination).map(Host::place);
                 let ends_there = to.is_some_and(|to| self.exits(to).contains(exit));
                 if lawful && ends_there && path.iter().all(is_there) {
-                    // With a stamp that no answer of before the failure has.
+                    // The new stamp is later than that of any answer before the failure.
                     self.send_again(index, out);
                 } else {
                     self.reroute(index, out);

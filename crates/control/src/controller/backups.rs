@@ -1,4 +1,4 @@
-//! The memory of the controller's backups.
+//! State of the controller's backup routes.
 
 use super::flows::RouteIndex;
 use super::hosts::Place;
@@ -7,35 +7,35 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use axon_wire::{Layer, Span, Time};
 
-/// The backups that switches have, and what is to be looked at.
+/// Backups at switches, and pending checks.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
-    /// Whether routes get backups at all.
+    /// Whether routes get backups.
     pub(super) on: bool,
-    /// From one batch to the next.
+    /// Interval between batches.
     pub(super) pause: Span,
-    /// No batch before this.
+    /// Earliest time of the next batch.
     pub(super) not_before: Time,
-    /// The next route to look at after a change of the graph; `None` if all were.
+    /// Next route to check after a change of the graph; `None` if all are checked.
     pub(super) sweep: Option<u32>,
     pub(super) sent: BTreeMap<RouteIndex, Sent>,
     pub(super) detour: Detour,
     pub(super) path: Vec<Step>,
 }
 
-/// A backup that a switch has.
+/// A backup sent to a switch.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    /// The number of the decision that it belongs to.
+    /// Stamp number of the decision that the backup belongs to.
     pub(super) number: u64,
     pub(super) path: Vec<Step>,
-    /// The port where it ends.
+    /// Port where the backup ends.
     pub(super) exit: Place,
     pub(super) layer: Layer,
 }
 
 impl Backups {
-    /// None yet; a batch takes its turn 20 times in a heartbeat.
+    /// Creates the state without backups. There are 20 batches per heartbeat.
     pub(super) fn new(on: bool, heartbeat: Span) -> Backups {
         Backups {
             on,

@@ -1,4 +1,4 @@
-//! The bonds of a controller: their ports as switches have reported them, and the partner of each.
+//! Bonds of a controller: reported state of their ports, and the partner of each.
 
 use super::hosts::Place;
 use alloc::collections::BTreeMap;
@@ -14,7 +14,7 @@ use axon_wire::{NodeId, PortNo, Time};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bonds {
     pub(super) list: Vec<Bond>,
-    /// The bond and the number of the member at a port.
+    /// Bond index and member index of each port.
     pub(super) by_port: BTreeMap<(NodeId, PortNo), (usize, usize)>,
 }
 
@@ -23,22 +23,22 @@ pub(super) struct Bond {
     name: alloc::string::String,
     pub(super) selection: Selection,
     pub(super) members: Vec<Member>,
-    /// When the numbers of routes at its ports are made equal: a port has come.
+    /// Time to balance the routes over the ports, after a port was added.
     pub(super) balance_at: Option<Time>,
 }
 
-/// A port of a bond, as its switch has reported it last.
+/// A bond port, as last reported by its switch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Member {
     pub(super) at: (NodeId, PortNo),
     pub(super) state: MemberState,
     pub(super) partner: Option<Partner>,
-    /// A note says that its partner is another one.
+    /// Whether a note about a different partner was sent.
     refused: bool,
-    /// It is joined, or was until it lost its carrier.
+    /// Whether the port is joined, or was until it lost its carrier.
     pub(super) was_joined: bool,
-    /// Whether the graph leads from the controller to its switch. Of one that is cut off the state
-    /// is an old one.
+    /// Whether the graph has a path from the controller to the switch. If not, the state is
+    /// outdated.
     pub(super) reached: bool,
 }
 
@@ -66,14 +66,14 @@ impl Bonds {
         bonds
     }
 
-    /// The bond that a port is joined to.
+    /// Returns the bond that a port is joined to.
     pub(super) fn joined(&self, at: (NodeId, PortNo)) -> Option<&Bond> {
         let &(bond, member) = self.by_port.get(&at)?;
         let bond = self.list.get(bond)?;
         bond.is_joined(&bond.members[member]).then_some(bond)
     }
 
-    /// The ports that the file makes one bond with this one; itself, if none.
+    /// Returns the configured ports of this port's bond; the port alone if it has none.
     pub(super) fn ports_with(&self, at: (NodeId, PortNo)) -> Vec<(NodeId, PortNo)> {
         let bond = self.by_port.get(&at).and_then(|&(bond, _)| self.list.get(bond));
         bond.map_or_else(
@@ -108,8 +108,8 @@ impl Bond {
         member.partner.is_some() && !self.is_joined(member)
     }
 
-    /// Chooses the partner anew; returns the note of the first member with another one that has
-    /// none yet, for each.
+    /// Chooses the partner again. Returns a note for the first member of each other partner that
+    /// has none yet.
     pub(super) fn choose(&mut self) -> Vec<Note> {
         let Bond { selection, members, .. } = self;
         selection.choose(
@@ -136,12 +136,12 @@ impl Bond {
     }
 }
 
-/// Where routes to a host may end.
+/// Ports where routes to a host may end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Exits {
-    /// At its port.
+    /// The host's port.
     One(Place),
-    /// At one of several.
+    /// One of several ports.
     Of(Vec<Place>),
 }
 

@@ -1,23 +1,22 @@
-//! Bonds: several ports of one or two switches that are one place (thesis 000 §3.3.2, IEEE
+//! Bonds: several ports of one or two switches that act as one location (thesis 000 §3.3.2, IEEE
 //! 802.1AX).
 //!
-//! In plain English: a host at any of the ports is at the bond. All edges advertise one system and
-//! the key of the bond, so that the host's end finds one partner at all of its links. What a port
-//! receives of its partner is reported. The first partner counts; a port that leads to another one
-//! is not selected, and a note says so. Ports that are selected are *joined*.
+//! A host at any of the ports is at the bond. All edges advertise one system and the key of the
+//! bond, so that the host finds one partner on all of its links. The edges report the partner that
+//! each port receives. The first partner counts; a port with a different one is not selected, and a
+//! note reports it. Selected ports are *joined*.
 //!
-//! **Distribution.** A route to a host at a bond ends at one of the ports that distribute: at that
-//! with the fewest routes to the host, the first of these in the order of the fabric file. So
-//! conversations of one port with one host stay on one link and in order, and the links carry
-//! equally many routes. A route keeps its port as long as that distributes and can be reached. When
-//! a port is lost, its routes move to the others at once. When one comes, as many move to it as
-//! make the numbers equal, but only when it has been there for ten heartbeats: edges remember a
-//! lost link for that long (`edge/backup.rs`), and a cable that comes and goes moves nothing to and
-//! fro.
+//! **Distribution.** A route to a host at a bond ends at one of the distributing ports: the one
+//! with the fewest routes to the host, and of these the first in the fabric file. So traffic from
+//! one port to one host stays on one link and in order, and the links carry equal numbers of
+//! routes. A route keeps its port as long as that distributes and is reachable. When a port is
+//! lost, its routes move to the others at once. When a port is added, routes move to it until the
+//! numbers are equal, but only after ten heartbeats: edges remember a lost link for that long
+//! (`edge/backup.rs`), and a flapping cable must not move routes to and fro.
 //!
-//! **What the host sends** may come in by any of the ports: each has routes of its own, set up when
-//! a frame needs them. The host is not asked whether it is there when a route to it is set up: its
-//! answer might come in elsewhere, and LACP says that it is.
+//! **Frames from the host** may arrive on any of the ports. Each port has its own routes, set up on
+//! demand. A host at a bond is not queried when a route to it is set up: its answer might arrive on
+//! another port, and LACP proves its presence.
 
 use super::Controller;
 use super::bond_list::{Bond, Exits, Member};
@@ -33,12 +32,12 @@ use axon_wire::message::{Item, MemberState};
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
 
 impl Controller {
-    /// The bonds, as their switches have reported them.
+    /// Returns the telemetry of all bonds.
     pub fn bonds_telemetry(&self) -> Vec<BondTelemetry> {
         self.bonds.telemetry()
     }
 
-    /// The bond that a port is joined to.
+    /// Returns the bond that a port is joined to.
     pub(super) fn bond_at(&self, place: Place) -> Option<&Bond> {
         if self.bonds.list.is_empty() {
             return None;
@@ -51,20 +50,19 @@ impl Controller {
         Some(Place { switch: self.graph.index_of(node)?, port })
     }
 
-    /// The ports that are one with this one, in the order of their bond; itself alone, if it is not
-    /// joined to any.
+    /// Returns the ports of the same bond, in its order; the port alone if it is not joined to one.
     pub(super) fn ports_of(&self, place: Place) -> Vec<Place> {
         let Some(bond) = self.bond_at(place) else { return [place].into() };
         let joined = bond.members.iter().filter(|member| bond.is_joined(member));
         joined.filter_map(|member| self.member_place(member)).collect()
     }
 
-    /// Whether two ports are one place.
+    /// Returns whether two ports are one location.
     pub(super) fn is_one_place(&self, a: Place, b: Place) -> bool {
         a == b || self.bond_at(a).is_some() && self.ports_of(a).contains(&b)
     }
 
-    /// The port that stands for all that are one with this one.
+    /// Returns the port that represents the bond of this port.
     pub(super) fn home(&self, place: Place) -> Place {
         match self.bond_at(place) {
             Some(_) => self.ports_of(place).first().copied().unwrap_or(place),
@@ -72,7 +70,7 @@ impl Controller {
         }
     }
 
-    /// Where routes to a host at this port may end.
+    /// Returns the ports where routes to a host at this port may end.
     pub(super) fn exits(&self, place: Place) -> Exits {
         let Some(bond) = self.bond_at(place) else { return Exits::One(place) };
         let distributes = |member: &&Member| {
@@ -88,8 +86,8 @@ impl Controller {
         }
     }
 
-    /// The same in the order in which a route from a port to a host should try them: its own first,
-    /// then that with the fewest routes to the host.
+    /// Returns the ports where a route to a host may end, in order of preference: the current port
+    /// of the route first, then those with the fewest routes to the host.
     pub(super) fn exits_in_order(&self, from: Origin, destination: HostIndex) -> Option<Exits> {
         let exits = self.exits(self.hosts.get(destination)?.place());
         let Exits::Of(mut places) = exits else { return Some(exits) };
@@ -104,7 +102,7 @@ impl Controller {
         Some(Exits::Of(places))
     }
 
-    /// The routes to a host that end at each of these ports.
+    /// Returns the number of routes to a host that end at each of these ports.
     fn counts(&self, destination: HostIndex, places: &[Place]) -> Vec<usize> {
         let mut counts = alloc::vec![0; places.len()];
         for route in self.flows.towards(destination) {
@@ -117,8 +115,8 @@ impl Controller {
         counts
     }
 
-    /// Another port than `exit` where routes to a host may end; one of another switch, if there is
-    /// one.
+    /// Returns a port other than `exit` where routes to a host may end, preferably at another
+    /// switch.
     pub(super) fn other_exit(&self, exit: Place, destination: HostIndex) -> Option<Place> {
         match self.exits(self.hosts.get(destination)?.place()) {
             Exits::One(_) => None,
@@ -131,13 +129,14 @@ impl Controller {
         }
     }
 
-    /// Whether a host's routes can end at more than one port.
+    /// Returns whether a host's routes can end at more than one port.
     pub(super) fn is_bonded(&self, destination: HostIndex) -> bool {
         let place = self.hosts.get(destination).map(Host::place);
         place.is_some_and(|place| self.bond_at(place).is_some())
     }
 
-    /// Looks which ports of bonds are at switches that the graph leads to, once it has changed.
+    /// Updates which bond ports are at switches that the graph reaches, after a change of the
+    /// graph.
     pub(super) fn see_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
         if self.bonds.list.is_empty() || self.attachments.is_empty() {
             return;
@@ -167,7 +166,8 @@ impl Controller {
         }
     }
 
-    /// The port of a host; if nothing can leave the fabric there, another one of its bond.
+    /// Returns the port of a host, or another port of its bond if frames cannot leave the fabric
+    /// there.
     pub(super) fn reachable_port(&self, host: HostIndex) -> Option<Place> {
         let place = self.hosts.get(host)?.place();
         Some(match self.exits(place) {
@@ -177,8 +177,8 @@ impl Controller {
         })
     }
 
-    /// Whether a host whose claim at a port of a bond ends is at the bond still, by another port:
-    /// it sends by any, and may have sent by this one alone. Then it is claimed there.
+    /// Returns whether a host stays at a bond when its claim at one port ends, and claims it at
+    /// another port of the bond then. The host may have sent by the one port only.
     pub(super) fn stays_at_bond(&mut self, place: Place, mac: MacAddr) -> bool {
         if self.bonds.list.is_empty() {
             return false;
@@ -203,8 +203,8 @@ impl Controller {
         })
     }
 
-    /// Whether one port is none of the bond any more that the other is joined to: its switch has
-    /// gone, and a host that was known there has sent by the other one all along.
+    /// Returns whether `before` has left the bond that `at` is joined to, because its switch has
+    /// gone. A host known there has moved to another port of its bond.
     pub(super) fn has_left_port(&self, before: Place, at: Place) -> bool {
         let number = |place: Place| {
             let node = self.graph.switch(place.switch).incarnation.node;
@@ -213,7 +213,7 @@ impl Controller {
         self.bond_at(at).is_some() && self.bond_at(before).is_none() && number(before) == number(at)
     }
 
-    /// A switch reports one of its ports that belongs to a bond.
+    /// Handles a switch's report about a bond port.
     pub(super) fn bond_member(
         &mut self,
         now: Time,
@@ -235,7 +235,7 @@ impl Controller {
         }
         if joined && self.bond_at(at).is_none() {
             self.part(now, at, out);
-            // They may have sent by it and be claimed elsewhere.
+            // The hosts may have sent by this port and be claimed at another.
             for host in self.hosts_of(bond) {
                 self.leave_port(host, at, out);
             }
@@ -248,7 +248,7 @@ impl Controller {
         }
     }
 
-    /// A port is none of its bond any more: its hosts are at another one, or nowhere.
+    /// Removes a port from its bond; its hosts are at another port of the bond, or gone.
     fn part(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
         let claims = self.hosts.claimed_by(at.switch).into_iter();
         for (place, mac) in claims.filter(|(place, _)| *place == at) {
@@ -266,7 +266,7 @@ impl Controller {
         out.push(Effect::Command { to, item: Item::SelectMember { port, partner, selected } });
     }
 
-    /// The ports of a switch are not what they were: it has a new incarnation.
+    /// Resets the bond ports of a switch with a new incarnation.
     pub(super) fn forget_members(&mut self, now: Time, node: NodeId, out: &mut Vec<Effect>) {
         for bond in 0..self.bonds.list.len() {
             let members = self.bonds.list[bond].members.iter_mut();
@@ -281,14 +281,14 @@ impl Controller {
         }
     }
 
-    /// The ports of a bond are others, or other ones distribute.
+    /// Handles a change of the ports of a bond, or of which of them distribute.
     fn bond_changed(&mut self, now: Time, bond: usize, out: &mut Vec<Effect>) {
         let before = self.bonds.list[bond].selection;
         let notes = self.bonds.list[bond].choose();
         self.counters.bond_mismatches += notes.len() as u64;
         out.extend(notes.into_iter().map(Effect::Note));
         if self.bonds.list[bond].selection != before {
-            // Whoever had the partner before is none any more, and others may be one now.
+            // A port with the previous partner has left the bond, and others may have joined.
             let chosen = &self.bonds.list[bond];
             for member in &chosen.members {
                 if let Some(partner) = member.partner {
@@ -297,14 +297,14 @@ impl Controller {
             }
         }
         self.groups.all_changed(now);
-        // They end at a port of the bond, and another one may be there now.
+        // Backups end at a port of the bond, which may be another one now.
         self.backups_changed();
         for host in self.hosts_of(bond) {
             self.move_away(host, out);
         }
     }
 
-    /// The hosts at a bond.
+    /// Returns the hosts at a bond.
     fn hosts_of(&self, bond: usize) -> Vec<HostIndex> {
         let members = self.bonds.list[bond].members.iter();
         let places = members.filter_map(|member| self.member_place(member));
@@ -312,12 +312,12 @@ impl Controller {
         hosts.filter_map(|host| self.hosts.by_mac(host.mac)).collect()
     }
 
-    /// When the next bond is due to have equally many routes at its ports.
+    /// Returns when the next bond is due for balancing.
     pub(super) fn bonds_deadline(&self) -> Option<Time> {
         self.bonds.list.iter().filter_map(|bond| bond.balance_at).min()
     }
 
-    /// Makes the numbers of routes equal at the ports of bonds that are due.
+    /// Balances the routes over the ports of bonds that are due.
     pub(super) fn balance_bonds(&mut self, now: Time, out: &mut Vec<Effect>) {
         for bond in 0..self.bonds.list.len() {
             if self.bonds.list[bond].balance_at.is_none_or(|at| at > now) {
@@ -343,7 +343,7 @@ impl Controller {
         }
     }
 
-    /// Moves as many routes to a host as make the numbers of routes at the ports equal.
+    /// Moves routes to a host until the ports have equal numbers of them.
     fn balance(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         let Some(place) = self.hosts.get(host).map(Host::place) else { return };
         let Exits::Of(places) = self.exits(place) else { return };

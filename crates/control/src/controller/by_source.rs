@@ -1,15 +1,15 @@
-//! Routes of single hosts behind one port, by source and destination.
+//! Routes by source and destination, for single hosts of a port.
 //!
-//! In plain English: as a rule the hosts at a port share a route to a destination. Where source
-//! addresses are trusted ([`BySource`]), a host gets one of its own: if it may reach the
-//! destination and a neighbour of it may not, or at every port with several hosts, so that each may
-//! take another path. A host without a route of its own and without one for all gets nothing
-//! through, whatever its neighbours have.
+//! Normally the hosts of a port share a route to a destination. Where source addresses are trusted
+//! ([`BySource`]), a host gets a route of its own if it may reach the destination and another host
+//! of the port may not, or on every port with several hosts, so that each may take a different
+//! path. A host without its own route and without a shared one is blocked, whatever routes the
+//! other hosts have.
 //!
-//! A port changes from one kind of route to the other one route at a time. The routes of those that
-//! may have one come first, and then the route for all goes: on the ordered stream to the switch,
-//! so the frames of the former never miss. A host that has a route of its own keeps it when its
-//! neighbours leave. A port to a real network has routes for all only.
+//! A port changes from one kind of route to the other one route at a time. The hosts' own routes
+//! are installed first, and then the shared route is removed. The stream to the switch is ordered,
+//! so frames of these hosts never miss. A host that has its own route keeps it when the other hosts
+//! leave. A port to an external network has shared routes only.
 
 use super::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
@@ -22,7 +22,7 @@ use axon_node::RouteKey;
 use axon_wire::MacAddr;
 
 impl Controller {
-    /// Whether hosts at a port may have routes of their own.
+    /// Returns whether hosts at a port may have routes of their own.
     pub(super) fn has_pairs(&self, at: Place) -> bool {
         let is_uplink = || {
             let here = (self.graph.switch(at.switch).incarnation.node, at.port);
@@ -31,16 +31,15 @@ impl Controller {
         self.by_source != BySource::Never && !is_uplink()
     }
 
-    /// Whether all hosts at a port have routes of their own, and none for all.
+    /// Returns whether all hosts at a port have routes of their own, and no shared ones.
     fn has_pairs_only(&self, at: Place) -> bool {
         self.by_source == BySource::Always
             && self.has_pairs(at)
             && self.hosts.hosts_at(at).nth(1).is_some()
     }
 
-    /// For whose frames the route from a host at a port to another host is to be: for its own if
-    /// there is such a route or has to be, or for those of all at the port. `None` if the policy
-    /// forbids either.
+    /// Returns the origin of the route from a host to another: the host itself if it has or needs
+    /// its own route, otherwise all hosts of the port. `None` if the policy forbids both.
     pub(super) fn origin(&self, at: Place, source: HostIndex, to: HostIndex) -> Option<Origin> {
         let (all, own) = (Origin::from(at), Origin { at, source: Some(source) });
         let is_allowed = |from: &Origin| self.may_reach(*from, to);
@@ -52,20 +51,20 @@ impl Controller {
         shared.or_else(|| Some(own).filter(is_allowed))
     }
 
-    /// The hash of a route's flow, if `of_port` is that of all frames from its port. Where hosts
-    /// have routes of their own to share the load, each has a hash of its own; where it is for the
-    /// sake of the policy, all keep the path that they had.
+    /// Returns the flow hash of a route; `of_port` is the hash for all frames of its port. Each
+    /// host has a hash of its own if routes share the load ([`BySource::Always`]). If they exist
+    /// because of the policy, all keep the path of the port.
     pub(super) fn hash_of(&self, from: Origin, of_port: u64) -> u64 {
         let source = self.mac_of(from.source).filter(|_| self.by_source == BySource::Always);
         source.map_or(of_port, |source| pair_hash(of_port, source))
     }
 
-    /// The MAC of the host that a route is for, if it is for one.
+    /// Returns the MAC address of a route's source host, if it has one.
     pub(super) fn mac_of(&self, source: Option<HostIndex>) -> Option<MacAddr> {
         source.and_then(|source| self.hosts.get(source)).map(|host| host.mac)
     }
 
-    /// The route at a port of a switch that a switch names so.
+    /// Returns the route of this key at a port of a switch.
     pub(super) fn found_by_key(&self, at: Place, key: RouteKey) -> Option<RouteIndex> {
         let to = self.hosts.by_mac(key.destination)?;
         let source = match key.source {
@@ -75,8 +74,8 @@ impl Controller {
         self.flows.find(Origin { at, source }, to)
     }
 
-    /// Hosts at a port have come to be several: where each has routes of its own, it gets them in
-    /// place of those for all.
+    /// Replaces shared routes by each host's own after several hosts have appeared at a port, where
+    /// each host has routes of its own.
     pub(super) fn split_at(&mut self, at: Place, out: &mut Vec<Effect>) {
         if !self.has_pairs_only(at) {
             return;
@@ -93,8 +92,8 @@ impl Controller {
         }
     }
 
-    /// Removes a route. If it was for all hosts at a port, those of its users that may have one get
-    /// a route of their own before.
+    /// Removes a route. The users of a shared route that may have one get a route of their own
+    /// first.
     pub(super) fn split(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else { return };
         let (at, to, account) = (route.at, route.destination, route.account());
@@ -111,7 +110,7 @@ impl Controller {
         self.remove(index, out);
     }
 
-    /// Whether one more route fits into the bounds that a route of this account counts in.
+    /// Returns whether one more route fits in the bounds of this account.
     fn has_room_for_pair(&self, at: Place, account: Account) -> bool {
         match account {
             Account::Requested(by, other) => self.excess_of(by, other, &[at]).is_none(),

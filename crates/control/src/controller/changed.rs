@@ -1,10 +1,10 @@
-//! Which hosts have changed since somebody last asked.
+//! Set of hosts that have changed since the last call.
 
 use alloc::vec::Vec;
 use axon_wire::MacAddr;
 
-/// MAC addresses of hosts, each at least once. There are at most about twice as many entries as
-/// hosts.
+/// MAC addresses of changed hosts, with duplicates. There are at most about twice as many entries
+/// as hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Changed(Vec<MacAddr>);
 
@@ -12,15 +12,14 @@ impl Changed {
     /// Adds a host.
     pub(super) fn push(&mut self, mac: MacAddr) {
         if self.0.len() == self.0.capacity() {
-            // Before the list grows, its repetitions make room; the room for as many more is what
-            // makes the sorting cheap.
+            // Duplicates are removed before the list grows. Doubling the room keeps sorting cheap.
             self.sort();
             self.0.reserve(self.0.len() + 16);
         }
         self.0.push(mac);
     }
 
-    /// The hosts since the last call, in the order of their MACs, each once.
+    /// Returns the hosts since the last call, sorted by MAC address, each once.
     pub(super) fn take(&mut self) -> Vec<MacAddr> {
         self.sort();
         core::mem::take(&mut self.0)

@@ -1,18 +1,18 @@
-//! Address conflicts: addresses that two hosts claim, and whom the controller asks about them when;
-//! `owning.rs` says what for.
+//! Address conflicts: addresses claimed by two hosts, and the schedule of queries about them. See
+//! `owning.rs` for the rules.
 //!
-//! In plain English: the *holder* of an address is asked up to three times, 100 ms apart. If it is
-//! silent, the *claimant* has the address. If it answers, it keeps the address and the conflict
-//! stands. The claimant's next word makes the controller ask the holder again, a second after the
-//! last time at the earliest; what comes within 100 ms of a question may be an answer to it, and
-//! does not count. After 10 s without a word of the claimant it is asked in the same way; if it is
-//! silent, the conflict is over.
+//! The *holder* of an address is queried up to three times, 100 ms apart. If it is silent, the
+//! *claimant* gets the address. If it answers, it keeps the address and the conflict stands. The
+//! claimant's next claim makes the controller query the holder again, at the earliest a second
+//! after the last query. A claim within 100 ms of a query may be an answer to it and does not
+//! count. After 10 s without a claim the claimant is queried in the same way; if it is silent, the
+//! conflict ends.
 //!
-//! Each time that the holder is first asked takes a token of the claimant's port and one of the
-//! fabric's. Without them, or with too many conflicts of the port, a claim is refused; so is that
-//! of a third host while the holder is asked. An edge reports an address of a host once, so 10 s
-//! after a refusal the claimant's edge is asked to report it again. With too many conflicts of
-//! all, one of the port that has most makes room.
+//! The first query of a holder takes a token of the claimant's port and one of the fabric. Without
+//! tokens, or with too many conflicts of the port, a claim is refused; so is that of a third host
+//! while the holder is queried. An edge reports an address of a host once, so 10 s after a refusal
+//! the claimant's edge is requested to report it again. If there are too many conflicts in total,
+//! one of the port with the most is evicted.
 
 use super::hosts::Place;
 use crate::bucket::{Bucket, Rate};
@@ -21,51 +21,51 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::IpAddr;
 
-/// From one question to the next.
+/// Query interval.
 pub(super) const ROUND: Span = Span::from_millis(100);
-/// Questions without an answer before a host counts as silent.
+/// Number of unanswered queries before a host counts as silent.
 const ROUNDS: u32 = 3;
-/// The holder is asked again for a new word of the claimant after so long at the earliest.
+/// Minimum interval between queries of the holder for new claims.
 const PAUSE: Span = Span::from_secs(1);
-/// After so long without a word of the claimant it is asked itself.
+/// Time without a claim after which the claimant is queried.
 const QUIET: Span = Span::from_secs(10);
-/// After so long the edge of a claimant that was refused is to report it again.
+/// Time after which the edge of a refused claimant is requested to report it again.
 const RETRY: Span = Span::from_secs(10);
-/// Conflicts that are kept, and refused claims.
+/// Maximum number of conflicts, and of refused claims.
 const CONFLICTS_MAX: usize = 256;
-/// Of these, those with claimants at one port.
+/// Maximum number of conflicts with claimants at one port.
 const PER_PORT_MAX: usize = 64;
-/// How often holders are asked because of the hosts of one port: as many addresses at once as a
-/// router with virtual ones may take over.
+/// Rate of holder queries caused by the hosts of one port. The burst covers a router that takes
+/// over that many virtual addresses.
 const OF_PORT: Rate = Rate { every: Span::from_millis(250), burst: 64 };
-/// The same for the whole fabric.
+/// Rate of holder queries in the whole fabric.
 const OF_ALL: Rate = Rate { every: Span::from_millis(50), burst: 256 };
 
-/// What is being done about a conflict.
+/// Phase of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// The holder has been asked so many times in a row.
+    /// The holder has been queried this many times in a row.
     AsksHolder(u32),
-    /// The holder has answered; others may still answer the same question.
+    /// The holder has answered; other hosts may still answer the same query.
     Answered,
-    /// The claimant's next word counts, or has come and waits for its time.
+    /// The next claim counts, or (`claimed`) has arrived and is deferred.
     Stands { claimed: bool },
-    /// The claimant has been asked so many times in a row.
+    /// The claimant has been queried this many times in a row.
     AsksClaimant(u32),
 }
 
-/// An address that two hosts claim.
+/// An address claimed by two hosts.
 #[derive(Clone, Debug)]
 struct Conflict {
     claimant: MacAddr,
-    /// The port that the claim came from.
+    /// Port of the claimant.
     at: Place,
     phase: Phase,
-    /// When the holder was asked last.
+    /// Time of the last query of the holder.
     asked: Time,
-    /// When to do the next thing.
+    /// Time of the next action.
     due: Time,
-    /// Whether the holder has answered since this claimant came.
+    /// Whether the holder has answered since this claimant appeared.
     stood: bool,
 }
 
@@ -74,41 +74,41 @@ struct Conflict {
 pub(super) struct Conflicts {
     by_ip: BTreeMap<IpAddr, Conflict>,
     due: BTreeSet<(Time, IpAddr)>,
-    /// Claims that were refused, and when to listen for them again.
+    /// Refused claims, and when to request a report of them.
     refused: BTreeSet<(Time, IpAddr, MacAddr, Place)>,
     ports: BTreeMap<Place, Bucket>,
     all: Bucket,
 }
 
-/// What a claim of an address comes to that another host holds.
+/// Result of a claim of an address that another host holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// The holder is to be asked now.
+    /// The holder must be queried now.
     Ask,
-    /// The holder has been asked, or will be.
+    /// The holder has been queried, or will be.
     Waits,
-    /// Too many conflicts or questions, or another claimant was first.
+    /// There are too many conflicts or queries, or another claimant was first.
     Refused,
 }
 
-/// What is to be done about a conflict now.
+/// Action due for a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// To ask the holder whether it has the address.
+    /// Query the holder of the address.
     AskHolder,
-    /// The holder has not answered. Unless the conflict is ended, the holder is asked again in a
+    /// The holder has not answered. Unless the conflict ends, the holder is queried again after a
     /// second.
     HolderSilent,
-    /// To have the next word of the claimant reported.
+    /// Have the claimant's next claim reported.
     Watch,
-    /// To ask the claimant.
+    /// Query the claimant.
     AskClaimant,
-    /// To have the next word of a host reported whose claim was refused.
+    /// Have the next claim of a refused host reported.
     Listen(MacAddr),
 }
 
 impl Conflicts {
-    /// A host at a port claims an address that another one holds.
+    /// Handles the claim of a host at a port to an address that another host holds.
     pub(super) fn claim(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
         let claim = self.judge(now, at, ip, by);
         if claim == Claim::Refused {
@@ -157,13 +157,13 @@ impl Conflicts {
         Claim::Ask
     }
 
-    /// How many conflicts have a claimant at this port.
+    /// Returns the number of conflicts with a claimant at this port.
     fn count_at(&self, at: Place) -> usize {
         self.by_ip.values().filter(|conflict| conflict.at == at).count()
     }
 
-    /// Whether there is room for one more conflict of a port that has so many: if need be that of
-    /// one which stands, of the port that has most of those.
+    /// Returns whether there is room for one more conflict of a port that has `of_port`. If
+    /// necessary, evicts a standing conflict of the port with the most of these.
     fn has_room(&mut self, of_port: usize) -> bool {
         if self.by_ip.len() < CONFLICTS_MAX {
             return true;
@@ -178,7 +178,7 @@ impl Conflicts {
         most.and_then(|(_, ip)| self.end(ip)).is_some()
     }
 
-    /// The holder is asked anew, if there is a token for it.
+    /// Queries the holder again, if there is a token.
     fn again(&mut self, now: Time, at: Place, ip: IpAddr, by: MacAddr) -> Claim {
         let of = self.by_ip.get(&ip).map(|conflict| (conflict.claimant, conflict.at));
         let is_first = of.is_some_and(|(claimant, _)| claimant == by);
@@ -197,8 +197,8 @@ impl Conflicts {
         Claim::Ask
     }
 
-    /// The holder of an address says that it has it. Returns whether that is an answer by which a
-    /// conflict stands that did not stand before.
+    /// Records that the holder of an address has used it. Returns whether that answers a query and
+    /// makes the conflict stand for the first time.
     pub(super) fn answered(&mut self, ip: IpAddr) -> bool {
         let Some(conflict) = self.by_ip.get_mut(&ip) else { return false };
         if !matches!(conflict.phase, Phase::AsksHolder(_)) {
@@ -210,7 +210,7 @@ impl Conflicts {
         is_news
     }
 
-    /// The next conflict that something is to be done about by `now`.
+    /// Returns the next conflict with an action due by `now`.
     pub(super) fn take_due(&mut self, now: Time) -> Option<(IpAddr, Due)> {
         if let Some(&refused @ (due, ip, by, _)) = self.refused.first()
             && due <= now
@@ -259,7 +259,7 @@ impl Conflicts {
         }
     }
 
-    /// When to call [`Conflicts::take_due`] next.
+    /// Returns when to call [`Conflicts::take_due`] next.
     pub(super) fn deadline(&self) -> Option<Time> {
         let refused = self.refused.first().map(|refused| refused.0);
         self.due.first().map(|&(due, _)| due).into_iter().chain(refused).min()
@@ -272,23 +272,23 @@ impl Conflicts {
         Some(conflict.claimant)
     }
 
-    /// The host that claims an address of another one.
+    /// Returns the host that claims another host's address.
     pub(super) fn claimant(&self, ip: IpAddr) -> Option<MacAddr> {
         self.by_ip.get(&ip).map(|conflict| conflict.claimant)
     }
 
-    /// The addresses that a host claims and others hold.
+    /// Returns the addresses that a host claims and others hold.
     pub(super) fn claimed_by(&self, mac: MacAddr) -> Vec<IpAddr> {
         let of = self.by_ip.iter().filter(|(_, conflict)| conflict.claimant == mac);
         of.map(|(&ip, _)| ip).collect()
     }
 
-    /// All addresses that two hosts claim.
+    /// Returns all addresses in conflict.
     pub(super) fn all(&self) -> Vec<IpAddr> {
         self.by_ip.keys().copied().collect()
     }
 
-    /// The conflicts whose holder has answered: the address and its claimant.
+    /// Returns the conflicts whose holder has answered: the address and its claimant.
     pub(super) fn standing(&self) -> impl Iterator<Item = (IpAddr, MacAddr)> {
         let standing = self.by_ip.iter().filter(|(_, conflict)| conflict.stood);
         standing.map(|(&ip, conflict)| (ip, conflict.claimant))
@@ -303,7 +303,7 @@ impl Conflicts {
     }
 
     fn take_token(&mut self, now: Time, at: Place) -> bool {
-        // Each that is not full has taken a token of the fabric's a while ago: there are few.
+        // Buckets that are not full are few, because the fabric's rate limits them.
         if self.ports.len() > CONFLICTS_MAX {
             self.ports.retain(|_, bucket| !bucket.is_full(now));
         }
@@ -340,7 +340,7 @@ mod tests {
         Time::ZERO + Span::from_millis(millis)
     }
 
-    /// What becomes due of address 1 until `end`, with the times in milliseconds.
+    /// Returns the actions due for address 1 until `end`, with their times in milliseconds.
     fn due(conflicts: &mut Conflicts, end: u64) -> Vec<(u64, Due)> {
         let mut all = Vec::new();
         while let Some(next) = conflicts.deadline().filter(|&next| next <= at(end)) {
@@ -365,7 +365,8 @@ mod tests {
         }
         let mut now = Time::ZERO + ROUND;
         while conflicts.take_due(now).is_some() {}
-        // One more of a port with its share, and one of a port without any, when there are tokens.
+        // One more conflict of a port with its share, and one of a port without any, with tokens
+        // available.
         now += Span::from_secs(20);
         assert_eq!(conflicts.claim(now, place(0), address(900), host(0)), Claim::Refused);
         assert_eq!(conflicts.claim(now, place(9), address(901), host(9)), Claim::Ask);
@@ -404,7 +405,7 @@ mod tests {
         assert_eq!(conflicts.standing().collect::<Vec<_>>(), [(ip(1), mac(2))]);
         assert_eq!(conflicts.claim(at(60), place(1), ip(1), mac(2)), Claim::Waits);
         assert_eq!(due(&mut conflicts, 900), [(100, Due::Watch)], "what came before was no news");
-        // Five words a second for a while.
+        // Five claims a second for a while.
         let mut asked = Vec::new();
         for millis in (900..5_000).step_by(200) {
             let claim = conflicts.claim(at(millis), place(1), ip(1), mac(2));
@@ -474,7 +475,7 @@ mod tests {
         }
         assert_eq!(conflicts.by_ip.len(), CONFLICTS_MAX);
         assert_eq!(conflicts.due.len(), CONFLICTS_MAX);
-        // Those who answer no more are forgotten.
+        // Conflicts whose hosts answer no more end.
         while let Some(next) = conflicts.deadline() {
             while let Some((ip, due)) = conflicts.take_due(next) {
                 if due == Due::HolderSilent {

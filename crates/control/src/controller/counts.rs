@@ -1,10 +1,10 @@
-//! What is counted for each switch, and for each of its ports.
+//! Counters for each switch and each of its ports.
 
 use super::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// A count for each switch and each of its ports. Both are looked up by index.
+/// Counter for each switch and each of its ports, both looked up by index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts {
     switches: Vec<OfSwitch>,
@@ -17,18 +17,18 @@ struct OfSwitch {
 }
 
 impl Counts {
-    /// The count of a switch, over all its ports.
+    /// Returns the count of a switch, over all its ports.
     pub(super) fn of(&self, switch: SwitchIndex) -> usize {
         self.switches.get(switch.index()).map_or(0, |of| of.all)
     }
 
-    /// The count of one port.
+    /// Returns the count of one port.
     pub(super) fn at(&self, switch: SwitchIndex, port: PortNo) -> usize {
         let ports = self.switches.get(switch.index()).map(|of| &of.ports);
         ports.and_then(|ports| ports.get(port.index())).map_or(0, |&count| count as usize)
     }
 
-    /// One more at a port.
+    /// Increments the count of a port.
     pub(super) fn add(&mut self, switch: SwitchIndex, port: PortNo) {
         if self.switches.len() <= switch.index() {
             self.switches.resize_with(switch.index() + 1, OfSwitch::default);
@@ -41,7 +41,7 @@ impl Counts {
         of.ports[port.index()] += 1;
     }
 
-    /// One of those that were added at a port is gone.
+    /// Decrements the count of a port.
     pub(super) fn remove(&mut self, switch: SwitchIndex, port: PortNo) {
         let of = &mut self.switches[switch.index()];
         of.all -= 1;

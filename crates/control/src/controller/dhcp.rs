@@ -1,14 +1,14 @@
 //! The DHCP server (RFC 2131, paper 001 §4.2.3).
 //!
-//! Clients are known by their hardware address; an address may be reserved for a client identifier
-//! too. The server is the only one of its subnet, so it is
-//! authoritative: it refuses addresses that are wrong or in use by another client, and confirms an
-//! address that is free. So a controller that starts with nothing in memory confirms the leases it
-//! once gave, and hosts' claims of addresses, which switches report anew, keep it from giving away
-//! an address that another host uses.
+//! Clients are identified by hardware address; an address may also be reserved for a client
+//! identifier. The server is the only one of its subnet and so is authoritative: it refuses
+//! addresses that are wrong or in use by another client, and confirms a free address. So a
+//! controller that starts without state confirms the leases of its predecessor. The hosts' claims
+//! of addresses, which switches report again, keep it from leasing an address that another host
+//! uses.
 //!
-//! A request changes something only if the host table shows its client at the port where it came
-//! in; a release or decline only if that client and port hold the address.
+//! A request changes state only if the host table has its client at the ingress port. A release or
+//! decline requires that client and port hold the address.
 
 use super::hosts::Place;
 use super::lease::Leases;
@@ -23,68 +23,67 @@ use core::net::{IpAddr, Ipv4Addr};
 use ipnet::Ipv4Net;
 use smoltcp::wire::DhcpMessageType;
 
-/// What serving a request came to.
+/// Result of a DHCP request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Served {
-    /// The frame to send to the client.
+    /// Frame to send to the client.
     pub reply: Option<Vec<u8>>,
-    /// The address that is its own now.
+    /// Address leased to the client.
     pub leased: Option<Ipv4Addr>,
-    /// The address that it gave back.
+    /// Address released by the client.
     pub released: Option<Ipv4Addr>,
 }
 
-/// May a client have an address?
+/// Result of the check whether a client may have an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Judgement {
     Yes,
     No,
-    /// In the subnet and unused, but not for this server to lease.
+    /// The address is in the subnet and unused, but this server does not lease it.
     NotOurs,
 }
 
-/// What becomes of an address that the server that is a host has given to a client.
+/// Result of checking an address given by the external DHCP server (a host of the fabric).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Given {
-    /// It is the client's.
+    /// The address is bound to the client.
     Bound,
-    /// The server has leased it to another MAC before: that of a host whose identifier this client
-    /// shows. It stays with that host, and no DHCPDECLINE goes to the server.
+    /// The server has leased it to another MAC address before, that of a host with the same client
+    /// identifier. The other host keeps it, and no DHCPDECLINE goes to the server.
     Leased,
-    /// Another host uses it without a lease, or no host can have it: it is to be declined.
+    /// Another host uses it without a lease, or no host can have it. It must be declined.
     InUse,
-    /// The client's port holds all that it may: the address is to be released.
+    /// The client's port holds the maximum. The address must be released.
     PortFull,
 }
 
-/// Whom an address is reserved for.
+/// Owner of a reserved address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Owner {
     Mac(MacAddr),
-    /// Whoever shows this client identifier, as long as nobody else with it is there.
+    /// A host with this client identifier, unless another host with it is present.
     Client(Vec<u8>),
 }
 
-/// The DHCP server of the fabric.
+/// DHCP server of the fabric.
 #[derive(Clone, Debug)]
 pub struct DhcpServer {
     identity: ServerIdentity,
     config: DhcpConfig,
     subnet: Ipv4Net,
     leases: Leases,
-    /// The owners of reserved addresses.
+    /// Owners of reserved addresses.
     reserved: BTreeMap<Ipv4Addr, Owner>,
     counters: DhcpCounters,
 }
 
 impl DhcpServer {
-    /// A server without leases. Of the pool, what is not in the subnet, its network and
-    /// broadcast address, the server's and the router's own and what is reserved are not
-    /// given to anyone unasked.
+    /// Creates a server without leases. The pool excludes addresses outside of the subnet, its
+    /// network and broadcast addresses, the server's and the router's own, and reserved ones.
     pub fn new(identity: ServerIdentity, config: &DhcpConfig) -> DhcpServer {
-        // Lengths over 32 are 32.
+        // A length over 32 counts as 32.
         let subnet = Ipv4Net::new(identity.ip, config.prefix_len).unwrap_or(identity.ip.into());
-        // RFC 3021 and host routes aside, the first and last addresses are not hosts'.
+        // Except for RFC 3021 and host routes, the first and last addresses are not host addresses.
         let (first, last) = (subnet.network(), subnet.broadcast());
         let by_client = config.clients.iter().map(|(id, &ip)| (ip, Owner::Client(id.clone())));
         let by_mac = config.reservations.iter().map(|(&mac, &ip)| (ip, Owner::Mac(mac)));
@@ -103,36 +102,36 @@ impl DhcpServer {
         }
     }
 
-    /// Takes these addresses out of the pool: they belong to tenants, and only a reservation gives
-    /// one to a host.
+    /// Removes these addresses from the pool: they belong to tenants, and a host gets one by
+    /// reservation only.
     pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
         self.leases.withhold(ips);
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn counters(&self) -> DhcpCounters {
         DhcpCounters { reclaimed: self.leases.reclaimed(), ..self.counters }
     }
 
-    /// All addresses that were ever offered, and what they are now.
+    /// Returns all addresses that were ever offered, with their states.
     pub fn leases(&self) -> impl Iterator<Item = (Ipv4Addr, &Lease)> {
         self.leases.iter()
     }
 
-    /// Whether a host may use an address that it sends from: one that is outside of the pool and
-    /// not reserved for another host, or its own. A free address of the pool becomes its own, as
-    /// long as it is there and its port holds no more than it may. If the address belongs to
-    /// another host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
+    /// Returns whether a host may use its source address: an address outside the pool that is not
+    /// reserved for another host, or its own. A free address of the pool becomes the host's own
+    /// while the host is present, within the limit of its port. If the address belongs to another
+    /// host, this one gets it when that host gives it up; see [`DhcpServer::take_due`].
     pub fn claim(&mut self, now: Time, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
-            // An identifier is not seen in ARP: the address is its own by lease alone.
+            // ARP carries no client identifier: the address belongs to the host by lease only.
             Some(Owner::Client(_)) if !self.leases.lasts_with(mac, ip) => false,
             Some(Owner::Client(_)) | None => self.leases.claim(now, mac, at, ip),
         }
     }
 
-    /// Whether an address is a host's by reservation, lease or its use of an address of the pool.
+    /// Returns whether an address belongs to a host by reservation, lease or use of a pool address.
     pub fn is_given_to(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == mac,
@@ -140,7 +139,7 @@ impl DhcpServer {
         }
     }
 
-    /// Whether an address is given to another host in this way, and a claim of this one refused.
+    /// Returns whether an address belongs to another host, so that a claim of this one is refused.
     pub fn is_anothers(&self, mac: MacAddr, at: Place, ip: Ipv4Addr) -> bool {
         match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner != mac,
@@ -149,16 +148,16 @@ impl DhcpServer {
         }
     }
 
-    /// Whether a host can have an address: one of the subnet, but neither the server's nor, where
-    /// there are such (RFC 3021), that of the network or its broadcast.
+    /// Returns whether an address is a host address: in the subnet, but neither the server's nor
+    /// the network or broadcast address, where these exist (RFC 3021).
     pub fn is_host_ip(&self, ip: Ipv4Addr) -> bool {
         let subnet = &self.subnet;
         let ends = subnet.prefix_len() < 31 && (ip == subnet.network() || ip == subnet.broadcast());
         subnet.contains(&ip) && !ends && ip != self.identity.ip
     }
 
-    /// Enters an address as the store held it; `shown_at` is where the host table has its owner.
-    /// Returns whether it is one that this server may give to that owner.
+    /// Restores a stored address; `shown_at` is its owner's port in the host table. Returns whether
+    /// this server may lease it to that owner.
     pub fn restore(
         &mut self,
         now: Time,
@@ -169,7 +168,7 @@ impl DhcpServer {
         let fits = match self.reserved.get(&ip) {
             Some(Owner::Mac(owner)) => *owner == lease.holder.mac,
             Some(Owner::Client(id)) => *id == lease.holder.client_id,
-            // A server that is a host has a pool of its own.
+            // An external server has its own pool.
             None if self.config.relay.is_some() => self.is_host_ip(ip),
             None => self.leases.in_pool(ip),
         };
@@ -180,52 +179,53 @@ impl DhcpServer {
         fits
     }
 
-    /// The state of an address and its owner; `None` if it was never offered.
+    /// Returns the state of an address and its owner; `None` if it was never offered.
     pub fn lease(&self, ip: Ipv4Addr) -> Option<&Lease> {
         self.leases.get(ip)
     }
 
-    /// The addresses whose entry in the store may have changed since the last call.
+    /// Returns the addresses whose stored entry may have changed since the last call.
     pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
         self.leases.take_changed()
     }
 
-    /// The address that a client has by lease or reservation.
+    /// Returns a client's address by lease or reservation.
     pub fn address_of(&self, mac: MacAddr) -> Option<Ipv4Addr> {
         let leased = || self.leases.of(mac).map(|(ip, _)| ip);
         self.config.reservations.get(&mac).copied().or_else(leased)
     }
 
-    /// Enters that a host without a lease no longer uses an address.
+    /// Records that a host without a lease no longer uses an address.
     pub fn abandon(&mut self, now: Time, mac: MacAddr, ip: Ipv4Addr) {
         self.leases.abandon(now, mac, ip);
     }
 
-    /// Enters that the host table shows a host at a port, or nowhere. `ips` are its addresses.
+    /// Records the port of a host in the host table, or that it has none. `ips` are its addresses.
     pub fn shown(&mut self, now: Time, mac: MacAddr, at: Option<Place>, ips: &[IpAddr]) {
         self.leases.shown(now, mac, at, ips);
     }
 
-    /// What has become due by `now`.
+    /// Returns the actions due by `now`.
     pub fn take_due(&mut self, now: Time) -> Due {
         self.leases.expire(now);
         self.leases.take_due()
     }
 
-    /// When to call [`DhcpServer::take_due`] next, if nothing else happens.
+    /// Returns when to call [`DhcpServer::take_due`] next, if nothing else happens.
     pub fn deadline(&self) -> Option<Time> {
         self.leases.deadline()
     }
 
-    /// Reads a frame of a host; `None`, which is counted, if it is no request of its sender.
+    /// Parses a frame of a host. A frame that is not a request of its sender is counted, and
+    /// `None`.
     pub fn read(&mut self, frame: &[u8]) -> Option<Request> {
         let request = Request::parse(frame);
         self.counters.malformed += u64::from(request.is_none());
         request
     }
 
-    /// Handles a request that came in at `place`. `here` says whether the host table shows the
-    /// client there; if not, nothing changes but the end of a lease.
+    /// Handles a request received at `place`. `here` is whether the host table has the client
+    /// there; if not, the request can only end a lease.
     pub fn serve(&mut self, now: Time, place: Place, here: bool, request: &Request) -> Served {
         self.leases.expire(now);
         let client = Holder { mac: request.mac, client_id: request.client_id.clone(), place };
@@ -255,7 +255,7 @@ impl DhcpServer {
         served
     }
 
-    /// Counts what was done, or that the request was not its sender's to make.
+    /// Counts an operation, or that the sender had no right to request it.
     fn count(&mut self, done: bool, of: impl Fn(&mut DhcpCounters) -> &mut u64) {
         let counter = if done { of(&mut self.counters) } else { &mut self.counters.misplaced };
         *counter += 1;
@@ -293,9 +293,8 @@ impl DhcpServer {
         Some(self.say(request, DhcpMessageType::Offer, Some(&grant)))
     }
 
-    /// RFC 2131 §4.3.2. With a server identifier the client has chosen among offers;
-    /// without one it names an address that it had (INIT-REBOOT), or has (renewing and
-    /// rebinding, in `ciaddr`).
+    /// RFC 2131 §4.3.2. With a server identifier the client has chosen among offers. Without one it
+    /// requests an address that it had (INIT-REBOOT), or has (renewing and rebinding, in `ciaddr`).
     fn request(
         &mut self,
         now: Time,
@@ -333,8 +332,8 @@ impl DhcpServer {
         }
     }
 
-    /// The address that is reserved for a client: by its identifier, else by its MAC. An
-    /// identifier that a host at hand shows too leaves the address with that host.
+    /// Returns the address reserved for a client, by its identifier or else by its MAC address. If
+    /// a host that is present has the same identifier, that host keeps the address.
     fn reserved_for(&self, client: &Holder) -> Option<Ipv4Addr> {
         let by_client = self.config.clients.get(&client.client_id).copied();
         let free = |ip: &Ipv4Addr| {
@@ -352,7 +351,7 @@ impl DhcpServer {
             (Some(reserved), _) => reserved != ip,
             (None, Some((held, lease))) => match lease.state {
                 LeaseState::Bound => held != ip,
-                // Behind its own port a host may change from a fixed address to a lease.
+                // At the same port a host may change from a static address to a lease.
                 LeaseState::InUse => held != ip && lease.holder.place != client.place,
                 _ => false,
             },
@@ -371,13 +370,13 @@ impl DhcpServer {
         if self.leases.in_pool(ip) { Judgement::Yes } else { Judgement::NotOurs }
     }
 
-    /// Whether the request names this server, or none.
+    /// Returns whether the request names this server, or no server.
     fn is_for_us(&self, request: &Request) -> bool {
         request.server.is_none_or(|server| server == self.identity.ip)
     }
 
-    /// Whether a request is to be relayed to the server that is a host; if not, it is counted. A
-    /// new address needs room at the client's port.
+    /// Returns whether to relay a request to the external server; counts a refusal. A new address
+    /// needs room at the client's port.
     pub(super) fn may_relay(&mut self, now: Time, client: &Holder, request: &Request) -> bool {
         self.leases.expire(now);
         if !self.is_for_us(request) {
@@ -395,8 +394,8 @@ impl DhcpServer {
         true
     }
 
-    /// Enters an address that the server that is a host has given to a client. `in_use` says
-    /// whether the host table shows it with another host.
+    /// Records an address given by the external server to a client. `in_use` is whether the host
+    /// table has it with another host.
     pub(super) fn given(
         &mut self,
         now: Time,
@@ -424,7 +423,7 @@ impl DhcpServer {
         }
     }
 
-    /// What is counted about relaying.
+    /// Returns the counters for the relay agent.
     pub(super) const fn relaying(&mut self) -> &mut DhcpCounters {
         &mut self.counters
     }
@@ -447,7 +446,7 @@ impl DhcpServer {
     }
 }
 
-/// A lease in seconds, at least one; what does not fit is for ever (RFC 2132 §9.2).
+/// Returns a lease in whole seconds, at least one. Infinite if it does not fit (RFC 2132 §9.2).
 fn whole_seconds(lease: Span) -> u32 {
     u32::try_from(lease.as_millis() / 1_000).unwrap_or(u32::MAX).max(1)
 }

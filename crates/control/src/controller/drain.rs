@@ -1,24 +1,23 @@
-//! Draining: what becomes of frames on old paths while a new rule of the router replaces another.
+//! Draining: waiting for frames on old paths while a new rule of the router replaces the old one.
 //!
-//! In plain English: a router with an order of the switches may have to make a new one, after
-//! failures for which no link can be turned (`router/up_down`). Paths of both orders may then close
-//! a cycle of buffers. So the router gives out only paths that close none with those of before,
-//! which edges may still have and on which frames may be in flight. A flow without such a path has
-//! its route removed and none for the time being. Then:
+//! A router with an order of the switches may have to make a new one, after failures for which no
+//! link can be reoriented (`router/up_down`). Paths of both orders together may close a cycle of
+//! buffers. So the router returns only paths that close no cycle with the old ones, which edges may
+//! still have and on which frames may be in flight. A flow without such a path loses its route and
+//! gets none until draining ends. The steps are:
 //!
-//! 1. Routes and backups that break the new order are replaced or removed; that is on the streams
-//!    at once for routes, and after one look at all of them for backups.
-//! 2. Every switch that has links acknowledges its stream up to there: no frame takes such a path
-//!    any more. One that is cut off from the others is not waited for, since none of its frames
-//!    leaves it. Routes of an earlier incarnation that wait for a decision are waited for, as they
-//!    are in use.
+//! 1. Routes and backups that violate the new order are replaced or removed. Routes are on the
+//!    streams at once, backups after one pass over all of them.
+//! 2. Every switch with links acknowledges its stream up to there: no frame takes such a path any
+//!    more. A switch that is cut off from the others is skipped, since none of its frames leaves
+//!    it. Routes of an earlier incarnation without a decision delay this step, as they are in use.
 //! 3. [`Timers::drain_max`](crate::config::Timers::drain_max) passes, in which the last frame on an
 //!    old path arrives.
-//! 4. The router forgets the old paths. Flows without a route get one as soon as their edge repeats
+//! 4. The router drops the old paths. Flows without a route get one as soon as their edge repeats
 //!    its request.
 //!
-//! What breaks the order and comes to light meanwhile, as the report of an edge that has used an
-//! old backup does, begins that anew.
+//! A violation found meanwhile, such as the report of an edge that has used an old backup, restarts
+//! the steps.
 
 use super::Controller;
 use super::draining::State;
@@ -28,17 +27,17 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{NodeId, Time};
 
 impl Controller {
-    /// Whether frames on paths of before are waited for, so that a flow may be without a path.
+    /// Returns whether old paths are draining, so that a flow may be without a path.
     pub fn is_draining(&self) -> bool {
         self.router.draining().is_some()
     }
 
-    /// Whether a switch has links to others, as far as the controller knows.
+    /// Returns whether the graph has links of a switch.
     pub fn has_links(&self, node: NodeId) -> bool {
         self.graph.index_of(node).is_some_and(|at| !self.graph.edges(at).is_empty())
     }
 
-    /// Every switch with links has acknowledged what was asked for with this number
+    /// Handles the acknowledgement of the request `number` by every switch with links
     /// ([`Effect::AwaitAcknowledged`]).
     pub fn acknowledged(&mut self, now: Time, number: u64) {
         if self.drain.state == State::Acknowledging && self.drain.number == number {
@@ -46,7 +45,7 @@ impl Controller {
         }
     }
 
-    /// Goes on with draining, as far as it can.
+    /// Advances draining as far as possible.
     pub(super) fn drain(&mut self, now: Time, out: &mut Vec<Effect>) {
         let of = self.router.draining();
         if self.drain.of != of {

@@ -1,42 +1,42 @@
-//! The state of draining old paths; `drain.rs` says what is drained and when.
+//! State of draining old paths; see `drain.rs`.
 
 use axon_wire::{Span, Time};
 
-/// How far draining is.
+/// Progress of draining.
 #[derive(Clone, Debug)]
 pub(super) struct Drain {
-    /// The change of the router's rule that it is for.
+    /// Change of the router's rule that is draining.
     pub(super) of: Option<u64>,
-    /// The number of the last request for acknowledgements.
+    /// Number of the last request for acknowledgements.
     pub(super) number: u64,
     pub(super) state: State,
-    /// How long frames may be in flight.
+    /// Maximum time that frames are in flight.
     pub(super) span: Span,
 }
 
-/// What is waited for.
+/// Current step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Routes or backups that break the rule are not all replaced yet.
+    /// Routes or backups that violate the rule are being replaced.
     Replacing,
-    /// They are; switches are to acknowledge it.
+    /// All are replaced; switches have yet to acknowledge it.
     Acknowledging,
-    /// They have. The last frame has left by then.
+    /// All are acknowledged. The last frame has arrived by this time.
     Until(Time),
 }
 
 impl Drain {
-    /// Nothing to drain; frames are in flight for so long at most.
+    /// Creates the idle state; `span` is the maximum time that frames are in flight.
     pub(super) const fn new(span: Span) -> Drain {
         Drain { of: None, number: 0, state: State::Replacing, span }
     }
 
-    /// Something that breaks the rule was in use until now.
+    /// Restarts draining, because a violating path was in use until now.
     pub(super) const fn again(&mut self) {
         self.state = State::Replacing;
     }
 
-    /// When frames have left.
+    /// Returns when all frames have arrived.
     pub(super) const fn deadline(&self) -> Option<Time> {
         match (self.of, self.state) {
             (Some(_), State::Until(until)) => Some(until),

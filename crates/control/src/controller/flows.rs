@@ -1,13 +1,13 @@
-//! The flow registry: every route that switches hold for hosts, and the links it uses.
+//! Flow registry: every route that switches hold for hosts, and the links it uses.
 //!
-//! A route memory is a port's and is looked up by destination, so a route here is from one
-//! host port to one host. The hosts on that port that asked for it are its users; it goes
-//! when the last of them goes. A flow of paper 001 is a user of a route. A route may also be for
-//! the frames of one host alone ([`Origin`]), which is its user then.
+//! Each port has a route table, looked up by destination, so a route here leads from one host port
+//! to one host. The hosts on that port that requested it are its users; it is removed with the last
+//! of them. A flow of paper 001 is a user of a route. A route may also be for the frames of one
+//! host only ([`Origin`]), which is then its user.
 //!
-//! Each directed link has the list of the routes over it, and each route knows its position
-//! in those lists: adding and removing a route costs its length, and a failed link names the
-//! routes it hits without a search.
+//! Each directed link has the list of its routes, and each route has its position in those lists.
+//! So adding and removing a route is linear in its length, and the routes over a failed link are
+//! found without a search.
 
 use super::bounds::{ROUTES_PER_PORT_MAX, ROUTES_PER_SWITCH_MAX};
 use super::counts::Counts;
@@ -19,7 +19,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use axon_wire::{Hops, Layer, PortNo};
 
-/// A route, by its index in the registry.
+/// Index of a route in the registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RouteIndex(pub u32);
 
@@ -29,12 +29,12 @@ impl RouteIndex {
     }
 }
 
-/// Whose frames a route is for: those of all hosts at a port, or of one of them.
+/// Origin of a route: all hosts at a port, or one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin {
-    /// The host port.
+    /// Host port.
     pub at: Place,
-    /// The host; `None`: all of them.
+    /// Source host; `None` for all hosts of the port.
     pub source: Option<HostIndex>,
 }
 
@@ -44,32 +44,32 @@ impl From<Place> for Origin {
     }
 }
 
-/// A route from a host port to a host.
+/// Route from a host port to a host.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The host port whose route memory holds it.
+    /// Host port whose route table holds it.
     pub at: Place,
-    /// The host whose frames it is for; `None`: those of all at the port.
+    /// Source host; `None` for all hosts of the port.
     pub source: Option<HostIndex>,
-    /// The host it leads to.
+    /// Destination host.
     pub destination: HostIndex,
-    /// The number of its stamp.
+    /// Stamp number.
     pub number: u64,
-    /// The host port where it ends.
+    /// Host port where it ends.
     pub exit: Place,
-    /// The layer of the route.
+    /// Route layer.
     pub layer: Layer,
     users: Vec<HostIndex>,
     links: Vec<Link>,
     account: Account,
 }
 
-/// Whose share a route is counted in, see [`super::bounds`].
+/// Account that a route is charged to, see [`super::bounds`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Account {
-    /// A request of a host at this port made it, for a host at a port of that switch.
+    /// Made by a request of a host at this port, for a host at that switch.
     Requested(Place, SwitchIndex),
-    /// The switch of this port has it from an earlier incarnation of the controller.
+    /// Taken over from an earlier incarnation of the controller, at this port.
     Inherited(Place),
 }
 
@@ -81,31 +81,31 @@ struct Link {
     position: u32,
 }
 
-/// A route in the list of a link.
+/// Entry for a route in the list of a link.
 #[derive(Clone, Copy, Debug)]
 struct Crossing {
     route: RouteIndex,
-    /// Which of the route's links this is.
+    /// Index of the link in the route.
     link: u32,
 }
 
 impl Route {
-    /// The links it uses, nearest first.
+    /// Returns the links of the route, nearest first.
     pub fn steps(&self) -> impl Iterator<Item = Step> {
         self.links.iter().map(|link| Step { switch: link.switch, egress: link.port })
     }
 
-    /// The number of links that it uses.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         self.links.len()
     }
 
-    /// Whether it stays in one switch.
+    /// Returns whether the route stays in one switch.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// Its hops, with `last` as the last of them.
+    /// Returns the hops, with `last` as the last of them.
     pub fn hops_to(&self, last: PortNo) -> Hops {
         let mut hops = Vec::with_capacity(self.links.len() + 1);
         hops.extend(self.links.iter().map(|link| link.port));
@@ -113,124 +113,124 @@ impl Route {
         Hops(hops)
     }
 
-    /// The route to the host, as its switch installs it.
+    /// Returns the route to the host, as its switch installs it.
     pub fn to_install(&self) -> axon_wire::Route {
         axon_wire::Route { layer: self.layer, ..self.hops_to(self.exit.port).into() }
     }
 
-    /// Whose frames it is for.
+    /// Returns the origin of the frames it is for.
     pub const fn origin(&self) -> Origin {
         Origin { at: self.at, source: self.source }
     }
 
-    /// Whose share it is counted in.
+    /// Returns the account it is charged to.
     pub(super) const fn account(&self) -> Account {
         self.account
     }
 
-    /// The hosts that asked for it.
+    /// Returns the hosts that requested it.
     pub fn users(&self) -> &[HostIndex] {
         &self.users
     }
 }
 
-/// The registry of all routes.
+/// Registry of all routes.
 #[derive(Clone, Debug, Default)]
 pub struct Flows {
     routes: Vec<Option<Route>>,
     free: Vec<RouteIndex>,
     count: usize,
-    /// By destination host, then by port and source.
+    /// Routes by destination host, then by origin.
     towards: Vec<BTreeMap<Origin, RouteIndex>>,
-    /// By user, then by destination host.
+    /// Routes by user, with their destination hosts.
     used_by: Vec<BTreeSet<(HostIndex, RouteIndex)>>,
-    /// By switch, then by egress port.
+    /// Routes by switch, then by egress port.
     over: Vec<Vec<Vec<Crossing>>>,
-    /// Routes by the port whose hosts' requests made them.
+    /// Number of routes by requesting port.
     requested: Counts,
-    /// The same, by the switch at the other end, where there are many.
+    /// Number of routes by requesting port and peer switch, for large accounts.
     by_port: Peers<Place, ROUTES_PER_PORT_MAX>,
     by_switch: Peers<SwitchIndex, ROUTES_PER_SWITCH_MAX>,
-    /// Routes that were taken over, by their own port.
+    /// Number of inherited routes by port.
     inherited: Counts,
-    /// Routes that were added or changed since [`Flows::take_fresh`] gave them.
+    /// Routes added or changed and not yet returned by [`Flows::take_fresh`].
     fresh: BTreeSet<RouteIndex>,
 }
 
 impl Flows {
-    /// How many routes there are.
+    /// Returns the number of routes.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no routes.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// The end of the indices in use: no route has this index or a greater one.
+    /// Returns the end of the indices in use; every route has a smaller index.
     pub fn end(&self) -> u32 {
         self.routes.len() as u32
     }
 
-    /// How many routes the requests of a switch have made, here and at other switches.
+    /// Returns the number of routes made by the requests of a switch, at any switch.
     pub fn requested_by(&self, switch: SwitchIndex) -> usize {
         self.requested.of(switch)
     }
 
-    /// How many routes the requests of the hosts at one port have made.
+    /// Returns the number of routes made by the requests of one port.
     pub fn requested_at(&self, place: Place) -> usize {
         self.requested.at(place.switch, place.port)
     }
 
-    /// How many of these are for hosts at one other switch, at most: those of the port, and those
-    /// of its switch. Exact for an account that is more than half full.
+    /// Returns upper bounds on the routes for hosts at one other switch: those of the port, and
+    /// those of its switch. Exact for an account that is more than half full.
     pub fn requested_with(&self, place: Place, other: SwitchIndex) -> (usize, usize) {
         let of_port = self.by_port.of(place, other, self.requested_at(place));
         let of_switch = self.by_switch.of(place.switch, other, self.requested_by(place.switch));
         (of_port, of_switch)
     }
 
-    /// How many routes of a switch were taken over from an earlier incarnation of the controller.
+    /// Returns the number of inherited routes of a switch.
     pub fn inherited_by(&self, switch: SwitchIndex) -> usize {
         self.inherited.of(switch)
     }
 
-    /// The route with this index, if there is one.
+    /// Returns the route with this index, if there is one.
     pub fn get(&self, index: RouteIndex) -> Option<&Route> {
         self.routes.get(index.index())?.as_ref()
     }
 
-    /// The routes, in order of index.
+    /// Returns the routes, in order of index.
     pub fn iter(&self) -> impl Iterator<Item = (RouteIndex, &Route)> {
         let routes = self.routes.iter().enumerate();
         routes.filter_map(|(at, route)| Some((RouteIndex(at as u32), route.as_ref()?)))
     }
 
-    /// The route from a port to a host, for all hosts there or for one.
+    /// Returns the route from a port to a host, for all hosts there or for one.
     pub fn find(&self, from: impl Into<Origin>, destination: HostIndex) -> Option<RouteIndex> {
         self.towards.get(destination.index())?.get(&from.into()).copied()
     }
 
-    /// The routes to a host.
+    /// Returns the routes to a host.
     pub fn towards(&self, destination: HostIndex) -> Vec<RouteIndex> {
         let routes = self.towards.get(destination.index());
         routes.map_or_else(Vec::new, |routes| routes.values().copied().collect())
     }
 
-    /// The routes that a host uses.
+    /// Returns the routes that a host uses.
     pub fn used_by(&self, user: HostIndex) -> Vec<RouteIndex> {
         let routes = self.used_by.get(user.index());
         routes.map_or_else(Vec::new, |routes| routes.iter().map(|&(_, route)| route).collect())
     }
 
-    /// The routes over a directed link; one that comes twice is named twice.
+    /// Returns the routes over a directed link. A route that crosses it twice is listed twice.
     pub fn over(&self, switch: SwitchIndex, port: PortNo) -> impl Iterator<Item = RouteIndex> {
         let link = self.over.get(switch.index()).and_then(|ports| ports.get(port.index()));
         link.into_iter().flatten().map(|crossing| crossing.route)
     }
 
-    /// Adds a route that is not there yet, without users, and counts it in an account.
+    /// Adds a new route without users, and charges it to an account.
     pub fn insert(
         &mut self,
         from: impl Into<Origin>,
@@ -258,8 +258,7 @@ impl Flows {
         index
     }
 
-    /// Counts a route that is there now for the port `by`, whose host requested it for one at a
-    /// port of switch `other`.
+    /// Counts a new route requested by a host at port `by` for a host at switch `other`.
     fn request(&mut self, by: Place, other: SwitchIndex) {
         self.requested.add(by.switch, by.port);
         let (of_port, of_switch) = (self.requested_at(by), self.requested_by(by.switch));
@@ -279,7 +278,7 @@ impl Flows {
         self.by_switch.added((by.switch, other), of_switch, || count(&mut others()));
     }
 
-    /// Counts a host among the users of a route.
+    /// Adds a host to the users of a route.
     pub fn add_user(&mut self, index: RouteIndex, user: HostIndex) {
         let Some(route) = self.routes.get_mut(index.index()).and_then(Option::as_mut) else {
             return;
@@ -302,7 +301,7 @@ impl Flows {
         route.users.is_empty()
     }
 
-    /// Gives a route another path.
+    /// Changes the path of a route.
     pub fn change(
         &mut self,
         index: RouteIndex,
@@ -320,17 +319,17 @@ impl Flows {
         self.fresh.insert(index);
     }
 
-    /// Takes one of the routes that were added or changed, the lowest index first.
+    /// Returns one of the routes that were added or changed, lowest index first.
     pub(super) fn take_fresh(&mut self) -> Option<RouteIndex> {
         self.fresh.pop_first()
     }
 
-    /// Forgets which routes were added or changed.
+    /// Clears the list of routes that were added or changed.
     pub(super) fn clear_fresh(&mut self) {
         self.fresh.clear();
     }
 
-    /// Whether there is a route to take.
+    /// Returns whether [`Flows::take_fresh`] has a route to return.
     pub(super) fn has_fresh(&self) -> bool {
         !self.fresh.is_empty()
     }
@@ -361,7 +360,7 @@ impl Flows {
         Some(route)
     }
 
-    /// Enters a route into the lists of its links.
+    /// Adds a route to the lists of its links.
     fn link(&mut self, index: RouteIndex, path: &[Step]) -> Vec<Link> {
         let enter = |(at, step): (usize, &Step)| {
             let ports = grown(&mut self.over, step.switch.index());
@@ -373,8 +372,8 @@ impl Flows {
         path.iter().enumerate().map(enter).collect()
     }
 
-    /// Takes a route from the lists of its links. The last of a list moves into the gap, and
-    /// the route it belongs to learns its new position.
+    /// Removes a route from the lists of its links. The last entry of a list fills the gap, and the
+    /// position in its route is updated.
     fn unlink(&mut self, index: RouteIndex) {
         let Some(Some(route)) = self.routes.get_mut(index.index()) else {
             return;
@@ -396,7 +395,7 @@ impl Flows {
     }
 }
 
-/// The entry at `at`, made if there is none.
+/// Returns the entry at `at`, created if there is none.
 fn grown<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
     if list.len() <= at {
         list.resize_with(at + 1, T::default);

@@ -1,18 +1,17 @@
-//! Groups: who is a member, and lists for the edges of those who send.
+//! Multicast groups: membership, and lists for the edges of senders.
 //!
-//! An edge asks for the list of a group when one of its hosts sends to it, and gets it anew with
-//! each change, until it says that the host sends no more. A list names one member of each port: a
-//! copy that leaves by a port comes to all behind it. Not in the list are the sender's own port and
-//! ports whose hosts the sender may not reach (`isolation.rs`). The ports of a bond count as one
-//! (`bonds.rs`). The group of everybody has all
-//! hosts.
+//! An edge requests the list of a group when one of its hosts sends to it. It receives the list
+//! again after each change, until it reports that the host sends no more. A list has one member of
+//! each port, because a copy sent to a port reaches all hosts behind it. The sender's own port is
+//! not in the list, nor are ports whose hosts the sender may not reach (`isolation.rs`). The ports
+//! of a bond count as one (`bonds.rs`). The all-hosts group has all hosts.
 //!
-//! A membership holds where its switch has reported it, and counts while the host is there. A host
-//! that moves may be claimed by two switches for a while, and so may its memberships; a host that
-//! comes back is a member as it was. Changes are gathered for 20 ms. The lists of a group that
-//! changes all the time are made eight times in a row, and then twice a second (`pace.rs`). A list
-//! that a switch has no room for, since it leaves too much unacknowledged, is made again a second
-//! later.
+//! A membership is stored by the port where its switch has reported it, and counts while the host
+//! is present. A host that moves may be claimed by two switches for a while, and so may its
+//! memberships. A host that returns has its memberships again. Changes are gathered for 20 ms. The
+//! lists of a group are made up to eight times in a row, and then at most twice a second
+//! (`pace.rs`). A list refused because a switch has too many unacknowledged commands is made again
+//! a second later.
 
 use super::Controller;
 use super::hosts::{Host, Place};
@@ -25,13 +24,13 @@ use axon_wire::message::Item;
 use axon_wire::{MacAddr, NodeId, PortNo, Span, Time, membership};
 use core::net::IpAddr;
 
-/// Hosts in one part of a list.
+/// Maximum number of hosts in one part of a list.
 const PART_HOSTS: usize = 64;
-/// After so long a list that was refused is made again.
+/// Retry interval of a refused list.
 const AGAIN: Span = Span::from_secs(1);
 
 impl Controller {
-    /// A switch reports that a host of its own is in a group, or no longer.
+    /// Handles a switch's report that one of its hosts has joined or left a group.
     pub(super) fn group_member(
         &mut self,
         now: Time,
@@ -39,7 +38,7 @@ impl Controller {
         (group, joined): (IpAddr, bool),
     ) {
         let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
-        // It sends its reports by any port of its bond, and is claimed at one of them.
+        // A host at a bond sends reports by any of its ports, and is claimed at one of them.
         let is_claimed =
             host.is_some_and(|host| self.ports_of(at).iter().any(|&at| host.is_claimed_at(at)));
         if !membership::is_reportable(group) || joined && !is_claimed {
@@ -67,7 +66,7 @@ impl Controller {
         self.groups.touch(now, group);
     }
 
-    /// A switch asks who is to have what a host of its own sends to a group, or no longer.
+    /// Handles a switch's request for the receivers of a host's frames to a group, or its end.
     pub(super) fn group_asked(
         &mut self,
         (at, mac): (Place, MacAddr),
@@ -100,7 +99,8 @@ impl Controller {
         host.is_some_and(|host| self.is_one_place(host.place(), at))
     }
 
-    /// Who is to have what a host sends to a group: one host of each port, in the order of ports.
+    /// Returns the receivers of a host's frames to a group: one host of each port, in order of
+    /// ports.
     fn group_list(&mut self, (group, at, mac): Key) -> Vec<MacAddr> {
         let mut list: BTreeMap<Place, MacAddr> = BTreeMap::new();
         if !self.is_host_at(mac, at) {
@@ -126,7 +126,7 @@ impl Controller {
         list.into_values().take(COPIES_MAX).collect()
     }
 
-    /// Sends a list, if it is not as it was sent last.
+    /// Sends a list if it has changed since it was sent last.
     fn send_list(&mut self, key: Key, out: &mut Vec<Effect>) {
         let list = self.group_list(key);
         let Some(sent) = self.groups.senders.get_mut(&key) else { return };
@@ -146,14 +146,14 @@ impl Controller {
         *sent = Some(list);
     }
 
-    /// Makes the lists that may have changed, if it is time.
+    /// Makes the lists that are due.
     pub(super) fn make_lists(&mut self, now: Time, out: &mut Vec<Effect>) {
         for key in self.groups.take_due(now) {
             self.send_list(key, out);
         }
     }
 
-    /// A part of a list was refused: its switch leaves too much unacknowledged.
+    /// Schedules a list again whose part was refused for too many unacknowledged commands.
     pub fn list_refused(
         &mut self,
         now: Time,
@@ -169,13 +169,13 @@ impl Controller {
         }
     }
 
-    /// The memberships and senders that are known.
+    /// Returns the number of memberships and senders.
     pub fn groups_len(&self) -> usize {
         self.groups.len()
     }
 
-    /// The members of a group as they were reported, in the order of their MACs. One that was
-    /// reported by two switches comes once.
+    /// Returns the reported members of a group, sorted by MAC address. A member reported by two
+    /// switches is listed once.
     pub fn members_of(&self, group: IpAddr) -> impl Iterator<Item = MacAddr> {
         let mut members: Vec<MacAddr> = self.groups.members_of(group).map(|(mac, _)| mac).collect();
         members.dedup();

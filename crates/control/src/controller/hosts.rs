@@ -1,17 +1,16 @@
-//! The host table: where each host is, and which addresses it owns.
+//! Host table: the location of each host, and the addresses it owns.
 //!
 //! A switch *claims* a host by reporting it on its reliable stream, and withdraws the claim there.
-//! Streams of different switches are not ordered among one another. A host that moves may
-//! therefore be claimed by two switches for a while, and the older claim may be withdrawn before
-//! or after the newer one is made. All claims are kept. The newest is the host's place; when it is
-//! withdrawn, the next one is. A late message of the old switch cannot remove the host.
+//! Streams of different switches are not ordered among one another. So a host that moves may be
+//! claimed by two switches for a while, and the older claim may be withdrawn before or after the
+//! newer one is made. All claims are kept. The newest is the host's location; when it is withdrawn,
+//! the next one is. A late message of the old switch cannot remove the host.
 //!
-//! A claim that the controller has from its store, or of the incarnation before of a switch, is
-//! *remembered*: provisional until the switch is heard and reports the host, and withdrawn if it
-//! does not in time.
+//! A claim from the controller's store, or of a switch's previous incarnation, is *remembered*: it
+//! is provisional until the switch reports the host, and is withdrawn after a timeout.
 //!
-//! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim runs out
-//! unless a report confirms it, so a late request leaves nothing behind.
+//! Requests (datagrams) only add hosts that no switch has claimed yet. Such a claim expires unless
+//! a report confirms it, so a late request has no lasting effect.
 
 mod claimed;
 mod remembered;
@@ -26,27 +25,27 @@ use axon_wire::{MacAddr, PortNo, Span, Time};
 use claimed::Claimed;
 use core::net::IpAddr;
 
-/// The shortest time between two queries at the older of two claimed places.
+/// Minimum interval between two queries at the older of two claimed locations.
 const VERIFY_PAUSE: Span = Span::from_secs(1);
-/// How long a claim by request holds without a report.
+/// Lifetime of a claim by request without a report.
 const UNCONFIRMED: Span = Span::from_secs(5);
-/// The most claims kept for one host; beyond that the oldest is removed.
+/// Maximum number of claims kept for one host; the oldest is evicted.
 const CLAIMS_MAX: usize = 8;
 
-/// A host port of a switch.
+/// Host port of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
-    /// The index of the switch.
+    /// Switch index.
     pub switch: SwitchIndex,
-    /// The port of the switch.
+    /// Port number.
     pub port: PortNo,
 }
 
 impl Place {
-    /// None is before this one.
+    /// The lowest place in the order.
     pub(super) const FIRST: Place = Place { switch: SwitchIndex(0), port: PortNo(0) };
 
-    /// None is behind this one.
+    /// The highest place in the order.
     pub(super) const LAST: Place = Place { switch: SwitchIndex(u32::MAX), port: PortNo(u16::MAX) };
 
     const fn key(self) -> (SwitchIndex, PortNo) {
@@ -54,93 +53,93 @@ impl Place {
     }
 }
 
-/// A host, by its index in the host table.
+/// Index of a host in the host table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostIndex(pub u32);
 
 impl HostIndex {
-    /// As an index into a list of hosts.
+    /// Returns the index as `usize`.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// An entry of the host table.
+/// Entry of the host table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The MAC address of the host.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its addresses, newest last.
+    /// IP addresses, newest last.
     pub ips: Vec<IpAddr>,
-    /// Never empty; the last is where it is.
+    /// Claims, never empty. The last is the location of the host.
     claims: Vec<Claim>,
-    /// When a move of the host was last verified.
+    /// Time of the last verification of a move.
     verified_at: Option<Time>,
-    /// The place that was queried then, until the host is reported from there.
+    /// Location queried at that time, until the host is reported from there.
     queried: Option<Place>,
-    /// When the next query is due.
+    /// Time of the next query.
     verify_due: Option<Time>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Claim {
     place: Place,
-    /// When it runs out; `None` for a report, and while the switch of a remembered claim was not
-    /// heard.
+    /// Expiry of the claim; `None` for a report, and until the switch of a remembered claim is
+    /// received.
     until: Option<Time>,
-    /// Whether it is from the store or of an earlier incarnation of its switch, and was not
-    /// reported since.
+    /// Whether the claim is from the store or of an earlier incarnation of its switch, without a
+    /// report since.
     remembered: bool,
 }
 
 impl Host {
-    /// The place of the host: the newest claim.
+    /// Returns the location of the host: its newest claim.
     pub fn place(&self) -> Place {
         self.claims[self.claims.len() - 1].place
     }
 
-    /// Whether a switch claims that the host is there, though another may have claimed it since.
+    /// Returns whether a switch claims the host there, even if another has a newer claim.
     pub(super) fn is_claimed_at(&self, place: Place) -> bool {
         self.claims.iter().any(|claim| claim.place == place)
     }
 
-    /// The place that was queried for it last, until it is reported from there.
+    /// Returns the location queried last, until the host is reported from there.
     pub(super) fn queried(&self) -> Option<Place> {
         self.queried
     }
 
-    /// Whether its place is from the store or of an earlier incarnation of its switch, and no
-    /// switch has reported it since.
+    /// Returns whether the location is from the store or of an earlier incarnation of its switch,
+    /// without a report since.
     pub fn is_provisional(&self) -> bool {
         self.claims[self.claims.len() - 1].remembered
     }
 
-    /// Whether its place is one to keep in the store: a request alone is not.
+    /// Returns whether the location is stored: a location by request only is not.
     pub(super) fn is_kept(&self) -> bool {
         let claim = &self.claims[self.claims.len() - 1];
         claim.remembered || claim.until.is_none()
     }
 }
 
-/// The result of learning a host.
+/// Result of learning a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learned {
-    /// The MAC is not one of a host, or a request alone cannot move the host to this place.
+    /// The MAC address is not a host's, or a request cannot move the host.
     Refused,
-    /// The switch or the port claims as many hosts as one may, and this would be one more.
+    /// The switch or the port has the maximum number of claims.
     Full,
-    /// The host is at its old place, or new.
+    /// The host is at its old location, or new.
     Here(HostIndex),
-    /// The host was at another place before.
+    /// The host has moved.
     Moved(HostIndex),
 }
 
-/// The result of withdrawing a claim.
+/// Result of withdrawing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Withdrawn {
-    /// Nothing changes: the host is at another place, or unknown.
+    /// No change: the host is at another location, or unknown.
     Nothing,
-    /// An older claim stands: the host is there.
+    /// The host is at the location of an older claim.
     Moved(HostIndex),
     /// No claim is left. Call [`HostTable::forget`] when its flows are removed.
     Gone(HostIndex),
@@ -157,25 +156,25 @@ pub struct HostTable {
     unconfirmed: BTreeSet<(Time, MacAddr, Place)>,
     /// Hosts whose last move is to be verified, and when.
     unverified: BTreeSet<(Time, MacAddr)>,
-    /// Hosts whose entry in the store may have changed.
+    /// Hosts whose stored entry may have changed.
     changed: Changed,
-    /// Whether any host came from the store.
+    /// Whether any host was restored from the store.
     remembers: bool,
-    /// How many claims each switch and port has.
+    /// Number of claims of each switch and port.
     claims: Claimed,
 }
 
-/// The result of giving an address to a host.
+/// Result of giving an address to a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Owned {
-    /// The host that had the address before. Edges must not go on answering ARP for it.
+    /// Previous owner of the address. Edges must stop answering ARP for it.
     pub before: Option<HostIndex>,
-    /// The address that the host lost because it has too many.
+    /// Address that the host lost because it has too many.
     pub surplus: Option<IpAddr>,
 }
 
 impl HostTable {
-    /// An empty table. The server's MAC and IP address belong to no host.
+    /// Creates an empty table. The server's MAC and IP addresses belong to no host.
     pub fn new(server_mac: MacAddr, server_ip: IpAddr) -> HostTable {
         HostTable {
             server: (server_mac, server_ip),
@@ -191,43 +190,43 @@ impl HostTable {
         }
     }
 
-    /// The hosts whose entry in the store may have changed since the last call, in the order of
-    /// their MACs.
+    /// Returns the hosts whose stored entry may have changed since the last call, sorted by MAC
+    /// address.
     pub(super) fn take_changed(&mut self) -> Vec<MacAddr> {
         self.changed.take()
     }
 
-    /// The number of hosts.
+    /// Returns the number of hosts.
     pub fn len(&self) -> usize {
         self.by_mac.len()
     }
 
-    /// Whether the table has no host.
+    /// Returns whether the table is empty.
     pub fn is_empty(&self) -> bool {
         self.by_mac.is_empty()
     }
 
-    /// All hosts, in the order of their MACs.
+    /// Returns all hosts, sorted by MAC address.
     pub fn iter(&self) -> impl Iterator<Item = (HostIndex, &Host)> {
         self.by_mac.values().filter_map(|&index| Some((index, self.get(index)?)))
     }
 
-    /// The host with this index, if there is one.
+    /// Returns the host with this index, if there is one.
     pub fn get(&self, index: HostIndex) -> Option<&Host> {
         self.slots.get(index.index())?.as_ref()
     }
 
-    /// The host with this MAC.
+    /// Returns the host with this MAC address.
     pub fn by_mac(&self, mac: MacAddr) -> Option<HostIndex> {
         self.by_mac.get(&mac).copied()
     }
 
-    /// The host that owns this address.
+    /// Returns the host that owns this address.
     pub fn by_ip(&self, ip: IpAddr) -> Option<HostIndex> {
         self.by_ip.get(&ip).copied()
     }
 
-    /// Enters a report of a switch: `mac` is at `place`.
+    /// Records a report of a switch: `mac` is at `place`.
     pub fn report(&mut self, place: Place, mac: MacAddr) -> Learned {
         let Some(index) = self.by_mac(mac) else {
             return self.add(place, mac, None);
@@ -262,7 +261,7 @@ impl HostTable {
         if before == place { Learned::Here(index) } else { Learned::Moved(index) }
     }
 
-    /// Enters a request: `mac` sent at `place`.
+    /// Records a request: `mac` sent at `place`.
     pub fn request(&mut self, now: Time, place: Place, mac: MacAddr) -> Learned {
         match self.by_mac(mac) {
             None => self.add(place, mac, Some(now + UNCONFIRMED)),
@@ -273,22 +272,22 @@ impl HostTable {
         }
     }
 
-    /// Whether a port or its switch claims as many hosts as one may.
+    /// Returns whether a port or its switch has the maximum number of claims.
     fn is_full(&self, place: Place) -> bool {
         self.is_port_full(place) || self.claims_of(place.switch) >= HOSTS_PER_SWITCH_MAX
     }
 
-    /// Whether a port claims as many hosts as one may.
+    /// Returns whether a port has the maximum number of claims.
     pub(super) fn is_port_full(&self, place: Place) -> bool {
         self.claims.at(place.key()) >= HOSTS_PER_PORT_MAX
     }
 
-    /// How many hosts a switch claims, at all of its ports.
+    /// Returns the number of claims of a switch, over all its ports.
     pub fn claims_of(&self, switch: SwitchIndex) -> usize {
         self.claims.of(switch)
     }
 
-    /// The hosts whose place is this port, in the order of their MACs.
+    /// Returns the hosts located at this port, sorted by MAC address.
     pub fn hosts_at(&self, place: Place) -> impl Iterator<Item = &Host> {
         let claimed = self.claims.hosts_at(place.key());
         let hosts = claimed.filter_map(|mac| self.get(self.by_mac(mac)?));
@@ -324,13 +323,13 @@ impl HostTable {
         Learned::Here(index)
     }
 
-    /// The place of a host before its last move, with the address to query. `None` if there is
-    /// nothing to query, if the move is the answer to the last query and came within a second, or
-    /// if that was less than a second ago; then the query is due later, see
+    /// Returns the location of a host before its last move, with the address to query. `None` if
+    /// there is nothing to query, or if the move is the answer to the last query and came within a
+    /// second. Within a second of the last query, the next one is deferred, see
     /// [`HostTable::verify_due`].
     ///
-    /// A host that comes back later than that has moved again: the place that it has left is to
-    /// know it, or would not report the host when it returns there.
+    /// A host that returns later than that has moved again. The location that it left must be
+    /// queried, or that edge would not report the host when it returns there.
     pub fn verify(&mut self, now: Time, index: HostIndex) -> Option<(MacAddr, Place, IpAddr)> {
         let host = self.slots.get_mut(index.index())?.as_mut()?;
         if let Some(due) = host.verify_due.take() {
@@ -352,8 +351,8 @@ impl HostTable {
         Some((host.mac, before, ip))
     }
 
-    /// Enters that a host is queried at a place. If it is reported from there next, that is the
-    /// answer and is not verified.
+    /// Records that a host is queried at a place. Its next report from there is the answer and is
+    /// not verified.
     pub fn queried(&mut self, now: Time, mac: MacAddr, at: Place) {
         let slot = self.by_mac(mac).and_then(|index| self.slots.get_mut(index.index()));
         if let Some(host) = slot.and_then(Option::as_mut) {
@@ -361,7 +360,7 @@ impl HostTable {
         }
     }
 
-    /// A host whose last move is to be verified now.
+    /// Returns a host whose last move must be verified now.
     pub fn verify_due(&self, now: Time) -> Option<HostIndex> {
         let &(due, mac) = self.unverified.first()?;
         self.by_mac(mac).filter(|_| due <= now)
@@ -454,7 +453,7 @@ impl HostTable {
         self.free.push(index);
     }
 
-    /// All claims of a switch, newest or not.
+    /// Returns all claims of a switch, including superseded ones.
     pub fn claimed_by(&self, switch: SwitchIndex) -> Vec<(Place, MacAddr)> {
         let hosts = self.iter().map(|(_, host)| host);
         hosts
@@ -463,14 +462,14 @@ impl HostTable {
             .collect()
     }
 
-    /// When the next unconfirmed claim runs out, or the next move is to be verified.
+    /// Returns when the next unconfirmed claim expires, or the next move must be verified.
     pub fn deadline(&self) -> Option<Time> {
         let runs_out = self.unconfirmed.first().map(|&(until, _, _)| until);
         let due = self.unverified.first().map(|&(due, _)| due);
         [runs_out, due].into_iter().flatten().min()
     }
 
-    /// A claim that has run out by `now`, to be withdrawn.
+    /// Returns a claim that has expired by `now`, to be withdrawn.
     pub fn run_out(&mut self, now: Time) -> Option<(Place, MacAddr)> {
         let first = self.unconfirmed.first().filter(|&&(until, _, _)| until <= now);
         let &(until, mac, place) = first?;
@@ -526,7 +525,7 @@ mod tests {
         let (here, there) = (at(1, 1), at(2, 1));
         assert_eq!(moved(there, Span::ZERO), Some(here));
         assert_eq!(moved(here, Span::from_millis(60)), None, "it was there all the time");
-        // A host that moves to and fro, at its own pace.
+        // A host that moves to and fro slowly.
         for _ in 0..3 {
             assert_eq!(moved(there, Span::from_secs(3)), Some(here));
             assert_eq!(moved(here, Span::from_secs(3)), Some(there));

@@ -1,18 +1,17 @@
-//! The policy in force: no route is made or kept that it does not allow.
+//! Enforcement of the policy: no route is made or kept that it forbids.
 //!
-//! A route is a port's and is looked up by destination: whoever sends from the port can use it,
-//! with any source address. So a route is allowed only if *all* hosts at its port may reach *all*
-//! hosts at the port where it ends. Hosts behind one port are not kept from each other, for their
-//! frames need not come to the switch; but none of them is a way from one tenant into another.
-//! Where source addresses are trusted ([`BySource`](crate::config::BySource)) a host may have
-//! routes of its own, and each host is asked for by itself (`by_source.rs`).
+//! Each port's routes are looked up by destination, so any host at the port can use them, with any
+//! source address. So a route is allowed only if *all* hosts at its port may reach *all* hosts at
+//! the port where it ends. Hosts behind one port are not isolated from each other, because their
+//! frames need not pass the switch; but none of them connects two tenants. Where source addresses
+//! are trusted ([`BySource`](crate::config::BySource)) a host may have its own routes, and each
+//! host is checked separately (`by_source.rs`).
 //!
-//! The policy is asked at five places. A request for a route that it forbids is denied
-//! (`requests.rs`). A path is looked for only where it allows one (`reroute.rs`), which holds for
-//! new routes, after a failure, after a move and in rounds. An inherited route that it forbids is
-//! removed (`takeover.rs`). A host that comes to a port of others ends the routes of that port that
-//! it may not use, and so does a change of the policy, at once. A report of a host that is pinned
-//! elsewhere is refused.
+//! The policy is checked at five places. A request for a forbidden route is denied (`requests.rs`).
+//! A path is computed only if the policy allows it (`reroute.rs`): for new routes, after a failure,
+//! after a move and in rounds. A forbidden inherited route is removed (`takeover.rs`). A new host
+//! at a port removes the routes of that port that it may not use, and so does a change of the
+//! policy, at once. A report of a host that is pinned to another port is refused.
 
 use super::Controller;
 use super::bounds::Scope;
@@ -30,7 +29,7 @@ use axon_wire::{MacAddr, NodeId, Time};
 use core::net::IpAddr;
 
 impl Controller {
-    /// Which hosts may reach which.
+    /// Returns the policy of which hosts may reach which.
     pub fn policy(&self) -> &Policy {
         &self.policy
     }
@@ -40,21 +39,21 @@ impl Controller {
         Identity { mac, at: place.map(|place| (node(place), place.port)) }
     }
 
-    /// A host by its MAC, known or not.
+    /// Returns the identity of a host by its MAC address, known or not.
     fn identify(&self, mac: MacAddr) -> Identity {
         let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
         self.identity(mac, host.map(Host::place))
     }
 
-    /// The hosts at a port.
+    /// Returns the identities of the hosts at a port.
     fn identities_at(&self, place: Place) -> impl Iterator<Item = Identity> {
         let at = move |place| self.hosts.hosts_at(place).map(move |host| (host.mac, place));
         let hosts = self.ports_of(place).into_iter().flat_map(at);
         hosts.map(move |(mac, place)| self.identity(mac, Some(place)))
     }
 
-    /// Whether all hosts that a route is for may reach this host and, where hosts have no routes of
-    /// their own, all others at its port.
+    /// Returns whether all source hosts of a route may reach this host and, where hosts have no
+    /// routes of their own, all others at its port.
     pub(super) fn may_reach(&self, from: Origin, destination: HostIndex) -> bool {
         let source = self.mac_of(from.source);
         self.policy.is_open()
@@ -64,7 +63,7 @@ impl Controller {
                 .is_some_and(|host| self.may_reach_mac((from.at, source), host.mac))
     }
 
-    /// The same for a host that need not be known.
+    /// Returns whether the policy allows a route of this key, whose destination need not be known.
     pub(super) fn may_reach_by_key(&self, at: Place, key: RouteKey) -> bool {
         self.may_reach_mac((at, key.source), key.destination)
     }
@@ -76,15 +75,16 @@ impl Controller {
         self.all_may_reach(from, destination, there.filter(|_| !apart))
     }
 
-    /// Whether what a host at a port sends to a group may go to this host and all others at its
-    /// port, which get it too.
+    /// Returns whether a host's frames to a group may go to this host and all others at its port,
+    /// which receive them too.
     pub(super) fn may_send_copies(&self, (at, mac): (Place, MacAddr), to: MacAddr) -> bool {
         let there = self.hosts.by_mac(to).and_then(|index| self.hosts.get(index)).map(Host::place);
         let source = Some(mac).filter(|_| self.has_pairs(at));
         self.all_may_reach((at, source), to, there)
     }
 
-    /// Whether one host at a port, or all of them, may reach this host and all at another port.
+    /// Returns whether one host at a port, or all of them, may reach this host and all at another
+    /// port.
     fn all_may_reach(
         &self,
         (at, source): (Place, Option<MacAddr>),
@@ -105,8 +105,8 @@ impl Controller {
         }
     }
 
-    /// Whether a host may own an address: it is not reserved for another group, and its owner is
-    /// no host that this one may not reach.
+    /// Returns whether a host may own an address: it is not reserved for another group, and this
+    /// host may reach the current owner.
     pub(super) fn may_own(&self, host: HostIndex, mac: MacAddr, ip: IpAddr) -> bool {
         if self.policy.is_open() {
             return true;
@@ -120,14 +120,14 @@ impl Controller {
         yields && self.policy.may_own(&identity, ip)
     }
 
-    /// Whether a host at a port may have an address, as far as gateways are concerned: that of one
-    /// is at its uplink and nowhere else.
+    /// Returns whether a host at a port may have an address, with respect to gateways: a gateway's
+    /// address is valid at its uplink only.
     pub(super) fn may_be_gateway(&self, at: Place, ip: IpAddr) -> bool {
         let here = (self.graph.switch(at.switch).incarnation.node, at.port);
         self.uplinks.iter().all(|uplink| ip != uplink.gateway || here == uplink.at)
     }
 
-    /// Enters a report of a switch, if the policy admits the host there.
+    /// Records a report of a switch, if the policy admits the host there.
     pub(super) fn reported(
         &mut self,
         now: Time,
@@ -141,7 +141,7 @@ impl Controller {
             (Learned::Moved(host), Some(before)) if self.is_one_place(before, at) => {
                 Learned::Here(host)
             }
-            // The answer to a query at a bond comes by any of its ports.
+            // The answer to a query at a bond may arrive by any of its ports.
             (Learned::Moved(host), _) => {
                 let asked = self.hosts.get(host).and_then(Host::queried);
                 if asked.is_some_and(|asked| asked != at && self.is_one_place(asked, at)) {
@@ -153,7 +153,7 @@ impl Controller {
         }
     }
 
-    /// Enters the sender of a request, if the policy admits the host there.
+    /// Records the sender of a request, if the policy admits the host there.
     pub(super) fn requested(
         &mut self,
         now: Time,
@@ -187,8 +187,7 @@ impl Controller {
             return learn(&mut self.hosts);
         }
         let node = self.graph.switch(at.switch).incarnation.node;
-        // Whoever is pinned to one port of a bond is at all of them, be they down or not, and
-        // nobody else is at any.
+        // A host pinned to one port of a bond is pinned to all of them, even those that are down.
         let ports = match self.bond_at(at) {
             Some(_) => self.bonds.ports_with((node, at.port)),
             None => [(node, at.port)].into(),
@@ -207,13 +206,12 @@ impl Controller {
         learned
     }
 
-    /// Whether it makes no difference who is behind a port.
+    /// Returns whether the hosts behind a port do not matter for its routes.
     fn is_free(&self) -> bool {
         self.policy.is_open() && self.by_source != BySource::Always
     }
 
-    /// A host has come to a port. If others are there, the routes of the port may be for them
-    /// alone.
+    /// Handles a new host at a port, which may make routes of the port forbidden.
     pub(super) fn came(&mut self, at: Place, out: &mut Vec<Effect>) {
         self.split_at(at, out);
         if !self.policy.is_open() && self.is_mixed(at) {
@@ -221,7 +219,7 @@ impl Controller {
         }
     }
 
-    /// Whether the hosts at a port may differ in whom they may reach.
+    /// Returns whether the hosts at a port may differ in the hosts that they may reach.
     fn is_mixed(&self, at: Place) -> bool {
         let mut groups = self.identities_at(at).map(|host| self.policy.group(&host));
         let first = groups.next();
@@ -233,8 +231,8 @@ impl Controller {
                 || groups.any(|group| Some(group) != first))
     }
 
-    /// Removes the routes from and to the hosts at a port that the policy forbids. Returns how many
-    /// there were, and the switches that have to remove them.
+    /// Removes the forbidden routes from and to the hosts at a port. Returns their number, and the
+    /// switches that have to remove them.
     fn enforce_at(&mut self, at: Place, out: &mut Vec<Effect>) -> (u64, BTreeSet<NodeId>) {
         let hosts = self.ports_of(at).into_iter().flat_map(|at| self.hosts.hosts_at(at));
         let hosts: Vec<(HostIndex, MacAddr)> =
@@ -253,7 +251,7 @@ impl Controller {
                 removed += 1;
             }
         }
-        // Those of an earlier incarnation that nobody has decided about yet.
+        // Routes of an earlier incarnation without a decision.
         let mut waiting = self.take_over.waiting_at(at);
         let to = |&(_, mac): &(_, MacAddr)| self.take_over.waiting_for(mac);
         waiting.extend(hosts.iter().flat_map(to).collect::<Vec<_>>());
@@ -280,7 +278,7 @@ impl Controller {
         self.in_vain(now, at, (request.source_mac, request.target), out);
     }
 
-    /// A port has requested a host that it may not reach or that does not exist.
+    /// Records a request for a host that is forbidden or does not exist.
     pub(super) fn in_vain(
         &mut self,
         now: Time,
@@ -295,11 +293,12 @@ impl Controller {
         }
     }
 
-    /// Changes the policy, keeps that for the next incarnation, and removes the routes that it
-    /// forbids now.
+    /// Changes the policy, stores the change for the next incarnation, and removes the routes that
+    /// are forbidden now.
     ///
     /// # Errors
-    /// As [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has changed.
+    /// The errors of [`Policy::change_pair`] and [`Policy::change_quarantine`]; nothing has
+    /// changed.
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -324,7 +323,7 @@ impl Controller {
         out.push(Effect::Store(stored));
         self.groups.all_changed(now);
         self.end_conflicts();
-        // All routes that it concerns have an end at this port.
+        // All affected routes have an end at this port.
         let enforced = at.map(|at| self.enforce_at(at, out));
         let (routes_removed, switches) = enforced.unwrap_or_default();
         let reach = match change {
@@ -341,12 +340,13 @@ impl Controller {
         Some(self.hosts.get(self.hosts.by_mac(mac)?)?.place())
     }
 
-    /// Enters what operators have changed in an earlier incarnation.
+    /// Restores the policy changes that operators made in an earlier incarnation.
     pub(super) fn restore_policy(&mut self, stored: &[Stored]) {
         stored.iter().for_each(|entry| self.policy.restore(entry));
     }
 
-    /// The policy as the controller knows it, without what switches have still to acknowledge.
+    /// Returns the policy as the controller has it, without outstanding acknowledgements of
+    /// switches.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
         let mut counts = alloc::vec![0; self.policy.tenants().count()];
         let (mut shared_hosts, mut other_hosts) = (0, 0);

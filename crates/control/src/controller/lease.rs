@@ -1,21 +1,21 @@
-//! The leases of the DHCP server: the state of each address, its holder, and the holder's port.
+//! Leases of the DHCP server: the state of each address, its holder, and the holder's port.
 //!
-//! An address of the pool is *offered* for seconds, *bound* for a lease, *in use* by a host that
-//! has no lease (it sends ARP from it), or *declined* (another host answers on it) for minutes.
-//! Then it is *free* again, and its last owner gets it back unless another client needed it.
-//! Addresses never given yet go first, then the one that has been free longest. Of the former a
-//! client gets the one that its MAC points to, if it can: a controller that has forgotten all
-//! leases then gives each client what it had before, and not what another still holds.
+//! An address of the pool is *offered* for seconds, *bound* for a lease, *in use* by a host without
+//! a lease (which sends ARP from it), or *declined* (another host answers on it) for minutes. Then
+//! it is *free* again, and its last owner gets it back unless another client needed it. Addresses
+//! never leased go first, then the one that has been free longest. Of the former, a client gets the
+//! one derived from its MAC address, if possible: a controller without its leases then gives each
+//! client its previous address, and not one that another host still has.
 //!
-//! This table alone says whose an address of the pool is: the host table enters an address with a
-//! host only after `Leases::claim`. The holder of an address is a MAC with a client identifier
-//! at a port. Only it releases or declines the address, and only while the host table has shown
-//! its MAC nowhere else for [`SETTLE`]. A holder that is at another port for so long is queried at
-//! its own, and has moved if it does not answer.
+//! This table is the authority for the owner of a pool address: the host table assigns an address
+//! to a host only after `Leases::claim`. The holder of an address is a MAC address with a client
+//! identifier at a port. Only the holder releases or declines the address, and only while the host
+//! table has had its MAC address at no other port for [`SETTLE`]. A holder that is at another port
+//! for that long is queried at its own, and has moved if it does not answer.
 //!
-//! Everything is bounded by the pool and the reservations: the only thing that an unknown client
-//! adds is an entry for an address. One port holds a bounded number of addresses of the pool.
-//! Where it needs more, and where the pool is empty, leases of hosts that are gone are reclaimed.
+//! All state is bounded by the pool and the reservations: an unknown client adds only an entry for
+//! an address. One port holds a bounded number of pool addresses. If it needs more, or if the pool
+//! is empty, leases of hosts that are gone are reclaimed.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -23,51 +23,51 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv4Addr;
 
-/// How long a host must be gone from its port, or at another one, before that counts. A host whose
-/// MAC another port has used is asked and back within two seconds.
+/// Time for which a host must be gone from its port, or at another one, before that counts. A host
+/// whose MAC address was used at another port is queried and back within two seconds.
 pub(super) const SETTLE: Span = Span::from_secs(10);
-/// Offers and declined addresses that one host port may hold.
+/// Maximum number of offered and declined addresses of one host port.
 const HELD_MAX: usize = 16;
 
-/// The state of an address.
+/// State of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseState {
     /// Offered to a client, not yet requested.
     Offered,
     /// Leased to a client.
     Bound,
-    /// Used by a host without a lease, or longer than its lease.
+    /// Declined: its client found that another host uses it.
     InUse,
-    /// Not to be given out: its client found that another host uses it.
+    /// Leased to no client; the last owner is kept.
     Declined,
     /// Leased to no client; the last owner is kept.
     Free,
 }
 
-/// The client that an address belongs to.
+/// Client that holds an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
-    /// Its MAC address.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its client identifier (RFC 2132 §9.14); empty without one.
+    /// Client identifier (RFC 2132 §9.14); empty if there is none.
     pub client_id: Vec<u8>,
-    /// Its port.
+    /// Host port.
     pub place: Place,
 }
 
-/// The state of an address, and its owner.
+/// State of an address, and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// The owner, or the last one.
+    /// Current or last owner.
     pub holder: Holder,
-    /// The state of the address.
+    /// State of the address.
     pub state: LeaseState,
-    /// [`LeaseState::Offered`], [`LeaseState::Bound`] and [`LeaseState::Declined`]: when the state
-    /// ends. [`LeaseState::InUse`] and [`LeaseState::Free`]: when it began.
+    /// For [`LeaseState::Offered`], [`LeaseState::Bound`] and [`LeaseState::Declined`], the end of
+    /// the state. For [`LeaseState::InUse`] and [`LeaseState::Free`], its beginning.
     pub until: Time,
-    /// Where the host table shows the holder's MAC.
+    /// Port of the holder's MAC address in the host table.
     pub(super) shown_at: Option<Place>,
-    /// Since when; `None` for ever.
+    /// Time since when it is there; `None` if always.
     pub(super) shown_since: Option<Time>,
     /// Whether the holder has been queried at its port since then.
     pub(super) queried: bool,
@@ -75,34 +75,34 @@ pub struct Lease {
     pub(super) rival: Option<MacAddr>,
 }
 
-/// Which ordered set an entry with a deadline or an age stands in, besides `expiry` and `free`.
+/// Kind of absence of a holder, which selects the ordered set of its lease.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Absence {
-    /// To be looked at when it has lasted for [`SETTLE`].
+    /// Absent, and checked again after [`SETTLE`].
     Settling,
     /// A lease whose host is gone.
     Gone,
 }
 
-/// The addresses that belong to one port.
+/// Addresses held at one port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortLeases {
-    /// Offered and declined, oldest first.
+    /// Offered and declined addresses, oldest first.
     pub(super) passing: VecDeque<Ipv4Addr>,
-    /// Addresses that are bound or in use, without reserved ones.
+    /// Addresses bound or in use, without reserved ones.
     pub(super) lasting: BTreeSet<Ipv4Addr>,
 }
 
-/// What the controller has to do about addresses.
+/// Actions on addresses for the controller.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {
     /// Addresses that have become free, with the host that was refused each of them last.
     pub free: Vec<(Ipv4Addr, MacAddr)>,
-    /// Holders that the host table shows at another port, to be queried at their own.
+    /// Holders that the host table has at another port, to be queried at their own.
     pub queries: Vec<(Place, MacAddr, Ipv4Addr)>,
 }
 
-/// The addresses of a server.
+/// Addresses of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Leases {
     pub(super) by_ip: BTreeMap<Ipv4Addr, Lease>,
@@ -113,11 +113,11 @@ pub(super) struct Leases {
     pub(super) settling: BTreeSet<(Time, Ipv4Addr)>,
     pub(super) gone: BTreeSet<(Time, Ipv4Addr)>,
     pub(super) due: Due,
-    /// Addresses whose entry in the store may have changed.
+    /// Addresses whose stored entry may have changed.
     changed: BTreeSet<Ipv4Addr>,
     pub(super) per_port_max: usize,
     pub(super) reclaimed: u64,
-    /// The first address that was never given, as a number; past `last` there is none.
+    /// First address that was never leased, as a number. Above `last` there is none left.
     pub(super) fresh: u64,
     pub(super) first: u64,
     pub(super) last: u64,
@@ -125,8 +125,8 @@ pub(super) struct Leases {
 }
 
 impl Leases {
-    /// A pool from `first` to `last`, without the `excluded` addresses. One port holds at most
-    /// `per_port_max` of them.
+    /// Creates a pool from `first` to `last`, without the `excluded` addresses. One port holds at
+    /// most `per_port_max` of them.
     pub fn new(
         (first, last): (Ipv4Addr, Ipv4Addr),
         excluded: BTreeSet<Ipv4Addr>,
@@ -152,7 +152,7 @@ impl Leases {
         }
     }
 
-    /// Takes addresses out of the pool.
+    /// Removes addresses from the pool.
     pub fn withhold(&mut self, ips: impl Iterator<Item = Ipv4Addr>) {
         self.excluded.extend(ips);
     }
@@ -165,24 +165,23 @@ impl Leases {
         (self.first..=self.last).contains(&u64::from(u32::from(ip))) && !self.excluded.contains(&ip)
     }
 
-    /// Whether an address is one of those of which a port holds so many: all that are leased and
-    /// not somebody's by reservation. A server that is a host may have leased it out of a pool of
-    /// its own.
+    /// Returns whether an address counts for the limit of a port: every leased address that is not
+    /// reserved. An external server may lease addresses of its own pool.
     pub(super) fn counts(&self, ip: Ipv4Addr) -> bool {
         !self.excluded.contains(&ip)
     }
 
-    /// An address and its owner.
+    /// Returns an address's state and owner.
     pub fn get(&self, ip: Ipv4Addr) -> Option<&Lease> {
         self.by_ip.get(&ip)
     }
 
-    /// The addresses whose entry in the store may have changed since the last call.
+    /// Returns the addresses whose stored entry may have changed since the last call.
     pub fn take_changed(&mut self) -> BTreeSet<Ipv4Addr> {
         core::mem::take(&mut self.changed)
     }
 
-    /// Enters an address as the store held it. `shown_at` is where the host table has the owner.
+    /// Restores a stored address. `shown_at` is the owner's port in the host table.
     pub fn restore(&mut self, now: Time, ip: Ipv4Addr, mut lease: Lease, shown_at: Option<Place>) {
         lease.shown_at = shown_at;
         lease.shown_since = (shown_at != Some(lease.holder.place)).then_some(now);
@@ -192,24 +191,24 @@ impl Leases {
         }
     }
 
-    /// Leases of hosts that were gone, given up for other clients.
+    /// Returns the number of leases of absent hosts that were reclaimed for other clients.
     pub const fn reclaimed(&self) -> u64 {
         self.reclaimed
     }
 
-    /// The address that is offered to a client, bound to it, or in use by it.
+    /// Returns the address that is offered to a client, bound to it, or in use by it.
     pub fn of(&self, mac: MacAddr) -> Option<(Ipv4Addr, &Lease)> {
         let ip = *self.by_mac.get(&mac)?;
         let lease = self.by_ip.get(&ip)?;
         (lease.state != LeaseState::Free).then_some((ip, lease))
     }
 
-    /// Whether an address is bound to this client or in use by it.
+    /// Returns whether an address is bound to this client or in use by it.
     pub fn lasts_with(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| lease.is_lasting() && lease.holder.mac == mac)
     }
 
-    /// Whether an address belongs to another client, or is declined.
+    /// Returns whether an address belongs to another client, or is declined.
     pub fn taken_from(&self, mac: MacAddr, ip: Ipv4Addr) -> bool {
         self.by_ip.get(&ip).is_some_and(|lease| match lease.state {
             LeaseState::Free => false,
@@ -233,8 +232,7 @@ impl Leases {
         }
     }
 
-    /// Gives an address to a client. It has one by lease: the one before becomes free, and
-    /// nobody's.
+    /// Gives an address to a client. A client has one lease: its previous address becomes free.
     pub(super) fn set(&mut self, now: Time, ip: Ipv4Addr, lease: Lease) {
         self.take(ip);
         if let Some(other) = self.by_mac.get(&lease.holder.mac).copied() {
@@ -247,8 +245,8 @@ impl Leases {
         self.pass(ip, lease);
     }
 
-    /// Enters an address, which was not there. A port that has too many that are offered or
-    /// declined gives up its oldest.
+    /// Inserts a new address. If a port has too many offered or declined addresses, its oldest
+    /// becomes free.
     pub(super) fn pass(&mut self, ip: Ipv4Addr, lease: Lease) {
         let at = lease.holder.place;
         self.put(ip, lease);
@@ -261,7 +259,7 @@ impl Leases {
         }
     }
 
-    /// Enters an address, which was not there, everywhere.
+    /// Inserts a new address in all indices.
     pub(super) fn put(&mut self, ip: Ipv4Addr, lease: Lease) {
         let state = lease.state;
         match state {
@@ -281,7 +279,7 @@ impl Leases {
             }
         }
         if state != LeaseState::Declined {
-            // An address that is held goes before one that is only remembered.
+            // A held address takes precedence over one that is only remembered.
             let of_mac = self.by_mac.entry(lease.holder.mac).or_insert(ip);
             if lease.is_held() && !self.by_ip.get(of_mac).is_some_and(Lease::is_held) {
                 *of_mac = ip;
@@ -291,7 +289,7 @@ impl Leases {
         self.by_ip.insert(ip, lease);
     }
 
-    /// Removes an address everywhere.
+    /// Removes an address from all indices.
     pub(super) fn take(&mut self, ip: Ipv4Addr) -> Option<Lease> {
         let lease = self.by_ip.remove(&ip)?;
         self.changed.insert(ip);
@@ -313,7 +311,8 @@ impl Leases {
         Some(lease)
     }
 
-    /// Which set an address stands in because its host is not at its port, and since when.
+    /// Returns the set that an address is in because its host is absent from its port, and since
+    /// when.
     fn absence(&self, ip: Ipv4Addr, lease: &Lease) -> Option<(Absence, Time)> {
         let since = lease.shown_since.filter(|_| lease.is_lasting())?;
         match lease.shown_at {
@@ -351,8 +350,8 @@ impl Lease {
         matches!(self.state, LeaseState::Offered | LeaseState::Declined)
     }
 
-    /// Whether an address is this client's to give back: it holds it, and the host table has shown
-    /// its MAC at no other port of late.
+    /// Returns whether this client may return an address: it holds it, and the host table has not
+    /// had its MAC address at another port recently.
     pub(super) fn is_held_by(&self, now: Time, by: &Holder) -> bool {
         let settled = self.shown_since.is_none_or(|since| since + SETTLE <= now);
         self.is_held()

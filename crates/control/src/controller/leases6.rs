@@ -1,43 +1,43 @@
-//! The addresses of IPv6 that a server which is a host has given to hosts: each is its host's as
-//! long as it is valid.
+//! IPv6 addresses leased to hosts by the external DHCPv6 server; each belongs to its host for its
+//! valid lifetime.
 //!
-//! A lease counts until it runs out; nothing is done then, so old ones are cleared when there is
-//! something to enter. One port holds a bounded number, and so does the table.
+//! A lease counts until it expires. No timer runs; expired leases are removed when a lease is
+//! added. The leases of one port, and of the table, are bounded.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{MacAddr, Span, Time};
 use core::net::Ipv6Addr;
 
-/// Leases together: a quarter of the hosts that a controller is made for have four each.
+/// Maximum number of leases: four for each of a quarter of the hosts that a controller supports.
 const LEASES_MAX: usize = 65_536;
-/// The longest lease that is kept as such: without end, as far as anybody here is concerned.
+/// Maximum lease in seconds; a longer one counts as infinite.
 const SECONDS_MAX: u32 = 1_000_000;
 
-/// The addresses that are leased.
+/// Table of leased addresses.
 #[derive(Clone, Debug)]
 pub(super) struct Leases6 {
     by_ip: BTreeMap<Ipv6Addr, Lease6>,
     until: BTreeSet<(Time, Ipv6Addr)>,
     by_port: BTreeMap<Place, BTreeSet<Ipv6Addr>>,
     per_port_max: usize,
-    /// Addresses whose entry in the store may have changed.
+    /// Addresses whose stored entry may have changed.
     changed: BTreeSet<Ipv6Addr>,
 }
 
-/// A lease.
+/// Lease of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lease6 {
-    /// The MAC address of its host.
+    /// MAC address of the host.
     pub mac: MacAddr,
-    /// The port of its host.
+    /// Port of the host.
     pub place: Place,
-    /// When it ends.
+    /// End of the lease.
     pub until: Time,
 }
 
 impl Leases6 {
-    /// No leases, and so many at one port at most.
+    /// Creates an empty table with at most `per_port_max` leases at one port.
     pub(super) const fn new(per_port_max: usize) -> Leases6 {
         Leases6 {
             by_ip: BTreeMap::new(),
@@ -48,35 +48,35 @@ impl Leases6 {
         }
     }
 
-    /// The lease of an address, also one that has just run out.
+    /// Returns the lease of an address, which may have just expired.
     pub(super) fn get(&self, ip: Ipv6Addr) -> Option<&Lease6> {
         self.by_ip.get(&ip)
     }
 
-    /// The addresses whose entry in the store may have changed since the last call.
+    /// Returns the addresses whose stored entry may have changed since the last call.
     pub(super) fn take_changed(&mut self) -> BTreeSet<Ipv6Addr> {
         core::mem::take(&mut self.changed)
     }
 
-    /// Whose an address is; `None` if nobody has a lease of it.
+    /// Returns the host with the lease of an address; `None` if there is no valid lease.
     pub(super) fn holder(&self, now: Time, ip: Ipv6Addr) -> Option<MacAddr> {
         self.by_ip.get(&ip).filter(|lease| now < lease.until).map(|lease| lease.mac)
     }
 
-    /// Whether a host at a port has a lease.
+    /// Returns whether a host at a port has a lease.
     pub(super) fn has_one(&self, now: Time, mac: MacAddr, at: Place) -> bool {
         let mut held = self.by_port.get(&at).into_iter().flatten();
         held.any(|&ip| self.holder(now, ip) == Some(mac))
     }
 
-    /// Whether a port may hold so many more.
+    /// Returns whether a port has room for `more` leases.
     pub(super) fn has_room(&mut self, now: Time, at: Place, more: usize) -> bool {
         self.expire(now);
         let held = self.by_port.get(&at).map_or(0, BTreeSet::len);
         held + more <= self.per_port_max && self.by_ip.len() + more <= LEASES_MAX
     }
 
-    /// Enters a lease. The caller has asked for its holder and for room.
+    /// Adds a lease. The caller has checked its holder and the room.
     pub(super) fn bind(
         &mut self,
         now: Time,
@@ -88,8 +88,7 @@ impl Leases6 {
         self.put(ip, Lease6 { mac, place, until });
     }
 
-    /// Enters a lease as the store held it. Returns whether it was: one that has run out meanwhile
-    /// was that of its host no longer, wherever its host was.
+    /// Restores a stored lease. Returns whether it did: an expired lease is dropped.
     pub(super) fn restore(&mut self, now: Time, ip: Ipv6Addr, lease: Lease6) -> bool {
         let longest = now + Span::from_secs(SECONDS_MAX.into());
         let lease = Lease6 { until: lease.until.min(longest), ..lease };
@@ -108,7 +107,7 @@ impl Leases6 {
         self.changed.insert(ip);
     }
 
-    /// Ends a lease.
+    /// Removes a lease.
     pub(super) fn remove(&mut self, ip: Ipv6Addr) {
         let Some(lease) = self.by_ip.remove(&ip) else { return };
         self.changed.insert(ip);

@@ -1,5 +1,4 @@
-//! What the controller knows of groups: members, senders, and the lists that are due; `groups.rs`
-//! says what for.
+//! Group state of the controller: members, senders, and the lists that are due. See `groups.rs`.
 
 use super::hosts::Place;
 use super::pace::{GATHER, Pace};
@@ -10,12 +9,12 @@ use axon_wire::{MacAddr, Time, membership};
 use core::net::IpAddr;
 use core::ops::RangeInclusive;
 
-/// Memberships, and senders, that are kept for one port ...
+/// Maximum number of memberships and senders of one port.
 const PER_PORT_MAX: usize = 256;
-/// ... and for one switch.
+/// Maximum number of memberships and senders of one switch.
 const PER_SWITCH_MAX: usize = 1 << 14;
 
-/// All entries of a host in the members of a group.
+/// Returns the range of all entries of a host in the members of a group.
 fn all_places(mac: MacAddr) -> RangeInclusive<(MacAddr, Place)> {
     (mac, Place::FIRST)..=(mac, Place::LAST)
 }
@@ -25,11 +24,11 @@ pub(super) use super::pace::Key;
 /// All groups of the fabric.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
-    /// Who is a member, and where that was reported.
+    /// Members of each group, and where they were reported.
     pub(super) members: BTreeMap<IpAddr, BTreeSet<(MacAddr, Place)>>,
-    /// With the list that was sent last.
+    /// Senders, with the list sent last.
     pub(super) senders: BTreeMap<Key, Option<Vec<MacAddr>>>,
-    /// How many of both there are at a port and at a switch.
+    /// Number of memberships and senders of each port and of each switch.
     of_port: BTreeMap<Place, usize>,
     of_switch: BTreeMap<SwitchIndex, usize>,
     /// Lists that may have changed, and when they are made.
@@ -37,27 +36,27 @@ pub(super) struct Groups {
 }
 
 impl Groups {
-    /// When lists are to be made.
+    /// Returns when lists are due.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.pace.deadline()
     }
 
-    /// The lists that are to be made now.
+    /// Returns the lists that are due.
     pub(super) fn take_due(&mut self, now: Time) -> Vec<Key> {
         self.pace.take_due(now)
     }
 
-    /// A list is to be made again then.
+    /// Schedules a list to be made again at `at`.
     pub(super) fn again(&mut self, at: Time, key: Key) {
         self.pace.changed([key], at);
     }
 
-    /// The members of a group, and where they were reported.
+    /// Returns the members of a group, and where they were reported.
     pub(super) fn members_of(&self, group: IpAddr) -> impl Iterator<Item = (MacAddr, Place)> {
         self.members.get(&group).into_iter().flatten().copied()
     }
 
-    /// The memberships and senders that are kept.
+    /// Returns the number of memberships and senders.
     pub(super) fn len(&self) -> usize {
         self.of_switch.values().sum()
     }
@@ -87,7 +86,7 @@ impl Groups {
         less(&mut self.of_switch, at.switch);
     }
 
-    /// The lists of a group may have changed.
+    /// Marks the lists of a group as changed.
     pub(super) fn touch(&mut self, now: Time, group: IpAddr) {
         let senders: Vec<Key> = self
             .senders
@@ -99,7 +98,7 @@ impl Groups {
         self.pace.changed(senders, at);
     }
 
-    /// Something has changed about a host: lists of its groups, and of everybody, may be others.
+    /// Marks the lists of a changed host's groups, and of the all-hosts group, as changed.
     pub(super) fn host_changed(&mut self, now: Time, mac: MacAddr) {
         let is_of =
             |group: &IpAddr| membership::is_everybody(*group) || self.is_member(mac, *group);
@@ -114,7 +113,7 @@ impl Groups {
         members.is_some_and(|members| members.range(all_places(mac)).next().is_some())
     }
 
-    /// A host is gone, and so are its memberships.
+    /// Removes the memberships of a host that is gone.
     pub(super) fn host_gone(&mut self, now: Time, mac: MacAddr) {
         self.host_changed(now, mac);
         let mut places = Vec::new();
@@ -135,12 +134,12 @@ impl Groups {
         places.into_iter().for_each(|place| self.gives(place));
     }
 
-    /// All lists may have changed: others may be reached.
+    /// Marks all lists as changed, because reachability has changed.
     pub(super) fn all_changed(&mut self, now: Time) {
         self.pace.changed(self.senders.keys().copied(), now + GATHER);
     }
 
-    /// A switch has restarted and knows nothing of its members and senders any more.
+    /// Removes the members and senders of a switch that has restarted.
     pub(super) fn forget_switch(&mut self, now: Time, switch: SwitchIndex) {
         let (mut gone, mut groups) = (Vec::new(), Vec::new());
         self.members.retain(|&group, members| {

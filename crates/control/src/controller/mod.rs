@@ -1,8 +1,9 @@
 //! The controller: topology graph, host table, flow registry, DHCP server (paper 001 §4.2).
 //!
-//! It sends to switches in three ways. Commands must arrive and go on the reliable stream to a
-//! switch's incarnation. Answers to requests are datagrams, because a requester repeats its
-//! request. Routes carry stamps, so that neither way can undo a later decision of the other.
+//! The controller sends to switches in three ways. Commands must arrive and use the reliable stream
+//! to a switch's incarnation. Answers to requests are datagrams, because a requester repeats its
+//! request. Routes carry stamps, so that a command and an answer cannot undo a later decision of
+//! each other.
 
 mod ageing;
 mod allocation;
@@ -85,35 +86,35 @@ use topology::{Admission, Graph, SwitchIndex};
 #[derive(Clone, Debug)]
 pub struct Controller {
     epoch: u64,
-    /// The number of the last stamp given out.
+    /// Number of the last stamp issued.
     number: u64,
     graph: Graph,
     router: Box<dyn Router>,
     hosts: HostTable,
     flows: Flows,
     dhcp: DhcpServer,
-    /// The requests that a server that is a host has to answer, if there is one.
+    /// Requests relayed to a DHCP server that is a host, if there is one.
     relay: Option<Relay>,
     relay6: Option<Relay6>,
-    /// The addresses of IPv6 that its server has given.
+    /// IPv6 addresses leased by the DHCPv6 server.
     leases6: Leases6,
-    /// The controller's own ports that lead to a switch: by port, the switch and its port.
+    /// The controller's own ports that lead to a switch: the switch and its port.
     attachments: BTreeMap<PortNo, (NodeId, PortNo)>,
-    /// The round of looking for better paths that is in progress.
+    /// The search for better paths that is in progress.
     improving: Option<Round>,
     backups: Backups,
     drain: Drain,
     bonds: Bonds,
     settle: Span,
-    /// For how long the links of a switch's incarnation before count.
+    /// Maximum time for which links of a switch's previous incarnation count.
     reunion_max: Span,
-    /// The switch that it is within, whose routes alone it decides about; `None` for the
-    /// controller of a whole fabric.
+    /// The switch that contains this controller, which then decides about that switch's routes
+    /// only; `None` for the controller of a whole fabric.
     home: Option<SwitchIndex>,
     ageing: Ageing,
-    /// The interval of load reports in milliseconds, if the router needs them.
+    /// Interval of load reports in milliseconds, if the router needs them.
     measure_every_ms: Option<u32>,
-    /// The most hops that a header holds. A longer path counts as none.
+    /// Maximum number of hops in a header. A longer path is unusable.
     hops_max: usize,
     counters: ControllerCounters,
     bounds: Bounds,
@@ -122,31 +123,31 @@ pub struct Controller {
     uplinks: Vec<UplinkConfig>,
     scans: Scans,
     groups: Groups,
-    /// Routes of an earlier incarnation that edges have.
+    /// Routes of an earlier incarnation in the tables of edges.
     take_over: TakeOver,
-    /// Addresses that nobody is known to have and that are being looked for.
+    /// Pending searches for addresses of unknown hosts.
     seeking: Seeking,
-    /// Addresses that two hosts claim.
+    /// Addresses claimed by two hosts.
     conflicts: Conflicts,
     restored: Restored,
     /// Whether routes were added or moved since the last round began.
     round_wanted: bool,
-    /// Scratch memory: the path that is being chosen.
+    /// Scratch memory: the path being computed.
     path: Vec<Step>,
     /// The layer of `path`.
     layer: Layer,
-    /// Scratch memory: the present path of a route.
+    /// Scratch memory: the current path of a route.
     current: Vec<Step>,
 }
 
 impl Controller {
-    /// A controller with an empty state. None of its routes has more than `hops_max` hops.
+    /// Creates a controller with an empty state. Its routes have at most `hops_max` hops.
     pub fn new(config: &ControllerConfig, hops_max: usize) -> Controller {
         let router = config.router.build(config.node.seed, config.layers);
         Controller::with_router(config, hops_max, router)
     }
 
-    /// A controller with another way to choose paths.
+    /// Creates a controller with the given router.
     pub fn with_router(
         config: &ControllerConfig,
         hops_max: usize,
@@ -205,33 +206,33 @@ impl Controller {
         }
     }
 
-    /// The graph of switches.
+    /// Returns the graph of switches.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The host table.
+    /// Returns the host table.
     pub fn hosts(&self) -> &HostTable {
         &self.hosts
     }
 
-    /// The flow registry.
+    /// Returns the flow registry.
     pub fn flows(&self) -> &Flows {
         &self.flows
     }
 
-    /// The address service.
+    /// Returns the address service.
     pub fn dhcp(&self) -> &DhcpServer {
         &self.dhcp
     }
 
-    /// The counters.
+    /// Returns the counters.
     pub fn counters(&self) -> &ControllerCounters {
         &self.counters
     }
 
-    /// Enters the switch and port that the controller's own `port` leads to, or none. Nothing is
-    /// sent: no flow goes through the controller.
+    /// Records the switch and port that the controller's own `port` leads to, or none. Sends
+    /// nothing, because no flow passes through the controller.
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         match peer {
             Some(peer) => self.attachments.insert(port, peer),
@@ -239,9 +240,9 @@ impl Controller {
         };
     }
 
-    /// A switch's port state. `reverse` leads from here to that switch's control plane and
-    /// ends in [`PortNo::CONTROL`]; the acknowledgement takes it, which proves it to the
-    /// switch. An older version is acknowledged too: its path is as good.
+    /// Handles a switch's port state. `reverse` leads from here to that switch's control plane and
+    /// ends in [`PortNo::CONTROL`]. The acknowledgement takes that path, which verifies it for the
+    /// switch. An older version is acknowledged too: its path works as well.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -271,7 +272,7 @@ impl Controller {
         }
     }
 
-    /// An item of a switch's reliable stream.
+    /// Handles an item of a switch's reliable stream.
     pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         let Some(switch) = self.admit(now, from, out) else {
             return;
@@ -337,12 +338,13 @@ impl Controller {
         }
     }
 
-    /// The latest incarnation of a switch.
+    /// Returns the latest incarnation of a switch.
     pub fn incarnation_of(&self, switch: NodeId) -> Option<Incarnation> {
         Some(self.graph.switch(self.graph.index_of(switch)?).incarnation)
     }
 
-    /// To be called at [`Controller::deadline`]; early or repeated calls are harmless.
+    /// Handles expired timers. Call it at [`Controller::deadline`]; early or repeated calls are
+    /// harmless.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((place, mac)) = self.hosts.run_out(now) {
             if let Some(ip) = self.hosts.remembered(place, mac) {
@@ -365,7 +367,7 @@ impl Controller {
         self.make_lists(now, out);
     }
 
-    /// When to call [`Controller::timeout`] next.
+    /// Returns when to call [`Controller::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let improving = self.improving.as_ref().map(|improving| improving.next);
         let (hosts, dhcp) = (self.hosts.deadline(), self.dhcp.deadline());
@@ -377,8 +379,9 @@ impl Controller {
         all.into_iter().chain(others).flatten().min()
     }
 
-    /// Looks up the switch that sent a message; `None` if its incarnation has ended. A new
-    /// incarnation has empty tables and reports its hosts anew.
+    /// Looks up the switch that sent a message; `None` if its incarnation has ended. Resets the
+    /// state of a switch with a new incarnation, which has empty tables and reports its hosts
+    /// again.
     fn admit(
         &mut self,
         now: Time,
@@ -400,8 +403,8 @@ impl Controller {
         Some(index)
     }
 
-    /// Gives addresses that have become free to the hosts that wait for them, and queries hosts
-    /// whose MAC is at another port than their address.
+    /// Assigns freed addresses to the hosts that wait for them, and queries hosts whose MAC address
+    /// is at another port than their IP address.
     fn settle(&mut self, now: Time, out: &mut Vec<Effect>) {
         let due = self.dhcp.take_due(now);
         for (ip, mac) in due.free {
@@ -423,7 +426,7 @@ impl Controller {
         out.push(Effect::Command { to, item: Item::AskHost { port: place.port, mac, ip } });
     }
 
-    /// Passes the place of a host on to the address service.
+    /// Reports the location of a host to the address service.
     fn show(&mut self, now: Time, host: HostIndex) {
         if let Some(host) = self.hosts.get(host) {
             self.dhcp.shown(now, host.mac, Some(self.home(host.place())), &host.ips);

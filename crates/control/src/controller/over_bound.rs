@@ -1,4 +1,4 @@
-//! What becomes of reports and requests that exceed the bounds of their switch or port.
+//! Handling of reports and requests that exceed the bounds of their switch or port.
 
 use super::Controller;
 use super::bounds::{
@@ -12,18 +12,17 @@ use alloc::vec::Vec;
 use axon_node::Note;
 use axon_wire::{NodeId, PortNo, Time};
 
-/// The switch whose bound, or whose port's bound, would be exceeded.
+/// Switch whose bound, or whose port's bound, would be exceeded.
 pub(super) type Excess = (SwitchIndex, Option<PortNo>);
 
 impl Controller {
-    /// Counts what was refused because a switch or a port has as much here as one may, and notes
-    /// it.
+    /// Counts and notes a refusal because a switch or a port is at its bound.
     pub(super) fn over_bound(&mut self, now: Time, excess: Excess, out: &mut Vec<Effect>) {
         self.counters.over_bound += 1;
         self.note_excess(now, excess, out);
     }
 
-    /// Notes a switch or a port that has as much here as one may.
+    /// Notes a switch or a port that is at its bound.
     pub(super) fn note_excess(&mut self, now: Time, (switch, port): Excess, out: &mut Vec<Effect>) {
         let scope = if port.is_some() { Scope::Port } else { Scope::Switch };
         if self.bounds.is_news(now, switch, scope) {
@@ -32,21 +31,21 @@ impl Controller {
         }
     }
 
-    /// A host was refused because its port, or the switch, claims as many as one may.
+    /// Handles the refusal of a host because its port, or the switch, is at its bound of claims.
     pub(super) fn too_many_hosts(&mut self, now: Time, at: Place, out: &mut Vec<Effect>) {
         let port = self.hosts.is_port_full(at).then_some(at.port);
         self.over_bound(now, (at.switch, port), out);
     }
 
-    /// A query for a host was refused: its switch leaves too many commands unacknowledged.
+    /// Handles a refused host query: its switch leaves too many commands unacknowledged.
     pub fn query_refused(&mut self, now: Time, to: NodeId, out: &mut Vec<Effect>) {
         if let Some(switch) = self.graph.index_of(to) {
             self.over_bound(now, (switch, None), out);
         }
     }
 
-    /// Enters whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
-    /// No route is made at it meanwhile.
+    /// Records whether a switch leaves [`COMMANDS_PER_SWITCH_MAX`] commands or more unacknowledged.
+    /// Meanwhile no route is made at it.
     ///
     /// [`COMMANDS_PER_SWITCH_MAX`]: super::bounds::COMMANDS_PER_SWITCH_MAX
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
@@ -58,9 +57,9 @@ impl Controller {
         }
     }
 
-    /// Why a request from `by`, for a host at switch `other`, must not make routes at these ports,
-    /// if there is a reason. Both count for the requesting port. If too many routes are between the
-    /// two, that may be the doing of either end: the second excess is that of the other one.
+    /// Returns the bound that a request from `by`, for a host at switch `other`, would exceed by
+    /// making routes at these ports. Both routes count for the requesting port. If too many routes
+    /// are between the two, either end may be the cause: the second excess names the other end.
     pub(super) fn excess_of(
         &self,
         by: Place,
@@ -90,7 +89,7 @@ impl Controller {
         Some(((full, None), None))
     }
 
-    /// Whether one more route that a switch reports may wait for a decision.
+    /// Returns whether one more inherited route of a switch may wait for a decision.
     pub(super) fn has_room_for_inherited(&self, switch: SwitchIndex) -> bool {
         let kept = self.flows.inherited_by(switch) + self.take_over.len_of(switch);
         kept < INHERITED_PER_SWITCH_MAX && !self.bounds.backlogged.contains(&switch)

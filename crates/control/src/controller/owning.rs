@@ -1,23 +1,23 @@
-//! Who has an address, and what becomes of an address that two hosts claim.
+//! Ownership of addresses, and resolution of claims of an address by two hosts.
 //!
-//! In plain English: the first holder keeps an address (RFC 5227 clause 2.4, RFC 4862 clause 5.4).
-//! What the DHCP server, the relay or the store gives to a host is its own at once. Any other claim
-//! of an address that another host holds begins a conflict (`conflicts.rs`): the hosts of the
-//! holder's switch are asked for the address, all but those at the claimant's port. The edge
-//! reports the holder again if it answers (`edge/seek.rs`), and so the conflict stands: it is
-//! noted, counted and listed with both hosts. If the holder is silent three times, the claimant
-//! gets the address; so a floating address moves, and that of a NIC that was replaced.
+//! The first holder keeps an address (RFC 5227 clause 2.4, RFC 4862 clause 5.4). An address from
+//! the DHCP server, the relay or the store belongs to its host at once. Any other claim of another
+//! host's address begins a conflict (`conflicts.rs`): the hosts of the holder's switch are queried
+//! for the address, except those at the claimant's port. If the holder answers, the edge reports it
+//! again (`edge/seek.rs`), and the conflict stands: it is noted, counted and listed with both
+//! hosts. If the holder is silent three times, the claimant gets the address. So a floating address
+//! moves, and so does that of a replaced NIC.
 //!
-//! While a conflict stands, the claimant's edge is to report it again when it next uses the
-//! address: its hosts, without the claimant's port, are asked too, which makes it forget that it
-//! has reported. So a later claim counts, and with it a failover after a conflict.
+//! While a conflict stands, the claimant's edge must report its next use of the address: its hosts,
+//! except the claimant's port, are queried too, which clears the edge's record that it has
+//! reported. So a later claim counts, and a failover after a conflict works.
 //!
-//! A host speaks for an address in ARP or neighbour discovery, which its edge reports. That an edge
-//! asks for a route in the name of an address is no answer of the holder: it may be a repetition,
-//! or what the edge knows of the host, and the host may have given the address up meanwhile.
+//! A host claims an address in ARP or neighbour discovery, which its edge reports. An edge's route
+//! request with that source address is no answer of the holder: it may be a repetition or use the
+//! edge's stored state, and the host may have given the address up meanwhile.
 //!
-//! In a fabric without a controller all switches learn of a claim. The switches of the holder and
-//! of the claimant ask; all see the answer, which is a report too.
+//! In a fabric without a controller all switches receive a claim. The switches of the holder and of
+//! the claimant query; all receive the answer, which is a report too.
 
 use super::Controller;
 use super::conflicts::{Claim, Due};
@@ -35,7 +35,7 @@ use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
 impl Controller {
-    /// A host has spoken for an address, by ARP or neighbour discovery.
+    /// Handles a host's use of an address in ARP or neighbour discovery.
     pub(super) fn claimed(
         &mut self,
         now: Time,
@@ -53,9 +53,9 @@ impl Controller {
         }
     }
 
-    /// The request of a host, which is known, without a source address that is not its own. `None`
-    /// if it asks in the name of another host's address: with a route to its target it would ask
-    /// that directly, and the target would enter the wrong MAC for the address.
+    /// Returns the request of a known host, without a source address that is not its own. `None` if
+    /// the source address is another host's: with a route to its target the host would query that
+    /// directly, and the target would record the wrong MAC address for the IP address.
     pub(super) fn in_own_name(
         &mut self,
         now: Time,
@@ -67,7 +67,7 @@ impl Controller {
         let is_word = matches!(m.target, Target::Ip(_));
         match self.is_rival(now, source, ip) {
             false => self.own(now, source, ip, out),
-            // The edge has made the request of a frame, with an address that it knows.
+            // The edge has derived the request from a frame, with an address that it has stored.
             true if !is_word => {}
             true => self.contest(now, source, ip, out),
         }
@@ -84,12 +84,12 @@ impl Controller {
     }
 
     /// Gives an address to a host. Edges answer ARP from their flows, so the flows towards the
-    /// previous owner are removed; frames request them again by MAC. An address that the host has
-    /// no room for goes to the host that claims it.
+    /// previous owner are removed; frames request them again by MAC address. If the host has too
+    /// many addresses, the one it loses goes to the host that claims it.
     ///
     /// An address that is reserved for another host, leased to it, or of the pool and in use by it
     /// stays with that host. So does one that the policy reserves, or whose owner this host may not
-    /// reach. The address of a gateway is at its uplink.
+    /// reach. The address of a gateway is valid at its uplink only.
     pub(super) fn own(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         let mut next = Some((host, ip));
         while let Some((host, ip)) = next {
@@ -98,7 +98,7 @@ impl Controller {
         }
     }
 
-    /// The same; returns the address that the host had no room for.
+    /// Gives an address to a host; returns the address that the host had no room for.
     fn own_one(
         &mut self,
         now: Time,
@@ -132,7 +132,7 @@ impl Controller {
         owned.surplus
     }
 
-    /// Whether a host has no right of its own to an address that another one holds.
+    /// Returns whether a host has no right of its own to an address that another one holds.
     fn is_rival(&self, now: Time, host: HostIndex, ip: IpAddr) -> bool {
         let is_held = self.hosts.by_ip(ip).is_some_and(|owner| owner != host);
         let Some(host) = self.hosts.get(host).filter(|_| is_held) else { return false };
@@ -142,7 +142,7 @@ impl Controller {
         }
     }
 
-    /// A host claims an address that another one holds.
+    /// Handles a host's claim of an address that another one holds.
     fn contest(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some((mac, at)) = self.hosts.get(host).map(|host| (host.mac, self.home(host.place())))
         else {
@@ -152,8 +152,7 @@ impl Controller {
             self.counters.ip_refused += 1;
             return;
         }
-        // What is given to another host is not to be had by asking. The claimant is the next to
-        // get it.
+        // An address given to another host cannot be claimed. The claimant is the next to get it.
         let is_given = match ip {
             IpAddr::V4(ip) => {
                 self.dhcp.is_anothers(mac, at, ip) && !self.dhcp.claim(now, mac, at, ip)
@@ -169,8 +168,8 @@ impl Controller {
         }
     }
 
-    /// Asks holders and claimants of addresses that are in conflict, and gives those of silent
-    /// holders to the claimants.
+    /// Queries holders and claimants of addresses in conflict, and gives those of silent holders to
+    /// the claimants.
     pub(super) fn conflicts_due(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((ip, due)) = self.conflicts.take_due(now) {
             if let Due::Listen(mac) = due {
@@ -186,7 +185,7 @@ impl Controller {
                 Due::AskClaimant => self.ask_at(ip, (claimant, holder), false, out),
                 Due::Listen(_) => {}
                 Due::Watch => self.ask_at(ip, (claimant, claimant), true, out),
-                // It may be there and its switch not heard yet: it is forgotten in time.
+                // The holder's switch may not have reported yet. A provisional host expires.
                 Due::HolderSilent if self.is_provisional(holder) => {}
                 Due::HolderSilent => {
                     self.conflicts.end(ip);
@@ -196,8 +195,7 @@ impl Controller {
         }
     }
 
-    /// The edge of a host whose claim was refused is to report it again when it next uses the
-    /// address.
+    /// Requests that the edge of a refused claimant reports its next use of the address.
     fn listen(&mut self, ip: IpAddr, mac: MacAddr, out: &mut Vec<Effect>) {
         let host = self.hosts.by_mac(mac);
         if let Some(host) = host.filter(|&host| self.hosts.by_ip(ip) != Some(host)) {
@@ -209,8 +207,8 @@ impl Controller {
         self.hosts.get(host).is_some_and(Host::is_provisional)
     }
 
-    /// The holder and the claimant of an address that is in conflict; `None` if one of them is not
-    /// there, or the claimant may not have the address.
+    /// Returns the holder and the claimant of an address in conflict; `None` if one of them is
+    /// gone, or the claimant may not have the address.
     fn conflict_of(&self, ip: IpAddr) -> Option<[HostIndex; 2]> {
         let mac = self.conflicts.claimant(ip)?;
         let (holder, claimant) = (self.hosts.by_ip(ip)?, self.hosts.by_mac(mac)?);
@@ -218,15 +216,15 @@ impl Controller {
         is_one.then_some([holder, claimant])
     }
 
-    /// Asks the hosts of the holder's switch for an address.
+    /// Queries the hosts of the holder's switch for an address.
     fn ask_holder(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
         if let Some([holder, claimant]) = self.conflict_of(ip) {
             self.ask_at(ip, (holder, claimant), false, out);
         }
     }
 
-    /// Asks the hosts of a host's switch for an address, but not those at the port of another host,
-    /// unless that is the same port and is `spared` all the same.
+    /// Queries the hosts of a host's switch for an address, except those at the port of `but`. If
+    /// both are at the same port, it is excluded only if `spared`.
     fn ask_at(
         &mut self,
         ip: IpAddr,
@@ -256,7 +254,7 @@ impl Controller {
         }
     }
 
-    /// A conflict stands: its holder has answered.
+    /// Counts and notes a conflict whose holder has answered.
     fn conflict_stands(&mut self, ip: IpAddr, out: &mut Vec<Effect>) {
         let Some(conflict) = self.conflict_of(ip).and_then(|of| self.described(ip, of)) else {
             return;
@@ -267,8 +265,8 @@ impl Controller {
         out.push(Effect::Note(Note::IpConflict { ip, holder, claimant }));
     }
 
-    /// `None` at a switch that the claimant is not at, in a fabric without a controller: that one
-    /// says so.
+    /// Describes a conflict. `None` in a fabric without a controller, at a switch other than the
+    /// claimant's, which reports the conflict.
     fn described(&self, ip: IpAddr, [holder, claimant]: [HostIndex; 2]) -> Option<IpConflict> {
         let end = |host: HostIndex| {
             let host = self.hosts.get(host)?;
@@ -282,20 +280,20 @@ impl Controller {
         Some(conflict).filter(|_| !self.is_elsewhere(at))
     }
 
-    /// The addresses that two hosts use now: conflicts that stand.
+    /// Returns the standing conflicts: addresses that two hosts use.
     pub fn ip_conflicts(&self) -> impl Iterator<Item = IpConflict> {
         let standing = self.conflicts.standing();
         standing.filter_map(|(ip, _)| self.described(ip, self.conflict_of(ip)?))
     }
 
-    /// A host has given up an address: the host that claims it has it.
+    /// Removes an address that a host has given up; its claimant gets it.
     pub(super) fn disown(&mut self, now: Time, host: HostIndex, ip: IpAddr, out: &mut Vec<Effect>) {
         self.hosts.disown(host, ip);
         self.inherit(now, ip, out);
     }
 
-    /// A host is forgotten, with these addresses: the hosts that claim them have them. What it has
-    /// claimed is no conflict any more.
+    /// Handles the removal of a host with these addresses. Their claimants get them, and the
+    /// conflicts about the host's own claims end.
     pub(super) fn forgotten(
         &mut self,
         now: Time,
@@ -319,13 +317,13 @@ impl Controller {
         }
     }
 
-    /// The host that claims an address which nobody holds any more. The conflict is over.
+    /// Ends the conflict about an address without a holder and returns its claimant.
     fn heir(&mut self, ip: IpAddr) -> Option<HostIndex> {
         let claimant = self.conflicts.end(ip)?;
         self.hosts.by_mac(claimant)
     }
 
-    /// Ends the conflicts about addresses that their claimants may not have any more.
+    /// Ends the conflicts about addresses that their claimants may no longer have.
     pub(super) fn end_conflicts(&mut self) {
         for ip in self.conflicts.all() {
             if self.conflict_of(ip).is_none() {

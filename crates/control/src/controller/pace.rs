@@ -1,10 +1,10 @@
-//! When lists of groups are made: soon after a change, but not all the time.
+//! Rate control of group lists: made soon after a change, at a bounded rate.
 //!
-//! In plain English: changes are gathered for 20 ms. Then the lists of a group are made together,
-//! and that takes one token of the group. It has eight tokens, and gets two a second; without one
-//! its lists wait for the next. So hosts that join and leave all the time delay what becomes of
-//! their own group by half a second, and cost a bounded number of lists. What is made for another
-//! reason than a membership, such as a change of who may reach whom, does not wait.
+//! Changes are gathered for 20 ms. Then the lists of a group are made together, which takes one
+//! token of the group. A group has eight tokens, and gets two a second; without one its lists wait
+//! for the next. So hosts that join and leave all the time delay the lists of their own group by
+//! half a second, and cause a bounded number of lists. A list made for another reason than a
+//! membership, such as a change of the policy, does not wait.
 
 use super::hosts::Place;
 use crate::bucket::{Bucket, Rate};
@@ -13,12 +13,12 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Span, Time};
 use core::net::IpAddr;
 
-/// For so long changes are gathered.
+/// Time for which changes are gathered.
 pub(super) const GATHER: Span = Span::from_millis(20);
-/// How often the lists of one group are made for changes of its members.
+/// Rate at which the lists of one group are made for changes of its members.
 const LISTS: Rate = Rate { every: Span::from_millis(500), burst: 8 };
 
-/// Who sends where: the group, the port of the sender, the sender.
+/// Key of a list: the group, the port of the sender, the sender.
 pub(super) type Key = (IpAddr, Place, MacAddr);
 
 /// Lists that may have changed.
@@ -26,23 +26,23 @@ pub(super) type Key = (IpAddr, Place, MacAddr);
 pub(super) struct Pace {
     dirty: BTreeMap<Key, Time>,
     due: BTreeSet<(Time, Key)>,
-    /// Of groups whose lists were made lately.
+    /// Buckets of groups whose lists were made recently.
     made: BTreeMap<IpAddr, Bucket>,
 }
 
 impl Pace {
-    /// When the next list is to be made.
+    /// Returns when the next list is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.due.first().map(|&(at, _)| at)
     }
 
-    /// When the lists of a group may be made for a change of its members at `now`.
+    /// Returns when the lists of a group may be made for a change of its members at `now`.
     pub(super) fn next(&self, now: Time, group: IpAddr) -> Time {
         let bucket = self.made.get(&group).copied().unwrap_or_default();
         bucket.next(now + GATHER, LISTS)
     }
 
-    /// These lists are to be made at that time, or sooner if that is known.
+    /// Schedules these lists at `at`, unless they are due earlier.
     pub(super) fn changed(&mut self, keys: impl IntoIterator<Item = Key>, at: Time) {
         for key in keys {
             let due = self.dirty.entry(key).or_insert(Time::MAX);
@@ -54,20 +54,20 @@ impl Pace {
         }
     }
 
-    /// A list is not to be made.
+    /// Removes a list from the schedule.
     pub(super) fn forget(&mut self, key: &Key) {
         if let Some(at) = self.dirty.remove(key) {
             self.due.remove(&(at, *key));
         }
     }
 
-    /// No list of these is to be made.
+    /// Removes all lists that satisfy `of` from the schedule.
     pub(super) fn forget_all(&mut self, of: impl Fn(&Key) -> bool) {
         self.dirty.retain(|key, _| !of(key));
         self.due.retain(|(_, key)| !of(key));
     }
 
-    /// The lists that are to be made now, in the order of their keys.
+    /// Returns the lists that are due, in the order of their keys.
     pub(super) fn take_due(&mut self, now: Time) -> Vec<Key> {
         let mut keys = Vec::new();
         while let Some(&(at, key)) = self.due.first()
@@ -112,13 +112,13 @@ mod tests {
             made += pace.take_due(now).len();
         }
         assert!((200..=208).contains(&made), "{made} in 100 seconds");
-        // Another group does not wait for that, nor does what is no membership.
+        // Other groups, and changes other than memberships, are not delayed.
         let now = Time::ZERO + Span::from_secs(100);
         assert_eq!(pace.next(now, quiet), now + GATHER);
         pace.changed([key(group)], now + GATHER);
         assert_eq!(pace.take_due(now + GATHER), [key(group)]);
         assert_eq!(pace.deadline(), None);
-        // After a rest it is as quick as any.
+        // The bucket refills when idle.
         let later = now + Span::from_secs(10);
         assert_eq!(pace.next(later, group), later + GATHER);
     }

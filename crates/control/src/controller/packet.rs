@@ -1,8 +1,7 @@
-//! DHCP packets as the server sees them (RFC 2131 §2, options of RFC 2132).
+//! DHCP packets as processed by the server (RFC 2131 §2, options of RFC 2132).
 //!
-//! The bytes are read and written by smoltcp's views. Its parsed form is not used for
-//! requests, since it refuses client identifiers that are lawful (RFC 2132 §9.14) and knows
-//! too few options for replies.
+//! The bytes are read and written by smoltcp's views. Its parsed form is not used for requests,
+//! since it refuses valid client identifiers (RFC 2132 §9.14) and has too few options for replies.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -17,13 +16,13 @@ use smoltcp::wire::{
     IpAddress, IpProtocol, Ipv4Packet, Ipv4Repr, UDP_HEADER_LEN, UdpPacket, UdpRepr,
 };
 
-/// The magic cookie before the options (RFC 2131 §3).
+/// Magic cookie before the options (RFC 2131 §3).
 const COOKIE: u32 = 0x6382_5363;
-/// The size of a BOOTP message (RFC 951 §3), below which some clients take none.
+/// Size of a BOOTP message (RFC 951 §3). Some clients refuse shorter ones.
 const MESSAGE_BYTES_MIN: usize = 300;
-/// What every client takes: 576 bytes of IP packet, less its headers (RFC 2131 §2).
+/// Size that every client accepts: 576 bytes of IP packet, less its headers (RFC 2131 §2).
 const MESSAGE_BYTES_MAX: usize = 548;
-/// How far a frame travels: one subnet, but some clients look for a usual value.
+/// Time to live. The frame stays in one subnet, but some clients check for a usual value.
 const TTL: u8 = 64;
 
 const OPTION_DNS: u8 = 6;
@@ -37,29 +36,29 @@ const OPTION_T1: u8 = 58;
 const OPTION_T2: u8 = 59;
 const OPTION_CLIENT: u8 = 61;
 
-/// What a client asks.
+/// Request of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What kind.
+    /// Message type.
     pub kind: DhcpMessageType,
-    /// The client, by its hardware address: the one the frame came from.
+    /// Hardware address of the client, which the frame came from.
     pub mac: MacAddr,
-    /// Returned in the reply.
+    /// Transaction ID, returned in the reply.
     pub xid: u32,
-    /// The address it has, or 0.0.0.0.
+    /// Current address of the client, or 0.0.0.0.
     pub ciaddr: Ipv4Addr,
-    /// Whether it can receive broadcast only.
+    /// Whether the client can receive broadcast only.
     pub broadcast: bool,
-    /// The address it would like (option 50).
+    /// Requested address (option 50).
     pub requested: Option<Ipv4Addr>,
-    /// The server it has chosen (option 54).
+    /// Selected server (option 54).
     pub server: Option<Ipv4Addr>,
-    /// Its identifier (option 61), returned in the reply (RFC 6842).
+    /// Client identifier (option 61), returned in the reply (RFC 6842).
     pub client_id: Vec<u8>,
 }
 
 impl Request {
-    /// Reads a client's request from an Ethernet frame, which may have a priority tag.
+    /// Parses a client's request from an Ethernet frame, which may have a priority tag.
     ///
     /// # Errors
     /// `None` for anything else: other protocols, fragments, wrong checksums or lengths,
@@ -108,8 +107,8 @@ impl Request {
     }
 }
 
-/// The address that a frame comes from and the message that it has for port 67. The message is
-/// that of one whole datagram with correct checksums.
+/// Returns the source address of a frame and its message for port 67. The message is that of one
+/// unfragmented datagram with correct checksums.
 pub(super) fn message_of(frame: &[u8]) -> Option<(Ipv4Addr, &[u8])> {
     let Some((ethertype::IPV4, packet)) = host_frame::contents(frame) else {
         return None;
@@ -131,32 +130,32 @@ pub(super) fn address(data: &[u8]) -> Option<Ipv4Addr> {
     Some(Ipv4Addr::from(octets))
 }
 
-/// What a reply says about the subnet and the lease.
+/// Subnet and lease parameters of a reply.
 #[derive(Clone, Debug)]
 pub struct Grant<'a> {
-    /// The client's address; 0.0.0.0 where it has its own (DHCPINFORM).
+    /// Address of the client; 0.0.0.0 if it has its own (DHCPINFORM).
     pub address: Ipv4Addr,
-    /// Seconds that the lease lasts; `None` for DHCPINFORM.
+    /// Duration of the lease in seconds; `None` for DHCPINFORM.
     pub lease_seconds: Option<u32>,
-    /// The subnet's mask.
+    /// Subnet mask.
     pub mask: Ipv4Addr,
-    /// The subnet's broadcast address.
+    /// Broadcast address of the subnet.
     pub broadcast: Ipv4Addr,
-    /// The default router.
+    /// Default router.
     pub router: Option<Ipv4Addr>,
-    /// Name servers, best first; as many as fit are sent.
+    /// Name servers, best first. The list is truncated to fit.
     pub dns: &'a [Ipv4Addr],
-    /// The domain in which the client looks for names.
+    /// Domain name for the client.
     pub domain: Option<&'a str>,
-    /// The MTU of the subnet in bytes.
+    /// MTU of the subnet in bytes.
     pub mtu: Option<u16>,
 }
 
-/// The whole Ethernet frame of a reply; without a grant it is a DHCPNAK.
+/// Builds the Ethernet frame of a reply; without a grant it is a DHCPNAK.
 ///
-/// Where it goes is RFC 2131 §4.1: a DHCPNAK to everybody; otherwise to the address that the
-/// client has; without one to everybody if it asked for that, and else to the address it is
-/// given, which its hardware address finds before it has it.
+/// The destination follows RFC 2131 §4.1. A DHCPNAK is broadcast. Otherwise the reply goes to the
+/// client's current address. Without one, it is broadcast if the client asked for that, and else
+/// goes to the assigned address and the client's hardware address.
 pub fn reply(
     request: &Request,
     kind: DhcpMessageType,
@@ -173,7 +172,7 @@ pub fn reply(
     datagram(from, (mac, ip), DHCP_CLIENT_PORT, &message)
 }
 
-/// The Ethernet frame of a message from port 67 of one host to a port of another.
+/// Builds the Ethernet frame of a datagram from port 67 of one host to a port of another.
 pub(super) fn datagram(
     from: (MacAddr, Ipv4Addr),
     (mac, ip): (MacAddr, Ipv4Addr),
@@ -210,7 +209,7 @@ pub(super) fn datagram(
     frame
 }
 
-/// The DHCP message of a reply, padded to what BOOTP clients expect.
+/// Builds the DHCP message of a reply, padded to the BOOTP minimum.
 fn message(
     request: &Request,
     kind: DhcpMessageType,

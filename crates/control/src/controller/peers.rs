@@ -1,16 +1,16 @@
-//! Routes by the switch at their other end, of those ports and switches that have requested many.
+//! Counts of routes by the switch at their other end, for large accounts of ports and switches.
 //!
-//! Such a count is looked at only where an account is more than half full. So most accounts have
-//! none: it is begun, by one look at all routes, when half of an account is taken, and given up
-//! when three quarters of it are free.
+//! Such a count is used only for an account that is more than half full. So most accounts have
+//! none: it is started with one pass over all routes when half of an account is used, and dropped
+//! when less than a quarter is.
 
 use super::topology::SwitchIndex;
 use alloc::collections::BTreeMap;
 
-/// The counts of one account, by the switch at the other end.
+/// Counts of one account, by the switch at the other end.
 pub(super) type ByOther = BTreeMap<SwitchIndex, usize>;
 
-/// The accounts of ports, or of switches, that are counted. Each has room for `ROOM` routes.
+/// Accounts of ports, or of switches, that are counted. Each has room for `ROOM` routes.
 #[derive(Clone, Debug)]
 pub(super) struct Peers<K, const ROOM: usize> {
     counted: BTreeMap<K, ByOther>,
@@ -23,14 +23,14 @@ impl<K, const ROOM: usize> Default for Peers<K, ROOM> {
 }
 
 impl<K: Ord + Copy, const ROOM: usize> Peers<K, ROOM> {
-    /// How many routes of an account are for hosts at `other`; `all` of them if it is not counted,
-    /// which is no more than half of its room.
+    /// Returns the number of routes of an account for hosts at `other`; `all` if the account is not
+    /// counted, which is at most half of its room.
     pub(super) fn of(&self, account: K, other: SwitchIndex, all: usize) -> usize {
         let counts = self.counted.get(&account);
         counts.map_or(all, |counts| counts.get(&other).copied().unwrap_or_default())
     }
 
-    /// A route was added to an account, which has `all` now; `count` counts all of them.
+    /// Counts a route added to an account, which has `all` now; `count` counts all of them.
     pub(super) fn added(
         &mut self,
         (account, other): (K, SwitchIndex),
@@ -47,7 +47,7 @@ impl<K: Ord + Copy, const ROOM: usize> Peers<K, ROOM> {
         }
     }
 
-    /// A route of an account is gone, which has `all` now.
+    /// Counts a route removed from an account, which has `all` now.
     pub(super) fn removed(&mut self, (account, other): (K, SwitchIndex), all: usize) {
         if self.counted.is_empty() {
             return;

@@ -1,5 +1,5 @@
-//! The routes of an earlier incarnation of the controller that wait for a decision, and when to
-//! look at them again; `takeover.rs` decides.
+//! Routes of an earlier incarnation of the controller that wait for a decision, and the times of
+//! the next checks. `takeover.rs` decides.
 
 use super::hosts::Place;
 use super::topology::SwitchIndex;
@@ -9,28 +9,28 @@ use alloc::vec::Vec;
 use axon_node::RouteKey;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 
-/// The routes that wait for a decision.
+/// Routes that wait for a decision.
 #[derive(Clone, Debug)]
 pub(super) struct TakeOver {
-    /// By switch, then by host port and key, which is in no VLAN here.
+    /// Waiting routes by switch, then by host port and key. The key has no VLAN here.
     pub(super) pending: BTreeMap<SwitchIndex, Waiting>,
     pub(super) heartbeat: Span,
-    /// How long a route waits at most.
+    /// Maximum time that a route waits.
     pub(super) patience: Span,
-    /// When the first of those that wait came.
+    /// Time when the first of the waiting routes was added.
     pub(super) began: Time,
     pub(super) looked: Time,
-    /// The graph may be in part before.
+    /// Until when the graph may be incomplete.
     pub(super) quiet: Time,
     pub(super) next: Option<Time>,
-    /// Links that are gone since the last look.
+    /// Links lost since the last check.
     pub(super) lost: BTreeSet<(SwitchIndex, PortNo)>,
 }
 
-/// The routes of one switch that wait.
+/// Waiting routes of one switch.
 pub(super) type Waiting = BTreeMap<(PortNo, RouteKey), Pending>;
 
-/// One of them.
+/// A waiting route.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) route: Route,
@@ -38,7 +38,7 @@ pub(super) struct Pending {
 }
 
 impl TakeOver {
-    /// Nothing waits.
+    /// Creates the state without waiting routes.
     pub(super) const fn new(timers: &Timers) -> TakeOver {
         TakeOver {
             pending: BTreeMap::new(),
@@ -52,22 +52,22 @@ impl TakeOver {
         }
     }
 
-    /// How many routes wait.
+    /// Returns the number of waiting routes.
     pub(super) fn len(&self) -> usize {
         self.pending.values().map(Waiting::len).sum()
     }
 
-    /// How many routes of a switch wait.
+    /// Returns the number of waiting routes of a switch.
     pub(super) fn len_of(&self, switch: SwitchIndex) -> usize {
         self.pending.get(&switch).map_or(0, Waiting::len)
     }
 
-    /// A route that waits.
+    /// Returns a waiting route.
     pub(super) fn get(&self, at: Place, key: RouteKey) -> Option<&Pending> {
         self.pending.get(&at.switch)?.get(&(at.port, key))
     }
 
-    /// The routes to a host that wait, with their places.
+    /// Returns the waiting routes to a host, with their ports.
     pub(super) fn waiting_for(&self, destination: MacAddr) -> Vec<(Place, RouteKey)> {
         let of = |(&switch, waiting): (&SwitchIndex, &'_ Waiting)| {
             let to = waiting.keys().filter(|(_, key)| key.destination == destination);
@@ -76,7 +76,7 @@ impl TakeOver {
         self.pending.iter().flat_map(of).collect()
     }
 
-    /// The routes of a port that wait, by destination.
+    /// Returns the waiting routes of a port, by destination.
     pub(super) fn waiting_at(&self, at: Place) -> Vec<(Place, RouteKey)> {
         let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
         let range = (at.port, RouteKey::default())..=(at.port, last);
@@ -87,7 +87,7 @@ impl TakeOver {
             .collect()
     }
 
-    /// Enters a route that is to wait, or to go on waiting.
+    /// Adds a route that has to wait (again).
     pub(super) fn add(&mut self, now: Time, at: Place, key: RouteKey, waits: Pending) {
         if self.pending.is_empty() {
             self.began = now;
@@ -95,12 +95,12 @@ impl TakeOver {
         self.pending.entry(at.switch).or_default().insert((at.port, key), waits);
     }
 
-    /// When to look at them.
+    /// Returns when the next check is due.
     pub(super) const fn deadline(&self) -> Option<Time> {
         self.next
     }
 
-    /// The graph or the routes have changed: a look when that has been so for a while.
+    /// Schedules a check once the graph and the routes have been stable for a while.
     pub(super) fn graph_changed(&mut self, now: Time) {
         if !self.pending.is_empty() {
             self.quiet = (now + self.heartbeat * 3).min(self.began + self.heartbeat * 30);
@@ -108,8 +108,8 @@ impl TakeOver {
         }
     }
 
-    /// Links are gone: a look at once at the routes over them, and one at all others when the graph
-    /// has not changed for a while.
+    /// Schedules an immediate check of the routes over lost links, and one of all others once the
+    /// graph has been stable for a while.
     pub(super) fn lost(&mut self, now: Time, links: &[(SwitchIndex, PortNo)]) {
         if !self.pending.is_empty() {
             self.graph_changed(now);
@@ -118,7 +118,8 @@ impl TakeOver {
         }
     }
 
-    /// All routes that were due have been looked at; all of them, if the graph was `whole`.
+    /// Schedules the next check after one at `now`, which covered all routes if the graph was
+    /// `whole`.
     pub(super) fn looked(&mut self, now: Time, whole: bool) {
         self.looked = now;
         let waits = self.pending.values().flat_map(|waiting| waiting.values());
@@ -126,7 +127,7 @@ impl TakeOver {
         self.next = last.map(|last| if whole { last } else { last.min(self.quiet) });
     }
 
-    /// A host was reported, or is elsewhere: a look soon.
+    /// Schedules a check soon, after a host was reported or has moved.
     pub(super) fn host_seen(&mut self, now: Time) {
         if !self.pending.is_empty() {
             let soon = self.quiet.max(now + self.heartbeat);
@@ -134,7 +135,7 @@ impl TakeOver {
         }
     }
 
-    /// A switch no longer has this route.
+    /// Removes a route that its switch no longer has.
     pub(super) fn forget(&mut self, at: Place, key: RouteKey) {
         if let Some(waiting) = self.pending.get_mut(&at.switch) {
             waiting.remove(&(at.port, key));
@@ -144,7 +145,7 @@ impl TakeOver {
         }
     }
 
-    /// A switch has started anew, without routes.
+    /// Removes the routes of a switch that has restarted without them.
     pub(super) fn forget_switch(&mut self, switch: SwitchIndex) {
         self.pending.remove(&switch);
     }

@@ -1,14 +1,15 @@
-//! The policy: which hosts may reach which. A pure type; `isolation.rs` asks it wherever a route is
-//! made or kept.
+//! The policy of which hosts may reach which. A pure type; `isolation.rs` applies it wherever a
+//! route is made or kept.
 //!
-//! In plain English: a host is in one tenant, or shared, or in no tenant. Hosts of one tenant reach
-//! each other, shared hosts reach every tenant, and a tenant may reach others that the fabric file
-//! names. Hosts in no tenant reach each other and shared hosts, or nobody. What is in quarantine
-//! reaches nobody. Between quarantine and tenants stands what an operator has said of two hosts.
-//! Reaching is symmetric: without a way back there is no answer, and so no use in a way there.
+//! A host is in one tenant, or shared, or in no tenant. Hosts of one tenant reach each other,
+//! shared hosts reach every tenant, and a tenant may reach others that the fabric file names. Hosts
+//! in no tenant reach each other and shared hosts, or no host. A quarantined host reaches no host.
+//! Quarantine takes precedence over an operator's rule for two hosts, which takes precedence over
+//! tenants. Reachability is symmetric, because traffic without a reverse path gets no answer.
 //!
-//! A host is known by its MAC, or else by its port. A MAC can be used by anybody. So a host may be
-//! pinned: its MAC is admitted at its port only, and no other MAC is admitted there.
+//! A host is identified by its MAC address, or else by its port. Any host can use any MAC address.
+//! So a host may be pinned: its MAC address is admitted at its port only, and no other MAC address
+//! is admitted there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
@@ -17,41 +18,41 @@ use axon_node::{HostPair, PolicyRefusal, StoreChange, StoreKey, Stored, Subject}
 use axon_wire::{MacAddr, NodeId, PortNo};
 use core::net::IpAddr;
 
-/// The most changes of operators that are kept, of each kind. A pair takes some 40 bytes.
+/// Maximum number of operator changes of each kind. A pair takes about 40 bytes.
 pub const CHANGES_MAX: usize = 16_384;
 
-/// A port of a switch, as the policy names it.
+/// Port of a switch in the policy.
 pub type PortOf = (NodeId, PortNo);
 
-/// What a host belongs to.
+/// Group of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// No tenant.
+    /// In no tenant.
     #[default]
     Other,
-    /// The hosts that all tenants reach.
+    /// Shared: reached by all tenants.
     Shared,
-    /// A tenant, by its number in the order of the fabric file.
+    /// In a tenant, by its index in the fabric file.
     Tenant(usize),
 }
 
-/// A host, as the policy looks at it.
+/// Identity of a host in the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The MAC address of the host.
+    /// MAC address of the host.
     pub mac: MacAddr,
-    /// The port where the host is; `None` if that is not known.
+    /// Port of the host; `None` if unknown.
     pub at: Option<PortOf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Tenant {
     name: String,
-    /// The tenants that this one reaches, beside itself.
+    /// Other tenants that this one reaches.
     reach: BTreeSet<usize>,
 }
 
-/// Which hosts may reach which. The default lets all hosts reach each other.
+/// Policy of which hosts may reach which. The default lets all hosts reach each other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     tenants: Vec<Tenant>,
@@ -60,15 +61,15 @@ pub struct Policy {
     pinned: BTreeSet<PortOf>,
     /// Addresses that only hosts of a group may own.
     addresses: BTreeMap<IpAddr, Group>,
-    /// Hosts in no tenant reach nobody.
+    /// Whether hosts in no tenant reach no host.
     others_denied: bool,
     quarantine: BTreeSet<Subject>,
-    /// What operators have changed, where that differs from the above.
+    /// Changes by operators, where they differ from the fabric file.
     changed_quarantine: BTreeMap<Subject, bool>,
     changed_pairs: BTreeMap<HostPair, bool>,
 }
 
-/// What the fabric file says.
+/// Construction from the fabric file.
 impl Policy {
     /// Adds a tenant.
     pub fn add_tenant(&mut self, name: impl Into<String>) -> Group {
@@ -76,18 +77,18 @@ impl Policy {
         Group::Tenant(self.tenants.len() - 1)
     }
 
-    /// Puts a host, or whatever is at a port, into a group, in place of the one that it was in.
+    /// Puts a host, or the hosts of a port, into a group, replacing the previous one.
     pub fn put(&mut self, subject: Subject, group: Group) {
         self.groups.insert(subject, group);
     }
 
-    /// Admits a host at this port only, and no other host there unless it is pinned to it too.
+    /// Admits a host at this port only, and only hosts pinned to the port there.
     pub fn pin(&mut self, mac: MacAddr, to: PortOf) {
         self.pins.insert(mac, to);
         self.pinned.insert(to);
     }
 
-    /// Lets only hosts of a group own an address.
+    /// Restricts an address to hosts of a group.
     pub fn reserve(&mut self, ip: IpAddr, group: Group) {
         self.addresses.insert(ip, group);
     }
@@ -103,49 +104,49 @@ impl Policy {
         }
     }
 
-    /// Lets hosts in no tenant reach nobody.
+    /// Denies hosts in no tenant all access.
     pub fn deny_others(&mut self) {
         self.others_denied = true;
     }
 
-    /// Puts a host, or whatever is at a port, into quarantine.
+    /// Quarantines a host, or the hosts of a port.
     pub fn isolate(&mut self, subject: Subject) {
         self.quarantine.insert(subject);
     }
 
-    /// The names of the tenants, in order.
+    /// Returns the names of the tenants, in order.
     pub fn tenants(&self) -> impl Iterator<Item = &str> {
         self.tenants.iter().map(|tenant| tenant.name.as_str())
     }
 }
 
-/// Who may reach whom.
+/// Queries.
 impl Policy {
-    /// Whether every host may reach every other, be anywhere and own any address.
+    /// Returns whether every host may reach every other, be at any port and own any address.
     pub fn is_open(&self) -> bool {
         let said = self.groups.is_empty() && self.addresses.is_empty() && self.pins.is_empty();
         said && !self.others_denied && self.quarantine.is_empty() && !self.is_changed()
     }
 
-    /// Whether an operator has changed it.
+    /// Returns whether an operator has changed the policy.
     pub fn is_changed(&self) -> bool {
         !self.changed_quarantine.is_empty() || !self.changed_pairs.is_empty()
     }
 
-    /// The group of a host: by its MAC, or else by its port.
+    /// Returns the group of a host, by its MAC address or else by its port.
     pub fn group(&self, of: &Identity) -> Group {
         let by_mac = self.groups.get(&Subject::Mac(of.mac));
         let by_port = || self.groups.get(&port_of(of)?);
         by_mac.or_else(by_port).copied().unwrap_or_default()
     }
 
-    /// Whether the group of a host is the same wherever it is.
+    /// Returns whether a host is in the same group at every port.
     fn has_fixed_group(&self, mac: MacAddr) -> bool {
         let is_port = |subject: &Subject| matches!(subject, Subject::Port(..));
         self.groups.contains_key(&Subject::Mac(mac)) || !self.groups.keys().any(is_port)
     }
 
-    /// Whether a host is in quarantine, by its MAC or by its port.
+    /// Returns whether a host is quarantined, by its MAC address or by its port.
     pub fn is_quarantined(&self, host: &Identity) -> bool {
         let mac = Subject::Mac(host.mac);
         self.holds(mac) || port_of(host).is_some_and(|port| self.holds(port))
@@ -156,7 +157,7 @@ impl Policy {
         changed.unwrap_or_else(|| self.quarantine.contains(&subject))
     }
 
-    /// Whether two hosts may reach each other.
+    /// Returns whether two hosts may reach each other.
     pub fn allows(&self, a: &Identity, b: &Identity) -> bool {
         if self.is_quarantined(a) || self.is_quarantined(b) {
             return false;
@@ -176,8 +177,8 @@ impl Policy {
         }
     }
 
-    /// Whether a host may be at a port, or at several that are one place: not one that is pinned
-    /// elsewhere, not beside one that is pinned there, and not where another tenant has a port.
+    /// Returns whether a host may be at a port, or at the ports of one bond. It must not be pinned
+    /// elsewhere, share the port with a pinned host, or be at a port of another tenant.
     pub fn admits(&self, mac: MacAddr, ports: &[PortOf]) -> bool {
         if let Some(to) = self.pins.get(&mac) {
             return ports.contains(to);
@@ -190,23 +191,23 @@ impl Policy {
         })
     }
 
-    /// Whether a host may own an address as far as groups are concerned.
+    /// Returns whether a host may own an address, with respect to groups.
     pub fn may_own(&self, host: &Identity, ip: IpAddr) -> bool {
         self.addresses.get(&ip).is_none_or(|group| *group == self.group(host))
     }
 
-    /// The addresses that only hosts of a group may own.
+    /// Returns the addresses that only hosts of a group may own.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.addresses.keys().copied()
     }
 }
 
-/// What operators change. Each change answers with what the store is to do.
+/// Changes by operators. Each returns the change for the store.
 impl Policy {
-    /// Lets two hosts reach each other or not, whatever their groups say.
+    /// Allows or denies two hosts to reach each other, regardless of their groups.
     ///
     /// # Errors
-    /// They are one host, one is none, or there is no room for another change.
+    /// Both are the same host, one is not a host address, or there are too many changes.
     pub fn change_pair(
         &mut self,
         [a, b]: [&Identity; 2],
@@ -219,7 +220,7 @@ impl Policy {
             return Err(PolicyRefusal::NoHost(none));
         }
         let pair = HostPair::of(a.mac, b.mac);
-        // A host whose group is that of a port may be elsewhere now: what is said of it is kept.
+        // The change is kept for a host whose group depends on its port, because it may move.
         let is_fixed = self.has_fixed_group(a.mac) && self.has_fixed_group(b.mac);
         if is_fixed && self.groups_allow(self.group(a), self.group(b)) == allowed {
             self.changed_pairs.remove(&pair);
@@ -230,10 +231,10 @@ impl Policy {
         Ok(StoreChange::Put(Stored::Pair(pair, allowed)))
     }
 
-    /// Puts something into quarantine or ends it.
+    /// Quarantines a host or port, or ends its quarantine.
     ///
     /// # Errors
-    /// It is no host, or there is no room for another change.
+    /// The subject is no host, or there are too many changes.
     pub fn change_quarantine(
         &mut self,
         subject: Subject,
@@ -254,7 +255,7 @@ impl Policy {
         Ok(StoreChange::Put(Stored::Quarantine(subject, on)))
     }
 
-    /// Enters a change that the store holds; others are nothing to it.
+    /// Restores a stored change; ignores other entries.
     pub fn restore(&mut self, stored: &Stored) {
         match *stored {
             Stored::Pair(pair, allowed) => {
@@ -267,14 +268,14 @@ impl Policy {
         }
     }
 
-    /// All that is in quarantine, in order.
+    /// Returns all quarantined hosts and ports, in order.
     pub fn quarantined(&self) -> impl Iterator<Item = Subject> {
         let all: BTreeSet<Subject> =
             self.quarantine.iter().chain(self.changed_quarantine.keys()).copied().collect();
         all.into_iter().filter(|subject| self.holds(*subject))
     }
 
-    /// The pairs for which an operator has said something else than their groups do.
+    /// Returns the pairs for which an operator has changed what their groups allow.
     pub fn changed_pairs(&self) -> impl Iterator<Item = (HostPair, bool)> {
         self.changed_pairs.iter().map(|(&pair, &allowed)| (pair, allowed))
     }
@@ -305,12 +306,12 @@ mod tests {
         (NodeId(1), PortNo(port))
     }
 
-    /// A host at the port with its number.
+    /// Returns the host at the port with its number.
     fn host(number: u8) -> Identity {
         Identity { mac: mac(number), at: Some(at(number.into())) }
     }
 
-    /// Hosts 1 and 2 are red, 3 and whatever is at port 4 are blue, 9 is shared.
+    /// Hosts 1 and 2 are red, 3 and the hosts of port 4 are blue, 9 is shared.
     fn policy() -> (Policy, [Group; 2]) {
         let mut policy = Policy::default();
         let [red, blue] = ["red", "blue"].map(|name| policy.add_tenant(name));
@@ -321,7 +322,7 @@ mod tests {
         (policy, [red, blue])
     }
 
-    /// Those of hosts 1 to 9 that this one may reach.
+    /// Returns the hosts of 1 to 9 that this one may reach.
     fn reached(policy: &Policy, from: u8) -> Vec<u8> {
         (1..=9).filter(|&to| to != from && policy.allows(&host(from), &host(to))).collect()
     }
@@ -358,7 +359,7 @@ mod tests {
         assert_eq!(end, Ok(StoreChange::Delete(StoreKey::Quarantine(here))));
         policy.change_quarantine(Subject::Mac(mac(2)), false).unwrap();
         assert_eq!(reached(&policy, 2), [1, 3, 9]);
-        // What the tenants say anyway is no change.
+        // A rule equal to that of the tenants is no change.
         let back = pair(&mut policy, 1, 3, false);
         assert!(matches!(back, StoreChange::Delete(_)), "{back:?}");
         let same = policy.change_pair([&host(1), &host(1)], true);
@@ -385,7 +386,7 @@ mod tests {
         policy.pin(mac(1), at(1));
         assert!(policy.admits(mac(1), &[at(1)]) && !policy.admits(mac(1), &[at(7)]));
         assert!(!policy.admits(mac(7), &[at(1)]) && policy.admits(mac(7), &[at(7)]));
-        // Ports 1 and 7 are one place, as those of a bond.
+        // Ports 1 and 7 are of one bond.
         let both = [at(7), at(1)];
         assert!(policy.admits(mac(1), &both) && !policy.admits(mac(7), &both));
         assert!(!policy.admits(mac(2), &[at(7), at(4)]), "one of the ports is blue");

@@ -1,21 +1,21 @@
-//! The DHCP relay agent: requests of hosts go to a DHCP server that is a host of the fabric, and
-//! its answers to the port of the client that asked (RFC 2131, RFC 1542, RFC 3046).
+//! DHCP relay agent: forwards hosts' requests to a DHCP server that is a host of the fabric, and
+//! its answers to the client's port (RFC 2131, RFC 1542, RFC 3046).
 //!
-//! In plain English: an edge hands every DHCP message to the controller. A client's is remembered
-//! for a while and sent on as unicast to the server, from the fabric's own address, by the switch
-//! that the server is at. The server answers to that address, which comes to its edge and so here.
-//! Only an answer of the server itself, to a request that is remembered, goes to the client's port.
-//! An acknowledgement is entered as a lease of our own: the address is bound to MAC and port then,
-//! and nobody else may use it.
+//! An edge sends every DHCP message to the controller. A client's message is remembered for a while
+//! and sent on as unicast to the server, from the fabric's own address, by the server's switch. The
+//! server answers to that address, whose frames reach the controller through the edge. Only an
+//! answer of the server itself, to a remembered request, is forwarded to the client's port. An
+//! acknowledgement is recorded as a lease: the address is bound to the MAC address and port, and no
+//! other host may use it.
 //!
-//! An address that the client cannot have is not passed on, and it gets a DHCPNAK. The server gets
-//! a message in the client's name: a DHCPDECLINE if another host uses the address, a DHCPRELEASE if
-//! the client's port holds all that it may. It gets none if it has leased the address to another
-//! host before: a client that shows the identifier of another host shall not cost that host its
-//! address. Releases and declines are passed on if they are their sender's to make.
+//! An address that the client cannot have is not passed on, and the client gets a DHCPNAK. The
+//! server gets a message in the client's name: a DHCPDECLINE if another host uses the address, a
+//! DHCPRELEASE if the client's port holds the maximum. It gets none if it has leased the address to
+//! another host before: a client with the identifier of another host must not cost that host its
+//! address. Releases and declines are passed on if their sender holds the address.
 //!
-//! All is bounded: requests that are remembered, of each port and together, and how many go out in
-//! a second, of each port and together.
+//! All state is bounded: the number of remembered requests and the rate of messages to the server,
+//! for each port and in total.
 
 use super::Controller;
 use super::dhcp::{Given, Holder};
@@ -33,11 +33,11 @@ use axon_wire::{MacAddr, NodeId, PortNo, Span, Time};
 use core::net::{IpAddr, Ipv4Addr};
 use smoltcp::wire::{DHCP_CLIENT_PORT, DHCP_SERVER_PORT, DhcpMessageType};
 
-/// The longest lease that is kept as such: without end, as far as anybody here is concerned.
+/// Maximum lease in seconds; a longer one counts as infinite.
 const LEASE_SECONDS_MAX: u32 = 1_000_000;
 
 impl Controller {
-    /// Handles a DHCP frame of a host where another host is the server.
+    /// Handles a DHCP frame of a host if the server is another host.
     pub(super) fn relay_frame(
         &mut self,
         now: Time,
@@ -87,13 +87,14 @@ impl Controller {
         }
     }
 
-    /// The names of a port and its switch, for the server.
+    /// Returns the names of a port and its switch, for the server.
     fn names(&self, place: Place) -> (String, String) {
         let names = self.relay.as_ref().map(|relay| &relay.config.names);
         self.names_among(names, place)
     }
 
-    /// The same by these names of switches; a switch without one is called by its number.
+    /// Returns the names of a port and its switch from `names`; a switch without a name is shown by
+    /// its number.
     pub(super) fn names_among(
         &self,
         names: Option<&BTreeMap<NodeId, String>>,
@@ -110,7 +111,7 @@ impl Controller {
         Some(Via { relay: relay.own.1, server: relay.config.ip, circuit, remote })
     }
 
-    /// Sends a message to the server, at the port where it was seen or else belongs.
+    /// Sends a message to the server, at the port where it was seen or is configured.
     fn send_to_server(&mut self, message: &[u8], out: &mut Vec<Effect>) {
         let Some(relay) = &self.relay else { return };
         let (mac, ip) = (relay.config.mac, relay.config.ip);
@@ -123,7 +124,7 @@ impl Controller {
         }
     }
 
-    /// Where a host is, or else belongs.
+    /// Returns the location of a host, or else its configured one.
     pub(super) fn server_place(&self, mac: MacAddr, at: (NodeId, PortNo)) -> Option<Place> {
         let known = self.hosts.by_mac(mac).and_then(|host| self.hosts.get(host)).map(Host::place);
         known.or_else(|| Some(Place { switch: self.graph.index_of(at.0)?, port: at.1 }))
@@ -196,7 +197,7 @@ impl Controller {
         }
     }
 
-    /// The server has given an address that the client cannot have.
+    /// Handles an address from the server that the client cannot have.
     fn conflict(
         &mut self,
         at: Place,

@@ -1,17 +1,16 @@
-//! The relay agent of DHCPv6 (RFC 8415 clause 19): messages of hosts go to a server that is a host
-//! of the fabric, and its answers to the port of the client that asked.
+//! DHCPv6 relay agent (RFC 8415 clause 19): forwards hosts' messages to a server that is a host of
+//! the fabric, and its answers to the client's port.
 //!
-//! In plain English: as `relay` does for DHCP. A client's message goes to the server within a
-//! relay-forward message from the fabric's link-local address, with an address of the link and the
-//! client's port. Only what the server itself sends back, to a request that is remembered, goes to
-//! that port. The addresses of its reply become leases of our own: an address is its host's then,
-//! and nobody else may use it.
+//! Like `relay` for DHCP. A client's message goes to the server within a relay-forward message from
+//! the fabric's link-local address, with an address of the link and the client's port. Only an
+//! answer of the server itself, to a remembered request, is forwarded to that port. The addresses
+//! of the reply are recorded as leases: an address belongs to its host, and no other host may use
+//! it.
 //!
-//! An address that is leased to another host is not passed on, whatever the server says. One that
-//! another host uses without a lease is passed on and not bound: the client detects the duplicate
-//! and declines it. Releases and declines are passed on if they name no address that is leased to
-//! another host. Clients may never send to the server directly: the option that allows it is taken
-//! out.
+//! An address that is leased to another host is never passed on. One that another host uses without
+//! a lease is passed on and not bound: the client detects the duplicate and declines it. Releases
+//! and declines are passed on if they name no address leased to another host. Clients must not send
+//! to the server directly, so the option that allows it is removed.
 
 use super::Controller;
 use super::hosts::{HostIndex, Learned, Place};
@@ -24,7 +23,7 @@ use axon_wire::message::HostFrame;
 use core::net::{IpAddr, Ipv6Addr};
 
 impl Controller {
-    /// Handles a frame of a host if it is one of DHCPv6; returns whether it is.
+    /// Handles a frame of a host if it is DHCPv6; returns whether it is.
     pub(super) fn relay6_frame(
         &mut self,
         now: Time,
@@ -106,7 +105,7 @@ impl Controller {
         self.send_to_server6(&forward, out);
     }
 
-    /// Enters that a host has no lease of an address any more.
+    /// Records that a host no longer has a lease of an address.
     fn give_up_v6(&mut self, now: Time, host: HostIndex, ip: Ipv6Addr, out: &mut Vec<Effect>) {
         if self.leases6.holder(now, ip).is_some() {
             self.leases6.remove(ip);
@@ -172,7 +171,7 @@ impl Controller {
         }
     }
 
-    /// Enters the addresses of a reply. Returns `false` if its client cannot have them.
+    /// Records the addresses of a reply. Returns `false` if its client cannot have them.
     fn enter_v6(
         &mut self,
         now: Time,
@@ -216,7 +215,7 @@ impl Controller {
         true
     }
 
-    /// The return, in the client's name, of what a reply gives.
+    /// Builds a release of the addresses in a reply, in the client's name.
     fn release_of(&self, reply: &Message<'_>, by: &Request6, at: Place) -> Option<Vec<u8>> {
         let relay = self.relay6.as_ref()?;
         let mut options = Vec::new();
@@ -242,8 +241,8 @@ impl Controller {
     }
 }
 
-/// What a client gets of a server's message: all of it, without the leave to send to the server
-/// directly.
+/// Builds the message for the client: the server's message without the option that allows sending
+/// to the server directly.
 fn to_client(message: &Message<'_>) -> Vec<u8> {
     let mut options = Vec::new();
     for (code, data) in dhcpv6::options(message.options).flatten() {

@@ -1,5 +1,5 @@
-//! What the relay agents of DHCP and DHCPv6 know: their server, and the requests that it has to
-//! answer. See `relay` and `relay6`.
+//! State of the DHCP and DHCPv6 relay agents: their server, and its outstanding requests. See
+//! `relay` and `relay6`.
 
 use super::hosts::Place;
 use super::packet::Request;
@@ -11,11 +11,11 @@ use axon_wire::{MacAddr, Time, nd};
 use core::net::{Ipv4Addr, Ipv6Addr};
 use smoltcp::wire::DhcpMessageType;
 
-/// The relay agent of DHCP.
+/// Relay agent of DHCP.
 #[derive(Clone, Debug)]
 pub(super) struct Relay {
     pub(super) config: RelayConfig,
-    /// Its own address: the fabric's.
+    /// The agent's addresses: those of the fabric.
     pub(super) own: (MacAddr, Ipv4Addr),
     requests: Transactions<(MacAddr, u32), Request>,
 }
@@ -25,7 +25,7 @@ impl Relay {
         Relay { config, own: (own.mac, own.ip), requests: Transactions::new() }
     }
 
-    /// Whether a request may go to the server; it is remembered if it has an answer.
+    /// Returns whether a request may go to the server; remembers it if it expects an answer.
     pub(super) fn admit(&mut self, now: Time, place: Place, request: &Request) -> bool {
         let unanswered =
             matches!(request.kind, DhcpMessageType::Release | DhcpMessageType::Decline);
@@ -33,11 +33,11 @@ impl Relay {
         self.requests.admit(now, place, (request.mac, request.xid), answered)
     }
 
-    /// The request that an answer is for.
+    /// Returns the request that an answer is for.
     pub(super) fn answered(&mut self, now: Time, answer: &Answer) -> Option<Waiting<Request>> {
         let of = (answer.mac, answer.xid);
         let waiting = self.requests.waiting(now, of)?.clone();
-        // The client goes on with the same number after an offer.
+        // After an offer the client continues with the same transaction ID.
         if answer.kind != u8::from(DhcpMessageType::Offer) {
             self.requests.forget(of);
         }
@@ -45,22 +45,22 @@ impl Relay {
     }
 }
 
-/// The relay agent of DHCPv6.
+/// Relay agent of DHCPv6.
 #[derive(Clone, Debug)]
 pub(super) struct Relay6 {
     pub(super) config: Dhcpv6Relay,
-    /// Its own address: the fabric's.
+    /// The agent's addresses: those of the fabric.
     pub(super) own: (MacAddr, Ipv6Addr),
     requests: Transactions<(Ipv6Addr, u32), Request6>,
 }
 
-/// A request of a client of DHCPv6.
+/// A DHCPv6 client's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Request6 {
-    /// The client, and the address that it asks from.
+    /// Client, and source address of its request.
     pub(super) mac: MacAddr,
     pub(super) ip: Ipv6Addr,
-    /// What it asks, and its number for the exchange.
+    /// Message type and transaction ID.
     pub(super) kind: u8,
     pub(super) transaction: u32,
 }
@@ -71,13 +71,13 @@ impl Relay6 {
         Relay6 { config, own, requests: Transactions::new() }
     }
 
-    /// Whether a request may go to the server; it is remembered.
+    /// Returns whether a request may go to the server, and remembers it.
     pub(super) fn admit(&mut self, now: Time, place: Place, request: Request6) -> bool {
         self.requests.admit(now, place, (request.ip, request.transaction), Some(request))
     }
 
-    /// The request that an answer is for, and the port of its client. An offer is not the last
-    /// answer: other servers behind this one may make more.
+    /// Returns the request that an answer is for, and the port of its client. An offer is not the
+    /// last answer, because other servers behind this one may make more.
     pub(super) fn answered(
         &mut self,
         now: Time,

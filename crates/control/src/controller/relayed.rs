@@ -1,10 +1,10 @@
-//! DHCP messages on their way between a client and a server that is a host: what a relay agent
-//! changes in them (RFC 2131, RFC 3046, and as RFC 5107 for the server identifier).
+//! Changes of a relay agent to DHCP messages between a client and an external server (RFC 2131, RFC
+//! 3046, and as RFC 5107 for the server identifier).
 //!
-//! In plain English: towards the server a message gets the relay's address, one hop more and an
-//! option with the client's port. Towards the client it loses these. The server identifier is the
-//! server's own on one side and the relay's on the other, so that a client renews through the relay
-//! too. Nothing else is changed, whatever options there are.
+//! Towards the server a message gets the relay's address, one more hop and an option with the
+//! client's port. Towards the client these are removed. The server identifier is the server's own
+//! on one side and the relay's on the other, so that a client renews through the relay too. Nothing
+//! else is changed, including unknown options.
 
 use super::packet::{Request, address, message_of};
 use alloc::vec;
@@ -12,13 +12,13 @@ use alloc::vec::Vec;
 use axon_wire::MacAddr;
 use core::net::Ipv4Addr;
 
-/// The bytes of a message before its options, the magic cookie included.
+/// Size of a message before its options in bytes, the magic cookie included.
 const FIXED_BYTES: usize = 240;
-/// The size of a BOOTP message (RFC 951 §3), below which some servers take none.
+/// Size of a BOOTP message (RFC 951 §3). Some servers refuse shorter ones.
 const MESSAGE_BYTES_MIN: usize = 300;
-/// What fits into an Ethernet frame with 1,500 bytes of IP packet.
+/// Maximum message size for an Ethernet frame with 1,500 bytes of IP packet.
 const MESSAGE_BYTES_MAX: usize = 1_472;
-/// Hops from which on a relay discards a message (RFC 1542 §4.1.1).
+/// Number of hops from which a relay discards a message (RFC 1542 §4.1.1).
 const HOPS_MAX: u8 = 16;
 const HOPS_AT: usize = 3;
 const YIADDR_AT: usize = 16;
@@ -41,10 +41,10 @@ const TYPE_DECLINE: u8 = 4;
 const TYPE_RELEASE: u8 = 7;
 const CIADDR_AT: usize = 12;
 
-/// The options of a message up to its end: kind and data.
+/// Returns the options of a message up to its end, each with its kind and data.
 ///
 /// # Errors
-/// An option that goes beyond the message ends the list with `None`.
+/// An option that exceeds the message ends the list with `None`.
 fn options(message: &[u8]) -> impl Iterator<Item = Option<(u8, &[u8])>> {
     let mut rest = message.get(FIXED_BYTES..).unwrap_or_default();
     core::iter::from_fn(move || {
@@ -74,7 +74,7 @@ fn finish(mut message: Vec<u8>) -> Option<Vec<u8>> {
     (message.len() <= MESSAGE_BYTES_MAX).then_some(message)
 }
 
-/// The message as it is passed on: the fixed part as it was, another server identifier, and no
+/// Builds the forwarded message: the fixed part unchanged, a replaced server identifier, and no
 /// option 82.
 fn passed_on(message: &[u8], server: Ipv4Addr) -> Option<Vec<u8>> {
     let mut passed = message.get(..FIXED_BYTES)?.to_vec();
@@ -88,14 +88,14 @@ fn passed_on(message: &[u8], server: Ipv4Addr) -> Option<Vec<u8>> {
     Some(passed)
 }
 
-/// Who relays, and where the client is.
+/// Relay and server addresses, and the client's location.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Via<'a> {
-    /// The relay's address.
+    /// Address of the relay.
     pub(super) relay: Ipv4Addr,
-    /// The server's address.
+    /// Address of the server.
     pub(super) server: Ipv4Addr,
-    /// The client's port, and its switch.
+    /// Port of the client, and its switch.
     pub(super) circuit: &'a str,
     pub(super) remote: &'a str,
 }
@@ -109,8 +109,8 @@ impl Via<'_> {
     }
 }
 
-/// What the server gets of a client's message. `None` if it has relay information already, which no
-/// client may have (RFC 3046 §2.1), is not well formed, or is too long or too far.
+/// Builds the message for the server from a client's message. `None` if that has relay information
+/// already, which no client may send (RFC 3046 §2.1), is malformed, or has too many bytes or hops.
 pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
     let has_information =
         |option: Option<(u8, &[u8])>| option.is_none_or(|(kind, _)| kind == OPTION_RELAY);
@@ -124,14 +124,14 @@ pub(super) fn send_to_server(message: &[u8], via: &Via<'_>) -> Option<Vec<u8>> {
     finish(passed)
 }
 
-/// The refusal of an address in the name of a client (RFC 2131 §4.4.4): the server is not to give
-/// it again.
+/// Builds a DHCPDECLINE in the name of a client (RFC 2131 §4.4.4): the server must not lease the
+/// address again.
 pub(super) fn decline(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
     in_the_name_of(by, TYPE_DECLINE, (Ipv4Addr::UNSPECIFIED, Some(ip)), via)
 }
 
-/// The return of an address in the name of a client (RFC 2131 §4.4.6): the server may give it to
-/// another.
+/// Builds a DHCPRELEASE in the name of a client (RFC 2131 §4.4.6): the server may lease the address
+/// to another.
 pub(super) fn release(by: &Request, ip: Ipv4Addr, via: &Via<'_>) -> Option<Vec<u8>> {
     in_the_name_of(by, TYPE_RELEASE, (ip, None), via)
 }
@@ -161,26 +161,26 @@ fn in_the_name_of(
     finish(message)
 }
 
-/// A server's answer to the relay.
+/// Answer of the server to the relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// The host that it comes from, and its address.
+    /// Sender's MAC and IP addresses.
     pub(super) from: (MacAddr, Ipv4Addr),
-    /// The client and its transaction.
+    /// Client and transaction ID.
     pub(super) mac: MacAddr,
     pub(super) xid: u32,
-    /// The kind of the message (option 53).
+    /// Message type (option 53).
     pub(super) kind: u8,
-    /// The address that it gives, or 0.0.0.0.
+    /// Assigned address, or 0.0.0.0.
     pub(super) ip: Ipv4Addr,
-    /// For how many seconds.
+    /// Duration of the lease in seconds.
     pub(super) lease_seconds: Option<u32>,
     message: Vec<u8>,
 }
 
 impl Answer {
-    /// Reads a frame that came to the relay's address; `None` if it is no server's message, or
-    /// one for another relay.
+    /// Parses a frame sent to the relay's address. `None` if it is not a server's message, or is
+    /// for another relay.
     pub(super) fn parse(frame: &[u8], relay: Ipv4Addr) -> Option<Answer> {
         let mac = MacAddr::source_of(frame)?;
         let (ip, message) = message_of(frame)?;
@@ -211,7 +211,7 @@ impl Answer {
         Some(answer)
     }
 
-    /// What the client gets of it: a message of the relay.
+    /// Builds the relay's message to the client.
     pub(super) fn to_client(&self, relay: Ipv4Addr) -> Option<Vec<u8>> {
         let mut passed = passed_on(&self.message, relay)?;
         passed[HOPS_AT] = 0;

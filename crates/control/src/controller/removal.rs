@@ -1,4 +1,4 @@
-//! Hosts that leave: their port says so, nobody answers for them, or their switch is dead.
+//! Removal of hosts: reported by their port, unanswered queries, or a dead switch.
 
 use super::Controller;
 use super::hosts::{Host, HostIndex, Place, Withdrawn};
@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, Time};
 
 impl Controller {
-    /// Forgets the hosts of switches that have been silent for too long.
+    /// Removes the hosts of switches that have been silent for too long.
     pub(super) fn age(&mut self, now: Time, out: &mut Vec<Effect>) {
         for switch in self.ageing.silent(now) {
             for (place, mac) in self.hosts.claimed_by(switch) {
@@ -34,7 +34,7 @@ impl Controller {
             return;
         }
         match self.hosts.withdraw(place, mac) {
-            // At a bond it sends by several ports, and is claimed last at one of them.
+            // A host at a bond sends by several ports; its last claim is at one of them.
             Withdrawn::Nothing => {
                 if let Some(host) = self.hosts.by_mac(mac) {
                     self.leave_place(host, place, out);
@@ -44,7 +44,7 @@ impl Controller {
                 self.show(now, host);
                 self.groups.host_changed(now, mac);
                 self.take_over.host_seen(now);
-                // At another port of its bond it is where it was; its routes there stay.
+                // A host at another port of its bond has not moved; its routes there stay.
                 match self.is_bonded(host) {
                     true => self.leave_place(host, place, out),
                     false => self.migrate(host, out),
@@ -65,18 +65,17 @@ impl Controller {
         }
     }
 
-    /// Removes the routes that only this host used where a claim of it has ended: its switch has
-    /// cleared them at that port, and at others of its own that are one with it. A route that stood
-    /// here would be sent again as it was decided, and be refused there as older than its removal.
+    /// Removes the routes that only this host used at a port where its claim has ended. The switch
+    /// has removed them there, and at its other ports of the bond. If such a route stayed here, it
+    /// would be sent again with its old stamp and be refused as older than its removal.
     fn leave_place(&mut self, host: HostIndex, place: Place, out: &mut Vec<Effect>) {
         for at in self.ports_of(place).into_iter().filter(|at| at.switch == place.switch) {
             self.leave_port(host, at, out);
         }
     }
 
-    /// Asks the old switch of a host that seems to have moved to query it. If the host is still
-    /// there, it answers and is reported again: a forged frame takes a host offline only for a
-    /// moment.
+    /// Has the old switch of a moved host query it. If the host is still there, it answers and is
+    /// reported again, so a forged frame interrupts it only briefly.
     pub(super) fn verify(&mut self, now: Time, host: HostIndex, out: &mut Vec<Effect>) {
         if let Some((mac, place, ip)) = self.hosts.verify(now, host) {
             for place in self.ports_of(place) {

@@ -1,5 +1,5 @@
-//! Requests of hosts, which their switches pass on: for routes (Axon-ARP) and addresses (DHCP).
-//! Each is a datagram that is repeated until it is answered.
+//! Requests of hosts, forwarded by their switches, for routes (Axon-ARP) and addresses (DHCP). Each
+//! is a datagram that is repeated until it is answered.
 
 use super::Controller;
 use super::flows::{Account, Origin, Route, RouteIndex};
@@ -11,11 +11,11 @@ use axon_wire::{Hops, Incarnation, PortNo, Time};
 use core::net::IpAddr;
 
 impl Controller {
-    /// Phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in both
-    /// directions and registered, and the request goes on to the target switch. An existing route
-    /// is used as it is, so repeated requests change nothing. A request that cannot be fulfilled
-    /// is counted and dropped; the switch repeats it. A target that nobody knows is looked for
-    /// (`seek.rs`).
+    /// Handles phase II of Axon-ARP (paper 001 §4.2.2). The source is learned, routes are chosen in
+    /// both directions and registered, and the request is forwarded to the target switch. An
+    /// existing route is used unchanged, so repeated requests have no further effect. A request
+    /// that cannot be fulfilled is counted and dropped; the switch repeats it. An unknown target is
+    /// searched for (`seek.rs`).
     pub fn arp_request(
         &mut self,
         now: Time,
@@ -27,7 +27,7 @@ impl Controller {
         self.fulfil_found(now, out);
     }
 
-    /// The same, without the requests of others that wait for the address of this one's source.
+    /// Handles a request, without others that wait for its source address.
     pub(super) fn request(
         &mut self,
         now: Time,
@@ -70,7 +70,7 @@ impl Controller {
             return;
         }
         if there != place && self.is_one_place(there, place) {
-            // Both are behind one bond: they reach each other without the fabric.
+            // Hosts behind one bond reach each other without the fabric.
             self.counters.arp_self += 1;
             return;
         }
@@ -98,9 +98,9 @@ impl Controller {
         self.plan_round(now);
     }
 
-    /// Forgets the routes that were made for an answer which was not given: no switch has them.
-    /// There may be a way there and none back while a new order of links waits for routes of the
-    /// old one to drain. Routes that were found stay, with the user that they got.
+    /// Removes new routes of a request that could not be answered; no switch has them. There may be
+    /// a path in one direction only while the old order of links drains. Existing routes stay, with
+    /// their new user.
     fn unmake(&mut self, routes: [(Option<RouteIndex>, Origin, HostIndex); 2]) {
         for (found, from, destination) in routes {
             let made = self.flows.find(from, destination).filter(|_| found.is_none());
@@ -111,7 +111,7 @@ impl Controller {
         }
     }
 
-    /// Answers a request with the routes there and back; those that were not found are made.
+    /// Answers a request with the forward and reverse routes; makes those that do not exist.
     fn answer(
         &mut self,
         m: &ArpRequest,
@@ -123,7 +123,7 @@ impl Controller {
         let (place, there) = (from.at, back.at);
         let host = self.hosts.get(target)?;
         let target_mac = host.mac;
-        // At a bond the answer might come in elsewhere; without an address the host is not asked.
+        // A bonded host may answer on another port; one without an address cannot be queried.
         let bonded = self.is_bonded(target);
         let target_ip = asked.or_else(|| host.ips.last().copied()).filter(|_| !bonded);
         let to = self.graph.switch(there.switch).incarnation;
@@ -149,22 +149,22 @@ impl Controller {
             target_port: there.port,
             target_mac,
             target_ip,
-            // Both routes are as of now, so the later of their stamps is true of both.
+            // Both routes are current, so the later of their stamps is valid for both.
             stamp: self.stamp(forward.number.max(backward.map_or(0, |route| route.number))),
             to_source: backward.map(Route::to_install).unwrap_or_default(),
             source_by_pair: backward.is_some_and(|route| route.source.is_some()),
             to_target: forward.to_install(),
             target_by_pair: forward.source.is_some(),
             answer_by,
-            // The node makes it when it seals the message.
+            // The node adds the grant when it seals the message.
             grant: Grant::default(),
         });
         out.push(Effect::Routed { hops, to, message });
         Some(())
     }
 
-    /// The way of the answer from the target's switch to that of the source: along the route back.
-    /// At a bond that may end at a port of another switch than the request came from.
+    /// Returns the path of the answer from the target's switch to the source's, along the reverse
+    /// route. At a bond that route may end at a port of another switch than the requesting one.
     fn answer_by(&mut self, there: Place, place: Place, backward: RouteIndex) -> Option<Hops> {
         let route = self.flows.get(backward)?;
         if route.exit.switch == place.switch {
@@ -179,7 +179,7 @@ impl Controller {
         Some(Hops(links.chain([PortNo::CONTROL]).collect()))
     }
 
-    /// Handles a host's DHCP frame. The reply leaves by the port where the frame came in.
+    /// Handles a host's DHCP frame. The reply leaves by the ingress port.
     pub fn dhcp_relay(
         &mut self,
         now: Time,

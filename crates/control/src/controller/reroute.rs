@@ -1,23 +1,23 @@
-//! Rerouting: routes follow the graph and the hosts.
+//! Rerouting: routes are updated when the graph or the hosts change.
 //!
-//! A lost link names its routes. Each gets the path that the router now chooses and a new stamp,
-//! at once. A route without a path is removed. The next frames of its hosts miss, and their switch
-//! repeats its request until there is a path.
+//! The routes over a lost link are found from the link. Each gets the router's new path and a new
+//! stamp at once. A route without a path is removed. The next frames of its hosts miss, and their
+//! switch repeats its request until there is a path.
 //!
-//! A router with a rule of its own, such as [`super::router::UpDown`], may have to change the rule
-//! with the graph. Then all routes that break the new rule get new paths too.
+//! A router with its own rule, such as [`super::router::UpDown`], may have to change the rule with
+//! the graph. Then all routes that violate the new rule get new paths too.
 //!
-//! A link that comes back breaks no route, so nothing moves at once. When the graph has not
-//! changed for ten heartbeats, a round begins: every route is shown to the router, a batch per
-//! heartbeat, and those with a better path are moved. The router decides what is better. For
-//! shortest paths it is a shorter one: equally long routes stay, because a move may reorder frames
-//! and gains nothing. A router that balances load gets rounds also after new flows, ten heartbeats
-//! apart, until it has settled.
+//! A restored link invalidates no route, so nothing moves at once. When the graph has not changed
+//! for ten heartbeats, a round begins: the router checks every route, a batch per heartbeat, and
+//! those with a better path are moved. The router defines what is better. For shortest paths it is
+//! a shorter path; equally long routes stay, because a move may reorder frames and gains nothing. A
+//! router that balances load gets rounds also after new flows, ten heartbeats apart, until it has
+//! settled.
 //!
-//! **Order.** A switch takes a new route from one frame to the next. It does not wait for frames
-//! on the old path, so a frame may overtake earlier ones by at most the difference of the two
-//! paths' delays. A flow is out of order for no longer than that, once per move, and never if the
-//! new path is the slower one.
+//! **Order.** A switch replaces a route between two frames. It does not wait for frames on the old
+//! path, so a frame may overtake earlier ones by at most the difference of the two paths' delays. A
+//! flow is out of order for no longer than that, once per move, and never if the new path is the
+//! slower one.
 
 use super::Controller;
 use super::bond_list::Exits;
@@ -32,13 +32,13 @@ use axon_node::RouteKey;
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{Hops, NodeId, PortNo, Span, Time};
 
-/// The number of routes looked at in one batch of a round.
+/// Number of routes checked in one batch of a round.
 const BATCH: u32 = 2_048;
 
 impl Controller {
-    /// The path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the shortest
-    /// over all own links, the lowest port first. If the graph has none yet, the reverse path of
-    /// the switch's last Controller Hello.
+    /// Returns the path from here to a switch's control plane, ending in [`PortNo::CONTROL`]: the
+    /// shortest over all own links, lowest port first. If the graph has none yet, the reverse path
+    /// of the switch's last Controller Hello.
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
         if let Some(home) = self.home {
             return self.path_from_home(home, switch);
@@ -69,8 +69,8 @@ impl Controller {
         Some(Hops(hops))
     }
 
-    /// The route from a port to a host, with one more user. It is made if there is none, and counts
-    /// in this account.
+    /// Returns the route from a port to a host, with one more user. Makes it if it does not exist,
+    /// and charges it to this account.
     pub(super) fn route(
         &mut self,
         from: Origin,
@@ -80,7 +80,7 @@ impl Controller {
         self.found_or_made(self.flows.find(from, destination), from, destination, by)
     }
 
-    /// The same, if it is known whether there is one.
+    /// Returns the route from a port to a host, with one more user; makes it if `found` is `None`.
     pub(super) fn found_or_made(
         &mut self,
         found: Option<RouteIndex>,
@@ -103,9 +103,9 @@ impl Controller {
         Some(route)
     }
 
-    /// Chooses the links from a port to a host into `self.path` and their layer into `self.layer`;
-    /// returns the place where they end. If the router's choice does not fit a header, a shortest
-    /// path is taken.
+    /// Computes the links from a port to a host into `self.path` and their layer into `self.layer`;
+    /// returns the place where they end. If the router's choice does not fit in a header, a
+    /// shortest path is used.
     fn find_path(&mut self, from: Origin, destination: HostIndex) -> Option<Place> {
         match self.exits_in_order(from, destination)? {
             Exits::One(exit) => self.find_path_to(from, destination, exit),
@@ -115,7 +115,8 @@ impl Controller {
         }
     }
 
-    /// The same to one of the ports where a route to the host may end.
+    /// Computes the links from a port to `exit`, one of the ports where a route to the host may
+    /// end.
     fn find_path_to(&mut self, from: Origin, destination: HostIndex, exit: Place) -> Option<Place> {
         let (flow, to) = self.flow_to(from, destination, exit)?;
         let mut found = self.router.path(&self.graph, &flow, &mut self.path);
@@ -130,8 +131,8 @@ impl Controller {
         Some(to)
     }
 
-    /// The flow of a route as routers know it, and the place where it ends; `None` if the policy
-    /// forbids it.
+    /// Returns the flow of a route, as input of the router, and the place where it ends; `None` if
+    /// the policy forbids it.
     pub(super) fn flow(&self, from: Origin, destination: HostIndex) -> Option<(Flow, Place)> {
         let exit = match self.exits_in_order(from, destination)? {
             Exits::One(exit) => exit,
@@ -140,7 +141,8 @@ impl Controller {
         self.flow_to(from, destination, exit)
     }
 
-    /// The same to one of the ports where a route to the host may end.
+    /// Returns the flow of a route that ends at `exit`, one of the ports where a route to the host
+    /// may end.
     pub(super) fn flow_to(
         &self,
         from: Origin,
@@ -167,9 +169,9 @@ impl Controller {
         }
     }
 
-    /// Gives a route the path it should have now, or removes it. One that would end where it begins
-    /// is removed: hosts behind one port reach each other without the fabric, and a bridge there
-    /// would be misled by what comes back to it.
+    /// Updates the path of a route, or removes the route. One that would end where it begins is
+    /// removed: hosts behind one port reach each other without the fabric, and a returned frame
+    /// would mislead a bridge there.
     pub(super) fn reroute(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
@@ -181,7 +183,7 @@ impl Controller {
         }
         let found = self.find_path(from, destination);
         let found = found.filter(|exit| !self.is_one_place(*exit, from.at));
-        // Whoever removes the route next takes from the books what it finds in the registry.
+        // The later removal of the route subtracts the registered path from the router's accounts.
         let Some(exit) = found else {
             self.router.placed(&self.current);
             self.remove(index, out);
@@ -192,7 +194,7 @@ impl Controller {
         self.switch_over(index, exit, out);
     }
 
-    /// Gives a route a path to this port, if there is one.
+    /// Changes a route's path to one that ends at this port, if there is one.
     pub(super) fn reroute_to(
         &mut self,
         index: RouteIndex,
@@ -213,7 +215,7 @@ impl Controller {
         found.is_some()
     }
 
-    /// Gives a route the path in `self.path`, which the router has placed already, and sends it to
+    /// Changes a route's path to `self.path`, which the router has placed already, and sends it to
     /// the switch.
     fn switch_over(&mut self, index: RouteIndex, exit: Place, out: &mut Vec<Effect>) {
         if self.flows.get(index).is_none() {
@@ -225,7 +227,7 @@ impl Controller {
         self.send(index, out);
     }
 
-    /// Sends a route that stands to its switch again, as a new decision.
+    /// Sends an unchanged route to its switch again, as a new decision.
     pub(super) fn send_again(&mut self, index: RouteIndex, out: &mut Vec<Effect>) {
         let Some(route) = self.flows.get(index) else {
             return;
@@ -257,8 +259,8 @@ impl Controller {
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
 
-    /// A switch has removed a route that no frame took. One that has another stamp by now is on
-    /// its way there.
+    /// Handles a switch's removal of an unused route. Ignored if the route has a newer stamp,
+    /// because it is being sent to the switch.
     pub(super) fn route_aged(&mut self, at: Place, key: RouteKey, stamp: Stamp) {
         self.take_over.forget(at, key);
         let Some(index) = self.found_by_key(at, key) else {
@@ -292,7 +294,7 @@ impl Controller {
         out.push(Effect::Command { to: self.graph.switch(route.at.switch).incarnation.node, item });
     }
 
-    /// Removes the routes that only this host uses: it no longer sends from its port.
+    /// Removes the routes that only this host uses, which no longer sends from its port.
     pub(super) fn leave(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         for route in self.flows.used_by(host) {
             if self.flows.drop_user(route, host) {
@@ -301,7 +303,7 @@ impl Controller {
         }
     }
 
-    /// Removes the routes of a port that only this host uses: it no longer sends from there.
+    /// Removes the routes of a port that only this host uses, which no longer sends from there.
     pub(super) fn leave_port(&mut self, host: HostIndex, at: Place, out: &mut Vec<Effect>) {
         for route in self.flows.used_by(host) {
             let is_there = self.flows.get(route).is_some_and(|route| route.at == at);
@@ -311,8 +313,8 @@ impl Controller {
         }
     }
 
-    /// Follows a host to its new place. Routes to it get new paths at once. Routes that it used at
-    /// the old place are removed, and set up at the new one when it sends.
+    /// Updates routes after a move of a host. Routes to it get new paths at once. Routes that it
+    /// used at the old place are removed, and set up at the new one when it sends.
     pub(super) fn migrate(&mut self, host: HostIndex, out: &mut Vec<Effect>) {
         self.leave(host, out);
         for route in self.flows.towards(host) {
@@ -364,8 +366,8 @@ impl Controller {
     /// Handles a new incarnation of a switch.
     ///
     /// Its routes are removed without a message: it reports those that its data plane still has
-    /// (`takeover.rs`). Its hosts are where they were until it reports them, for a few seconds at
-    /// most: routes to them stay, for its data plane may have gone on.
+    /// (`takeover.rs`). Its hosts keep their location until it reports them, for a few seconds at
+    /// most. Routes to them stay, because its data plane may still forward.
     pub(super) fn reborn(
         &mut self,
         now: Time,
@@ -374,7 +376,7 @@ impl Controller {
         out: &mut Vec<Effect>,
     ) {
         self.take_over.forget_switch(switch);
-        // Its data plane may still have what was not acknowledged.
+        // Its data plane may still have unacknowledged routes.
         self.drain.again();
         self.forget_members(now, self.graph.switch(switch).incarnation.node, out);
         self.groups.forget_switch(now, switch);
@@ -387,7 +389,7 @@ impl Controller {
         }
         let to = self.graph.switch(switch).incarnation.node;
         for (place, mac) in self.hosts.reborn(now, switch) {
-            // A host that only listens would not be found again: its switch is to ask for it.
+            // A host that only receives would not be found again, so its switch must query it.
             let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
             if let Some(&ip) = host.and_then(|host| host.ips.last()) {
                 let item = Item::AskHost { port: place.port, mac, ip };
@@ -397,14 +399,14 @@ impl Controller {
         self.changed(now, change, out);
     }
 
-    /// Plans a round, where the router wants one and none is on its way.
+    /// Schedules a round if the router needs one and none is in progress.
     pub(super) fn plan_round(&mut self, now: Time) {
         if self.round_wanted && self.improving.is_none() && self.router.improves() {
             self.improving = Some(Round::begin(now + self.settle));
         }
     }
 
-    /// One batch of a round.
+    /// Runs one batch of a round.
     pub(super) fn improve(&mut self, now: Time, out: &mut Vec<Effect>) {
         let Some(mut improving) = self.improving.filter(|improving| improving.next <= now) else {
             return;

@@ -1,20 +1,20 @@
-//! The state of a round of looking for better paths.
+//! State of a round that looks for better paths.
 
 use axon_wire::Time;
 
-/// A round of looking for better paths, and how far it has come.
+/// Progress of a round that looks for better paths.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
-    /// When to look at the next batch.
+    /// Time of the next batch.
     pub(super) next: Time,
-    /// The next route to look at.
+    /// Index of the next route to check.
     pub(super) at: u32,
-    /// Routes moved in this round so far.
+    /// Number of routes moved in this round.
     pub(super) moved: u32,
 }
 
 impl Round {
-    /// A round whose first batch is due at `next`.
+    /// Creates a round whose first batch is due at `next`.
     pub(super) const fn begin(next: Time) -> Round {
         Round { next, at: 0, moved: 0 }
     }

@@ -1,20 +1,21 @@
-//! Ports that request many hosts which they may not reach or which do not exist: scans.
+//! Scan detection: ports that request many hosts which they may not reach or which do not exist.
 
 use super::hosts::Place;
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::message::Target;
 use axon_wire::{Span, Time};
 
-/// For how long requests are counted together.
+/// Time window over which failed requests are counted.
 const WINDOW: Span = Span::from_secs(60);
-/// Different targets in a window at which a port is noted first; again at each fourfold.
+/// Number of different targets in a window at which a port is first noted; again at 4 and 16 times
+/// that.
 pub(super) const SCAN_TARGETS: usize = 64;
-/// Different targets of one port that are remembered: some 50 KB.
+/// Maximum number of targets stored for one port, about 50 KB.
 const TARGETS_MAX: usize = 1024;
-/// Ports that are remembered.
+/// Maximum number of ports stored.
 const PORTS_MAX: usize = 256;
 
-/// What ports have requested in vain.
+/// Failed requests of ports.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scans {
     ports: BTreeMap<Place, Window>,
@@ -27,8 +28,8 @@ struct Window {
 }
 
 impl Scans {
-    /// A port has requested a target in vain. Returns how many different ones it has requested so
-    /// in this window, if that is to be noted: three times in a window at most.
+    /// Records a failed request of a port. Returns the number of different targets in this window
+    /// if it is to be noted, at most three times per window.
     pub(super) fn enter(&mut self, now: Time, port: Place, target: Target) -> Option<u32> {
         if !self.ports.contains_key(&port) && self.ports.len() >= PORTS_MAX {
             self.ports.retain(|_, window| now.since(window.began) < WINDOW);

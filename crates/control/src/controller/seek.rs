@@ -1,21 +1,21 @@
-//! Search for hosts that nobody knows.
+//! Search for unknown hosts.
 //!
 //! A host with a fixed address that has never sent a frame is in no table. On a bridged Ethernet
-//! the broadcast of an ARP request finds it. Here the controller asks at the edges: it sends each
-//! switch with host ports a message ([`Seek`]) by a source route, and the switch asks its hosts by
-//! ARP. Whoever answers is learned and reported like any host, and the requests that wait for its
-//! address are fulfilled at once. Nothing is flooded.
+//! the broadcast of an ARP request finds it. Here the controller sends each switch with host ports
+//! a message ([`Seek`]) by a source route, and the switch queries its hosts by ARP. A host that
+//! answers is learned and reported as usual, and the requests that wait for its address are
+//! fulfilled at once. Nothing is flooded.
 //!
-//! In plain English: an address is asked for in rounds, a second apart as RFC 4861 clause 10 has it
-//! (RETRANS_TIMER), three in a row (MAX_MULTICAST_SOLICIT there, PROBE_NUM in RFC 5227); a round
-//! begins with a request, so nobody is asked when nobody waits. After three rounds without an
-//! answer the address counts as unused for some seconds. A round takes a token each of the port,
-//! of the switch where the request came from, and of the fabric. So no host that scans the subnet
-//! makes others receive more than these rates, and its own rate is used up before those of others.
-//! Only addresses that a host of this fabric can have are looked for.
+//! An address is queried for in rounds, a second apart as in RFC 4861 clause 10 (RETRANS_TIMER),
+//! three in a row (MAX_MULTICAST_SOLICIT there, PROBE_NUM in RFC 5227). A round begins with a
+//! request, so there is no query without a waiting request. After three rounds without an answer
+//! the address counts as unused for some seconds. A round takes a token each of the port and the
+//! switch of the request, and of the fabric. So a host that scans the subnet cannot make others
+//! receive more than these rates, and uses up its own rate before those of others. Only valid host
+//! addresses of this fabric are searched for.
 //!
-//! A switch without host ports is not asked. When it gets its first one, as when a host is moved
-//! there, it is asked at once for the addresses that requests wait for.
+//! A switch without host ports is not queried. When it gets its first one, such as when a host is
+//! moved there, it is queried at once for the addresses that requests wait for.
 
 use super::Controller;
 use super::hosts::{Host, Place};
@@ -28,8 +28,7 @@ use axon_wire::{Incarnation, NodeId, PortNo, Time};
 use core::net::IpAddr;
 
 impl Controller {
-    /// Looks for the target of a request, which nobody is known to be, if its address may be
-    /// looked for.
+    /// Searches for the unknown target of a request, if its address may be searched for.
     pub(super) fn seek(
         &mut self,
         now: Time,
@@ -39,7 +38,7 @@ impl Controller {
     ) {
         let ip = match m.target {
             Target::Ip(ip) => Some(ip),
-            // A host that has the address is at another MAC, or is known without an address.
+            // The address belongs to another MAC address, or to a host known without an address.
             Target::Mac(_) => m.hint.filter(|&ip| self.hosts.by_ip(ip).is_none()),
         };
         let Some(ip) = ip.filter(|&ip| self.may_be_a_hosts(ip)) else { return };
@@ -54,8 +53,8 @@ impl Controller {
         self.seeking.wait(now, ip, from, *m);
     }
 
-    /// Whether a host of this fabric can have an address: one of the subnet, or an IPv6 address of
-    /// a single host.
+    /// Returns whether an address may be a host's in this fabric: in the subnet, or a unicast IPv6
+    /// address.
     fn may_be_a_hosts(&self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(ip) => self.dhcp.is_host_ip(ip),
@@ -63,7 +62,7 @@ impl Controller {
         }
     }
 
-    /// Asks the hosts of all switches, except those at the port where the question came from.
+    /// Queries the hosts of all switches, except those at the requesting port.
     fn ask_everywhere(&mut self, ip: IpAddr, by: (NodeId, PortNo), out: &mut Vec<Effect>) {
         let edges = self.graph.switches().filter(|(index, _)| self.has_hosts(*index));
         let edges: Vec<Incarnation> = edges.map(|(_, switch)| switch.incarnation).collect();
@@ -78,7 +77,7 @@ impl Controller {
         }
     }
 
-    /// A switch that had no host port has one: it was left out until now.
+    /// Queries a switch that has got its first host port and was left out before.
     pub(super) fn ask_newcomer(&mut self, now: Time, to: Incarnation, out: &mut Vec<Effect>) {
         let Some(hops) = self.path_to(to.node) else { return };
         for ip in self.seeking.wanted(now) {
@@ -87,18 +86,18 @@ impl Controller {
         }
     }
 
-    /// Whether hosts are at a port of a switch.
+    /// Returns whether a switch has host ports.
     pub(super) fn has_hosts(&self, switch: SwitchIndex) -> bool {
         self.graph.switch(switch).ports.values().any(|at| *at == Peer::Host)
     }
 
-    /// An address has an owner now; the requests that wait for it are fulfilled by
-    /// [`Controller::fulfil_found`].
+    /// Records that an address has an owner; [`Controller::fulfil_found`] fulfils the requests that
+    /// wait for it.
     pub(super) fn found(&mut self, ip: IpAddr) {
         self.counters.seeks_found += u64::from(self.seeking.has_owner(ip));
     }
 
-    /// Fulfils the requests that have waited for addresses that were found.
+    /// Fulfils the requests that waited for addresses that were found.
     pub(super) fn fulfil_found(&mut self, now: Time, out: &mut Vec<Effect>) {
         while let Some((from, m)) = self.seeking.take_found(now) {
             let source = self.hosts.by_mac(m.source_mac);
@@ -108,7 +107,8 @@ impl Controller {
                 };
                 self.ports_of(host.place()).iter().any(at)
             };
-            // It may have moved meanwhile, and its address may be another's: the newer claim wins.
+            // The host may have moved meanwhile, and its address may be another's: the newer claim
+            // wins.
             if source.and_then(|source| self.hosts.get(source)).is_some_and(is_there) {
                 let own = |ip: &IpAddr| self.hosts.by_ip(*ip) == source;
                 let m = ArpRequest { source_ip: m.source_ip.filter(own), ..m };

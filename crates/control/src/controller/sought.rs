@@ -1,5 +1,4 @@
-//! The addresses that are being looked for, the requests that wait for them, and the rates of those
-//! who ask; `seek.rs` says what for.
+//! Addresses being searched for, the requests that wait for them, and rate limits. See `seek.rs`.
 
 use super::hosts::Place;
 use super::topology::SwitchIndex;
@@ -10,43 +9,43 @@ use axon_wire::message::ArpRequest;
 use axon_wire::{Incarnation, Span, Time};
 use core::net::IpAddr;
 
-/// From one round to the next.
+/// Interval between rounds.
 const ROUND: Span = Span::from_secs(1);
-/// Rounds without an answer before an address counts as unused.
+/// Number of rounds without an answer before an address counts as unused.
 const ROUNDS: u32 = 3;
-/// For how long it does.
+/// Time for which an address counts as unused.
 const UNUSED: Span = Span::from_secs(4);
-/// For how long an address that nobody asks for any more is remembered.
+/// Time after the last request until an address is dropped from the table.
 const FORGOTTEN: Span = Span::from_secs(5);
-/// Addresses that are remembered.
+/// Maximum number of addresses in the table.
 const SOUGHT_MAX: usize = 4_096;
-/// Requests that wait for one address. All others are repeated.
+/// Maximum number of requests that wait for one address. Others are repeated by their switch.
 const WAITING_MAX: usize = 8;
-/// For how long a request waits: switches repeat theirs within this time.
+/// Time for which a request waits; switches repeat theirs within this time.
 const WAIT: Span = Span::from_secs(1);
-/// Rounds for the hosts of one port.
+/// Rate of rounds for the hosts of one port.
 const OF_PORT: Rate = Rate { every: Span::from_millis(100), burst: 64 };
-/// Rounds for the hosts of one switch.
+/// Rate of rounds for the hosts of one switch.
 const OF_SWITCH: Rate = Rate { every: Span::from_millis(20), burst: 256 };
-/// Rounds for the whole fabric.
+/// Rate of rounds for the whole fabric.
 const OF_ALL: Rate = Rate { every: Span::from_millis(10), burst: 512 };
 
-/// An address that is being looked for, or was in vain.
+/// An address being searched for, or found to be unused.
 #[derive(Clone, Debug, Default)]
 struct Sought {
-    /// Rounds in a row.
+    /// Number of consecutive rounds.
     rounds: u32,
-    /// No round before.
+    /// Earliest time of the next round.
     again_at: Time,
-    /// Requests that wait for it, and when they came.
+    /// Waiting requests, with their arrival times.
     waiting: Vec<(Time, Incarnation, ArpRequest)>,
 }
 
-/// All addresses that are being looked for.
+/// All addresses being searched for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seeking {
     sought: BTreeMap<IpAddr, Sought>,
-    /// When each of them is forgotten.
+    /// Expiry of each address.
     ends: BTreeSet<(Time, IpAddr)>,
     ports: BTreeMap<Place, Bucket>,
     switches: BTreeMap<SwitchIndex, Bucket>,
@@ -55,19 +54,19 @@ pub(super) struct Seeking {
     found: Vec<(Time, Incarnation, ArpRequest)>,
 }
 
-/// What a request for an unknown address comes to.
+/// Result of a request for an unknown address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     /// A round begins.
     Round,
-    /// The address was asked for a short while ago.
+    /// The address was queried for a short while ago.
     Before,
-    /// The switch or the fabric is over its rate, or too many addresses are remembered.
+    /// The switch or the fabric exceeds its rate, or the table is full.
     Over,
 }
 
 impl Seeking {
-    /// A request of a host at `by` for an address that nobody has.
+    /// Handles a request of a host at `by` for an unknown address.
     pub(super) fn ask(&mut self, now: Time, by: Place, ip: IpAddr) -> Asked {
         self.age(now);
         if self.sought.get(&ip).is_some_and(|sought| now < sought.again_at) {
@@ -94,7 +93,7 @@ impl Seeking {
         Asked::Round
     }
 
-    /// Keeps a request until the address is found. One that is repeated replaces the older one.
+    /// Stores a request until the address is found. A repeated request replaces the older one.
     pub(super) fn wait(&mut self, now: Time, ip: IpAddr, from: Incarnation, m: ArpRequest) {
         let Some(sought) = self.sought.get_mut(&ip) else { return };
         sought.waiting.retain(|(at, by, other)| {
@@ -105,7 +104,7 @@ impl Seeking {
         }
     }
 
-    /// The addresses that requests wait for, as many of them as the fabric may be asked for now.
+    /// Returns the addresses that requests wait for, as many as the fabric's rate allows now.
     pub(super) fn wanted(&mut self, now: Time) -> Vec<IpAddr> {
         let Seeking { sought, all, .. } = self;
         let waits = |sought: &Sought| sought.waiting.iter().any(|(at, ..)| now.since(*at) < WAIT);
@@ -120,7 +119,7 @@ impl Seeking {
         wanted.take_while(|ip| may_ask(ip)).collect()
     }
 
-    /// An address has an owner now.
+    /// Records that an address has an owner.
     pub(super) fn has_owner(&mut self, ip: IpAddr) -> bool {
         let Some(sought) = self.sought.remove(&ip) else { return false };
         self.ends.remove(&(sought.again_at + FORGOTTEN, ip));
@@ -128,8 +127,8 @@ impl Seeking {
         true
     }
 
-    /// The next request that has waited for an address that was found. Those whose switch has given
-    /// up are left out.
+    /// Returns the next request whose address was found, without those that their switch has given
+    /// up.
     pub(super) fn take_found(&mut self, now: Time) -> Option<(Incarnation, ArpRequest)> {
         while let Some((at, from, m)) = self.found.pop() {
             if now.since(at) < WAIT {
@@ -139,7 +138,7 @@ impl Seeking {
         None
     }
 
-    /// Forgets what nobody has asked for of late.
+    /// Drops addresses without recent requests.
     fn age(&mut self, now: Time) {
         while let Some(&(end, ip)) = self.ends.first()
             && end <= now
@@ -147,7 +146,7 @@ impl Seeking {
             self.ends.pop_first();
             self.sought.remove(&ip);
         }
-        // Each that is not full has taken a token of the fabric's a while ago: there are few.
+        // Buckets that are not full are few, because the fabric's rate limits them.
         if self.ports.len() > SOUGHT_MAX {
             self.ports.retain(|_, bucket| !bucket.is_full(now));
         }

@@ -1,15 +1,15 @@
-//! What the controller keeps for its next incarnation, and what it makes of it.
+//! Controller state stored for the next incarnation, and its restoration.
 //!
-//! Kept are the hosts that switches have reported, the addresses of the DHCP server with their
-//! owners, those that a DHCPv6 server has leased behind the relay, and what operators have changed
-//! of the policy; not the graph, which switches report within a heartbeat, nor routes, which the
-//! edges keep (`takeover.rs`).
+//! Stored are the hosts that switches have reported, the addresses of the DHCP server with their
+//! owners, those that a DHCPv6 server has leased through the relay, and operators' changes of the
+//! policy. The graph is not stored, because switches report it within a heartbeat; nor are routes,
+//! which the edges keep (`takeover.rs`).
 //!
-//! What comes from the store is provisional. A host is where it was until its switch is heard; if
-//! that does not report it within five seconds it is queried for and forgotten. A switch that is
-//! never heard loses its hosts like one that is dead. A lease stands as it was and ends no sooner
-//! than a minute after the start: its host may be there, and its switch is still to be heard. One
-//! of DHCPv6 ends when it ends: the host takes the address off then by itself.
+//! Restored state is provisional. A host keeps its location until its switch is received; if the
+//! switch does not report it within five seconds, it is queried for and removed. A switch that is
+//! never received loses its hosts like a dead one. A lease keeps its state and ends at the earliest
+//! a minute after the start, because its host may be present before its switch is received. A
+//! DHCPv6 lease ends at its original time, when the host removes the address too.
 
 use super::Controller;
 use super::hosts::{HostIndex, HostTable, Place};
@@ -25,12 +25,12 @@ use axon_node::{
 use axon_wire::{NodeId, PortNo, Span, Time};
 use core::net::Ipv4Addr;
 
-/// For how long at least a lease from the store stands: the clock may have been set.
+/// Minimum remaining duration of a restored lease, because the clock may have been set.
 const STANDS: Span = Span::from_secs(60);
 
 impl Controller {
-    /// Enters what the store of an earlier incarnation holds of its hosts. What does not fit this
-    /// configuration is given up. To be called once, before anything else.
+    /// Restores the stored state of an earlier incarnation. Entries that do not fit this
+    /// configuration are dropped. Call it once, before anything else.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
         self.restore_policy(stored);
         let mut entered: Vec<(HostIndex, &StoredHost)> = Vec::new();
@@ -70,13 +70,13 @@ impl Controller {
                 }
             }
         }
-        // The leases say whose an address is, here as elsewhere.
+        // The leases define the owner of an address here too.
         for (index, host) in entered {
             host.ips.iter().for_each(|&ip| self.own(now, index, ip, out));
         }
     }
 
-    /// The place of a switch that was not heard yet, which counts as silent from now on.
+    /// Returns the place of a switch that was not received yet, whose silence counts from now on.
     fn remembered_place(&mut self, now: Time, switch: NodeId, port: PortNo) -> Place {
         let switch = self.graph.remember(switch);
         self.ageing.heard(now, switch);
@@ -88,7 +88,7 @@ impl Controller {
         out.push(Effect::Store(StoreChange::Delete(key)));
     }
 
-    /// Reports what has changed since the last call and is to be kept.
+    /// Emits the changes to be stored since the last call.
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
         for mac in self.hosts.take_changed() {
             let host = self.hosts.by_mac(mac).and_then(|index| self.hosts.get(index));
@@ -107,7 +107,7 @@ impl Controller {
                 None => StoreChange::Delete(StoreKey::Lease(ip)),
                 Some(lease) => match to_stored(&self.graph, ip, lease) {
                     Some(lease) => StoreChange::Put(Stored::Lease(lease)),
-                    // An offer takes nothing from whoever had the address before.
+                    // An offer does not change the previous owner's entry.
                     None => continue,
                 },
             };
@@ -116,7 +116,7 @@ impl Controller {
         self.keep_v6(out);
     }
 
-    /// What it has of DHCPv6, for [`Controller::keep`].
+    /// Emits the changes of DHCPv6 leases for [`Controller::keep`].
     fn keep_v6(&mut self, out: &mut Vec<Effect>) {
         for ip in self.leases6.take_changed() {
             let change = self.leases6.get(ip).map_or(
@@ -131,7 +131,7 @@ impl Controller {
         }
     }
 
-    /// What this incarnation has of the one before.
+    /// Returns the counts of state restored from the previous incarnation.
     pub fn restored(&self) -> Restored {
         let provisional = self.hosts.iter().filter(|(_, host)| host.is_provisional());
         Restored {
@@ -153,7 +153,7 @@ fn from_stored(now: Time, stored: &StoredLease, place: Place) -> Lease {
     Lease::new(holder, state, until)
 }
 
-/// The lease as it is kept; `None` for an offer.
+/// Returns the stored form of a lease; `None` for an offer.
 fn to_stored(graph: &Graph, ip: Ipv4Addr, lease: &Lease) -> Option<StoredLease> {
     let state = match lease.state {
         LeaseState::Offered => return None,

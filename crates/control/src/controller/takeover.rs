@@ -1,26 +1,27 @@
-//! Routes that edges have from an earlier incarnation of the controller.
+//! Takeover of routes that edges have from an earlier incarnation of the controller.
 //!
-//! An edge reports them when it meets a new incarnation (`edge/inherited.rs`), and keeps frames on
-//! them meanwhile. Here each is compared with what this incarnation knows, and decided about once:
+//! An edge reports these routes to a new incarnation (`edge/inherited.rs`) and forwards frames on
+//! them meanwhile. Each is compared with the state of this incarnation and decided once:
 //!
-//! 1. The destination host, a host at the port that the route is for, and the ports of all switches
-//!    on the path must have been reported. Until then the route waits.
-//! 2. A path that exists, leads to the host and that the router accepts is taken over as it is.
-//! 3. Any other, as one over a link that has died meanwhile or to the old place of a host, gets the
-//!    path that the router chooses now.
-//! 4. One that the policy forbids is removed at once.
-//! 5. Where there is no path, or no such host, the route is removed when its time is over. The next
-//!    frames of its hosts miss, and their switch asks for it until there is a path.
+//! 1. The destination host, a host at the route's port, and the ports of all switches on the path
+//!    must have been reported. Until then the route waits.
+//! 2. A route whose path exists, leads to the host and is accepted by the router is taken over
+//!    unchanged.
+//! 3. Any other route, such as one over a failed link or to a host's old location, gets the
+//!    router's new path.
+//! 4. A forbidden route is removed at once.
+//! 5. If there is no path or no such host, the route is removed when its time expires. The next
+//!    frames of its hosts miss, and their switch repeats its request until there is a path.
 //!
-//! What a switch reports beyond [`INHERITED_PER_SWITCH_MAX`] is not decided about: it stays in the
-//! tables of the switch until its time there is over, and frames request it anew.
+//! Routes that a switch reports beyond [`INHERITED_PER_SWITCH_MAX`] are not decided. They stay in
+//! the tables of the switch until they expire there, and frames request them again.
 //!
 //! [`INHERITED_PER_SWITCH_MAX`]: super::bounds::INHERITED_PER_SWITCH_MAX
 //!
-//! Nothing is decided before the graph has been quiet for three heartbeats. A router with a rule of
-//! its own (see `router::UpDown`) would make it for a part of the graph, and refuse routes that
-//! follow the rule of the whole. Routes over a link that has just died are an exception: they carry
-//! nothing any more, so they get another path at once.
+//! No decision is made before the graph has been stable for three heartbeats. A router with its own
+//! rule (see `router::UpDown`) would otherwise derive it from a part of the graph, and refuse
+//! routes that follow the rule of the whole. Routes over a link that has just failed are an
+//! exception: they carry no frames, so they get another path at once.
 
 use super::Controller;
 use super::bond_list::Exits;
@@ -36,19 +37,19 @@ use axon_node::RouteKey;
 use axon_wire::message::{Item, Stamp};
 use axon_wire::{Hops, MacAddr, PortNo, Route, Time};
 
-/// What the graph says about the path of a route.
+/// State of a route's path in the graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trace {
-    /// It leads to the host.
+    /// The path leads to the host.
     Whole,
-    /// A switch on it has not sent its port state yet.
+    /// A switch on the path has not sent its port state yet.
     Undecided,
-    /// A link of it is gone, or it does not lead to the host.
+    /// A link of the path is gone, or it does not lead to the host.
     Broken,
 }
 
 impl Controller {
-    /// A switch reports a route of an earlier incarnation of this controller.
+    /// Handles a switch's report of a route of an earlier incarnation of this controller.
     pub(super) fn inherited(
         &mut self,
         now: Time,
@@ -68,13 +69,13 @@ impl Controller {
         if before.is_none() && !self.has_room_for_inherited(at.switch) {
             return self.over_bound(now, (at.switch, None), out);
         }
-        // A route that is reported again has no more time than it had.
+        // A repeated report does not extend the time of a route.
         let until = before.unwrap_or(now + self.take_over.patience);
         self.take_over.add(now, at, key, Pending { route, until });
         self.take_over.graph_changed(now);
     }
 
-    /// Looks at the routes that wait, if it is time.
+    /// Checks the waiting routes if a check is due.
     pub(super) fn take_over(&mut self, now: Time, out: &mut Vec<Effect>) {
         if self.take_over.next.is_none_or(|next| next > now) {
             return;
@@ -95,7 +96,7 @@ impl Controller {
             let users = users.get(&self.home(at)).map_or(&[][..], Vec::as_slice);
             let source = key.source.map(|source| self.hosts.by_mac(source));
             let own = source.flatten().filter(|source| users.contains(source));
-            // A route for one host has no other user.
+            // A route for one source host has no other user.
             let users = if key.source.is_some() { own.as_slice() } else { users };
             let last = waits.until <= now;
             let due = whole || last || self.is_over(at, &waits.route.hops, &lost);
@@ -113,7 +114,7 @@ impl Controller {
         self.plan_round(now);
     }
 
-    /// Enters the paths on which frames are in flight, before anything is decided that may close a
+    /// Registers the paths on which frames are in flight, before any decision that may close a
     /// cycle with them.
     fn find_in_flight(&mut self) {
         let mut path = Vec::new();
@@ -134,10 +135,10 @@ impl Controller {
         }
     }
 
-    /// Whether hops lead to one of these links, which are gone.
+    /// Returns whether hops cross one of these lost links.
     fn is_over(&self, at: Place, hops: &Hops, lost: &BTreeSet<(SwitchIndex, PortNo)>) -> bool {
         let mut here = at.switch;
-        // A path that visits a switch twice is as good as one that ends.
+        // A path that visits a switch twice is treated like one that ends.
         for &egress in hops.iter().take(if lost.is_empty() { 0 } else { self.hops_max }) {
             if lost.contains(&(here, egress)) {
                 return true;
@@ -148,8 +149,8 @@ impl Controller {
         false
     }
 
-    /// Takes a route over or replaces it; `false` if it has to wait. On the last look a path is
-    /// broken that is not known to be whole.
+    /// Takes a route over or replaces it; `false` if it has to wait. At the last check an undecided
+    /// path counts as broken.
     fn decide(
         &mut self,
         (at, key): (Place, RouteKey),
@@ -203,7 +204,7 @@ impl Controller {
         true
     }
 
-    /// Follows hops through the graph; leaves the links in `self.path`, and answers the port where
+    /// Traces hops through the graph. Stores the links in `self.path`, and returns the port where
     /// they end.
     fn trace(&mut self, at: Place, to: &Exits, hops: &Hops) -> (Trace, Place) {
         self.path.clear();
@@ -230,7 +231,7 @@ impl Controller {
         (if whole { Trace::Whole } else { Trace::Broken }, exit)
     }
 
-    /// Removes a route that waits at its switch.
+    /// Removes a waiting route at its switch.
     pub(super) fn refuse_route(&mut self, at: Place, key: RouteKey, out: &mut Vec<Effect>) {
         self.restored.routes_removed += 1;
         let number = self.next_number();
@@ -240,7 +241,7 @@ impl Controller {
         out.push(Effect::Command { to: self.graph.switch(at.switch).incarnation.node, item });
     }
 
-    /// Removes the routes to a host that wait: they may lead to another one by its address.
+    /// Removes the waiting routes to a host, which may lead to another one that used its address.
     pub(super) fn refuse_routes_to(&mut self, destination: MacAddr, out: &mut Vec<Effect>) {
         for (at, key) in self.take_over.waiting_for(destination) {
             self.take_over.forget(at, key);

@@ -1,17 +1,18 @@
-//! The graph of switches, built from their port states (paper 001 §4.2.1).
+//! Graph of switches, built from their port states (paper 001 §4.2.1).
 //!
-//! Every switch sends its whole port state with a version. A link is an edge if both ends name
-//! each other, by node and port, both as switches. So a failure counts as soon as either end has
-//! seen it, and no path leads through a controller.
+//! Every switch sends its whole port state with a version. A link is an edge if both ends name each
+//! other, by node and port, both as switches. So a failure counts as soon as either end has
+//! detected it, and no path leads through a controller.
 //!
-//! A new incarnation of a switch has to meet its neighbours again, while its data plane may have
-//! gone on. So the ports of the incarnation before count until the new one reports them, the other
-//! end no longer names the switch, or their time is over. Neighbours know whether its data plane
-//! goes on, but one that is dead itself, or has started anew too, says nothing.
+//! A new incarnation of a switch has to repeat the handshake with its neighbours, while its data
+//! plane may still forward. So the ports of the previous incarnation count until the new one
+//! reports them, the other end no longer names the switch, or their time expires. Neighbours detect
+//! whether its data plane forwards, but a neighbour that is dead, or has restarted too, does not
+//! report that.
 //!
 //! Switches get dense indices in the order in which they first appear, and keep them for ever.
-//! There are as many as nodes with the fabric's key. The edges lie in one flat list, ordered by
-//! switch and egress port, so that a search touches little memory.
+//! There are at most as many as nodes with the fabric's key. The edges are in one flat list,
+//! ordered by switch and egress port, so that a search touches little memory.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -19,55 +20,55 @@ pub use axon_node::SwitchIndex;
 use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
-/// How many changes back a router can follow; further back it starts afresh.
+/// Number of changes that a router can follow. If it is further behind, it starts afresh.
 const JOURNAL_MAX: usize = 512;
 
 /// One direction of a link between switches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// The switch it leads to.
+    /// Switch at the far end.
     pub to: SwitchIndex,
-    /// The port it leaves by.
+    /// Port at the near end.
     pub egress: PortNo,
-    /// The port it arrives at.
+    /// Port at the far end.
     pub ingress: PortNo,
 }
 
-/// What an update did to the edges.
+/// Changes of the edges by an update.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Directed links that were removed, in both directions, by the end that they start from.
+    /// Removed directed links, both directions, by their near end.
     pub lost: Vec<(SwitchIndex, PortNo)>,
-    /// Whether there are edges that were not there before.
+    /// Whether edges were added.
     pub gained: bool,
 }
 
-/// The sender of a message, compared with the graph.
+/// Result of looking up the sender of a message in the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// An earlier incarnation than the known one: its message is ignored.
+    /// An earlier incarnation than the known one. Its message is ignored.
     Stale,
-    /// The known incarnation, or a switch that is new or was not heard yet.
+    /// The known incarnation, or a switch that is new or was not received yet.
     Known(SwitchIndex),
-    /// A later incarnation: its port state is not known yet, and the links of the incarnation
-    /// before count while the other ends name it.
+    /// A later incarnation. Its port state is not known yet, and the links of the previous
+    /// incarnation count while the other ends name it.
     Reborn(SwitchIndex, Change),
 }
 
-/// The state of one switch.
+/// State of one switch.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// Its latest incarnation. Number 0, which no incarnation has, if nothing was heard of it yet.
+    /// Latest incarnation. Number 0, which no incarnation has, if no message was received yet.
     pub incarnation: Incarnation,
-    /// The version of `ports`; `None` until the first Controller Hello of this incarnation.
+    /// Version of `ports`; `None` until the first Controller Hello of this incarnation.
     pub version: Option<u64>,
-    /// Its ports that are up.
+    /// Ports that are up, with their peers.
     pub ports: BTreeMap<PortNo, Peer>,
-    /// Ports of earlier incarnations that this one has not reported yet, and until when they
-    /// count. A further incarnation does not prolong that.
+    /// Ports of earlier incarnations that this one has not reported yet, and until when they count.
+    /// A further incarnation does not extend that.
     before: BTreeMap<PortNo, (Peer, Time)>,
-    /// The way back that its last Controller Hello came with, from the controller's control
-    /// plane to the switch's.
+    /// Reverse path of its last Controller Hello, from the controller's control plane to the
+    /// switch's.
     pub reverse: Option<Hops>,
 }
 
@@ -77,33 +78,33 @@ pub struct Graph {
     by_id: BTreeMap<NodeId, SwitchIndex>,
     switches: Vec<Switch>,
     adjacency: Vec<Vec<Edge>>,
-    /// `edges[first[s]..first[s + 1]]` are those of switch `s`.
+    /// Edges of all switches; `edges[first[s]..first[s + 1]]` are those of switch `s`.
     edges: Vec<Edge>,
     first: Vec<u32>,
-    /// Switches whose edges changed, newest last; `generation` counts all there ever were.
+    /// Switches whose edges changed, newest last. `generation` counts all entries ever made.
     journal: VecDeque<SwitchIndex>,
     generation: u64,
-    /// No port of an earlier incarnation runs out before this.
+    /// No port of an earlier incarnation expires before this time.
     before_until: Option<Time>,
 }
 
 impl Graph {
-    /// The number of switches.
+    /// Returns the number of switches.
     pub fn len(&self) -> usize {
         self.switches.len()
     }
 
-    /// Whether the graph has no switch.
+    /// Returns whether the graph has no switch.
     pub fn is_empty(&self) -> bool {
         self.switches.is_empty()
     }
 
-    /// The switch with this identity.
+    /// Returns the index of a switch.
     pub fn index_of(&self, node: NodeId) -> Option<SwitchIndex> {
         self.by_id.get(&node).copied()
     }
 
-    /// The state of a switch.
+    /// Returns the state of a switch.
     ///
     /// # Panics
     /// If the index is not of this graph.
@@ -111,12 +112,12 @@ impl Graph {
         &self.switches[index.index()]
     }
 
-    /// The switches, in order of index.
+    /// Returns the switches, in order of index.
     pub fn switches(&self) -> impl Iterator<Item = (SwitchIndex, &Switch)> {
         self.switches.iter().enumerate().map(|(at, switch)| (SwitchIndex(at as u32), switch))
     }
 
-    /// The edges of a switch, by egress port.
+    /// Returns the edges of a switch, by egress port.
     #[inline]
     pub fn edges(&self, of: SwitchIndex) -> &[Edge] {
         let at = of.index();
@@ -126,12 +127,12 @@ impl Graph {
         }
     }
 
-    /// Grows with every change of the edges.
+    /// Returns a number that grows with every change of the edges.
     pub fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// The switches whose edges changed after `generation`, with repetitions; `None` if the
+    /// Returns the switches whose edges changed after `generation`, with repetitions; `None` if the
     /// journal does not reach back that far.
     pub fn touched_since(&self, generation: u64) -> Option<impl Iterator<Item = SwitchIndex>> {
         let count = usize::try_from(self.generation.checked_sub(generation)?).ok()?;
@@ -139,8 +140,8 @@ impl Graph {
         Some(self.journal.range(skipped..).copied())
     }
 
-    /// Looks up the sender `incarnation`. Adds a new switch, and begins a later incarnation of a
-    /// known one, which counts with the ports of the incarnation before until `until` at most.
+    /// Looks up the sender `incarnation`. Adds a new switch, or begins a later incarnation of a
+    /// known one, which keeps the ports of the previous incarnation until `until` at most.
     pub fn admit(&mut self, incarnation: Incarnation, until: Time) -> Admission {
         if let Some(index) = self.index_of(incarnation.node) {
             let switch = &mut self.switches[index.index()];
@@ -167,15 +168,15 @@ impl Graph {
         Admission::Known(self.add(incarnation))
     }
 
-    /// The index of a switch that the controller has from its store, added if it is new. No message
-    /// of it was heard yet, so it has no incarnation and no edges.
+    /// Returns the index of a switch from the controller's store, added if it is new. It has no
+    /// incarnation and no edges until a message arrives.
     pub fn remember(&mut self, node: NodeId) -> SwitchIndex {
         let known = self.index_of(node);
         known.unwrap_or_else(|| self.add(Incarnation { node, number: 0 }))
     }
 
-    /// Enters the ports that a switch has by the fabric file, added if it is new. They count until
-    /// the switch reports its own; nothing was heard of it yet.
+    /// Adds the ports of a switch in the fabric file, and the switch if it is new. They count until
+    /// the switch reports its own.
     pub fn assume(&mut self, node: NodeId, ports: &[PortState]) -> SwitchIndex {
         let index = self.remember(node);
         let switch = &mut self.switches[index.index()];
@@ -193,12 +194,12 @@ impl Graph {
         index
     }
 
-    /// The edge that a port leads over, if both ends agree on it.
+    /// Returns the edge at a port, if both ends agree on it.
     pub fn edge(&self, from: SwitchIndex, egress: PortNo) -> Option<&Edge> {
         self.edges(from).iter().find(|edge| edge.egress == egress)
     }
 
-    /// Whether a port without an edge may get one as soon as more switches have sent their state.
+    /// Returns whether a port without an edge may get one when more switches have sent their state.
     pub fn is_undecided(&self, from: SwitchIndex, egress: PortNo) -> bool {
         let silent = |index: SwitchIndex| self.switch(index).version.is_none();
         match self.switch(from).ports.get(&egress) {
@@ -210,7 +211,7 @@ impl Graph {
         }
     }
 
-    /// Enters a switch's port state, unless one as new is known already.
+    /// Records a switch's port state, unless it has an equal or newer version already.
     pub fn update(
         &mut self,
         index: SwitchIndex,
@@ -232,12 +233,12 @@ impl Graph {
         self.connect(index)
     }
 
-    /// When to call [`Graph::run_out`] next. Early or repeated calls are harmless.
+    /// Returns when to call [`Graph::run_out`] next. Early or repeated calls are harmless.
     pub fn deadline(&self) -> Option<Time> {
         self.before_until
     }
 
-    /// Ports of earlier incarnations no longer count when their time is over.
+    /// Expires ports of earlier incarnations.
     pub fn run_out(&mut self, now: Time) -> Change {
         let mut all = Change::default();
         if self.before_until.is_none_or(|until| until > now) {
@@ -258,7 +259,7 @@ impl Graph {
         all
     }
 
-    /// The edges that both ends of them agree on, from `index`'s side.
+    /// Returns the edges at `index` that both ends agree on.
     fn agreed(&self, index: SwitchIndex) -> Vec<Edge> {
         let switch = &self.switches[index.index()];
         let here = switch.incarnation.node;
@@ -281,7 +282,7 @@ impl Graph {
         edges
     }
 
-    /// Brings the edges at one switch up to date, at both of their ends.
+    /// Updates the edges at one switch, at both of their ends.
     fn connect(&mut self, index: SwitchIndex) -> Change {
         let wanted = self.agreed(index);
         let had = core::mem::take(&mut self.adjacency[index.index()]);
@@ -327,12 +328,12 @@ impl Graph {
 }
 
 impl Switch {
-    /// Whether a message of it has come. Otherwise the controller has it from its store.
+    /// Returns whether a message of the switch was received. Otherwise it is from the store.
     pub const fn was_heard(&self) -> bool {
         self.incarnation.number > 0
     }
 
-    /// What is at a port: as reported, or as it was before this incarnation.
+    /// Returns the peer at a port, as reported or from the previous incarnation.
     fn peer(&self, port: PortNo) -> Option<&Peer> {
         self.ports.get(&port).or_else(|| self.before.get(&port).map(|(peer, _)| peer))
     }
@@ -347,7 +348,7 @@ impl Switch {
 mod tests {
     use super::*;
 
-    /// When the ports of the incarnation before run out.
+    /// Expiry of the ports of the previous incarnation.
     const END: Time = Time::from_ticks(1_000);
 
     fn incarnation(node: u64) -> Incarnation {
@@ -388,7 +389,7 @@ mod tests {
         assert_eq!((index, change), (SwitchIndex(0), Change::default()));
         assert_eq!(graph.admit(incarnation(1), END), Admission::Stale);
         let links = |graph: &Graph| graph.edges(SwitchIndex(0)).len();
-        // It has met nobody yet, and then its neighbour again.
+        // It has no neighbour yet, and then its old neighbour again.
         assert_eq!(graph.update(index, 1, &[], Hops::to_control()), Change::default());
         assert_eq!(graph.update(index, 2, &[to(4, 2, 5)], Hops::to_control()), Change::default());
         assert_eq!(links(&graph), 1);
@@ -411,7 +412,7 @@ mod tests {
         assert_eq!(tell(&mut graph, 2, 2, &[]).lost.len(), 2);
         let edge = |egress| graph.edge(index, PortNo(egress)).is_some();
         assert_eq!([edge(2), edge(3)], [false, true]);
-        // Another node is there now.
+        // A different node is there now.
         let change = graph.update(index, 1, &[to(3, 2, 9)], Hops::to_control());
         assert_eq!((change.lost.len(), graph.edges(index).len()), (2, 0));
     }
@@ -429,7 +430,7 @@ mod tests {
         };
         let later = Time::from_ticks(END.ticks() + 500);
         let just_before = Time::from_ticks(END.ticks() - 1);
-        // Both ends start anew, and one twice: neither prolongs what the first has left.
+        // Both ends restart, and one twice: neither extends the time left by the first.
         born(&mut graph, 1, 2, END);
         born(&mut graph, 2, 2, later);
         born(&mut graph, 1, 3, later);

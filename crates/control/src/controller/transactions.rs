@@ -1,45 +1,45 @@
-//! The requests that a DHCP server which is a host has to answer; see `relay` and `relay6`.
+//! Outstanding requests to an external DHCP server; see `relay` and `relay6`.
 
 use super::hosts::Place;
 use crate::bucket::{Bucket, Rate};
 use alloc::collections::{BTreeMap, BTreeSet};
 use axon_wire::{Span, Time};
 
-/// How long an answer is waited for.
+/// Time to wait for an answer.
 const WAIT: Span = Span::from_secs(10);
-/// Requests that are remembered: of one port, and together.
+/// Maximum number of outstanding requests, for one port and in total.
 const WAITING_PER_PORT_MAX: usize = 16;
 const WAITING_MAX: usize = 4_096;
-/// Requests to the server.
+/// Rate of requests to the server.
 const REQUESTS: Rate = Rate { every: Span::from_millis(1), burst: 1_000 };
-/// The same of one port.
+/// Rate of requests to the server from one port.
 const OF_PORT: Rate = Rate { every: Span::from_millis(50), burst: 32 };
-/// Ports whose rate is kept before those are forgotten that have all of it.
+/// Maximum number of ports with a stored rate. Above it, ports with a full bucket are dropped.
 const PORTS_MAX: usize = 4_096;
 
-/// The requests that the server has to answer, by client and its number for the exchange.
+/// Outstanding requests by client and transaction ID.
 #[derive(Clone, Debug)]
 pub(super) struct Transactions<K, R> {
     waiting: BTreeMap<K, Waiting<R>>,
-    /// When each of them is forgotten.
+    /// Expiry of each request.
     until: BTreeSet<(Time, K)>,
     by_port: BTreeMap<Place, OfPort>,
     requests: Bucket,
 }
 
-/// What a port has asked.
+/// Request state of a port.
 #[derive(Clone, Debug, Default)]
 struct OfPort {
-    /// Its requests that wait.
+    /// Number of outstanding requests.
     waiting: usize,
     requests: Bucket,
 }
 
-/// A request that waits for its answer.
+/// An outstanding request.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting<R> {
     until: Time,
-    /// The port of the client.
+    /// Port of the client.
     pub(super) place: Place,
     pub(super) request: R,
 }
@@ -54,8 +54,9 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         }
     }
 
-    /// Whether a message of a client at `place` may go to the server. One that has an answer is
-    /// remembered by `of` with its request. Returns `false` if there are too many.
+    /// Returns whether a message of a client at `place` may go to the server. A message that
+    /// expects an answer is remembered by the key `of` with its request. Returns `false` if there
+    /// are too many.
     pub(super) fn admit(&mut self, now: Time, place: Place, of: K, answered: Option<R>) -> bool {
         while let Some(&(until, of)) = self.until.first()
             && until <= now
@@ -85,7 +86,7 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         true
     }
 
-    /// Forgets a request: it has been answered for good.
+    /// Removes a request with its final answer.
     pub(super) fn forget(&mut self, of: K) {
         let Some(waiting) = self.waiting.remove(&of) else { return };
         self.until.remove(&(waiting.until, of));
@@ -94,7 +95,7 @@ impl<K: Copy + Ord, R: Clone> Transactions<K, R> {
         }
     }
 
-    /// The request that waits for an answer.
+    /// Returns the request that waits for an answer.
     pub(super) fn waiting(&self, now: Time, of: K) -> Option<&Waiting<R>> {
         self.waiting.get(&of).filter(|waiting| now < waiting.until)
     }
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn one_port_spends_its_own_rate_and_not_that_of_others() {
         let (mut requests, now) = (Transactions::new(), Time::ZERO);
-        // One number again and again, which waits for one answer.
+        // The same transaction ID repeatedly, which waits for one answer.
         let mut sent = |at: u16, now| {
             (0..1_000).filter(|_| requests.admit(now, port(at), at, Some(()))).count() as u64
         };

@@ -1,13 +1,13 @@
-//! The controllers of a fabric: one for each VLAN, and one for hosts that are in none.
+//! Controllers of a fabric: one for each VLAN, and one for untagged hosts.
 //!
-//! In plain English: a VLAN is a network of its own. So each has a controller of its own, which
-//! knows the hosts, addresses, leases, routes and groups of that VLAN and nothing else. All learn
-//! the same graph from the same messages and choose paths by the same rules. A message about hosts
-//! of a VLAN names it and comes to its controller alone, if the port that it speaks of is in that
-//! VLAN. So no route is ever made from one VLAN into another, whatever hosts and switches say.
+//! A VLAN is a separate network. So each has a controller of its own, with the hosts, addresses,
+//! leases, routes and groups of that VLAN only. All build the same graph from the same messages and
+//! choose paths by the same rules. A message about hosts of a VLAN names it and goes to its
+//! controller alone, if the port in question is in that VLAN. So no route between two VLANs is ever
+//! made, whatever hosts and switches send.
 //!
-//! What is said to switches gets the VLAN on its way out, and each route whether frames are to
-//! leave with a tag: that depends on the port of the host that it leads to.
+//! Outgoing messages to switches get the VLAN, and each route a flag whether frames leave with a
+//! tag, which depends on the destination host's port.
 
 use super::Controller;
 use super::hosts::Place;
@@ -27,19 +27,19 @@ use core::net::Ipv4Addr;
 /// All controllers of a fabric.
 #[derive(Clone, Debug)]
 pub struct Controllers {
-    /// That of hosts in no VLAN, and the others.
+    /// Controllers by VLAN; that of untagged hosts has `VlanId::NONE`.
     of: BTreeMap<VlanId, Controller>,
-    /// The VLANs of host ports; a port that is missing is in none.
+    /// VLANs of host ports; a port without an entry is in none.
     ports: BTreeMap<(NodeId, PortNo), PortVlans>,
-    /// The VLANs whose hosts are leased addresses.
+    /// VLANs whose hosts are leased addresses.
     leasing: BTreeSet<VlanId>,
-    /// Messages and items about hosts of a VLAN at a port that is not in it.
+    /// Number of messages and items about hosts of a VLAN at a port that is not in it.
     misplaced: u64,
-    /// Entries of the store of a VLAN that their port is not in any more.
+    /// Number of stored entries dropped because their port is no longer in the VLAN.
     given_up: u64,
 }
 
-/// Addresses of a VLAN that are not the fabric's to lease: its hosts may have any.
+/// Returns the DHCP configuration of a VLAN without leases, whose hosts may have any address.
 fn not_leased(config: &DhcpConfig) -> DhcpConfig {
     DhcpConfig {
         prefix_len: 0,
@@ -54,7 +54,7 @@ fn not_leased(config: &DhcpConfig) -> DhcpConfig {
 }
 
 impl Controllers {
-    /// Controllers with an empty state, as [`Controller::new`] makes each.
+    /// Creates the controllers with an empty state, each by [`Controller::new`].
     pub fn new(config: &ControllerConfig, hops_max: usize) -> Controllers {
         let mut of = BTreeMap::from([(VlanId::NONE, Controller::new(config, hops_max))]);
         let mut leasing = BTreeSet::from([VlanId::NONE]);
@@ -68,27 +68,27 @@ impl Controllers {
         Controllers { of, ports: config.vlans.ports.clone(), leasing, misplaced: 0, given_up: 0 }
     }
 
-    /// The controller of hosts that are in no VLAN.
+    /// Returns the controller of untagged hosts.
     pub fn plain(&self) -> &Controller {
         &self.of[&VlanId::NONE]
     }
 
-    /// The controller of a VLAN, if the fabric has that.
+    /// Returns the controller of a VLAN, if the fabric has it.
     pub fn get(&self, vlan: VlanId) -> Option<&Controller> {
         self.of.get(&vlan)
     }
 
-    /// All controllers, in the order of their VLANs, that of none first.
+    /// Returns all controllers in the order of their VLANs, that of untagged hosts first.
     pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Controller)> {
         self.of.iter().map(|(&vlan, controller)| (vlan, controller))
     }
 
-    /// Whether hosts of a VLAN may be at a port.
+    /// Returns whether hosts of a VLAN may be at a port.
     fn is_in(&self, vlan: VlanId, at: (NodeId, PortNo)) -> bool {
         self.ports.get(&at).map_or(vlan.is_none(), |vlans| vlans.has(vlan))
     }
 
-    /// Calls the controller of one VLAN, and gives what it says to its VLAN.
+    /// Calls the controller of one VLAN, and adds the VLAN to its effects.
     fn with(
         &mut self,
         vlan: VlanId,
@@ -122,9 +122,9 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::restore`]: each gets what is of its VLAN, and what operators have changed
-    /// of the policy, which holds in all. Entries of a VLAN that is not there any more, or that
-    /// their port is not in, are given up.
+    /// Calls [`Controller::restore`]: each controller gets the entries of its VLAN, and all get
+    /// operators' changes of the policy. Entries of a VLAN that no longer exists, or that their
+    /// port is not in, are dropped.
     pub fn restore(&mut self, now: Time, stored: &[Stored], out: &mut Vec<Effect>) {
         let policy: Vec<Stored> =
             stored.iter().filter(|entry| entry.open().is_none()).cloned().collect();
@@ -146,7 +146,7 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::keep`].
+    /// Calls [`Controller::keep`].
     pub fn keep(&mut self, out: &mut Vec<Effect>) {
         for (&vlan, controller) in &mut self.of {
             if vlan.is_none() {
@@ -163,41 +163,41 @@ impl Controllers {
         }
     }
 
-    /// What this incarnation has of the one before, of all of them together.
+    /// Returns the counts of restored state, summed over all controllers.
     pub fn restored(&self) -> Restored {
         let all = self.of.values().map(Controller::restored);
         let sum = all.fold(Restored::default(), |sum, one| sum.plus(&one));
         Restored { refused: sum.refused + self.given_up, ..sum }
     }
 
-    /// As [`Controller::attached`].
+    /// Calls [`Controller::attached`].
     pub fn attached(&mut self, port: PortNo, peer: Option<(NodeId, PortNo)>) {
         self.of.values_mut().for_each(|controller| controller.attached(port, peer));
     }
 
-    /// As [`Controller::path_to`].
+    /// Calls [`Controller::path_to`].
     pub fn path_to(&mut self, switch: NodeId) -> Option<Hops> {
         self.of.get_mut(&VlanId::NONE)?.path_to(switch)
     }
 
-    /// As [`Controller::has_links`].
+    /// Calls [`Controller::has_links`].
     pub fn has_links(&self, node: NodeId) -> bool {
         self.plain().has_links(node)
     }
 
-    /// As [`Controller::acknowledged`], to that of one VLAN.
+    /// Calls [`Controller::acknowledged`] of one VLAN's controller.
     pub fn acknowledged(&mut self, now: Time, (vlan, number): (VlanId, u64)) {
         if let Some(controller) = self.of.get_mut(&vlan) {
             controller.acknowledged(now, number);
         }
     }
 
-    /// As [`Controller::backlog`].
+    /// Calls [`Controller::backlog`].
     pub fn backlog(&mut self, of: NodeId, is_full: bool) {
         self.of.values_mut().for_each(|controller| controller.backlog(of, is_full));
     }
 
-    /// As [`Controller::controller_hello`], to all of them.
+    /// Calls [`Controller::controller_hello`] of all controllers.
     pub fn controller_hello(
         &mut self,
         now: Time,
@@ -211,8 +211,8 @@ impl Controllers {
         });
     }
 
-    /// A request of a host of this VLAN ([`Controller::arp_request`], [`Controller::dhcp_relay`]).
-    /// Returns whether the message is one.
+    /// Handles a request of a host of this VLAN ([`Controller::arp_request`],
+    /// [`Controller::dhcp_relay`]). Returns whether the message is one.
     pub fn request(
         &mut self,
         now: Time,
@@ -238,7 +238,7 @@ impl Controllers {
         true
     }
 
-    /// As [`Controller::item`]: to the controller of its VLAN. What ports have sent is for all.
+    /// Calls [`Controller::item`] of the VLAN's controller. Load reports go to all controllers.
     pub fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         let (vlan, item) = item.open();
         let Some(mut item) = item else {
@@ -260,7 +260,7 @@ impl Controllers {
         self.with(vlan, out, |controller, out| controller.item(now, from, item, out));
     }
 
-    /// As [`Controller::timeout`].
+    /// Calls [`Controller::timeout`].
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         self.with_all(out, |controller, out| {
             if controller.deadline().is_some_and(|at| at <= now) {
@@ -269,12 +269,12 @@ impl Controllers {
         });
     }
 
-    /// When to call [`Controllers::timeout`] next.
+    /// Returns when to call [`Controllers::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         self.of.values().filter_map(Controller::deadline).min()
     }
 
-    /// As [`Controller::query_refused`].
+    /// Calls [`Controller::query_refused`].
     pub fn query_refused(
         &mut self,
         now: Time,
@@ -284,7 +284,7 @@ impl Controllers {
         self.with(vlan, out, |controller, out| controller.query_refused(now, to, out));
     }
 
-    /// As [`Controller::list_refused`].
+    /// Calls [`Controller::list_refused`].
     pub fn list_refused(
         &mut self,
         now: Time,
@@ -296,11 +296,11 @@ impl Controllers {
         }
     }
 
-    /// As [`Controller::change_policy`]: it holds in all VLANs, and is kept once. Two hosts that
-    /// are in no VLAN together do not reach each other, whatever the policy says.
+    /// Calls [`Controller::change_policy`]: the change applies to all VLANs and is stored once. Two
+    /// hosts without a common VLAN do not reach each other under any policy.
     ///
     /// # Errors
-    /// As there; nothing has changed.
+    /// The errors of [`Controller::change_policy`]; nothing has changed.
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -326,7 +326,7 @@ impl Controllers {
         Ok(PolicyDone { routes_removed, switches, reach: reach && !apart })
     }
 
-    /// Whether two known hosts have no VLAN in common.
+    /// Returns whether two known hosts have no VLAN in common.
     fn are_apart(&self, pair: HostPair) -> bool {
         let of = |mac: MacAddr| -> BTreeSet<VlanId> {
             let known = self.iter().filter(|(_, one)| one.hosts().by_mac(mac).is_some());
@@ -336,21 +336,21 @@ impl Controllers {
         !a.is_empty() && !b.is_empty() && a.is_disjoint(&b)
     }
 
-    /// The counters of all of them together.
+    /// Returns the counters, summed over all controllers.
     pub fn counters(&self) -> ControllerCounters {
         let counters = self.of.values().map(Controller::counters);
         let sum = counters.fold(ControllerCounters::default(), |sum, one| sum.plus(one));
         ControllerCounters { item_misplaced: sum.item_misplaced + self.misplaced, ..sum }
     }
 
-    /// What the address services of all of them count.
+    /// Returns the counters of the address services, summed over all controllers.
     pub fn dhcp_counters(&self) -> DhcpCounters {
         let counters = self.of.values().map(|controller| controller.dhcp().counters());
         counters.fold(DhcpCounters::default(), |sum, one| sum.plus(&one))
     }
 }
 
-/// The host port that an item of a switch speaks of.
+/// Returns the host port that an item of a switch is about.
 const fn port_of(item: &Item) -> Option<PortNo> {
     match item {
         Item::HostSeen { port, .. }
@@ -361,8 +361,8 @@ const fn port_of(item: &Item) -> Option<PortNo> {
     }
 }
 
-/// Gives what the controller of a VLAN says to that VLAN. `None` for what that of no VLAN says too,
-/// and that is said once.
+/// Adds the VLAN to an effect of its controller. `None` for an effect that the controller of
+/// untagged hosts emits too, which is sent once only.
 fn within(
     vlan: VlanId,
     mut effect: Effect,

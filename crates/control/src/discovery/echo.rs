@@ -1,23 +1,23 @@
-//! Echoes: whether the data plane of a neighbour forwards while its node is silent (the echo
+//! Echoes, which test whether the data plane of a silent neighbour still forwards (the echo
 //! function of RFC 5880 §6.4, here for non-stop forwarding).
 //!
-//! In plain English: a node that restarts sends no heartbeats, yet its data plane may go on, as the
-//! kernel's does. So a neighbour whose heartbeat is late by half an interval is sent an echo every
-//! half interval. An echo is a control packet from this node to itself, with the hops
+//! A node that restarts sends no heartbeats, but its data plane, such as the kernel's, may still
+//! forward. When a heartbeat is late by half an interval, the node sends an echo to the neighbour
+//! every half interval. An echo is a control packet from this node to itself, with the hops
 //!
 //! ```text
 //!   the neighbour's port towards us | our control plane
 //! ```
 //!
-//! The data plane of the neighbour takes the first hop and sends the packet back out of the port
-//! that it came in by. That needs no table and no node there. While echoes return, the neighbour
-//! counts as restarting: it stays what it was, for at most [`Timers::restart_max`] without a
-//! heartbeat, and until no echo has returned for as long as a neighbour may be silent. Where none
-//! returns, it is removed when it always was.
+//! The data plane of the neighbour takes the first hop and returns the packet by its ingress port.
+//! That needs no table and no node there. While echoes return, the neighbour counts as restarting
+//! and is kept. It is removed [`Timers::restart_max`] after its last heartbeat, or when no echo has
+//! returned for as long as a neighbour may be silent. Without any echo, it is removed at the usual
+//! time.
 //!
-//! An echo counts once, at the port that it left by, if it is sealed as one of this incarnation and
-//! its number is one of this silence, which are drawn at random. So without the keys of the fabric
-//! nobody can make one or use one again.
+//! An echo counts once, at the port it left by, if it is sealed by this incarnation and its number
+//! is one of the current silence, whose numbers start at random. So echoes cannot be forged or
+//! replayed without the keys of the fabric.
 //!
 //! [`Timers::restart_max`]: crate::config::Timers::restart_max
 
@@ -29,21 +29,21 @@ use axon_node::Note;
 use axon_wire::{Hops, PortNo, Span, Time};
 
 impl Neighbour {
-    /// Whether its node has been silent for longer than a node may be, while its data plane
+    /// Returns whether the node has been silent for longer than allowed while its data plane
     /// forwards.
     pub fn is_restarting(&self) -> bool {
         self.echoes.is_some_and(|echoes| echoes.noted)
     }
 
-    /// Whether its data plane has returned an echo since its last heartbeat.
+    /// Returns whether the data plane has returned an echo since the last heartbeat.
     pub(super) fn forwards(&self) -> bool {
         self.echoes.is_some_and(|echoes| echoes.returned > 0)
     }
 }
 
 impl Discovery {
-    /// An echo of this node has returned by `port`. One that was not sent there, or that does not
-    /// count any more, changes nothing.
+    /// Handles an echo of this node returned by `port`. Ignores one that was not sent there, or
+    /// that is not expected any more.
     pub fn echoed(&mut self, now: Time, port: PortNo, number: u64) {
         let state = self.ports.get_mut(port.index()).filter(|state| state.up);
         let neighbour = state.and_then(|state| state.neighbour.as_deref_mut());
@@ -57,7 +57,7 @@ impl Discovery {
         }
     }
 
-    /// When the next echo to a neighbour is due.
+    /// Returns when the next echo to a neighbour is due.
     pub(super) fn echo_at(&self, neighbour: &Neighbour) -> Time {
         let late_at = || neighbour.received_at + self.echo_pause() * 3 + neighbour.excused;
         neighbour.echoes.map_or_else(late_at, |echoes| echoes.next_at)
@@ -84,7 +84,7 @@ impl Discovery {
         out.push(Effect::Echo { port, hops, number });
     }
 
-    /// Informs the operator of a neighbour that is there by its echoes alone.
+    /// Notes a neighbour that is kept because of its echoes alone.
     pub(super) fn note_restart(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
         let patience = self.patience();
         let Some(neighbour) = self.ports[index].neighbour.as_deref_mut() else { return };
@@ -97,8 +97,7 @@ impl Discovery {
         }
     }
 
-    /// When a neighbour is removed if nothing is received from it any more, neither a heartbeat
-    /// nor an echo.
+    /// Returns when a neighbour is removed if neither a heartbeat nor an echo arrives before.
     pub(super) fn dead_at(&self, neighbour: &Neighbour) -> Time {
         let silent_at = neighbour.received_at + self.patience() + neighbour.excused;
         let returned_at = neighbour.echoes.and_then(|echoes| echoes.returned_at);
@@ -108,8 +107,8 @@ impl Discovery {
         echoed_until.min(last).max(silent_at)
     }
 
-    /// Between two echoes, and a third of the time from a heartbeat to the first: half a heartbeat
-    /// interval.
+    /// Returns the echo interval, half a heartbeat interval. The first echo is due three of these
+    /// after a heartbeat.
     fn echo_pause(&self) -> Span {
         Span::from_ticks((self.timers.heartbeat.ticks() / 2).max(1))
     }

@@ -1,18 +1,18 @@
-//! What is known of the [echoes](super::echo) that a silent neighbour was sent.
+//! State of the [echoes](super::echo) sent to a silent neighbour.
 
 use axon_wire::Time;
 
-/// The echoes of one silence.
+/// Echoes of one silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Echoes {
-    /// The number before that of the first echo, random.
+    /// Random number that the echo numbers count up from.
     pub(super) before: u64,
-    /// How many were sent.
+    /// Number of echoes sent.
     pub(super) sent: u64,
-    /// Which of them returned last, from 1; 0: none.
+    /// Position of the last echo returned, from 1; 0 if none.
     pub(super) returned: u64,
     pub(super) returned_at: Option<Time>,
     pub(super) next_at: Time,
-    /// Whether the operator was informed.
+    /// Whether the operator was notified.
     pub(super) noted: bool,
 }

@@ -1,4 +1,4 @@
-//! The handshake: what each link message does to a port.
+//! The handshake: effects of each link message on a port.
 
 use super::{Discovery, Neighbour, send};
 use crate::effect::Effect;
@@ -72,9 +72,9 @@ impl Discovery {
         Ok(())
     }
 
-    /// Handles a confirmation or heartbeat: the other end has returned our challenge, so the
-    /// pending node of that incarnation becomes the neighbour. A new incarnation of the neighbour
-    /// whose data plane has gone on takes its place, and all else stays as it is.
+    /// Handles a confirmation or heartbeat. The other end has returned our challenge, so the
+    /// pending node of that incarnation becomes the neighbour. A new incarnation of a neighbour
+    /// whose data plane still forwards replaces the old one without other changes.
     pub(super) fn on_echo(
         &mut self,
         now: Time,

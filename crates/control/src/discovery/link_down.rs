@@ -1,8 +1,8 @@
-//! Links that are lost, here and elsewhere (`node/failover.rs`).
+//! Lost links, local and remote (`node/failover.rs`).
 //!
-//! Only a link that was one is reported: a port whose carrier goes, or whose neighbour has been
-//! silent for too long. A neighbour that has started anew is no lost link: by the time it is known,
-//! the link is there again. The word of another switch counts from a neighbour alone.
+//! A loss is reported for an established link only, when the carrier goes or the neighbour has been
+//! silent for too long. A neighbour with a new incarnation is not reported, because its link is up
+//! again already. Link-down messages are accepted from neighbours only.
 
 use super::Discovery;
 use crate::effect::Effect;
@@ -12,7 +12,7 @@ use axon_wire::message::{LinkDown, LinkEnd, Role};
 use axon_wire::{Incarnation, PortNo};
 
 impl Discovery {
-    /// The link at a port is lost, if it leads from a switch to a switch.
+    /// Reports the loss of the link at a port, if it is between two switches.
     pub(super) fn report_lost(&self, index: usize, out: &mut Vec<Effect>) {
         let Some(lost) = self.ports[index].neighbour.as_deref() else { return };
         if (self.role, lost.role) == (Role::Switch, Role::Switch) {
@@ -21,7 +21,7 @@ impl Discovery {
         }
     }
 
-    /// A neighbour passes on that a link is down.
+    /// Handles a link-down message from a neighbour.
     pub(super) fn on_link_down(
         &mut self,
         index: usize,

@@ -10,23 +10,24 @@
 //!   | <------ Heartbeat(echo a)         |  A: neighbour; Axon packets may go out
 //! ```
 //!
-//! and every later heartbeat returns the challenge of its receiver, so it belongs to this handshake
-//! and no other. A node sends Axon packets only once it knows that the other end takes this port
-//! for an Axon port, so no Axon packet is ever read as a host's frame.
+//! and every later heartbeat returns the challenge of its receiver, which binds it to this
+//! handshake. A node sends Axon packets only once the other end treats this port as an Axon port,
+//! so no Axon packet is ever read as a host's frame.
 //!
 //! A neighbour is removed at once when carrier is lost, when two heartbeat intervals have passed
 //! without a heartbeat (with half an interval of grace for jitter), or when another node replaces
-//! it. A neighbour whose data plane goes on while its node restarts stays (`echo.rs`). A node whose
-//! own timers are late was not running, and maybe its neighbours were not either, if they share one
-//! machine. It then waits longer for each neighbour: by the delay of its timers, and at most by the
-//! normal waiting time once more. A port without an answer becomes a host port. Hello continues
-//! there at a tenth of the pace, so a port may change its kind at any time, unless it is pinned to
-//! hosts: then every message that comes in there is refused, no answer is waited for, and the port
-//! is a host port as soon as it has carrier, once in three Hellos and not in the first three of the
-//! node. A port that receives from a node
-//! without being heard stays unknown: no host is learned there. So does one whose neighbour was
-//! removed although its data plane outlived its node, until carrier is lost or a node is heard
-//! again.
+//! it. A neighbour whose data plane still forwards while its node restarts is kept (`echo.rs`). If
+//! a node's own timers are late, it was not scheduled, and its neighbours on the same machine may
+//! not have been either. It then waits longer for each neighbour: by the delay of its timers, and
+//! at most by the normal waiting time once more.
+//!
+//! A port without an answer becomes a host port. Hello continues there at a tenth of the rate, so a
+//! port may change its kind at any time. A port pinned to hosts refuses every message and becomes a
+//! host port without waiting for an answer. To limit the load of a flapping carrier, it does so at
+//! most once in three Hello intervals, and not in the first three of the node. A port that receives
+//! from a node without an answer to its own Hellos stays unknown, and no host is learned there. So
+//! does a port whose neighbour was removed although its data plane outlived its node, until carrier
+//! is lost or a node is received again.
 
 mod echo;
 mod echoes;
@@ -46,18 +47,18 @@ use axon_wire::message::{ControllerPath, Heartbeat, Hello, Message, Peer, PortSt
 use axon_wire::{HopWidth, Incarnation, PortNo, Span, Time};
 use echoes::Echoes;
 
-/// Hellos that go unanswered before a port is a host port.
+/// Number of unanswered Hellos before a port becomes a host port.
 const HELLOS_BEFORE_HOST: u64 = 3;
-/// A host port sends Hello this many times more seldom.
+/// Factor by which the Hello interval is longer on a host port.
 const HOST_HELLO_FACTOR: u64 = 10;
-/// Heartbeat intervals that a port stays unknown after it lost or met a neighbour: longer
-/// than the other end takes to detect it.
+/// Heartbeat intervals that a port stays unknown after a neighbour is lost or found; longer than
+/// the other end takes to detect it.
 const UNKNOWN_HEARTBEATS: u64 = 4;
-/// A port that receives the Hellos of a node stays unknown for so many intervals of the slow pace.
-/// That node may receive nothing, take its port for a host port, and send hosts' frames.
+/// Slow Hello intervals that a port stays unknown after a Hello. The sending node may receive
+/// nothing, treat its port as a host port, and forward hosts' frames.
 const UNKNOWN_SLOW_HELLOS: u64 = 3;
 
-/// The link state of all ports of a node.
+/// Link state of all ports of a node.
 #[derive(Clone, Debug)]
 pub struct Discovery {
     role: Role,
@@ -65,13 +66,13 @@ pub struct Discovery {
     timers: Timers,
     random: Random,
     ports: Vec<Port>,
-    /// When a port had carrier first. The ports of a node that starts wait all alike.
+    /// Time when any port first had carrier. All ports of a node that starts wait from then.
     begun: Option<Time>,
-    /// The path to the controller that its heartbeats advertise.
+    /// Path to the controller that is advertised in heartbeats.
     path: Option<ControllerPath>,
-    /// Grows with every change of kind or neighbour.
+    /// Incremented with every change of a kind or neighbour.
     version: u64,
-    /// Grows when a neighbour comes, goes, or advertises another path.
+    /// Incremented when a neighbour comes, goes, or advertises another path.
     paths_version: u64,
     deadline: Option<Time>,
 }
@@ -79,45 +80,45 @@ pub struct Discovery {
 #[derive(Clone, Debug, Default)]
 struct Port {
     up: bool,
-    /// No node may become its neighbour.
+    /// Whether the port is pinned to hosts.
     pinned: bool,
     kind: PortKind,
-    /// The data plane has it as an Axon port from the incarnation before.
+    /// Whether the data plane has it as an Axon port from the previous incarnation.
     inherited: bool,
-    /// What the other end has to echo.
+    /// Challenge that the other end has to echo.
     challenge: u64,
     hello_at: Time,
-    /// When the port becomes a host port without an answer.
+    /// Time when the port becomes a host port unless it gets an answer.
     host_at: Time,
-    /// When it last did.
+    /// Time when the port last became a host port.
     host_since: Option<Time>,
-    /// A node that has not finished the handshake.
+    /// Node that has not finished the handshake.
     pending: Option<Box<Neighbour>>,
     neighbour: Option<Box<Neighbour>>,
 }
 
-/// The node at the other end of a link.
+/// Node at the other end of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Neighbour {
-    /// The node, and which run of it this is.
+    /// Node and incarnation.
     pub incarnation: Incarnation,
-    /// Its port.
+    /// The neighbour's port.
     pub port: PortNo,
-    /// What it is.
+    /// The neighbour's role.
     pub role: Role,
-    /// Its way to the controller, by its last heartbeat.
+    /// The neighbour's path to the controller, from its last heartbeat.
     pub path: Option<ControllerPath>,
     challenge: u64,
     received_at: Time,
-    /// For how long since then the node itself was late, up to [`Discovery::patience`].
+    /// Delay of this node's own timers since the last heartbeat, up to [`Discovery::patience`].
     excused: Span,
     heartbeat_at: Time,
-    /// Those since its last heartbeat, if that was long ago.
+    /// Echoes since the last heartbeat, if that is overdue.
     echoes: Option<Echoes>,
 }
 
 impl Discovery {
-    /// All of so many ports start without carrier; hops are so wide.
+    /// Creates the state of `ports` ports without carrier, with hops of width `hop_width`.
     pub fn new(config: &NodeConfig, (ports, hop_width): (u16, HopWidth), role: Role) -> Discovery {
         let ports = (0..ports).map(|_| Port::default()).collect();
         Discovery {
@@ -134,48 +135,49 @@ impl Discovery {
         }
     }
 
-    /// Pins a port to hosts: from now on a handshake is refused there. To be called before the
-    /// port has carrier.
+    /// Pins a port to hosts, which refuses every handshake there. Call it before the port has
+    /// carrier.
     pub fn pin(&mut self, port: PortNo) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.pinned = true;
         }
     }
 
-    /// The data plane forwards by a port as an Axon port, since before this incarnation. To be
-    /// called before the port has carrier.
+    /// Marks a port that the data plane has had as an Axon port since a previous incarnation. Call
+    /// it before the port has carrier.
     pub fn inherit(&mut self, port: PortNo) {
         if let Some(state) = self.ports.get_mut(port.index()) {
             state.inherited = true;
         }
     }
 
-    /// Grows whenever [`Discovery::port_states`] changes.
+    /// Returns a number that grows whenever [`Discovery::port_states`] changes.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Grows whenever there may be another path among those of [`Discovery::neighbours`].
+    /// Returns a number that grows whenever the paths of [`Discovery::neighbours`] may have
+    /// changed.
     pub fn paths_version(&self) -> u64 {
         self.paths_version
     }
 
-    /// The neighbour on `port`, if the handshake is done.
+    /// Returns the neighbour on `port`, if the handshake is done.
     pub fn neighbour(&self, port: PortNo) -> Option<&Neighbour> {
         self.ports.get(port.index())?.neighbour.as_deref()
     }
 
-    /// All neighbours, by port.
+    /// Returns all neighbours, by port.
     pub fn neighbours(&self) -> impl Iterator<Item = (PortNo, &Neighbour)> {
         numbered(&self.ports).filter_map(|(port, state)| Some((port, state.neighbour.as_deref()?)))
     }
 
-    /// What kind a port is now.
+    /// Returns the kind of a port.
     pub fn kind(&self, port: PortNo) -> PortKind {
         self.ports.get(port.index()).map_or(PortKind::Unknown, |state| state.kind)
     }
 
-    /// The ports whose peer is known, for a Controller Hello.
+    /// Returns the ports whose peer is known, for a Controller Hello.
     pub fn port_states(&self) -> Vec<PortState> {
         numbered(&self.ports)
             .filter_map(|(port, state)| {
@@ -191,13 +193,13 @@ impl Discovery {
             .collect()
     }
 
-    /// Advertises a new path to the controller to all neighbours, at once.
+    /// Advertises a new path to the controller to all neighbours at once.
     pub fn advertise(&mut self, now: Time, path: Option<ControllerPath>, out: &mut Vec<Effect>) {
         if self.path == path {
             return;
         }
         self.path = path;
-        // By heartbeats sent now nobody could tell any more how late they are.
+        // Heartbeats sent now would hide how late the timers are.
         self.excuse(self.late(now));
         for index in 0..self.ports.len() {
             self.heartbeat(now, index, out);
@@ -205,7 +207,7 @@ impl Discovery {
         self.find_deadline();
     }
 
-    /// Carrier came or went.
+    /// Handles a change of carrier.
     pub fn link(&mut self, now: Time, port: PortNo, up: bool, out: &mut Vec<Effect>) {
         let Some(state) = self.ports.get_mut(port.index()) else {
             return;
@@ -220,7 +222,7 @@ impl Discovery {
         let begun = *self.begun.get_or_insert(now);
         let state = &self.ports[port.index()];
         let unknown = if state.pinned && now >= begun + hold {
-            // Its carrier may come and go all the time: that is to be no burden to the controller.
+            // A flapping carrier must not load the controller.
             state.host_since.map_or(Span::ZERO, |at| (at + hold).since(now))
         } else {
             hold
@@ -230,7 +232,7 @@ impl Discovery {
         self.timeout(now, out);
     }
 
-    /// A link message that proved genuine.
+    /// Handles a link message with a valid seal.
     pub fn message(&mut self, now: Time, port: PortNo, opened: &Opened, out: &mut Vec<Effect>) {
         let index = port.index();
         if !self.ports.get(index).is_some_and(|state| state.up) {
@@ -258,7 +260,7 @@ impl Discovery {
         self.find_deadline();
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub fn timeout(&mut self, now: Time, out: &mut Vec<Effect>) {
         self.excuse(self.late(now));
         for index in 0..self.ports.len() {
@@ -270,7 +272,7 @@ impl Discovery {
                 let (dead_at, echo_at) = (self.dead_at(neighbour), self.echo_at(neighbour));
                 let beat_at = neighbour.heartbeat_at;
                 if dead_at <= now {
-                    // While its data plane may still send, nothing from there is a host's frame.
+                    // While its data plane may still send, frames from there are not a host's.
                     let forwards = neighbour.forwards();
                     self.report_lost(index, out);
                     self.lose_neighbour(index, out);
@@ -303,12 +305,12 @@ impl Discovery {
         self.find_deadline();
     }
 
-    /// When [`Discovery::timeout`] has something to do next.
+    /// Returns when [`Discovery::timeout`] is due next.
     pub fn deadline(&self) -> Option<Time> {
         self.deadline
     }
 
-    /// Starts discovery anew with a fresh challenge.
+    /// Restarts discovery on a port with a fresh challenge.
     fn search(&mut self, now: Time, index: usize, unknown_ticks: u64) {
         let challenge = self.random.next_u64();
         let state = &mut self.ports[index];
@@ -318,8 +320,8 @@ impl Discovery {
         state.host_at = now + Span::from_ticks(unknown_ticks);
     }
 
-    /// Nobody has answered: hosts are at the port. Where the data plane still forwards as on an
-    /// Axon port, it stops first, and the other end gets the time to miss its echoes.
+    /// Makes a port without an answer a host port. If the data plane still forwards on it as an
+    /// Axon port, that stops first, and the other end gets the time to miss its echoes.
     fn no_answer(&mut self, now: Time, index: usize, out: &mut Vec<Effect>) {
         let state = &mut self.ports[index];
         state.pending = None;
@@ -370,25 +372,25 @@ impl Discovery {
             return;
         };
         neighbour.heartbeat_at = now + self.timers.heartbeat;
-        // No neighbour receives a path that leads through itself.
+        // A path through a neighbour is not advertised to it.
         let port = PortNo(index as u16);
         let path = self.path.clone().filter(|path| path.hops.first() != Some(&port));
         let beat = Heartbeat { echo: neighbour.challenge, path };
         send(out, index, neighbour.incarnation, Message::Heartbeat(beat));
     }
 
-    /// How long a port stays unknown after the last message of a handshake.
+    /// Returns how long a port stays unknown after the last message of a handshake.
     fn met_hold(&self) -> Span {
         let slow = self.timers.hello * HOST_HELLO_FACTOR * UNKNOWN_SLOW_HELLOS;
         slow.max(self.timers.heartbeat * UNKNOWN_HEARTBEATS)
     }
 
-    /// By how much the node is behind its timers.
+    /// Returns the delay of the node's timers.
     fn late(&self, now: Time) -> Span {
         self.deadline.map_or(Span::ZERO, |due| now.since(due))
     }
 
-    /// All neighbours may be silent for this much longer.
+    /// Extends the allowed silence of all neighbours by `late`.
     fn excuse(&mut self, late: Span) {
         let most = self.patience();
         for neighbour in self.ports.iter_mut().filter_map(|state| state.neighbour.as_deref_mut()) {
@@ -396,7 +398,7 @@ impl Discovery {
         }
     }
 
-    /// How long a neighbour may be silent.
+    /// Returns the allowed silence of a neighbour.
     fn patience(&self) -> Span {
         Span::from_ticks(self.timers.heartbeat.ticks() * 5 / 2)
     }

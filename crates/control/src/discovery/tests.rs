@@ -1,4 +1,4 @@
-//! Two ends of one link, and everything that can be lost between them.
+//! Tests of two ends of one link, under any loss of messages.
 
 use super::*;
 use alloc::vec;
@@ -14,14 +14,14 @@ struct Pair {
     incarnations: [Incarnation; 2],
     notes: Vec<(usize, Note)>,
     refusals: Vec<Refusal>,
-    /// Nodes that do not run.
+    /// Whether each node is stopped.
     down: [bool; 2],
     /// Data planes that forward, and the kind of their ports, which outlive their nodes.
     forwards: [bool; 2],
     planes: [PortKind; 2],
     /// Whether messages are lost, and echoes are not.
     deaf: bool,
-    /// Echoes that were sent: when, from where, and their numbers.
+    /// Echoes sent: time, sender, and number.
     echoes: Vec<(Time, usize, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl Pair {
         }
     }
 
-    /// Delivers everything that follows from `effects` of one side, but for what is lost.
+    /// Delivers all messages that follow from `effects` of one side, except those lost.
     fn carry(&mut self, side: usize, effects: Vec<Effect>, lost: &mut impl FnMut(usize) -> bool) {
         for effect in effects {
             match effect {
@@ -109,7 +109,7 @@ impl Pair {
         }
     }
 
-    /// An end that takes the link for an Axon link never faces one that sees a host.
+    /// Checks that no end treats the link as an Axon link while the other treats it as a host port.
     fn check(&self) {
         let kinds = self.planes;
         let confused = [PortKind::Axon, PortKind::Host].iter().all(|kind| kinds.contains(kind));
@@ -167,7 +167,7 @@ fn a_port_without_an_answer_is_a_host_port() {
 fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.ends[0].pin(PORT);
-    // Ports of a node that starts wait all alike.
+    // All ports of a node that starts wait the same time.
     pair.carrier(true, &mut |_| true);
     assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
     pair.carrier(false, &mut |_| true);
@@ -179,7 +179,7 @@ fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
         assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
         pair.run(Span::from_millis(300), |_| true);
     }
-    // One whose carrier comes and goes changes its kind no more often than any other.
+    // A port with a flapping carrier changes its kind no more often than any other.
     pair.carrier(true, &mut |_| true);
     pair.carrier(false, &mut |_| true);
     pair.carrier(true, &mut |_| true);
@@ -189,7 +189,7 @@ fn a_port_that_is_pinned_to_hosts_waits_for_no_answer() {
     assert_eq!(pair.kinds()[0], PortKind::Host);
     pair.carrier(false, &mut |_| true);
     pair.run(Span::from_millis(300), |_| true);
-    // A switch at the other end meets nobody, so it never takes the link for one of its own.
+    // A switch at the other end finds no neighbour, so it never treats the link as an Axon link.
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(10), |_| false);
     assert_ne!(pair.kinds()[1], PortKind::Axon);
@@ -217,12 +217,12 @@ fn nodes_that_have_not_run_for_a_while_stay_neighbours_and_one_that_is_gone_is_m
     let mut pair = Pair::new([HopWidth::Eight; 2]);
     pair.carrier(true, &mut |_| false);
     pair.run(Span::from_secs(1), |_| false);
-    // Neither runs for four intervals; the first to do so finds no heartbeat of the other's.
+    // Neither runs for four intervals; the first one to run has no heartbeat of the other.
     pair.now += Span::from_millis(400);
     pair.run(Span::from_secs(1), |_| false);
     assert_eq!(pair.kinds(), [PortKind::Axon; 2]);
     assert_eq!(pair.notes.len(), 2, "each end once up");
-    // However long they have not run, the time that is excused has a bound.
+    // The excused time is bounded, however long they have not run.
     pair.now += Span::from_secs(10);
     pair.run(Span::from_millis(1), |_| true);
     assert_eq!(pair.kinds(), [PortKind::Unknown; 2]);
@@ -261,7 +261,7 @@ impl Pair {
         pair
     }
 
-    /// The second node starts anew, in its next incarnation.
+    /// Restarts the second node, in its next incarnation.
     fn restart(&mut self) {
         let (mut fresh, incarnation) = end(2, self.incarnations[1].number + 1, HopWidth::Eight);
         if self.planes[1] == PortKind::Axon {
@@ -273,7 +273,7 @@ impl Pair {
         self.carry(1, effects, &mut |_| false);
     }
 
-    /// The notes of the first end.
+    /// Returns the notes of the first end.
     fn noted(&self) -> Vec<Note> {
         self.notes.iter().filter(|(side, _)| *side == 0).map(|&(_, note)| note).collect()
     }
@@ -349,7 +349,7 @@ fn a_node_that_hangs_is_removed_in_time_whatever_its_data_plane_does() {
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Axon);
     pair.run(Span::from_ticks(1), |_| false);
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
-    // What its data plane sends is no host's, however long it goes on.
+    // Frames from its data plane are never a host's, however long it forwards.
     pair.run(Span::from_secs(600), |_| false);
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
     pair.restart();
@@ -361,7 +361,7 @@ fn a_port_that_its_data_plane_has_as_an_axon_port_is_no_host_port_before_its_ech
     let mut pair = Pair::bereft(true);
     pair.deaf = true;
     pair.restart();
-    // Nobody answers, and the other end has its echoes: it goes on to send Axon packets.
+    // Without answers, and with its echoes returned, the other end continues to send Axon packets.
     pair.run(Span::from_millis(299), |_| false);
     assert_eq!(pair.planes, [PortKind::Axon; 2]);
     pair.run(Span::from_millis(300), |_| false);
@@ -394,7 +394,7 @@ fn an_echo_counts_once_and_one_that_was_not_sent_does_not_count() {
     }
     pair.run(Span::from_millis(400), |_| false);
     assert_eq!(pair.ends[0].kind(PORT), PortKind::Unknown);
-    // One of an earlier silence does not count in a later one.
+    // An echo of an earlier silence does not count in a later one.
     let old: Vec<u64> = pair.echoes.iter().map(|&(.., number)| number).collect();
     pair.restart();
     pair.run(Span::from_secs(1), |_| false);
@@ -451,8 +451,8 @@ fn ends_whose_hops_differ_in_width_do_not_join() {
 }
 
 proptest! {
-    /// Under any pattern of loss the ends agree enough for safety (see `check`), and
-    /// once the loss ends they find each other.
+    /// Under any pattern of loss the ends agree enough for safety (see `check`), and once the loss
+    /// ends they become neighbours.
     #[test]
     fn whatever_is_lost_the_ends_are_never_confused_and_meet_in_the_end(
         pattern in proptest::collection::vec(any::<bool>(), 1..400),

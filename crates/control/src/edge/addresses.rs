@@ -1,51 +1,51 @@
-//! The addresses of one host at an edge.
+//! Addresses of one host at an edge.
 //!
-//! A host may have several: more than one IPv4 address, and IPv6 addresses besides. Each is learned
-//! from the host's own words (ARP), and each is probed. A host that answers for some of its
+//! A host may have several: more than one IPv4 address, and IPv6 addresses. Each is learned from
+//! the host's ARP or neighbour discovery, and each is probed. A host that answers for some of its
 //! addresses and not for one of them has given that one up.
 //!
-//! In plain English: the addresses are in the order in which the host last used them. A probe asks
-//! for the one that was not used for longest. If it is not answered the next one asks for the
-//! newest, so a host is not taken for dead because of an address that it no longer has. One that
-//! has left as many probes unanswered as a host may is removed, unless it is the last.
+//! The addresses are ordered by last use. A probe queries the least recently used one. If it is not
+//! answered, the next probe queries the newest, so a host is not removed because of an address that
+//! it no longer has. An address with the maximum number of unanswered probes is removed, unless it
+//! is the last.
 
 use crate::config::IPS_PER_HOST_MAX;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
-/// The addresses of a host, the one that it used last at the end.
+/// Addresses of a host, most recently used last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses(Vec<Address>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Address {
     ip: IpAddr,
-    /// Probes in a row that the host has not answered for this address.
+    /// Number of consecutive unanswered probes of this address.
     unanswered: u32,
 }
 
 impl Addresses {
-    /// All of them, the one that was used last at the end.
+    /// Returns the addresses, most recently used last.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = IpAddr> {
         self.0.iter().map(|address| address.ip)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no addresses.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether this is one of them.
+    /// Returns whether the host has this address.
     pub fn contains(&self, ip: IpAddr) -> bool {
         self.iter().any(|own| own == ip)
     }
 
-    /// The one that was used last.
+    /// Returns the most recently used address.
     pub fn newest(&self) -> Option<IpAddr> {
         self.iter().next_back()
     }
 
-    /// The IPv4 address that was used last.
+    /// Returns the most recently used IPv4 address.
     pub fn ipv4(&self) -> Option<Ipv4Addr> {
         self.iter().rev().find_map(|ip| match ip {
             IpAddr::V4(ip) => Some(ip),
@@ -53,12 +53,12 @@ impl Addresses {
         })
     }
 
-    /// Whether one more takes the place of the oldest.
+    /// Returns whether another address would replace the oldest.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= IPS_PER_HOST_MAX
     }
 
-    /// The host uses an address. If there are too many, the oldest is removed.
+    /// Records the use of an address. If there are too many, the oldest is removed.
     pub(super) fn used(&mut self, ip: IpAddr) {
         self.0.retain(|own| own.ip != ip);
         if self.is_full() {
@@ -72,8 +72,8 @@ impl Addresses {
         self.0.retain(|own| own.ip != ip);
     }
 
-    /// The address to probe, of a host that has left so many probes `unanswered`. Removes one that
-    /// was probed `probes_max` times in vain.
+    /// Returns the address to probe, for a host with `unanswered` unanswered probes. Removes an
+    /// address with `probes_max` unanswered probes of its own.
     pub(super) fn next_probe(&mut self, unanswered: u32, probes_max: u32) -> Option<IpAddr> {
         if unanswered == 0 && self.0.len() > 1 {
             let oldest = self.0.first_mut()?;
@@ -103,7 +103,7 @@ mod tests {
     fn an_address_that_is_given_up_is_removed_and_the_others_stay() {
         let mut own = Addresses::default();
         [1, 2, 3].into_iter().for_each(|last| own.used(ip(last)));
-        // The host no longer has address 1. Every second probe asks for another one.
+        // The host no longer has address 1. Every second probe queries another one.
         let mut unanswered = 0;
         let mut asked = Vec::new();
         for _ in 0..8 {
@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(own.iter().count(), IPS_PER_HOST_MAX);
         assert_eq!((own.contains(ip(1)), own.ipv4()), (false, Some(Ipv4Addr::new(10, 0, 0, 99))));
     }
-    /// The addresses of host 1 that these effects report.
+    /// Returns the addresses of host 1 that these effects report.
     fn reported(effects: &[Effect]) -> Vec<IpAddr> {
         let ips = |effect: &Effect| match effect {
             Effect::Report(Item::HostSeen { ips, .. }) => Some(ips.clone()),

@@ -1,28 +1,28 @@
-//! Which ports get router advertisements of the edge; see `ra`.
+//! Ports that receive the edge's router advertisements; see `ra`.
 
 use crate::bucket::Bucket;
 use alloc::collections::BTreeMap;
 use axon_wire::PortNo;
 
-/// The ports that get advertisements: as many as have carrier and hosts, at most.
+/// Ports that receive advertisements: at most all ports with carrier and hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Advertising {
     pub(super) ports: BTreeMap<PortNo, Port>,
 }
 
 impl Advertising {
-    /// The ports that get advertisements.
+    /// Returns the number of ports that receive advertisements.
     #[cfg(test)]
     pub(super) fn count(&self) -> usize {
         self.ports.len()
     }
 }
 
-/// A port that gets advertisements.
+/// Advertising state of a port.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Port {
-    /// How many it got unasked, up to 255.
+    /// Number of unsolicited advertisements sent, up to 255.
     pub(super) sent: u8,
-    /// Answers to solicitations there.
+    /// Bucket for answers to solicitations.
     pub(super) answers: Bucket,
 }

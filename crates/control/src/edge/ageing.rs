@@ -1,4 +1,4 @@
-//! Routes that no frame takes any more: they make room for others, here and at the controller.
+//! Ageing of unused routes, which frees their room at the edge and the controller.
 
 use super::context::Cx;
 use super::flows::Placement;
@@ -9,20 +9,20 @@ use axon_node::{PortView, RouteKey};
 use axon_wire::message::Item;
 use axon_wire::{PortNo, Span, Time};
 
-/// How often routes are looked at. One that no frame has taken between two looks is removed, so
-/// after five to ten minutes: longer than hosts keep what they know by ARP.
+/// Interval at which routes are checked. A route without frames between two checks is removed, so
+/// after five to ten minutes: longer than hosts keep ARP entries.
 pub const ROUTE_LOOK: Span = Span::from_secs(300);
 
 impl Edge {
-    /// Whether there are routes that may age.
+    /// Returns whether there are routes that may age.
     pub fn has_flows(&self) -> bool {
         !self.flows.live.is_empty()
     }
 
-    /// The routes that no frame has taken since the last call. `used` says that of an
-    /// address in the data plane's table or route memory, and is asked for each.
+    /// Returns the routes without frames since the last call. `used` is called for each route's
+    /// address in the data plane's table or route memory, and returns whether it was used.
     ///
-    /// None while the controller cannot be reached: it could not set them up again.
+    /// Returns none while the controller is unreachable, because it could not set them up again.
     pub fn idle_flows(
         &mut self,
         now: Time,
@@ -40,7 +40,7 @@ impl Edge {
         if self.reachable { idle } else { Vec::new() }
     }
 
-    /// Removes these routes, and reports that to the controller.
+    /// Removes these routes and reports that to the controller.
     pub fn remove_idle(
         &mut self,
         now: Time,
@@ -53,7 +53,7 @@ impl Edge {
             let Some(stamp) = self.flows.get(key).map(|flow| flow.stamp) else {
                 continue;
             };
-            // The stamp is remembered, so that only a new decision brings the route back.
+            // The stamp is remembered, so that only a newer decision restores the route.
             self.flows.remove(cx, key, None);
             let (port, RouteKey { destination, source, .. }) = key;
             cx.out.push(Effect::Report(Item::RemoveRoute { port, destination, source, stamp }));
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
     use axon_wire::{MacAddr, Route};
 
-    /// Looks once; only these destinations are in use. Returns what is reported as removed.
+    /// Runs one check, with only these destinations in use. Returns those reported as removed.
     fn look(bench: &mut Bench, used: &[u8]) -> Vec<MacAddr> {
         bench.now += ROUTE_LOOK;
         let is_used = |_, key| used.iter().any(|&host| key == mac(host).into());

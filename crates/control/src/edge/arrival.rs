@@ -1,4 +1,4 @@
-//! The end of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
+//! End of a set-up at the source switch: phase IV of Axon-ARP (paper 001 §4.2.2).
 
 use super::context::{Cx, Timer};
 use super::flows::Verdict;
@@ -15,8 +15,8 @@ use axon_wire::{MacAddr, PortNo, Route};
 use core::net::{IpAddr, Ipv6Addr};
 
 impl Edge {
-    /// Phase IV. The reserved entry gets its route. The hosts that sent ARP requests get their
-    /// replies, from the target's own MAC. Then the queued frames leave, in their order.
+    /// Handles phase IV. The reserved entry gets its route. Hosts that sent ARP requests get their
+    /// replies, from the target's own MAC address. Then the queued frames leave in order.
     pub(super) fn phase_four(&mut self, cx: &mut Cx, m: &ArpReply) {
         let port = m.source_port;
         if !self.is_current(m.stamp) || !self.hosts.is_on(m.source_mac, port) {
@@ -39,7 +39,7 @@ impl Edge {
         }
         let verdict = self.set_route(cx, route, m.stamp, &m.to_target, target_ip);
         if matches!(verdict, Verdict::Removed | Verdict::Unusable) {
-            // A later word: there is no such route. The next retry asks for a new one.
+            // A later decision has removed the route. The next retry requests a new one.
             self.counters.messages_ignored += 1;
             for key in held {
                 if let Some(setup) = self.setups.open.get_mut(&key) {
@@ -60,7 +60,7 @@ impl Edge {
         self.flows.promote(cx, port);
     }
 
-    /// The address that set-up `id` of this port looks up, if there is such a set-up.
+    /// Returns the address that set-up `id` of this port looks up, if there is such a set-up.
     fn asked_ip(&self, port: PortNo, id: u32) -> Option<IpAddr> {
         let mut of_port = self.setups.open.range(of_port(port));
         match of_port.find(|(_, setup)| setup.id == id)? {
@@ -69,13 +69,13 @@ impl Edge {
         }
     }
 
-    /// Sends the frames that waited for a route. `route` is used if no table had room for it.
+    /// Sends the frames queued for a route. `route` is used if no table had room for it.
     pub(super) fn route_ready(&mut self, cx: &mut Cx, key: Key, route: &Route) {
         let (port, to) = key;
         let target = Target::Mac(to.destination);
         for (_, _, host) in self.setups.towards((port, target), to.source) {
             let Some(setup) = self.setups.remove((port, target, host)) else { continue };
-            // It has used the destination's own MAC.
+            // The host has used the destination's own MAC address.
             self.correct(cx, host, key, setup.hint);
             self.agenda.cancel(Timer::Setup(port, target, host));
             self.unreserve((port, RouteKey::to(to.destination)));
@@ -88,17 +88,17 @@ impl Edge {
     }
 }
 
-/// What makes an advertisement of a neighbour; see [`nd::advertisement`].
+/// Function that builds a neighbour advertisement; see [`nd::advertisement`].
 pub(super) type Advertise = fn(MacAddr, Ipv6Addr, Option<(MacAddr, Ipv6Addr)>) -> Vec<u8>;
 
-/// Sends an ARP reply, or an advertisement of a neighbour: `ip` is at `mac`. A host gets none for
-/// its own address.
+/// Sends an ARP reply or neighbour advertisement with `ip` at `mac`. A host gets none for its own
+/// address.
 pub(super) fn answer(cx: &mut Cx, port: PortNo, requester: Requester, mac: MacAddr, ip: IpAddr) {
     answer_with(cx, port, requester, (mac, ip), nd::advertisement);
 }
 
-/// The same, with what makes an advertisement of a neighbour from a MAC, its address and the MAC
-/// and address of the host that asked.
+/// Sends an ARP reply, or a neighbour advertisement built by `advertise` from a MAC address, its IP
+/// address and the requesting host's addresses.
 pub(super) fn answer_with(
     cx: &mut Cx,
     port: PortNo,
@@ -228,7 +228,7 @@ mod tests {
         bench.host(0, 1);
         bench.host(0, 2);
         let request = asked(&bench.frame(0, &arp_request(1, 9)));
-        // Its neighbour may be one that may not have it.
+        // Another host of the port may be denied it.
         asked(&bench.frame(0, &arp_request(2, 9)));
         let effects = bench.reply(answer_to(request, 1));
         let answered: Vec<_> = arps(&effects).iter().map(|(_, arp)| arp.target_mac).collect();

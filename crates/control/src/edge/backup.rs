@@ -1,21 +1,21 @@
-//! Backup routes: an edge replaces a route by itself as soon as one of its links is down, before
-//! the controller has chosen another one.
+//! Backup routes: an edge replaces a route as soon as one of its links is down, before the
+//! controller has chosen another one.
 //!
-//! In plain English: the controller sends a backup beside each route, with the switches that both
-//! lead through. It is kept here, in the memory of the control plane; the data plane has one route
-//! for each flow as before. A link is known to be down when a port of this switch loses its carrier
-//! or its neighbour, or when another switch has lost it and floods that (`node/failover.rs`). Then
-//! every flow whose route is over the link and has a backup takes that, by one change of its entry,
-//! and the controller gets a report. The backup is used up; the controller sends another one.
+//! The controller sends a backup for each route, with the switches on both. It is kept in the
+//! memory of the control plane; the data plane has one route for each flow as before. A link is
+//! down when a port of this switch loses its carrier or its neighbour, or when another switch
+//! floods the loss (`node/failover.rs`). Then every flow whose route crosses the link takes its
+//! backup, by one change of its entry, and the edge reports that to the controller. The backup is
+//! used up; the controller sends another one.
 //!
 //! The link is remembered as down for ten heartbeats. Meanwhile no backup over it is used, and a
-//! route over it that comes is replaced at once: it was decided before the controller knew. Later
-//! than that the controller knows better.
+//! new route over it is replaced at once, because it was decided before the controller received the
+//! loss. After that the controller's state is newer.
 //!
 //! **Order.** The flow keeps the stamp of the decision that the backup belongs to. So an older
 //! decision that arrives late changes nothing, and a newer one replaces the backup. A backup is
-//! used only for the very route that it was sent for. A route of an earlier incarnation of the
-//! controller has none that counts.
+//! used only for the exact route that it was sent for. A route of an earlier incarnation of the
+//! controller has no valid backup.
 
 use super::backups::Backup;
 use super::context::Cx;
@@ -29,24 +29,24 @@ use axon_wire::message::{Item, LinkEnd, RoutePath};
 use axon_wire::{MacAddr, NodeId, PortNo, Time};
 
 impl Edge {
-    /// All backups: ingress port, destination, the route that it is for, the backup itself.
+    /// Returns all backups: ingress port, destination, the primary route, the backup route.
     pub fn backups(&self) -> impl Iterator<Item = (PortNo, MacAddr, &RoutePath, &RoutePath)> {
         let all = self.flows.backups.of.iter();
         all.map(|(&(port, key), kept)| (port, key.destination, &kept.primary, &kept.backup))
     }
 
-    /// A link is down, says this switch itself or another. Returns whether that is news, which is
-    /// to be passed on before [`Edge::fail_over`].
+    /// Records that a link is down, detected by this switch or another. Returns whether that is
+    /// new; then it must be passed on before [`Edge::fail_over`].
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
         self.flows.backups.mark(now, self.heartbeat, ends, self.node)
     }
 
-    /// Whether that a link is down would be no news.
+    /// Returns whether the loss of a link is known already.
     pub fn knows_down(&self, now: Time, ends: [LinkEnd; 2]) -> bool {
         self.flows.backups.knows(now, self.heartbeat, ends)
     }
 
-    /// Every flow over this link, which is down, takes its backup route.
+    /// Switches every flow over this lost link to its backup route.
     pub fn fail_over(
         &mut self,
         now: Time,
@@ -63,7 +63,7 @@ impl Edge {
         }
     }
 
-    /// The controller has chosen a backup, or there is none any more.
+    /// Handles the controller's command to set or remove a backup.
     pub(super) fn set_backup(
         &mut self,
         cx: &mut Cx,
@@ -86,7 +86,8 @@ impl Edge {
         self.use_backup(cx, key);
     }
 
-    /// Lets a flow take its backup, if it has one for its present route and a link of that is down.
+    /// Switches a flow to its backup, if it has one for its current route and a link of that is
+    /// down.
     pub(super) fn use_backup(&mut self, cx: &mut Cx, key: Key) {
         if self.flows.use_backup(cx, key) {
             self.counters.backups_used += 1;
@@ -94,16 +95,16 @@ impl Edge {
     }
 }
 
-/// Whether a path starts at a switch and names one for each hop; the last, to the host, may be
-/// without.
+/// Returns whether a path starts at a switch and names one for each hop, except possibly the last
+/// hop, to the host.
 fn is_from(node: NodeId, path: &RoutePath) -> bool {
     let (switches, hops) = (path.switches.len(), path.route.hops.len());
     path.switches.first() == Some(&node) && (switches + 1 == hops || switches == hops)
 }
 
 impl Flows {
-    /// Whether a port may have one more backup. A backup may come before its route, so those whose
-    /// flow does not exist count too, until there are too many.
+    /// Returns whether a port has room for one more backup. A backup may arrive before its route,
+    /// so those without a flow count too, until there are too many.
     fn has_room_for_backup(&mut self, key: Key) -> bool {
         let count = |flows: &Flows| flows.backups.of.range(of_port(key.0)).count();
         if count(self) < self.backups.per_port_max {
@@ -157,14 +158,15 @@ mod tests {
         LinkEnd { node: NodeId(node), port: PortNo(port) }
     }
 
-    /// A path from the switch under test: the switch and the egress of each link, then the exit.
+    /// Builds a path from the switch under test: the switch and the egress of each link, then the
+    /// exit.
     fn path(links: &[(u64, u16)], exit: u16) -> RoutePath {
         let hops = links.iter().map(|&(_, port)| port).chain([exit]).map(PortNo);
         let route = Route::from(hops.collect::<Hops>());
         RoutePath { route, switches: links.iter().map(|&(node, _)| NodeId(node)).collect() }
     }
 
-    /// Over switch 2, or over switch 3, to a host at port 5 of switch 4.
+    /// Path over switch 2, or over switch 3, to a host at port 5 of switch 4.
     fn primary() -> RoutePath {
         path(&[(1, 3), (2, 1)], 5)
     }
@@ -183,14 +185,14 @@ mod tests {
         bench.item(Item::SetBackup { port, destination, source: None, primary, backup })
     }
 
-    /// What the node does with the news.
+    /// Handles a link-down message as the node does.
     fn down(bench: &mut Bench, ends: [LinkEnd; 2]) -> (bool, Vec<Effect>) {
         let news = bench.edge.link_down(bench.now, ends);
         let out = bench.call(|edge, now, ports, out| edge.fail_over(now, ends, ports, out));
         (news, out)
     }
 
-    /// Reports of backups that are used: the host and the number of the decision.
+    /// Returns the reports of used backups: the host and the number of the decision.
     fn used(effects: &[Effect]) -> Vec<(u8, u64)> {
         let used = |effect: &Effect| match effect {
             Effect::Report(Item::BackupUsed { destination, stamp, .. }) => {
@@ -238,10 +240,10 @@ mod tests {
         down(&mut bench, [end(3, 1), end(4, 1)]);
         let primary_down = [end(2, 1), end(4, 0)];
         assert_eq!(used(&down(&mut bench, primary_down).1), []);
-        // The controller does not know it yet.
+        // The controller has not received the loss yet.
         assert_eq!(used(&give(&mut bench, 9, primary(), backup())), []);
         assert_eq!(bench.placed(0, 9), Some(primary().route));
-        // The link may be back by then: the backup is kept, and nobody has to send it again.
+        // The link may be up by then: the backup is kept and need not be sent again.
         bench.pass(down_max(TIMERS));
         assert_eq!(used(&down(&mut bench, primary_down).1), [(9, 1)]);
     }
@@ -253,7 +255,7 @@ mod tests {
         let effects = set(&mut bench, 8, 2, &primary());
         assert_eq!(used(&effects), [], "there is none");
         assert_eq!(used(&give(&mut bench, 8, primary(), backup())), [(8, 2)]);
-        // The backup may come before the route.
+        // The backup may arrive before the route.
         give(&mut bench, 7, primary(), backup());
         assert_eq!(used(&set(&mut bench, 7, 3, &primary())), [(7, 3)]);
         for host in [7, 8, 9] {
@@ -275,7 +277,7 @@ mod tests {
         }
         set(&mut bench, 9, 6, &primary());
         assert_eq!(bench.placed(0, 9), Some(primary().route));
-        // Nor is a backup used for any other route than its own.
+        // A backup is not used for any route other than its primary.
         give(&mut bench, 9, other, backup());
         assert_eq!(used(&down(&mut bench, [end(2, 1), end(4, 0)]).1), []);
     }
@@ -355,7 +357,7 @@ mod tests {
         let ends = |n: u64| [end(n + 100, 1), end(n + 100, 2)];
         let passed_on = (0..2_000).filter(|&n| down(&mut bench, ends(n)).0).count();
         assert_eq!(passed_on, DOWN_MAX / 2);
-        // A link of this switch takes the place of another.
+        // A link of this switch replaces another.
         let own = [end(1, 3), end(2, 9)];
         let (news, effects) = down(&mut bench, own);
         assert!(news && used(&effects) == [(9, 1)]);

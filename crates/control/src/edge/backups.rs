@@ -1,65 +1,65 @@
-//! The backups that an edge has, and the links that are known to be down.
+//! Backups of an edge, and the links known to be down.
 
 use super::places::Key;
 use alloc::collections::BTreeMap;
 use axon_wire::message::{LinkEnd, RoutePath};
 use axon_wire::{NodeId, Span, Time};
 
-/// For how many heartbeats a link is remembered as down.
+/// Heartbeats for which a link is remembered as down.
 const DOWN_HEARTBEATS: u64 = 10;
-/// Ends of links that are remembered; news of further ones is ignored until the oldest are
-/// forgotten, but for links of this switch. This bounds what a neighbour can have flooded.
+/// Maximum number of link ends remembered as down. Further ones are ignored until the oldest
+/// expire, except links of this switch. This bounds the messages that a neighbour can have flooded.
 pub(super) const DOWN_MAX: usize = 2_048;
 
-/// The backups of an edge, and the links that are down.
+/// Backups of an edge, and the links that are down.
 #[derive(Clone, Debug)]
 pub(super) struct Backups {
-    /// Backups of one port. There is no use for more than there are routes.
+    /// Maximum number of backups of one port, that of its routes.
     pub(super) per_port_max: usize,
     pub(super) of: BTreeMap<Key, Backup>,
-    /// By the end that a direction starts from: until when it is remembered as down.
+    /// Expiry of each direction of a lost link, by its near end.
     down: BTreeMap<LinkEnd, Time>,
 }
 
-/// The backup of one flow.
+/// Backup of one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Backup {
-    /// The route that it is for.
+    /// Route that the backup is for.
     pub(super) primary: RoutePath,
-    /// The backup itself.
+    /// Backup route.
     pub(super) backup: RoutePath,
 }
 
 impl Backups {
-    /// None, and at most so many for each port.
+    /// Creates an empty set with at most `per_port_max` backups for each port.
     pub(super) const fn new(per_port_max: usize) -> Backups {
         Backups { per_port_max, of: BTreeMap::new(), down: BTreeMap::new() }
     }
 
-    /// None any more.
+    /// Removes all backups.
     pub(super) fn clear(&mut self) {
         self.of.clear();
     }
 
-    /// The flow is gone, and its backup with it.
+    /// Removes the backup of a flow that is gone.
     pub(super) fn forget(&mut self, key: Key) {
         self.of.remove(&key);
     }
 
-    /// Whether a path is over a link that is down.
+    /// Returns whether a path crosses a link that is down.
     pub(super) fn is_over_down(&self, now: Time, path: &RoutePath) -> bool {
         path.links().any(|end| self.down.get(&end).is_some_and(|&until| now < until))
     }
 
-    /// Whether a link is known as down for less than one heartbeat.
+    /// Returns whether a link has been known as down for less than one heartbeat.
     pub(super) fn knows(&self, now: Time, heartbeat: Span, ends: [LinkEnd; 2]) -> bool {
         let fresh = |kept: &Time| now + down_max(heartbeat) < *kept + heartbeat;
         ends.iter().all(|end| self.down.get(end).is_some_and(fresh))
     }
 
-    /// Remembers a link as down for ten heartbeats; `false` if that is known for less than one
-    /// heartbeat, or cannot be remembered. A link of this switch always can: if there is no room,
-    /// the link that would be forgotten first makes it.
+    /// Remembers a link as down for ten heartbeats. Returns `false` if it has been known for less
+    /// than one heartbeat, or cannot be stored. A link of this switch is always stored: if there is
+    /// no room, the link that would expire first is evicted.
     pub(super) fn mark(
         &mut self,
         now: Time,
@@ -86,14 +86,14 @@ impl Backups {
         true
     }
 
-    /// How many there are.
+    /// Returns the number of backups.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.of.len()
     }
 }
 
-/// For how long a link is remembered as down.
+/// Returns how long a link is remembered as down.
 pub(super) fn down_max(heartbeat: Span) -> Span {
     heartbeat * DOWN_HEARTBEATS
 }

@@ -1,12 +1,12 @@
-//! The ports of bonds at a switch, as LACP has shown them last.
+//! LACP state of a switch's bond ports.
 
 use crate::member::Member;
 use alloc::collections::BTreeMap;
 use axon_wire::PortNo;
 
-/// The ports of bonds at this switch.
+/// LACP state of the bond ports of this switch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Members {
-    /// What is known of each.
+    /// State of each port.
     pub(super) of: BTreeMap<PortNo, Member>,
 }

@@ -1,15 +1,15 @@
-//! Ports that belong to a bond, as the edge sees them (IEEE 802.1AX clause 6).
+//! Bond ports at the edge (IEEE 802.1AX clause 6).
 //!
-//! In plain English: LACP runs at such a port (`node/lacp.rs`), and the controller says whether it
-//! is selected: whether it leads where the other ports of the bond do. Until frames may pass, what
-//! a host sends there ends here. While nobody sends LACPDUs there, the port is one like any other.
+//! LACP runs at a bond port (`node/lacp.rs`), and the controller decides whether it is selected:
+//! whether it leads to the same partner as the other ports of the bond. Until frames may pass,
+//! hosts' frames are dropped there. While no LACPDUs arrive, the port is like any other.
 //!
-//! Selected ports of one bond at one switch are one place: a host that is known at one of them is
-//! known at all, and sends from any. When its own port is lost, it is at another one from then on,
-//! and keeps what it has there. Hosts at a selected port are not probed, for their answers may go
-//! to another switch; LACP says whether the link is alive.
+//! Selected ports of one bond at one switch are one location: a host known at one of them is known
+//! at all, and sends by any. When its own port is lost, it moves to another one and keeps its
+//! state. Hosts at a selected port are not probed, because their answers may go to another switch;
+//! LACP monitors the link.
 //!
-//! When a port no longer distributes, that counts as a link that is down, and is flooded as such
+//! A port that no longer distributes counts as a link that is down, and is flooded as such
 //! (`node/failover.rs`): routes that end there have backups that end at another port.
 
 use super::context::Cx;
@@ -22,22 +22,22 @@ use axon_wire::message::{Item, LinkEnd, MemberState};
 use axon_wire::{MacAddr, PortNo, Time};
 
 impl Edge {
-    /// The ports of bonds, in their order.
+    /// Returns the bond ports, in order.
     pub fn bond_ports(&self) -> impl Iterator<Item = (PortNo, Member)> {
         self.members.of.iter().map(|(&port, &member)| (port, member))
     }
 
-    /// Whether frames of hosts end at a port, since LACP lets none pass.
+    /// Returns whether LACP blocks hosts' frames at a port.
     pub(super) fn is_blocked(&self, port: PortNo) -> bool {
         self.members.of.get(&port).is_some_and(Member::is_blocked)
     }
 
-    /// Whether a port is selected for a bond, so that its hosts are at all of its ports.
+    /// Returns whether a port is selected for a bond, so that its hosts are at all of its ports.
     pub(super) fn is_joined(&self, port: PortNo) -> bool {
         self.members.of.get(&port).is_some_and(|member| member.selected)
     }
 
-    /// Handles what LACP says of a port now.
+    /// Handles a change of a port's LACP state.
     pub fn member_changed(
         &mut self,
         now: Time,
@@ -64,13 +64,13 @@ impl Edge {
             self.hosts.part(port);
             self.rehome(cx, port, member.key);
         }
-        // It leads elsewhere: whoever was there before is not behind it.
+        // The port has a different partner: its previous hosts are not behind it.
         if member.partner.is_some() || member.state == MemberState::Expired {
             self.clear(cx, port);
         }
     }
 
-    /// The hosts of a port are at another one of the bond from now on, if there is one.
+    /// Moves the hosts of a port to another one of the bond, if there is one.
     fn rehome(&mut self, cx: &mut Cx, port: PortNo, key: u16) {
         let Some(to) = self.hosts.joined(key).next() else { return };
         let macs: Vec<MacAddr> = self.hosts.on_port(port).collect();
@@ -78,7 +78,7 @@ impl Edge {
             self.hosts.change_port(mac, to);
             self.flows.placing.vacate(port, mac);
             if self.reachable && self.hosts.reported.contains_key(&mac) {
-                // There first: it is never nowhere.
+                // The host is added there first, so that it is never absent.
                 self.hosts.reported.remove(&mac);
                 self.report(cx.out, mac);
                 cx.out.push(Effect::Report(Item::HostGone { port, mac }));
@@ -103,7 +103,7 @@ impl Edge {
         }
     }
 
-    /// Reports all ports of bonds: before the hosts, which are at them.
+    /// Reports all bond ports. They come before the hosts at them.
     pub(super) fn report_bond_ports(&self, out: &mut Vec<Effect>) {
         for (port, member) in self.bond_ports() {
             self.report_bond_port(out, port, member);
@@ -217,10 +217,10 @@ mod tests {
         };
         let joins = membership::reports::igmp_v2((mac(1), ip(1)), group, true);
         assert_eq!(reports(&bench.frame(1, &joins)), [member(true)]);
-        // The controller asks for the host, so it may have forgotten it with its groups.
+        // The controller queries for the host, so it may have removed it with its groups.
         bench.item(Item::AskHost { port: PortNo(0), mac: mac(1), ip: ip(1).into() });
         assert!(reports(&bench.host(0, 1)).contains(&member(true)));
-        // It is no host port any more.
+        // The port is no longer a host port.
         let gone = bench.port(0, Some(PortKind::Unknown));
         assert!(reports(&gone).contains(&member(false)), "{gone:?}");
         assert_eq!(bench.edge.members().count(), 0);

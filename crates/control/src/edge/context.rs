@@ -1,4 +1,4 @@
-//! What the steps of the edge share: the context of a call and the timers.
+//! Context shared by the steps of the edge, and the timers.
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
@@ -6,15 +6,14 @@ use axon_node::PortView;
 use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// The context of a call: the time, the ports as the data plane sees them, and the list of
-/// requests.
+/// Context of a call: the time, the ports of the data plane, and the list of requests.
 pub(super) struct Cx<'a> {
     pub(super) now: Time,
     pub(super) ports: &'a dyn PortView,
     pub(super) out: &'a mut Vec<Effect>,
 }
 
-/// A timer of the edge. The fields name what it belongs to.
+/// Timer of the edge. The fields identify its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Timer {
     Host(MacAddr),

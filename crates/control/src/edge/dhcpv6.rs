@@ -1,10 +1,9 @@
-//! DHCPv6 at the edge (RFC 8415): messages of hosts end here.
+//! DHCPv6 at the edge (RFC 8415): hosts' messages are terminated here.
 //!
-//! In plain English: with a server among the hosts, a client's message goes to the controller. That
-//! is the relay agent, and gets what the server says to it. Without one, the edge answers requests
-//! for information with the settings that its router advertisements have, and nobody gives
-//! addresses. No host is a relay agent, nor speaks to clients or to the server by itself: what says
-//! so is refused.
+//! With a server among the hosts, a client's message goes to the controller, which is the relay
+//! agent and receives the server's messages. Without one, the edge answers information requests
+//! with the settings of its router advertisements, and no addresses are assigned. No host may be a
+//! relay agent, or send directly to clients or to the server; such messages are refused.
 
 use super::context::Cx;
 use super::guard::refusal;
@@ -19,13 +18,13 @@ use axon_wire::message::{HostFrame, Message};
 use axon_wire::{MacAddr, PortNo, Span, host_frame, router};
 use core::net::Ipv6Addr;
 
-/// Answers to requests for information of the hosts of one port.
+/// Rate of answers to information requests of the hosts of one port.
 const ANSWERS: Rate = Rate { every: Span::from_millis(100), burst: 20 };
-/// After how many seconds hosts ask again: the least that RFC 8415 clause 7.6 allows.
+/// Refresh time of the information in seconds: the minimum of RFC 8415 clause 7.6.
 const REFRESH_SECONDS: u32 = 600;
 
 impl Edge {
-    /// Serves or refuses a frame that has to do with DHCPv6; `None` if it is another frame.
+    /// Serves or refuses a DHCPv6 frame; `None` if it is another frame.
     pub(super) fn dhcpv6(
         &mut self,
         cx: &mut Cx,
@@ -65,7 +64,7 @@ impl Edge {
         Ok(Fate::Served)
     }
 
-    /// Answers a request for information (RFC 8415 clause 18.3.6).
+    /// Answers an information request (RFC 8415 clause 18.3.6).
     fn inform(&mut self, cx: &mut Cx, port: PortNo, asked: &Datagram<'_>) -> Result<Fate, Drop> {
         let Some(ipv6) = self.services.ipv6.as_ref() else { return Ok(Fate::Served) };
         let mac = self.server.mac;
@@ -86,7 +85,7 @@ impl Edge {
     }
 }
 
-/// Whether only clients send this kind of message.
+/// Returns whether only clients send this type of message.
 const fn is_of_client(kind: u8) -> bool {
     use kind::{CONFIRM, DECLINE, INFORMATION_REQUEST, REBIND, RELEASE, RENEW, REQUEST, SOLICIT};
     matches!(
@@ -95,8 +94,8 @@ const fn is_of_client(kind: u8) -> bool {
     )
 }
 
-/// The reply to a request for information; `None` if it asks for addresses or another server
-/// (RFC 8415 clause 16.12), or is not well formed.
+/// Builds the reply to an information request. `None` if it requests addresses or another server
+/// (RFC 8415 clause 16.12), or is malformed.
 fn information(ipv6: &Ipv6Config, server: MacAddr, request: &[u8]) -> Option<Vec<u8>> {
     let request = dhcpv6::Message::parse(request)?;
     let has = |code| dhcpv6::find(request.options, code);
@@ -134,7 +133,7 @@ mod tests {
     use crate::config::{Dhcpv6Config, EdgeServices};
     use axon_wire::nd;
 
-    /// Host 9 is the server, or nobody is.
+    /// Host 9 is the server, or there is none.
     fn bench(server: Option<MacAddr>) -> Bench {
         let mut config = config();
         config.advertisement.dns = alloc::vec![Ipv6Addr::new(0x2001, 0xdb8, 0, 1, 0, 0, 0, 53)];
@@ -149,7 +148,7 @@ mod tests {
         (mac(host), nd::link_local(mac(host)))
     }
 
-    /// A message of a host; it names its client identifier.
+    /// A message of a host, with its client identifier.
     fn message(kind: u8) -> Vec<u8> {
         let mut options = Vec::new();
         dhcpv6::push(&mut options, option::CLIENT_ID, &dhcpv6::duid(mac(1)));
@@ -199,7 +198,7 @@ mod tests {
         let from = |host| dhcpv6::frame(local(host), own, (547, 547), &reply);
         assert!(!goes_to_controller(&bench.frame(0, &from(1))));
         assert!(goes_to_controller(&bench.frame(1, &from(9))));
-        // To clients directly, be it the server itself.
+        // To clients directly, even from the server itself.
         for (host, to, reason) in [
             (1, local(2), Drop::Refused),
             (9, local(2), Drop::Refused),

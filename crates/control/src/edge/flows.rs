@@ -1,8 +1,7 @@
-//! The flows of local hosts: the controller's decisions, where each route is installed, and
-//! removals.
+//! Flows of local hosts: the controller's decisions, where each route is installed, and removals.
 //!
-//! `install.rs` has the requests to the data plane and its answers, `inherited.rs` what becomes of
-//! routes when the controller starts anew.
+//! `install.rs` has the requests to the data plane and its answers; `inherited.rs` has the routes
+//! of an earlier incarnation of the controller.
 
 use super::backups::Backups;
 use super::context::Cx;
@@ -15,62 +14,62 @@ use axon_wire::message::Stamp;
 use axon_wire::{MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// How long the stamp of a removed route is remembered: longer than any message is in flight.
+/// Time for which the stamp of a removed route is remembered, longer than any message is in flight.
 const TOMBSTONE_SPAN: Span = Span::from_secs(10);
-/// How many such stamps are remembered; the oldest are forgotten first.
+/// Maximum number of such stamps; the oldest are dropped first.
 const TOMBSTONES_MAX: usize = 16_384;
 
-/// A route from a host port to a destination MAC, for all hosts there or for one.
+/// Route from a host port to a destination MAC address, for all hosts there or for one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// The stamp of the controller's decision.
+    /// Stamp of the controller's decision.
     pub stamp: Stamp,
-    /// The route.
+    /// Installed or wanted route.
     pub route: Route,
-    /// Where the route is kept.
+    /// Location of the route.
     pub placement: Placement,
-    /// The destination's IPv4 address, if an ARP exchange has shown it.
+    /// IP address of the destination, if an ARP exchange has shown it.
     pub ip: Option<IpAddr>,
-    /// Whether it stands from an earlier incarnation of the controller, and the present one has not
-    /// decided about it yet.
+    /// Whether the route is from an earlier incarnation of the controller, and the current one has
+    /// not decided about it yet.
     pub inherited: bool,
-    /// When this route was entered.
+    /// Time when this route was set.
     pub(super) set_at: Time,
-    /// Whether the control plane has forwarded a frame by it since that was last asked.
+    /// Whether the control plane has forwarded a frame on it since the last check.
     pub(super) used: bool,
 }
 
-/// Where a route is kept.
+/// Location of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// In software only: the control plane forwards the frames of this flow.
     Software,
-    /// Requested from the data plane, which has not answered yet. It may have this route, the
-    /// previous one, or none. The control plane forwards frames that it punts.
+    /// Requested from the data plane, without an answer yet. The data plane may have this route,
+    /// the previous one, or none. The control plane forwards frames that it punts.
     Requested(RouteTicket),
     /// In the data plane's table.
     Installed,
 }
 
 impl Flow {
-    /// Whether the data plane has the route, or may have it.
+    /// Returns whether the data plane has the route, or may have it.
     pub fn is_placed(&self) -> bool {
         self.placement != Placement::Software
     }
 }
 
-/// The result of entering a route.
+/// Result of setting a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is the route of the flow now.
+    /// The flow has the route now.
     Set,
     /// The flow has this route already, or a newer one.
     Known,
-    /// It is older than the removal of this flow: there is no route.
+    /// The route is older than the removal of this flow and is not set.
     Removed,
-    /// It may be used once, but neither table nor software has room for it.
+    /// The route may be used once, but neither table nor software has room for it.
     NotKept,
-    /// No header can hold it, or no host has such an address.
+    /// The route does not fit in a header, or its destination is no host address.
     Unusable,
 }
 
@@ -87,18 +86,19 @@ pub(super) struct Flows {
     pub(super) unplaced: BTreeSet<Key>,
     pub(super) placing: Placing,
     pub(super) backups: Backups,
-    /// Per source as routes are.
+    /// Flows by address, for each source like routes.
     by_ip: BTreeMap<(PortNo, Option<MacAddr>, IpAddr), MacAddr>,
     removed: BTreeMap<Key, (Stamp, Time)>,
     removed_order: BTreeSet<(Time, Key)>,
 }
 
 impl Flows {
-    /// No flows. Beside its table each port may have as many routes in software as the table holds.
+    /// Creates an empty set. Besides its table each port may have as many routes in software as the
+    /// table holds.
     pub(super) fn new(placing: Placing) -> Flows {
         Flows {
             software_per_port_max: placing.per_port_max(),
-            // Beside those in the table there are those in software.
+            // The table's routes and the software routes each may have a backup.
             backups: Backups::new(placing.placed_max().saturating_add(placing.per_port_max())),
             placing,
             live: BTreeMap::new(),
@@ -113,8 +113,8 @@ impl Flows {
         self.live.get(&key)
     }
 
-    /// The key of the route that frames of `source` to `destination` take: that of this source if
-    /// there is one, or else that of any.
+    /// Returns the key of the route for frames of `source` to `destination`: that of this source if
+    /// it exists, or else that of any source.
     pub(super) fn key_of(&self, port: PortNo, source: MacAddr, destination: MacAddr) -> Key {
         let any = (port, RouteKey::to(destination));
         let pair = (port, any.1.from_source(Some(source)));
@@ -125,16 +125,18 @@ impl Flows {
         self.live.iter().map(|(&key, flow)| (key, flow))
     }
 
-    /// The MAC of the host at `ip`, if `port` has a flow to it that `source` may use.
+    /// Returns the MAC address of the host at `ip`, if `port` has a flow to it that `source` may
+    /// use.
     pub(super) fn mac_of(&self, port: PortNo, source: MacAddr, ip: IpAddr) -> Option<MacAddr> {
         let of = |source| self.by_ip.get(&(port, source, ip)).copied();
         of(Some(source)).or_else(|| of(None))
     }
 
-    /// Enters a route that the controller has decided.
+    /// Sets a route that the controller has decided.
     ///
-    /// The data plane comes first. If its table is full, software keeps the route and the frames
-    /// of this flow go through the control plane, until [`Flows::promote`] finds a free entry.
+    /// The data plane has priority. If its table is full, the route is kept in software and the
+    /// frames of this flow pass through the control plane, until [`Flows::promote`] finds a free
+    /// entry.
     pub(super) fn set(
         &mut self,
         cx: &mut Cx,
@@ -155,7 +157,7 @@ impl Flows {
             return Verdict::Removed;
         }
         if !self.placing.can_hold(cx.ports, key.0, route) {
-            // What is decided later counts, even if it is of no use.
+            // The later decision counts, even if it cannot be used.
             self.remove(cx, key, Some(stamp));
             return Verdict::Unusable;
         }
@@ -169,7 +171,7 @@ impl Flows {
         let placement = match placed {
             true => Placement::Requested(self.placing.install(cx, key, route.clone())),
             false => {
-                // A data plane that is lost takes none, not even in the place of an earlier one.
+                // A lost data plane takes no route, not even as a replacement.
                 self.placing.free(key);
                 Placement::Software
             }
@@ -191,7 +193,7 @@ impl Flows {
     }
 
     /// Removes a route. A stamp that is not newer than the flow's changes nothing. Without a stamp
-    /// the flow ends at once, and only newer decisions can bring it back.
+    /// the flow ends at once, and only newer decisions can restore it.
     pub(super) fn remove(&mut self, cx: &mut Cx, key: Key, stamp: Option<Stamp>) {
         let removed = self.removed.get(&key).map(|&(stamp, _)| stamp);
         let known = self.decided(key).max(removed);
@@ -230,19 +232,19 @@ impl Flows {
         }
     }
 
-    /// The stamp of the present controller's decision, if the flow has one.
+    /// Returns the stamp of the current controller's decision, if the flow has one.
     pub(super) fn decided(&self, key: Key) -> Option<Stamp> {
         self.live.get(&key).filter(|flow| !flow.inherited).map(|flow| flow.stamp)
     }
 
-    /// Forgets the stamps of routes that were removed: a new incarnation of the controller counts
-    /// anew.
+    /// Drops the stamps of removed routes, because a new incarnation of the controller restarts its
+    /// numbers.
     pub(super) fn forget_all_removed(&mut self) {
         self.removed.clear();
         self.removed_order.clear();
     }
 
-    /// Removes the stamps of routes that were removed long enough ago.
+    /// Drops the stamps of routes that were removed long enough ago.
     pub(super) fn expire(&mut self, now: Time) {
         while let Some(&(until, key)) = self.removed_order.first()
             && until <= now
@@ -252,7 +254,7 @@ impl Flows {
         }
     }
 
-    /// When [`Flows::expire`] has something to do next.
+    /// Returns when [`Flows::expire`] is due next.
     pub(super) fn next_expiry(&self) -> Option<Time> {
         self.removed_order.first().map(|&(until, _)| until)
     }
@@ -265,7 +267,7 @@ impl Flows {
         self.unplaced.remove(&key);
     }
 
-    /// Forgets the address of a flow's destination: the next ARP request for it is a set-up.
+    /// Clears the address of a flow's destination: the next ARP request for it starts a set-up.
     pub(super) fn forget_ip(&mut self, key: Key) {
         if let Some(ip) = self.live.get_mut(&key).and_then(|flow| flow.ip.take()) {
             self.by_ip.remove(&(key.0, key.1.source, ip));
@@ -278,7 +280,8 @@ impl Flows {
         }
     }
 
-    /// One address belongs to one flow of a port, and one flow has one address.
+    /// Sets the address of a flow. Each address belongs to one flow of a port, and each flow has
+    /// one address.
     pub(super) fn learn_ip(&mut self, key: Key, ip: Option<IpAddr>) {
         let Some(ip) = ip else { return };
         let (port, RouteKey { destination: mac, source, .. }) = key;
@@ -298,7 +301,7 @@ impl Flows {
         }
     }
 
-    /// Live flows, software flows and tombstones.
+    /// Returns the numbers of live flows, software flows and tombstones.
     #[cfg(test)]
     pub(super) fn sizes(&self) -> (usize, usize, usize) {
         assert_eq!(self.removed.len(), self.removed_order.len());
@@ -322,7 +325,7 @@ mod tests {
         Flows::new(Placing::new(&device.capabilities(), 1))
     }
 
-    /// Does what the flows ask for and gives them the answers, in order.
+    /// Carries out the requests of the flows and returns the answers to them, in order.
     fn carry_out(flows: &mut Flows, device: &mut TestDevice, asked: &mut Vec<Effect>) {
         for effect in core::mem::take(asked) {
             if let Effect::Route { ticket, change } = effect {
@@ -350,7 +353,7 @@ mod tests {
                 } else {
                     flows.set(cx, KEY, stamp(number), &Route::from([number as u16]), None);
                 }
-                // Answers come late, and several at once.
+                // Answers arrive late, and several at once.
                 if number % 2 == 0 {
                     carry_out(&mut flows, &mut device, &mut out);
                 }

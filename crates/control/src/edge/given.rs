@@ -1,15 +1,14 @@
-//! The masqueraded addresses that the hosts of one port were given (thesis 000 §3.2.1).
+//! Masqueraded addresses given to the hosts of one port (thesis 000 §3.2.1).
 //!
-//! In plain English: each destination without a place in the table gets an index of route memory.
-//! The address of that index is what hosts are given in the place of the destination's own. A
-//! destination that is gone gives its index back. If it returns before another has taken the
-//! index, it has the address of before. Another that takes the index gets the next generation:
-//! what hosts may still have in their caches then leads nowhere. Indexes that were never used come
-//! first, then the one that was given back longest ago. The first generation of an index follows
-//! from a seed that differs for each incarnation of each switch, so what was given before a restart
-//! leads nowhere either, but for one in 16 million.
+//! Each destination without a place in the table gets an index of route memory. Hosts are given the
+//! address of that index instead of the destination's own. A destination that is gone releases its
+//! index. If it returns before another has taken the index, it gets its previous address. Another
+//! destination gets the next generation of the index, so stale entries in hosts' caches lead
+//! nowhere. Unused indexes are taken first, then the one released longest ago. The first generation
+//! of an index depends on a seed that differs for each incarnation of each switch. So addresses
+//! given before a restart lead nowhere either, except for one in 16 million.
 //!
-//! An address that a host of the port has itself, or a destination, is never given.
+//! An address that a host of the port or a destination uses itself is never given.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -17,40 +16,40 @@ use axon_wire::masquerade::{GENERATIONS, address, parts_of};
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
-/// Generations that are tried before an index is left alone: so many of one index are in use as
-/// own addresses of hosts.
+/// Number of generations tried before an index is skipped, because hosts use that many of its
+/// addresses as their own.
 const TRIES: usize = 64;
 
-/// The masqueraded addresses of one port.
+/// Masqueraded addresses of one port.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     most: usize,
     seed: u64,
-    /// By index.
+    /// State of each index.
     places: Vec<Place>,
-    /// The index of each destination that has one or had one.
+    /// Index of each destination that has one or had one.
     of: BTreeMap<MacAddr, u16>,
-    /// Indexes that were given back, by when.
+    /// Released indexes, in order of release.
     back: BTreeSet<(u64, u16)>,
     backs: u64,
 }
 
-/// One index.
+/// State of one index.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) mac: MacAddr,
     generation: u32,
     pub(super) destination: MacAddr,
-    /// Since when it is given back, in the order of all; `None` while it is in use.
+    /// Sequence number of its release; `None` while it is in use.
     back: Option<u64>,
-    /// The addresses of IPv4 and IPv6 that hosts were given the MAC for.
+    /// IPv4 and IPv6 addresses that hosts were given the MAC address for.
     ips: [Option<IpAddr>; 2],
-    /// When a host was last sent the present address in the place of another.
+    /// Time when a host was last sent the current address as a correction.
     pub(super) corrected: Option<Time>,
 }
 
 impl Place {
-    /// One whose next generation follows this one, and that leads nowhere.
+    /// Creates an index that has not been given; its next generation follows `generation`.
     fn never_given(generation: u32, back: u64) -> Place {
         let nobody = MacAddr([0; 6]);
         Place {
@@ -63,12 +62,13 @@ impl Place {
         }
     }
 
-    /// Whether a destination has it.
+    /// Returns whether a destination has it.
     pub(super) fn is_taken(&self) -> bool {
         self.back.is_none()
     }
 
-    /// What hosts were given it for: an address of the family of `like`, if that is known.
+    /// Returns the IP address that hosts were given it for, of the family of `like` if that is
+    /// known.
     pub(super) fn ip(&self, like: Option<IpAddr>) -> Option<IpAddr> {
         let [v4, v6] = self.ips;
         match like {
@@ -80,7 +80,7 @@ impl Place {
 }
 
 impl Given {
-    /// None given, and `most` at most. `seed` is that of the switch's incarnation.
+    /// Creates an empty set of at most `most` indexes. `seed` is that of the switch's incarnation.
     pub(super) fn new(most: usize, seed: u64, port: PortNo) -> Given {
         Given {
             most,
@@ -92,8 +92,8 @@ impl Given {
         }
     }
 
-    /// Gives `destination` an address, if it has none; `false` if no index is left. No address is
-    /// given that `is_used` by a host.
+    /// Gives `destination` an address, if it has none; `false` if no index is left. Skips addresses
+    /// that `is_used` by a host.
     pub(super) fn take(&mut self, destination: MacAddr, is_used: impl Fn(MacAddr) -> bool) -> bool {
         if let Some(&index) = self.of.get(&destination) {
             let place = &mut self.places[usize::from(index)];
@@ -142,8 +142,8 @@ impl Given {
         true
     }
 
-    /// `destination` goes on with an address that an earlier incarnation has given for it. `false`
-    /// if its index is not there or is another's, or the destination has an address already.
+    /// Keeps an address for `destination` that an earlier incarnation has given. `false` if its
+    /// index does not exist or is taken, or the destination has an address already.
     pub(super) fn take_over(&mut self, mac: MacAddr, destination: MacAddr) -> bool {
         let Some((index, generation)) = parts_of(mac) else { return false };
         let at = usize::from(index);
@@ -152,7 +152,7 @@ impl Given {
         if at >= self.most || !is_free || known || mac == destination {
             return false;
         }
-        // Indexes below it were never given by this incarnation, and begin as if they were new.
+        // Lower indexes were not given by this incarnation, and start as new.
         while self.places.len() <= at {
             let index = self.places.len() as u16;
             let before = (mixed(self.seed ^ u64::from(index)) as u32).wrapping_sub(1);
@@ -173,32 +173,33 @@ impl Given {
         true
     }
 
-    /// The address that stands for `destination` now.
+    /// Returns the current masqueraded address of `destination`.
     pub(super) fn of(&self, destination: MacAddr) -> Option<MacAddr> {
         let place = &self.places[usize::from(*self.of.get(&destination)?)];
         place.is_taken().then_some(place.mac)
     }
 
-    /// What `mac` was last given for, whether or not it still is. `None` if it was never given, or
-    /// its index has been given again since.
+    /// Returns the state of the index that `mac` was last given for, in use or not. `None` if it
+    /// was never given, or its index has been given again since.
     pub(super) fn at(&self, mac: MacAddr) -> Option<&Place> {
         let index = axon_wire::masquerade::index_of(mac)?;
         self.places.get(usize::from(index)).filter(|place| place.mac == mac)
     }
 
-    /// The place of `destination`, whether or not it still has it.
+    /// Returns the state of `destination`'s index, in use or not.
     pub(super) fn place_of(&mut self, destination: MacAddr) -> Option<&mut Place> {
         self.places.get_mut(usize::from(*self.of.get(&destination)?))
     }
 
-    /// Remembers for which address a host is given the MAC of `destination`; returns it.
+    /// Records the IP address for which a host is given the MAC address of `destination`; returns
+    /// the latter.
     pub(super) fn show(&mut self, destination: MacAddr, ip: IpAddr) -> Option<MacAddr> {
         let place = self.place_of(destination).filter(|place| place.is_taken())?;
         place.ips[usize::from(ip.is_ipv6())] = Some(ip);
         Some(place.mac)
     }
 
-    /// Gives the index of `destination` back.
+    /// Releases the index of `destination`.
     pub(super) fn release(&mut self, destination: MacAddr) {
         let Some(&index) = self.of.get(&destination) else { return };
         let place = &mut self.places[usize::from(index)];
@@ -209,7 +210,7 @@ impl Given {
         }
     }
 
-    /// Somebody has `mac` itself: it is not given any more. Its index is given back.
+    /// Stops giving `mac`, which a host uses itself, and releases its index.
     pub(super) fn give_up(&mut self, mac: MacAddr) {
         let Some(destination) = self.at(mac).map(|place| place.destination) else { return };
         // The destination may have another index by now.
@@ -219,19 +220,19 @@ impl Given {
         }
     }
 
-    /// Gives all back.
+    /// Releases all indexes.
     pub(super) fn release_all(&mut self) {
         let all: Vec<_> = self.of.keys().copied().collect();
         all.into_iter().for_each(|destination| self.release(destination));
     }
 
-    /// How many are in use.
+    /// Returns the number of indexes in use.
     pub(super) fn count(&self) -> usize {
         self.places.len() - self.back.len()
     }
 }
 
-/// A number that looks random (the finalizer of splitmix64).
+/// Returns a pseudorandom number (the finalizer of splitmix64).
 pub(super) fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -300,7 +301,7 @@ mod tests {
     }
 
     proptest! {
-        /// The reference remembers every address that was ever given, and to whom.
+        /// The reference remembers every address that was ever given, with its destination.
         #[test]
         fn no_address_is_ever_given_to_two_destinations(
             most in 0..4usize,

@@ -1,7 +1,7 @@
-//! Groups at a switch: which hosts of its ports are members, and who is to have what they send.
-//! Only edges and the controller know groups; the switches between carry copies by their routes.
+//! Multicast groups at a switch: member hosts of its ports, and receivers of its hosts' frames.
+//! Only edges and the controller handle groups; transit switches forward copies by their routes.
 //!
-//! All is kept by port, and bounded there.
+//! All state is kept for each port and bounded there.
 
 use crate::bucket::{Bucket, Rate};
 use crate::config::GroupConfig;
@@ -10,69 +10,71 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// Memberships of the hosts of one port: pairs of a host and a group. Further ones are refused.
+/// Maximum number of memberships (pairs of a host and a group) of one port. Further ones are
+/// refused.
 pub(super) const MEMBERS_PER_PORT_MAX: usize = 256;
-/// Pairs of a host and a group that it sends to, at one port.
+/// Maximum number of senders (pairs of a host and a group) at one port.
 pub(super) const SENDERS_PER_PORT_MAX: usize = 64;
-/// The most hosts that one frame is copied to. The controller cuts its lists there, too.
+/// Maximum number of copies of one frame. The controller truncates its lists to this, too.
 pub(crate) const COPIES_MAX: usize = 512;
-/// Reports of one port that are handed on.
+/// Rate of membership changes of one port that are reported.
 pub(super) const CHANGES: Rate = Rate { every: Span::from_millis(20), burst: 128 };
-/// A host that has not sent to a group for so long is no sender of it any more.
+/// Time without frames to a group after which a host is no longer its sender.
 pub(super) const SENDER_MAX: Span = Span::from_secs(300);
 
 /// A host and a group.
 pub(super) type Pair = (MacAddr, IpAddr);
 
-/// What is known of the groups at all ports.
+/// State of groups at all ports.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
     pub(super) config: GroupConfig,
     pub(super) rate: Rate,
-    /// Of the copies.
+    /// Rate of copies.
     pub(super) copies: Rate,
     pub(super) ports: BTreeMap<PortNo, PortGroups>,
-    /// Members that the controller has been sent.
+    /// Memberships reported to the controller.
     pub(super) reported: BTreeSet<(PortNo, Pair)>,
 }
 
-/// What is known of the groups at one port that has hosts.
+/// State of groups at one port with hosts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PortGroups {
-    /// Until when each is a member, if it does not report again.
+    /// Expiry of each membership unless it is reported again.
     pub(super) members: BTreeMap<Pair, Time>,
     pub(super) senders: BTreeMap<Pair, Sender>,
-    /// When all hosts of the port are asked next which groups they are in.
+    /// Time of the next query of all hosts of the port for their groups.
     pub(super) query_at: Option<Time>,
     pub(super) frames: Bucket,
     pub(super) copies: Bucket,
     pub(super) changes: Bucket,
-    /// Memberships that have ended lately.
+    /// Memberships that ended recently.
     pub(super) left: BTreeMap<Pair, Left>,
 }
 
-/// A membership that has ended, for hosts that join and leave all the time.
+/// An ended membership, kept to damp hosts that join and leave repeatedly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left {
-    /// How often in a row it ended and began again.
+    /// Number of consecutive times that it ended and began again.
     pub(super) times: u32,
-    /// When that is forgotten.
+    /// Expiry of this entry.
     pub(super) until: Time,
 }
 
 /// A host that sends to a group.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
-    /// Who is to have it, as far as it came.
+    /// Receivers, as far as their list has arrived.
     pub(super) hosts: Vec<MacAddr>,
-    /// Whether the list has come, and none of it is to follow.
+    /// Whether the list is complete.
     pub(super) is_known: bool,
-    /// Of a list that has not come: when its frames stop waiting. Otherwise when it is forgotten.
+    /// If the list has not arrived, when its frames stop waiting; otherwise the expiry of the
+    /// entry.
     pub(super) until: Time,
 }
 
 impl Groups {
-    /// No port has hosts yet.
+    /// Creates the state without ports.
     pub(super) fn new(config: GroupConfig) -> Groups {
         let rate = |per_second: u32, least: usize| {
             let burst = u64::from(per_second).max(least as u64);
@@ -83,7 +85,7 @@ impl Groups {
         Groups { config, rate, copies, ports: BTreeMap::new(), reported: BTreeSet::new() }
     }
 
-    /// When something of this port is due: a query, the end of a membership or of a sender.
+    /// Returns when a port is due: a query, the end of a membership or of a sender.
     pub(super) fn due(&self, port: PortNo) -> Option<Time> {
         let groups = self.ports.get(&port)?;
         let members = groups.members.values().copied();
@@ -109,7 +111,7 @@ mod tests {
         reports::igmp_v2((mac(host), ip(host)), group, joined)
     }
 
-    /// A datagram to a group, with nothing in it.
+    /// Builds an empty datagram to a group.
     fn datagram(from: u8, group: Ipv4Addr) -> Vec<u8> {
         let mut frame = udp_frame(membership::mac_of(group.into()), mac(from), 0);
         frame[14..34]
@@ -156,7 +158,7 @@ mod tests {
         assert_eq!((left.len(), queries(&left)), (1, 1), "{left:?}");
         let gone = bench.pass(Span::from_secs(2));
         assert!(gone.contains(&member(1, 1, GROUP, false)), "{gone:?}");
-        // It says no word more; its ARP entry is kept alive.
+        // It sends no further reports; its ARP entry is kept alive.
         bench.frame(1, &report(1, GROUP, true));
         let mut effects = Vec::new();
         for second in 1..=260 {
@@ -209,7 +211,7 @@ mod tests {
         assert_eq!(sent, routes.map(|route: axon_wire::Route| (route, frame.clone())));
         bench.frame(0, &frame);
         assert_eq!((bench.sent.len(), bench.waiting_bytes()), (2, 0));
-        // Nobody is left, and a stale part changes nothing.
+        // No member is left, and a stale part changes nothing.
         bench.item(list(1, 0, false, &[]));
         bench.item(list(1, 1, false, &[9]));
         bench.frame(0, &frame);
@@ -298,7 +300,7 @@ mod tests {
         }
         assert_eq!(seconds[..8], [0, 2, 6, 14, 30, 62, 126, 190], "2 seconds, 4, 8, ... 64");
         assert!(changes <= 30, "{changes} in ten minutes");
-        // After two minutes in which it was in no group it leaves as soon as any.
+        // After two minutes in no group it leaves as fast as any other host.
         bench.frame(1, &report(1, GROUP, false));
         for _ in 0..200 {
             bench.pass(Span::from_secs(1));

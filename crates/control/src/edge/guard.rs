@@ -1,9 +1,9 @@
-//! Frames of hosts that configure other hosts: what comes from whoever should not send it ends here
-//! and is counted.
+//! Guard against hosts that configure other hosts: frames of unauthorised senders are dropped and
+//! counted.
 //!
-//! A host's broadcast goes nowhere, so such a frame reaches a victim by unicast alone, and that
-//! only over a route which exists already: the data plane looks at MAC addresses. A first frame,
-//! every broadcast and every multicast come here.
+//! A host's broadcast is not forwarded, so such a frame reaches a victim by unicast only, over a
+//! route that exists already, because the data plane checks only MAC addresses. The first frame,
+//! every broadcast and every multicast reach the edge.
 
 use super::context::Cx;
 use super::state::{Edge, Fate};
@@ -13,8 +13,8 @@ use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, host_frame};
 
 impl Edge {
-    /// Serves or refuses a frame of a host that has to do with the configuration of hosts. `None`
-    /// if it is another frame, or of the host whose task it is.
+    /// Serves or refuses a host's frame for the configuration of hosts. `None` if it is another
+    /// frame, or its sender is authorised.
     pub(super) fn configuration(
         &mut self,
         cx: &mut Cx,
@@ -46,8 +46,8 @@ impl Edge {
         }
     }
 
-    /// What configures hosts and comes from a real network, or asks for it there, ends here: it is
-    /// none of the fabric's, nor the fabric's any of theirs.
+    /// Drops configuration frames to or from an external network: its services and the fabric's are
+    /// separate.
     fn configuration_outside(&mut self, frame: &[u8]) -> Option<Drop> {
         let serves = host_frame::is_dhcp_server(frame) || host_frame::is_to_dhcpv6_client(frame);
         self.counters.dhcp_servers_refused += u64::from(serves);
@@ -58,7 +58,8 @@ impl Edge {
     }
 }
 
-/// Why a frame of a host that plays a server ends: one to many goes nowhere, whoever sends it.
+/// Returns the drop reason for a host's server frame. A broadcast or multicast is never forwarded,
+/// whoever sends it.
 pub(super) fn refusal(frame: &[u8]) -> Drop {
     match MacAddr::destination_of(frame) {
         Some(to) if to.is_multicast() => Drop::Broadcast,
@@ -123,7 +124,7 @@ mod tests {
         }
         let sent = advertised(&bench.pass(axon_wire::Span::from_secs(30)));
         assert!(!sent.is_empty() && sent.iter().all(|(port, _)| *port == PortNo(1)), "{sent:?}");
-        // What is no configuration is served as that of any host.
+        // Other frames are handled as usual.
         assert!(!bench.frame(0, &arp_request(1, 9)).is_empty());
     }
 
@@ -145,7 +146,7 @@ mod tests {
             assert_eq!(bench.last_drop(), Some(reason));
         }
         assert_eq!(bench.edge.counters().advertisements_refused, 2);
-        // The router's own are no business of the guard.
+        // The guard does not check the router's own advertisements.
         bench.frame(1, &forged(7, None));
         assert_eq!(bench.edge.counters().advertisements_refused, 2);
     }

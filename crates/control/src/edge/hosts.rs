@@ -1,4 +1,4 @@
-//! The table of local hosts, and what the controller has been sent of it.
+//! Table of local hosts, and the reports sent to the controller.
 
 use super::addresses::Addresses;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -6,37 +6,37 @@ use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
-/// Hosts at a port to a real network: what a controller enters at one port is 1,024.
+/// Maximum number of hosts at a port to an external network; a controller accepts 1,024 at one
+/// port.
 const UPLINK_HOSTS_MAX: usize = 1_000;
 
 /// A host on a port of this switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The port of the host.
+    /// Port of the host.
     pub port: PortNo,
-    /// The addresses of the host that are known.
+    /// Known addresses of the host.
     pub ips: Addresses,
-    /// When the control plane last received a frame of the host. Traffic in the data plane does
-    /// not count.
+    /// Time of the last frame of the host in the control plane. Traffic in the data plane does not
+    /// count.
     pub heard: Time,
-    /// The number of probes in a row that the host has not answered.
+    /// Number of consecutive unanswered probes.
     pub unanswered: u32,
     pub(super) changed: Time,
 }
 
-/// The table of local hosts. `reported` holds what the controller has been sent: their ports and
-/// addresses.
+/// Table of local hosts. `reported` has the ports and addresses sent to the controller.
 #[derive(Clone, Debug)]
 pub(super) struct Hosts {
     per_port_max: usize,
-    /// Ports to real networks, at which there may be more.
+    /// Ports to external networks, which may have more hosts.
     pub(super) uplinks: BTreeSet<PortNo>,
     pub(super) by_mac: BTreeMap<MacAddr, Host>,
     by_port: BTreeMap<PortNo, BTreeSet<MacAddr>>,
     pub(super) reported: BTreeMap<MacAddr, (PortNo, Addresses)>,
-    /// Addresses of these that the controller asks for, with the hosts that it had them from.
+    /// Reported addresses that the controller queries for, with their hosts.
     withdrawn: BTreeSet<(IpAddr, MacAddr)>,
-    /// Ports that are selected for a bond, by its key: those of one bond are one place.
+    /// Ports selected for a bond, with its key. Those of one bond are one location.
     bonds: BTreeMap<PortNo, u16>,
 }
 
@@ -53,7 +53,7 @@ impl Hosts {
         }
     }
 
-    /// Whether a port has all the hosts that it may have.
+    /// Returns whether a port has the maximum number of hosts.
     pub(super) fn is_full(&self, port: PortNo) -> bool {
         let most = match self.uplinks.contains(&port) {
             true => self.per_port_max.max(UPLINK_HOSTS_MAX),
@@ -70,22 +70,22 @@ impl Hosts {
         self.by_mac.iter().map(|(&mac, host)| (mac, host))
     }
 
-    /// A port is one place with the others of its bond from now on.
+    /// Adds a port to a bond, with which it is one location.
     pub(super) fn join(&mut self, port: PortNo, key: u16) {
         self.bonds.insert(port, key);
     }
 
-    /// A port is a place of its own again.
+    /// Removes a port from its bond.
     pub(super) fn part(&mut self, port: PortNo) {
         self.bonds.remove(&port);
     }
 
-    /// The ports of a bond that are one place.
+    /// Returns the joined ports of a bond.
     pub(super) fn joined(&self, key: u16) -> impl Iterator<Item = PortNo> {
         self.bonds.iter().filter(move |(_, other)| **other == key).map(|(&port, _)| port)
     }
 
-    /// All ports that are one place with this one, itself included.
+    /// Returns all ports of this port's bond, itself included.
     pub(super) fn joined_to(&self, port: PortNo) -> Vec<PortNo> {
         match self.bonds.get(&port) {
             Some(&key) => self.joined(key).collect(),
@@ -93,19 +93,19 @@ impl Hosts {
         }
     }
 
-    /// Whether a host is at a bond.
+    /// Returns whether a host is at a bond.
     pub(super) fn is_joined(&self, mac: MacAddr) -> bool {
         self.by_mac.get(&mac).is_some_and(|host| self.bonds.contains_key(&host.port))
     }
 
-    /// A host that stays where it is has its place at another port of the same bond.
+    /// Moves a host to another port of the same bond.
     pub(super) fn change_port(&mut self, mac: MacAddr, to: PortNo) {
         if let Some(host) = self.remove(mac) {
             self.insert(mac, Host { port: to, ..host });
         }
     }
 
-    /// Whether this host is on this port, or on another one of the same bond.
+    /// Returns whether a host is on this port, or on another one of the same bond.
     pub(super) fn is_on(&self, mac: MacAddr, port: PortNo) -> bool {
         self.by_mac.get(&mac).is_some_and(|host| {
             let bond = self.bonds.get(&port);
@@ -113,13 +113,13 @@ impl Hosts {
         })
     }
 
-    /// The hosts of one port, in the order of their MACs.
+    /// Returns the hosts of one port, sorted by MAC address.
     pub(super) fn on_port(&self, port: PortNo) -> impl Iterator<Item = MacAddr> {
         self.by_port.get(&port).into_iter().flatten().copied()
     }
 
-    /// The controller asks for an address: each host that was reported with it is reported again
-    /// when it says that it has it.
+    /// Handles the controller's query for an address: each host reported with it is reported again
+    /// when it next claims it.
     pub(super) fn withdraw(&mut self, ip: IpAddr) {
         let Hosts { reported, withdrawn, .. } = self;
         let with_it = reported.iter().filter(|(_, (_, ips))| ips.contains(ip));
@@ -130,7 +130,7 @@ impl Hosts {
         withdrawn.retain(|&(ip, mac)| is_reported(ip, mac));
     }
 
-    /// Whether an address is to be reported again, now that its host has used it.
+    /// Returns whether an address must be reported again, now that its host has used it.
     pub(super) fn report_again(&mut self, mac: MacAddr, ip: IpAddr) -> bool {
         let Some((_, ips)) = self.reported.get_mut(&mac) else { return false };
         let again = ips.contains(ip) && self.withdrawn.remove(&(ip, mac));
@@ -140,7 +140,7 @@ impl Hosts {
         again
     }
 
-    /// The hosts of a port, or of all that are one place with it.
+    /// Returns the number of hosts on a port, or on all ports of its bond.
     pub(super) fn count_on(&self, port: PortNo) -> usize {
         let count = |port: &PortNo| self.by_port.get(port).map_or(0, BTreeSet::len);
         match self.bonds.is_empty() {
@@ -165,8 +165,8 @@ impl Hosts {
         Some(host)
     }
 
-    /// The host without address on `port` that has been silent longest, if that is since
-    /// before `since`.
+    /// Returns the host without address on `port` that has been silent longest, if longer than
+    /// since `since`.
     pub(super) fn longest_silent(&self, port: PortNo, since: Time) -> Option<MacAddr> {
         self.on_port(port)
             .filter_map(|mac| self.by_mac.get(&mac).map(|host| (host, mac)))

@@ -1,23 +1,22 @@
-//! Routes of an earlier incarnation of the controller, or of the switch itself.
+//! Routes of an earlier incarnation of the controller, or of the switch.
 //!
-//! A controller that starts anew has none of the decisions of the incarnation before. The routes in
-//! the tables are as good as they were, so they stay, and hosts see nothing. Each is reported to
-//! the new incarnation, on the reliable stream and after the hosts of the switch, as an
-//! [`Item::SetRoute`] with its old stamp. The controller decides about each (`takeover.rs`): it
-//! takes the route over as it is, sends another one, or removes it. An inherited route is older
-//! than any decision of the present incarnation, whatever its stamp.
+//! A restarted controller has none of the decisions of its previous incarnation. The routes in the
+//! tables are kept, so hosts are not interrupted. Each is reported to the new incarnation, on the
+//! reliable stream and after the hosts of the switch, as an [`Item::SetRoute`] with its old stamp.
+//! The controller decides about each (`takeover.rs`): it takes the route over unchanged, sends
+//! another one, or removes it. An inherited route is older than any decision of the current
+//! incarnation, whatever its stamp.
 //!
-//! A switch that starts anew on a data plane that has outlived its incarnation before finds routes
-//! there. It does not know whose decisions they were, so they are older than any. As soon as a port
-//! is known to be a host port, its routes are flows again, are installed in their own place, and
-//! are reported with a stamp of zeros. Hosts see nothing: their frames never miss. What stands in
-//! route memory goes on too, under the address that hosts have been given, whose index nobody else
-//! gets meanwhile; what does not fit in is removed. At a port that turns out to be something else,
-//! loses its carrier, or is nothing for that long, the routes are of no use and are removed:
-//! whoever comes there later is another host.
+//! A switch that restarts on a running data plane finds routes there. Their decisions are unknown,
+//! so they are older than any. As soon as a port is known to be a host port, its routes become
+//! flows again, are installed in their own place, and are reported with a stamp of zeros. Hosts are
+//! not interrupted, because their frames never miss. Routes in route memory are kept too, under the
+//! address that hosts were given, whose index is not given again meanwhile. Routes that do not fit
+//! are removed. If a port turns out not to be a host port, loses its carrier, or stays unknown for
+//! that long, its routes are removed, because a later host there is a different one.
 //!
-//! A route about which nothing was decided in [`Timers::inherited_max`] is removed. Time without a
-//! path to the controller does not count.
+//! A route without a decision for [`Timers::inherited_max`] is removed. Time without a path to the
+//! controller does not count.
 //!
 //! [`Timers::inherited_max`]: crate::config::Timers::inherited_max
 
@@ -34,11 +33,11 @@ use axon_wire::{MacAddr, PortNo, Route, Time};
 use core::net::IpAddr;
 
 impl Edge {
-    /// A new incarnation of the controller can be reached: all routes are reported to it, and stay
-    /// until it decides about them.
+    /// Handles a new incarnation of the controller: reports all routes to it, and keeps them until
+    /// it decides.
     pub(super) fn inherit(&mut self, cx: &mut Cx) {
         self.flows.forget_all_removed();
-        // Those of the incarnation before may break a rule that this one has.
+        // Backups of the previous incarnation may violate a rule of the new one.
         self.flows.backups.clear();
         for (&key, flow) in &mut self.flows.live {
             flow.inherited = true;
@@ -48,7 +47,7 @@ impl Edge {
         self.inherited_until = waits.then_some(cx.now + self.inherited_max);
     }
 
-    /// Remembers the routes of a data plane that has outlived the incarnation before. To be called
+    /// Records the routes of a data plane that has outlived the previous incarnation. Call it
     /// before anything else.
     pub fn found(&mut self, has: &Snapshot) {
         for (port, is) in (0..).map(PortNo).zip(&has.ports) {
@@ -64,8 +63,8 @@ impl Edge {
         }
     }
 
-    /// Carrier came or went. What was found at a port without carrier is for whoever was there; the
-    /// rest waits from now on for [`Timers::inherited_max`] at most.
+    /// Handles a change of carrier. Routes found at a port without carrier are removed; others wait
+    /// from now on for at most [`Timers::inherited_max`].
     ///
     /// [`Timers::inherited_max`]: crate::config::Timers::inherited_max
     pub fn link(
@@ -84,7 +83,7 @@ impl Edge {
         }
     }
 
-    /// Routes that were found are of no use any more.
+    /// Removes found routes that are no longer usable.
     fn give_up(&mut self, cx: &mut Cx, keys: Vec<Key>) {
         for key in keys {
             self.found.remove(&key);
@@ -92,10 +91,10 @@ impl Edge {
         }
     }
 
-    /// What is at a port is known now. If it is hosts, the routes that were found there go on.
+    /// Handles a port whose kind is known now. At a host port, the routes found there become flows.
     pub(super) fn adopt(&mut self, cx: &mut Cx, port: PortNo) {
         let addresses: Vec<Key> = self.found.range(of_port(port)).map(|(&key, _)| key).collect();
-        // What hosts were given has its index before anything is given anew.
+        // Masqueraded addresses get their indexes before new ones are given.
         let (own, given): (Vec<Key>, Vec<Key>) = addresses.into_iter().partition(|address| {
             self.found.get(address).is_none_or(|is| is.destination == address.1.destination)
         });
@@ -133,9 +132,9 @@ impl Edge {
         }
     }
 
-    /// The time of inherited routes is over.
+    /// Removes inherited routes whose time has expired.
     pub(super) fn inherited_due(&mut self, cx: &mut Cx) {
-        // A port that was something would have shown by now, with a controller or without.
+        // The port's kind would be known by now, with or without a controller.
         self.give_up(cx, self.found.keys().copied().collect());
         if !self.reachable {
             let waits = self.flows.inherited().next().is_some();
@@ -159,15 +158,15 @@ fn claim(cx: &mut Cx, (port, key): Key, flow: &Flow) {
 }
 
 impl Flows {
-    /// The flows whose routes are inherited.
+    /// Returns the flows with inherited routes.
     fn inherited(&self) -> impl Iterator<Item = Key> {
         self.live.iter().filter(|(_, flow)| flow.inherited).map(|(&key, _)| key)
     }
 
     /// Takes an inherited route over if the controller has decided for the same one; returns
-    /// whether it has. The data plane is not touched. Until then the flow answers ARP requests for
-    /// the address of its destination; from then on the controller does again, since the address
-    /// may have moved to another host meanwhile.
+    /// whether it has. The data plane is not changed. Until then the flow answers ARP requests for
+    /// the address of its destination. From then on the controller does, since the address may have
+    /// moved to another host meanwhile.
     pub(super) fn confirm(
         &mut self,
         cx: &mut Cx,
@@ -212,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Routes that the edge reports.
+    /// Returns the routes that the edge reports.
     fn claims(effects: &[Effect]) -> Vec<Item> {
         let claim = |effect: &Effect| match effect {
             Effect::Report(item @ Item::SetRoute { .. }) => Some(item.clone()),
@@ -231,7 +230,7 @@ mod tests {
         bench
     }
 
-    /// Time passes, and host 1 answers its probes.
+    /// Advances time, while host 1 answers its probes.
     fn pass(bench: &mut Bench, span: Span) {
         let until = bench.now + span;
         while bench.now < until {
@@ -254,7 +253,7 @@ mod tests {
         assert_eq!((routes.len(), &routes[0]), (2, &old));
         assert_eq!(bench.placed(0, 8), Some(Route::from([3])));
         assert_eq!(bench.placed(0, 9), Some(Route::from([3, 4])));
-        // The old controller's word no longer counts, and any of the new one does.
+        // Decisions of the old controller no longer count, and any of the new one does.
         bench.set_route(0, 8, 99, 7);
         assert_eq!(bench.placed(0, 8), Some(Route::from([3])));
         bench.item(set(8, 1, 5));
@@ -298,8 +297,8 @@ mod tests {
         assert_eq!(bench.placed(0, 8), Some(Route::from([5])), "a late decision counts");
     }
 
-    /// An edge that has started anew on a data plane with routes to hosts 8 and 9 at port 0 and to
-    /// host 8 at port 1; what is at the ports is not known yet.
+    /// A restarted edge on a data plane with routes to hosts 8 and 9 at port 0 and to host 8 at
+    /// port 1. The kinds of its ports are not known yet.
     fn reborn() -> Bench {
         let mut bench = Bench::new();
         bench.tables.kinds[..2].fill(PortKind::Unknown);
@@ -341,13 +340,13 @@ mod tests {
         assert_eq!(claims(&bench.port(1, Some(PortKind::Host))), [], "what was there is over");
     }
 
-    /// The address of an index that the incarnation before has given.
+    /// Returns the address of an index that the previous incarnation has given.
     fn given(index: u16, generation: u32) -> MacAddr {
         axon_wire::masquerade::address(index, generation)
     }
 
-    /// An edge with one place in the table and four indexes that has started anew on a data plane
-    /// with routes to host 8 in its table, and to 9, 7 and the rest in its route memory.
+    /// A restarted edge with one place in the table and four indexes, on a data plane with routes
+    /// to host 8 in its table, and to 9, 7 and others in its route memory.
     fn reborn_masquerading(memory: &[(MacAddr, u8)]) -> Bench {
         let mut bench = Bench::masquerading(1, 4);
         bench.tables.kinds[0] = PortKind::Unknown;
@@ -378,14 +377,15 @@ mod tests {
         assert_eq!(masquerade(&bench, 9), Some(given(1, 5)));
         assert_eq!(masquerade(&bench, 7), Some(given(3, 2)));
         assert_eq!(masquerade(&bench, 8), None);
-        // Others get the indexes that nobody has.
+        // Other hosts get the free indexes.
         bench.host(0, 1);
         for host in [10, 11] {
             bench.set_route(0, host, 1, 3);
             let index = axon_wire::masquerade::index_of(masquerade(&bench, host).unwrap());
             assert_eq!(index, Some(2 * u16::from(host - 10)));
         }
-        // What nobody confirms goes, and the next has another generation at that index.
+        // Unconfirmed routes are removed, and the next destination has another generation at that
+        // index.
         bench.set_route(0, 8, 2, 3);
         bench.set_route(0, 9, 3, 9);
         let inherited_max = bench.edge.inherited_max;

@@ -1,10 +1,9 @@
-//! Requests to the data plane for routes, and its answers.
+//! Route requests to the data plane, and its answers.
 //!
-//! In plain English: a route with a reserved entry is requested. Until the answer arrives the
-//! route counts as installed, and software forwards the frames that the data plane punts
-//! meanwhile, so no frame waits for a slow device. If the device refuses, software keeps the
-//! route. The previous route is removed from the table, because it would lead the old way. The
-//! port is tried again after a pause.
+//! A route with a reserved entry is requested. Until the answer arrives the route counts as
+//! installed, and software forwards the frames that the data plane punts meanwhile, so frames do
+//! not wait for a slow device. If the device refuses, software keeps the route. The previous route
+//! is removed from the table, because it is outdated. The port is tried again after a pause.
 
 use super::context::Cx;
 use super::flows::{Flows, Placement};
@@ -18,12 +17,12 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, PortNo, Route, Time};
 
 impl Flows {
-    /// Whether the data plane has a route from `port` to `destination`, or may have one.
+    /// Returns whether the data plane has a route from `port` to `destination`, or may have one.
     pub(super) fn is_placed(&self, key: Key) -> bool {
         self.live.get(&key).is_some_and(|flow| flow.is_placed())
     }
 
-    /// Whether the data plane has a route at this address of its tables, or may have one.
+    /// Returns whether the data plane has a route at this address of its tables, or may have one.
     fn is_placed_at(&self, address: Key) -> bool {
         let destination = self.placing.owner(address).unwrap_or(address.1.destination);
         let key = (address.0, RouteKey { destination, ..address.1 });
@@ -67,8 +66,8 @@ impl Flows {
         new.then_some((key.0, cx.now + PAUSE))
     }
 
-    /// Counts the changes whose answers are overdue as refused. Returns which ports to try again,
-    /// when, and how many changes there were.
+    /// Counts changes with overdue answers as refused. Returns the ports to try again, with times,
+    /// and the number of changes.
     pub(super) fn give_up_overdue(&mut self, cx: &mut Cx) -> (Vec<(PortNo, Time)>, u64) {
         let (mut again, mut count) = (Vec::new(), 0);
         while let Some(ticket) = self.placing.overdue(cx.now) {
@@ -79,7 +78,7 @@ impl Flows {
         (again, count)
     }
 
-    /// Repeats at `port` what the data plane has refused.
+    /// Repeats the refused requests of `port`.
     pub(super) fn try_again(&mut self, cx: &mut Cx, port: PortNo) {
         self.placing.refused.remove(&port);
         let stale: BTreeSet<Key> = self.placing.stale.range(of_port(port)).copied().collect();
@@ -89,9 +88,9 @@ impl Flows {
         self.promote(cx, port);
     }
 
-    /// Requests the software routes of `port` while its table has room. What finds none in the
-    /// table may find an index of route memory, unless it is for one source. A port that has
-    /// refused something waits for its pause to end.
+    /// Requests the software routes of `port` while its table has room. A route that does not fit
+    /// in the table may take an index of route memory, unless it is for one source. A port with a
+    /// refusal waits for its pause to end.
     pub(super) fn promote(&mut self, cx: &mut Cx, port: PortNo) {
         if self.placing.refused.contains(&port) {
             return;
@@ -104,7 +103,7 @@ impl Flows {
             if key.1.source.is_none() {
                 break;
             }
-            // One behind it may be for any source.
+            // A later route may be for any source.
             let Some(next) = self.unplaced.range(key..=end).nth(1) else { break };
             from = *next;
         }
@@ -123,16 +122,15 @@ impl Flows {
         true
     }
 
-    /// All routes that the data plane should have: the address in its tables, the destination
-    /// itself, and the route.
+    /// Returns all routes that the data plane should have: the address in its tables, the
+    /// destination itself, and the route.
     pub(super) fn wanted(&self) -> impl Iterator<Item = (Key, MacAddr, &Route)> {
         let placed = self.live.iter().filter(|(_, flow)| flow.is_placed());
         placed.map(|(&key, flow)| (self.placing.address(key), key.1.destination, &flow.route))
     }
 
-    /// Compares with a data plane that has lost its tables and was re-synchronised; `has` is its
-    /// present state. Missing routes are kept in software, and those that are too much are removed.
-    /// Returns which ports to try again, and when.
+    /// Compares the routes with those of a resynchronised data plane, `has`. Missing routes are
+    /// kept in software, and excess ones are removed. Returns the ports to try again, with times.
     pub(super) fn resynchronised(&mut self, cx: &mut Cx, has: &Snapshot) -> Vec<(PortNo, Time)> {
         let was_lost = self.placing.is_lost();
         self.placing.settle();
@@ -154,7 +152,7 @@ impl Flows {
                 again.push((key.0, cx.now + PAUSE));
             }
         }
-        // What came while the data plane was lost finds its places in time.
+        // Routes added while the data plane was lost are placed later.
         for &(port, _) in self.unplaced.iter().filter(|_| was_lost) {
             if self.placing.refused.insert(port) {
                 again.push((port, cx.now + PAUSE));
@@ -164,8 +162,7 @@ impl Flows {
     }
 }
 
-/// The routes that a data plane has: by the address in its tables, the destination itself and the
-/// route.
+/// Returns the routes of a data plane, by the address in its tables, with the destination itself.
 fn by_address(has: &Snapshot) -> BTreeMap<Key, (MacAddr, &Route)> {
     let mut all = BTreeMap::new();
     for (port, is) in (0..).map(PortNo).zip(&has.ports) {
@@ -225,7 +222,7 @@ mod tests {
         bench.tables.late = Some(Vec::new());
         bench.set_route(0, 9, 1, 3);
         bench.set_route(0, 9, 2, 4);
-        // That of the first route.
+        // The first route's removal is refused.
         bench.tables.refuses = 1;
         bench.answer_late();
         assert_eq!(bench.placed(0, 9), Some(Route::from([4])));
@@ -280,7 +277,7 @@ mod tests {
         let frame = udp_frame(mac(9), mac(1), 1);
         bench.frame(0, &frame);
         assert_eq!(bench.sent, [(PortNo(0), Route::from([3]), frame)], "software forwards");
-        // It installs the route, removes it, and is asked again.
+        // It installs the route, removes it, and gets another request.
         bench.answer_late();
         assert_eq!(bench.placed(0, 9), None);
         bench.tables.late = None;
@@ -318,7 +315,7 @@ mod tests {
         let frame = udp_frame(mac(9), mac(1), 1);
         bench.frame(0, &frame);
         assert_eq!(bench.sent, [(PortNo(0), Route::from([4]), frame)], "software forwards");
-        // It comes to, and has a route that was removed meanwhile.
+        // It recovers, and has a route that was removed meanwhile.
         bench.tables.late = None;
         bench.remove_route(0, 7, 2_000);
         bench.lose_routes(&[]);
@@ -338,16 +335,16 @@ mod tests {
         assert_eq!(bench.placed(0, 9), None);
     }
 
-    /// What happens between flows and a device that answers late, refuses and loses its tables.
+    /// Event between flows and a device that answers late, refuses and loses its tables.
     #[derive(Clone, Debug)]
     enum Event {
         Set(u16, u8, u16),
         Remove(u16, u8),
         /// The oldest request is carried out, or refused.
         Answer(bool),
-        /// The tables are lost; a re-synchronisation leaves out the routes to this host.
+        /// The tables are lost; a resynchronisation omits the routes to this host.
         Lose(u8),
-        /// The pause of the port that waits longest is over.
+        /// The pause of the port that waits longest ends.
         Pause,
     }
 

@@ -1,5 +1,5 @@
-//! Frames of hosts without a route: ARP, neighbour discovery, DHCP, groups, unicast, and frames
-//! that are dropped.
+//! Handling of hosts' frames without a route: ARP, neighbour discovery, DHCP, groups, unicast, and
+//! drops.
 
 use super::arrival::answer;
 use super::context::Cx;
@@ -17,8 +17,7 @@ use core::net::IpAddr;
 use smoltcp::wire::ArpOperation;
 
 impl Edge {
-    /// Learns from a frame of a host and handles it by its kind. The error is the reason of the
-    /// drop.
+    /// Learns from a host's frame and handles it by its kind. The error is the drop reason.
     pub(super) fn serve(&mut self, cx: &mut Cx, port: PortNo, frame: &[u8]) -> Result<Fate, Drop> {
         let header = (MacAddr::destination_of(frame), MacAddr::source_of(frame));
         let (Some(destination), Some(source)) = header else {
@@ -71,8 +70,8 @@ impl Edge {
         }
     }
 
-    /// An ARP packet from a host. All of them end here, unicast ones too: thesis §4.1.1 found
-    /// that hosts refresh their caches by unicast.
+    /// Handles an ARP packet from a host. All of them are terminated here, unicast ones too,
+    /// because hosts refresh their caches by unicast (thesis §4.1.1).
     fn arp(&mut self, cx: &mut Cx, port: PortNo, source: MacAddr, arp: Arp) -> Result<(), Drop> {
         let probe = arp.sender_ip.is_unspecified();
         let sane = arp.sender_mac == source
@@ -99,9 +98,9 @@ impl Edge {
         Ok(())
     }
 
-    /// A reply to a remote host, whose own MAC was in the question. It would take the route to that
-    /// host if hosts of this port were not given another MAC for it, so it goes the slow way
-    /// (thesis 000 §4.1.1).
+    /// Returns the fate of a reply to a remote host, whose own MAC address was in the query. It
+    /// would take the route to that host unless hosts of this port were given another MAC address
+    /// for it, so it is forwarded in software (thesis 000 §4.1.1).
     fn answer_to_owner(&self, port: PortNo, destination: MacAddr, is_reply: bool) -> Fate {
         let key = (port, RouteKey::to(destination));
         let flow = self.flows.live.get(&key).filter(|_| is_reply);
@@ -110,10 +109,10 @@ impl Edge {
             .map_or(Fate::Served, |flow| Fate::Forward(flow.route.clone()))
     }
 
-    /// Handles a unicast frame that missed: it takes a software route if there is one, or is
-    /// queued while its route is looked up.
+    /// Handles a unicast frame that missed: forwards it on a software route, or queues it while its
+    /// route is looked up.
     ///
-    /// `hint` is the IP address that it is for.
+    /// `hint` is the destination IP address.
     pub(super) fn unicast(
         &mut self,
         cx: &mut Cx,

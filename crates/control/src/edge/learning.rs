@@ -1,4 +1,4 @@
-//! Learning, probing and forgetting local hosts, and reporting them to the controller.
+//! Learning, probing and removal of local hosts, and reports to the controller.
 
 use super::addresses::Addresses;
 use super::context::{Cx, Timer};
@@ -12,20 +12,19 @@ use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// A host that moved or changed its address is believed to have done so again only after
-/// this: two stations that fight for one address cannot keep the controller busy.
+/// Minimum time between two moves or address changes of a host that are accepted. Two stations that
+/// fight for one address cannot overload the controller.
 const CHANGE_HOLD: Span = Span::from_millis(200);
 
 impl Edge {
-    /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame is to be
-    /// dropped.
+    /// Learns the sender of a frame, or refreshes it. Returns `false` if the frame must be dropped.
     ///
     /// A known host on its port is refreshed. On another port it has moved: it is removed from the
     /// old port with its flows and learned on the new one. It is queried at the old port, and
-    /// learned there again if it answers: another station may have used its MAC. A new host is
-    /// learned while its port has room. A full port removes a host without address that was silent
-    /// for as long as a host with an address would need to be declared dead. Hosts without address
-    /// are not removed otherwise, because they cannot be probed.
+    /// learned there again if it answers, because another station may have used its MAC address. A
+    /// new host is learned while its port has room. A full port removes a host without address that
+    /// was silent for as long as a host with an address would need to be declared dead. Other hosts
+    /// without address are not removed, because they cannot be probed.
     pub(super) fn learn(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) -> bool {
         let mut left = None;
         let is_here = self.hosts.is_on(mac, port);
@@ -63,7 +62,7 @@ impl Edge {
         self.report(cx.out, mac);
         self.groups_host_learned(cx.now, port);
         match left {
-            // It has answered: whoever used its MAC is not queried.
+            // The host has answered: the other user of its MAC address is not queried.
             Some(left) if answered => drop(self.recalled(left, mac)),
             Some(left) => self.recall_moved(cx, left, mac),
             None => {}
@@ -106,7 +105,7 @@ impl Edge {
             host.changed = now;
         }
         if host.ips.is_empty() {
-            // Spread by address, so that hosts learned together are not probed together.
+            // Probes are spread by address, so that hosts learned together are not probed together.
             let half = (self.host_probe.ticks() / 2).max(1);
             let offset = Span::from_ticks(half + spread(mac) % half);
             self.agenda.set(Timer::Host(mac), now + offset);
@@ -145,10 +144,10 @@ impl Edge {
         true
     }
 
-    /// Probes a host whose timer has expired (the paper's periodic gratuitous ARP).
+    /// Probes a host whose timer has expired (the periodic gratuitous ARP of paper 001).
     ///
-    /// The probe is a unicast ARP request from the server's identity. Its MAC never has a route,
-    /// so the reply comes to the control plane. A host with more unanswered probes than allowed is
+    /// The probe is a unicast ARP request from the server's identity. Its MAC address never has a
+    /// route, so the reply reaches the control plane. A host with too many unanswered probes is
     /// removed.
     pub(super) fn probe_host(&mut self, cx: &mut Cx, mac: MacAddr) {
         let bonded = self.hosts.is_joined(mac);
@@ -172,7 +171,7 @@ impl Edge {
     }
 
     /// Reports changes of a host since the last report. Without a controller nothing is sent;
-    /// [`Edge::report_all`] does it later.
+    /// [`Edge::report_all`] reports later.
     pub(super) fn report(&mut self, out: &mut Vec<Effect>, mac: MacAddr) {
         if !self.reachable {
             return;
@@ -198,8 +197,8 @@ impl Edge {
         }
     }
 
-    /// Forgets that hosts were reported which are as they were reported. Those that have left or
-    /// moved meanwhile are still to be withdrawn.
+    /// Clears the record of reported hosts that are unchanged. Hosts that have left or moved
+    /// meanwhile must still be withdrawn.
     pub(super) fn forget_reports(&mut self) {
         let Hosts { by_mac, reported, .. } = &mut self.hosts;
         let as_is = |mac: &MacAddr, port, ips: &Addresses| {
@@ -209,7 +208,7 @@ impl Edge {
         reported.retain(|mac, (port, ips)| !as_is(mac, *port, ips));
     }
 
-    /// Reports everything that the controller does not have yet; to a new incarnation, everything.
+    /// Reports all that the controller does not have yet; to a new incarnation, all hosts.
     pub(super) fn report_all(&mut self, out: &mut Vec<Effect>, new_incarnation: bool) {
         if new_incarnation {
             self.hosts.reported.clear();
@@ -222,7 +221,7 @@ impl Edge {
     }
 }
 
-/// A number that differs between hosts and is the same in every run.
+/// Returns a number that differs between hosts and is the same in every run.
 fn spread(mac: MacAddr) -> u64 {
     let mut word = [0; 8];
     word[..6].copy_from_slice(&mac.0);
@@ -262,7 +261,7 @@ mod tests {
         bench.host(0, 1);
         bench.host(1, 2);
         bench.controller(None);
-        // Probes are answered meanwhile, as hosts do.
+        // Probes are answered meanwhile.
         let pass = |bench: &mut Bench, seconds: u64| {
             for _ in 0..seconds {
                 bench.pass(Span::from_secs(1));

@@ -1,16 +1,17 @@
-//! Masquerading at the edge: what hosts are given in the place of a destination's own MAC when
-//! their port's table is full, and what becomes of frames to addresses that are over (thesis 000
-//! §3.2.1, §4.1.1).
+//! Masquerading at the edge: addresses given to hosts instead of a destination's own MAC address
+//! when their port's table is full, and handling of frames to expired addresses (thesis 000 §3.2.1,
+//! §4.1.1).
 //!
-//! In plain English: wherever a host would be shown the MAC of a destination, in an answer or in
-//! the question of a remote host, it is shown the masqueraded one if the destination has one at
-//! this port. A frame that comes here nevertheless:
+//! Wherever a host would receive the MAC address of a destination, in an answer or in the query of
+//! a remote host, it receives the masqueraded one if the destination has one at this port. Frames
+//! that still miss are handled by destination address:
 //!
-//! - to the destination's own MAC, from a host that knew it before: it goes the slow way, and the
-//!   host is sent the present address, once a second;
-//! - to an address that is given and not in the data plane: it goes the slow way with the true MAC;
-//! - to one that is over: it is dropped, and its sender is sent the present address, after a set-up
-//!   if there is no route any more.
+//! - the destination's own MAC address, from a host that had it before: the frame is forwarded in
+//!   software, and the host is sent the current address, at most once a second;
+//! - an address that is given and not in the data plane: the frame is forwarded in software with
+//!   the true MAC address;
+//! - an expired address: the frame is dropped, and its sender is sent the current address, after a
+//!   set-up if there is no route.
 
 use super::arrival::answer_with;
 use super::context::Cx;
@@ -25,12 +26,12 @@ use axon_wire::masquerade::index_of;
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::IpAddr;
 
-/// A host is sent the present address of one destination no more often than this.
+/// Minimum interval at which a host is sent the current address of one destination.
 const CORRECT_PAUSE: Span = Span::from_secs(1);
 
 impl Edge {
-    /// Answers a host: `ip` is at the MAC that its port has for `destination`. A host gets no
-    /// answer for its own address.
+    /// Sends a host an answer: `ip` is at the MAC address that its port has for `destination`. A
+    /// host gets no answer for its own address.
     pub(super) fn show(
         &mut self,
         cx: &mut Cx,
@@ -46,7 +47,7 @@ impl Edge {
         }
     }
 
-    /// A frame to `destination` that missed, if this port has a route for it.
+    /// Returns the fate of a frame to `destination` that missed, if this port has a route for it.
     pub(super) fn by_software(
         &mut self,
         cx: &mut Cx,
@@ -70,8 +71,8 @@ impl Edge {
         })
     }
 
-    /// Sends a host at `key.0` the present address of a destination that is masqueraded, if it has
-    /// not been sent a moment ago. `like` is an address of the family that it uses.
+    /// Sends a host at `key.0` the current address of a masqueraded destination, unless it was sent
+    /// recently. `like` is an address of the family that the host uses.
     pub(super) fn correct(&mut self, cx: &mut Cx, host: MacAddr, key: Key, like: Option<IpAddr>) {
         let flow = self.flows.live.get(&key).and_then(|flow| flow.ip);
         let Some(place) = self.flows.placing.given_place(key) else { return };
@@ -86,9 +87,9 @@ impl Edge {
         self.show(cx, key.0, requester, key.1.destination, ip);
     }
 
-    /// A frame to an address of the masqueraded form that has no route. If this port has given it,
-    /// its sender is sent the present one, and the frame ends. What was never given may be from
-    /// before a restart, or a host's own: its destination is looked for both ways.
+    /// Handles a frame to an address of masqueraded form without a route. If this port has given
+    /// it, its sender is sent the current one, and the frame is dropped. Otherwise it may be from
+    /// before a restart, or a host's own: both lookups are tried.
     pub(super) fn over(
         &mut self,
         cx: &mut Cx,
@@ -112,7 +113,7 @@ impl Edge {
         if was_given { Err(Drop::NoRoute) } else { Ok(()) }
     }
 
-    /// A host of `port` has this MAC: it is not given there while it has.
+    /// Reserves the MAC address of a host of `port`, which is not given there meanwhile.
     pub(super) fn keep_own(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if index_of(mac).is_some() {
             self.flows.placing.occupy(port, mac);
@@ -120,12 +121,12 @@ impl Edge {
         }
     }
 
-    /// Somebody has this MAC, a host of `port` or one that its hosts reach. If it was given for
-    /// another destination there, that one gets another address, and the hosts of the port are sent
-    /// it.
+    /// Handles a MAC address in use by a host of `port` or one that its hosts reach. If it was
+    /// given for another destination there, that gets another address, and the hosts of the port
+    /// are sent it.
     pub(super) fn evade(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         let Some(destination) = self.flows.placing.owner((port, mac.into())) else {
-            // Nor does a destination that had it before get it back.
+            // A destination that had it before does not get it back.
             return self.flows.placing.give_up(port, mac);
         };
         let key = (port, RouteKey::to(destination));
@@ -141,7 +142,7 @@ impl Edge {
         self.announce(cx, key);
     }
 
-    /// Sends all hosts of a port the MAC that stands for a destination there.
+    /// Sends all hosts of a port the current MAC address of a destination.
     fn announce(&mut self, cx: &mut Cx, key: Key) {
         let Some(ip) = self.flows.live.get(&key).and_then(|flow| flow.ip) else { return };
         let (port, mac) = (key.0, self.flows.placing.show(key, ip));
@@ -152,7 +153,7 @@ impl Edge {
         cx.out.push(Effect::Host { port, frame });
     }
 
-    /// A host that is to be sent the MAC of `ip`, with an address of the same family.
+    /// Returns a host as requester of the MAC address of `ip`, with an address of the same family.
     fn requester(&self, mac: MacAddr, ip: IpAddr) -> Option<Requester> {
         let mut own = self.hosts.get(mac)?.ips.iter().rev();
         let ip = own.find(|own| own.is_ipv4() == ip.is_ipv4())?;

@@ -1,12 +1,12 @@
-//! Members of groups: the reports of hosts (IGMP, MLD) are read here and go to the controller, and
-//! the edge is the querier of its host ports.
+//! Group membership: hosts' reports (IGMP, MLD) are handled here and reported to the controller.
+//! The edge is the querier of its host ports.
 //!
-//! In plain English: a report makes its sender a member for twice the interval of queries and ten
-//! seconds (RFC 3376 section 8.4). All hosts of a port are asked at that interval, and soon after
-//! one of them is learned. When a host leaves a group, the port is asked for that group, and the
-//! host is a member for two seconds more (section 8.8): another one behind the same port may have
-//! kept silent because it heard this one. A host that joins and leaves all the time is a member for
-//! longer each time: the controller makes the lists of the group anew with each change.
+//! A report makes its sender a member for twice the query interval and ten seconds (RFC 3376
+//! section 8.4). All hosts of a port are queried at that interval, and soon after one of them is
+//! learned. When a host leaves a group, the port is queried for that group, and the host stays a
+//! member for two seconds more (section 8.8), because another host of the port may have suppressed
+//! its own report. A host that joins and leaves repeatedly stays a member for longer each time,
+//! because the controller remakes the lists of the group with each change.
 
 use super::context::{Cx, Timer};
 use super::groups::{CHANGES, Left, MEMBERS_PER_PORT_MAX, Pair};
@@ -19,23 +19,24 @@ use axon_wire::message::Item;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// So long after a host is learned its port is asked.
+/// Delay of the query after a host is learned.
 const QUERY_FIRST: Span = Span::from_millis(500);
-/// Hosts answer a query to all within ten seconds, spread over them, and within half the interval:
-/// a later query makes a host put its answer off (RFC 3376 section 8.3).
+/// Maximum response time of a general query, over which hosts spread their answers; also at most
+/// half the interval, because a later query makes a host postpone its answer (RFC 3376 section
+/// 8.3).
 const RESPONSE_TENTHS: u64 = 100;
-/// They answer one for a group that somebody leaves within one second (section 8.8).
+/// Maximum response time of a query for a group that a host leaves (section 8.8).
 const RESPONSE_SOON_TENTHS: u8 = 10;
-/// For so long a host that leaves is still a member, and twice as long each time that it has come
-/// back to the group soon, ...
+/// Time for which a host that leaves is still a member. It doubles each time the host has soon
+/// returned to the group.
 const LEAVING: Span = Span::from_secs(2);
-/// ... up to 64 seconds.
+/// Maximum number of these doublings, for 64 seconds.
 const LEAVING_DOUBLED_MAX: u32 = 5;
-/// Within so long after its membership has ended, a host comes back soon.
+/// Time after the end of a membership within which a host has soon returned.
 const BACK_SOON: Span = Span::from_secs(120);
 
 impl Edge {
-    /// Takes a report of a host. Nothing about membership is forwarded.
+    /// Handles a report of a host. Membership reports are never forwarded.
     pub(super) fn membership(
         &mut self,
         cx: &mut Cx,
@@ -43,7 +44,7 @@ impl Edge {
         read: Membership,
     ) -> Result<(), Drop> {
         let Membership::Report(changes) = read else {
-            // A querier of the host's own asks nobody: the edge does.
+            // A host's own query is dropped: the edge is the querier.
             return Err(if read == Membership::Bad { Drop::Malformed } else { Drop::Broadcast });
         };
         if !self.groups.config.multicast {
@@ -91,7 +92,7 @@ impl Edge {
         }
     }
 
-    /// Asks the hosts of a port for a group, or for all.
+    /// Queries the hosts of a port for a group, or for all.
     fn query(&mut self, cx: &mut Cx, port: PortNo, group: Option<IpAddr>, tenths: u8) {
         let how = (tenths, self.groups.config.query.as_millis() / 1000);
         let own = (self.server.mac, self.server.ip);
@@ -106,7 +107,7 @@ impl Edge {
         cx.out.extend(frames.into_iter().map(|frame| Effect::Host { port, frame }));
     }
 
-    /// A host has been learned at a port: it may be in groups.
+    /// Schedules a query of a port where a host has been learned.
     pub(super) fn groups_host_learned(&mut self, now: Time, port: PortNo) {
         if !self.groups.config.multicast {
             return;
@@ -117,8 +118,8 @@ impl Edge {
         self.groups_due_later(port);
     }
 
-    /// A host has left a port, and all that are one place with it: it is in no group there, and
-    /// sends to none.
+    /// Removes the memberships and senders of a host that has left a port and all others of its
+    /// bond.
     pub(super) fn groups_host_gone(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         for port in self.hosts.joined_to(port) {
             self.groups_host_gone_from(cx, port, mac);
@@ -152,8 +153,8 @@ impl Edge {
         self.report_member(cx.out, port, pair);
     }
 
-    /// Reports whether a host is in a group, if the controller does not know. Without a controller
-    /// nothing is sent; [`Edge::report_groups`] does it later.
+    /// Reports whether a host is in a group, if the controller lacks that. Without a controller
+    /// nothing is sent; [`Edge::report_groups`] reports later.
     fn report_member(&mut self, out: &mut Vec<Effect>, port: PortNo, pair: Pair) {
         if !self.reachable {
             return;
@@ -170,8 +171,8 @@ impl Edge {
         }
     }
 
-    /// Reports the memberships of a host that is itself reported as a new one: the controller may
-    /// have forgotten them with the host, when it was elsewhere meanwhile.
+    /// Reports the memberships of a host that is itself reported as new. The controller may have
+    /// removed them with the host while it was elsewhere.
     pub(super) fn report_members_again(
         &mut self,
         out: &mut Vec<Effect>,
@@ -190,8 +191,8 @@ impl Edge {
         }
     }
 
-    /// Reports all that the controller does not have yet, and asks for all lists again. `anew` if
-    /// it may have forgotten what it had.
+    /// Reports all that the controller lacks, and requests all lists again. `anew` if it may have
+    /// lost its state.
     pub(super) fn report_groups(&mut self, out: &mut Vec<Effect>, anew: bool) {
         let members = self
             .groups
@@ -210,7 +211,7 @@ impl Edge {
         self.ask_for_lists(out);
     }
 
-    /// Sets the one timer of a port's groups.
+    /// Sets the timer of a port's groups.
     pub(super) fn groups_due_later(&mut self, port: PortNo) {
         match self.groups.due(port) {
             Some(at) => self.agenda.set(Timer::Groups(port), at),
@@ -240,7 +241,7 @@ impl Edge {
         self.groups_due_later(port);
     }
 
-    /// The memberships of hosts at this switch: port, host, group.
+    /// Returns the memberships of hosts at this switch: port, host, group.
     pub fn members(&self) -> impl Iterator<Item = (PortNo, MacAddr, IpAddr)> {
         self.groups.ports.iter().flat_map(|(&port, groups)| {
             groups.members.keys().map(move |&(mac, group)| (port, mac, group))

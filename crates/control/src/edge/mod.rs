@@ -1,29 +1,27 @@
-//! The edge: how hosts and the fabric meet at a switch (paper 001 §4.2.2 and §4.2.3).
+//! The edge: interface between hosts and the fabric at a switch (paper 001 §4.2.2 and §4.2.3).
 //!
 //! The data plane punts every host frame without a valid route. The edge learns hosts from it, and
-//! then:
+//! handles it as follows:
 //!
-//! - ARP, broadcast or unicast, is never forwarded. An existing flow gives the answer at once.
-//!   Otherwise Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards
-//!   it to the target switch (`target`). That queries its host and replies. There are four
-//!   phases, and each switch reserves memory before it sends.
-//! - Neighbour discovery of IPv6 (`nd`) is served as ARP is.
-//! - DHCP goes to the controller; whoever else answers clients is refused (`guard`).
-//! - DHCPv6 ends here too, if the fabric file asks for it (`dhcpv6`).
-//! - Router advertisements of IPv6 come from the edge (`ra`), if the fabric file asks for them.
+//! - ARP, broadcast or unicast, is never forwarded. An existing flow answers it at once. Otherwise
+//!   Axon-ARP (`setup`, `arrival`) sends a request to the controller, which forwards it to the
+//!   target switch (`target`). That switch queries its host and replies. There are four phases, and
+//!   each switch reserves memory before it sends.
+//! - IPv6 neighbour discovery (`nd`) is handled as ARP is.
+//! - DHCP goes to the controller; server messages of other hosts are refused (`guard`).
+//! - DHCPv6 is terminated at the edge, if the fabric file enables it (`dhcpv6`).
+//! - IPv6 router advertisements are sent by the edge (`ra`), if the fabric file enables them.
 //! - The fabric's own address answers ping (`ping`).
 //! - Where a port's table is full, its hosts get masqueraded addresses (`masquerade`, `given`).
-//! - A unicast frame is queued while a route for its MAC is looked up, or takes a route that
-//!   is kept in software.
-//! - Ports of a bond (`bonds`) are one place, and LACP says whether frames pass.
-//! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members,
-//!   and so does other broadcast, if that is wanted.
+//! - A unicast frame is queued while a route for its MAC is looked up, or takes a software route.
+//! - The ports of a bond (`bonds`) are one location, and LACP decides whether frames pass.
+//! - A frame to a group (`members`, `senders`) becomes one unicast copy for each port with members.
+//!   Broadcast is copied in the same way, if enabled.
 //!
-//! The controller may have all hosts asked for an address that nobody is known to have (`seek`),
-//! those at ports that come up meanwhile included (`newcomers`).
-//! Local hosts with an address are probed. A host that is silent too long is removed together with
-//! its flows. Everything that a host can make grow is bounded. Nothing here depends on the order
-//! of messages: see `flows`.
+//! For an unknown address, the controller may have all hosts queried (`seek`), including those on
+//! ports that come up meanwhile (`newcomers`). Local hosts with an address are probed. A host that
+//! is silent too long is removed together with its flows. All state that a host can cause is
+//! bounded. The result does not depend on the order of messages: see `flows`.
 
 mod addresses;
 mod advertising;

@@ -1,21 +1,21 @@
-//! Neighbour discovery of IPv6 at the edge (RFC 4861, RFC 4862). It is to IPv6 what ARP is to IPv4
-//! and goes the same way: it ends here, and the controller knows who has an address.
+//! IPv6 neighbour discovery at the edge (RFC 4861, RFC 4862). It is handled like ARP for IPv4: it
+//! is terminated here, and the controller has the owner of each address.
 //!
-//! In plain English: a solicitation is a request for the target's MAC. It is answered by an
-//! advertisement for the target (solicited, override), at once for a flow that exists and else by
-//! the four phases. A unicast one, by which a host verifies a neighbour, is served like one to all;
-//! with a route it never comes here and the neighbour answers itself. An advertisement is a reply.
-//! Both teach the address of whoever sends them.
+//! A solicitation is a request for the target's MAC address. It is answered by an advertisement for
+//! the target (solicited, override), at once for an existing flow and otherwise after the four
+//! phases. A unicast solicitation, by which a host verifies a neighbour, is handled like a
+//! multicast one; with a route it does not reach the edge and the neighbour answers itself. An
+//! advertisement is a reply. The sender's address is learned from both.
 //!
-//! **Duplicate address detection.** A solicitation without source address is a host's question
-//! whether the target is free. If another host has it and answers, an advertisement goes to all
-//! nodes of the port, and the host that asked does not use the address: the first holder keeps it.
-//! If nobody answers in time, the address is the asking host's (`claim`). Two hosts that ask for
-//! one address within that time both get it, as on a bridged Ethernet that loses their frames.
+//! **Duplicate address detection.** A solicitation without source address queries whether the
+//! target is free. If another host has it and answers, an advertisement goes to all nodes of the
+//! port, and the querying host does not use the address: the first holder keeps it. Without an
+//! answer in time, the querying host gets the address (`claim`). Two hosts that query for one
+//! address within that time both get it, as on a bridged Ethernet that loses their frames.
 //!
-//! What an edge answers has the router flag if the address is that of the router which the edge
-//! advertises: hosts give up a router that does not say so (RFC 4861 clause 7.2.5). A message that
-//! names another MAC than its frame's is refused: nobody here answers for others.
+//! An edge's answer has the router flag if the address is that of the router which the edge
+//! advertises: hosts drop a router without it (RFC 4861 clause 7.2.5). A message with a MAC address
+//! other than its frame's is refused, because no host may answer for others.
 
 use super::arrival::{Advertise, answer};
 use super::context::Cx;
@@ -28,12 +28,12 @@ use axon_wire::{MacAddr, PortNo};
 use core::net::{IpAddr, Ipv6Addr};
 
 impl Edge {
-    /// The address that the server identity probes and asks from.
+    /// Returns the source address of the server identity's probes and queries.
     pub(super) fn link_local(&self) -> Ipv6Addr {
         nd::link_local(self.server.mac)
     }
 
-    /// A message of a host about a neighbour.
+    /// Handles a host's neighbour message.
     pub(super) fn neighbour_message(
         &mut self,
         cx: &mut Cx,
@@ -69,7 +69,8 @@ impl Edge {
         Ok(())
     }
 
-    /// What makes an advertisement of the neighbour `ip`: of a router, or of another host.
+    /// Returns the function that builds an advertisement of the neighbour `ip`, as a router or
+    /// another host.
     pub(super) fn advertise_neighbour(&self, ip: IpAddr) -> Advertise {
         let router = self.services.ipv6.as_ref().and_then(|ipv6| ipv6.router);
         match router.is_some_and(|router| ip == router) {
@@ -78,8 +79,7 @@ impl Edge {
         }
     }
 
-    /// Nobody has answered for the target of a set-up: a host that has asked whether it is free
-    /// has it from now on.
+    /// Gives the target of an unanswered set-up to a host that has queried whether it is free.
     pub(super) fn claim(&mut self, cx: &mut Cx, key: Key, requesters: &[Requester]) {
         let (port, Target::Ip(ip @ IpAddr::V6(_)), _) = key else { return };
         let detects = |requester: &&Requester| requester.ip.is_unspecified();
@@ -110,7 +110,7 @@ mod tests {
         nd::solicitation((mac(from), ip6(from)), None, ip6(target))
     }
 
-    /// The question whether an address is free. The option with the MAC is taken out.
+    /// Builds a duplicate address detection query. The option with the MAC address is removed.
     fn detection(from: u8, target: u8) -> Vec<u8> {
         use smoltcp::phy::ChecksumCapabilities;
         use smoltcp::wire::{Icmpv6Packet, Icmpv6Repr, NdiscRepr};
@@ -126,7 +126,8 @@ mod tests {
         frame
     }
 
-    /// The messages about neighbours among these effects: port, destination MAC, and what it says.
+    /// Returns the neighbour messages among these effects: port, destination MAC address, and
+    /// content.
     fn messages(effects: &[Effect]) -> Vec<(PortNo, MacAddr, Nd)> {
         let message = |effect: &Effect| match effect {
             Effect::Host { port, frame } => {
@@ -162,7 +163,7 @@ mod tests {
         let frame = nd::advertisement(mac(9), ip6(9), Some((mac(1), ip6(1))));
         assert!(effects.contains(&Effect::Host { port: PortNo(0), frame: frame.clone() }));
         assert!(bench.placed(0, 9).is_some());
-        // By the flow from now on, also for a host that verifies its neighbour by unicast.
+        // The flow answers from now on, also a host that verifies its neighbour by unicast.
         let unicast = nd::solicitation((mac(1), ip6(1)), Some(mac(9)), ip6(9));
         for question in [solicitation(1, 9), unicast] {
             assert_eq!(

@@ -1,11 +1,11 @@
-//! A port that becomes a host port while the controller looks for addresses is asked for them, too.
+//! Queries at a port that becomes a host port while the controller searches for addresses.
 //!
-//! A host whose cable is moved to another port is at none for a moment. Its old switch sees the
-//! carrier go, its routes are removed, the next frame for it makes the controller look for it, and
-//! all edges ask (`seek.rs`): in vain, for the cable is in somebody's hand. The next round of
-//! questions is a second away. So each edge keeps what it was asked for, and asks the hosts of a
-//! port for it as soon as the port is a host port, and some more times in the half second that a
-//! NIC may take to come up. A host that says nothing of itself is found as soon as it can be.
+//! A host whose cable is moved to another port is at no port for a moment. Its old switch loses the
+//! carrier and removes its routes, the next frame for it makes the controller search for it, and
+//! all edges query (`seek.rs`) without success, because the cable is unplugged. The next round of
+//! queries is a second away. So each edge stores the addresses that it queried for. It queries the
+//! hosts of a port for them as soon as the port is a host port, and a few more times in the half
+//! second that a NIC may take to come up. So even a silent host is found as early as possible.
 
 use super::context::{Cx, Timer};
 use super::seek::QUESTIONS;
@@ -14,11 +14,11 @@ use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// How often a port is asked for each of them.
+/// Number of times a port is queried for each of them.
 const TRIES: u32 = 5;
 
 impl Edge {
-    /// A port has become a host port, or none any more.
+    /// Handles a port that has become a host port, or is no longer one.
     pub(super) fn sought_at(&mut self, cx: &mut Cx, port: PortNo) {
         self.agenda.cancel(Timer::Sought(port));
         self.sought.asked.remove(&port);
@@ -33,8 +33,8 @@ impl Edge {
         }
     }
 
-    /// The hosts of a port have been asked for an address. If it has just become a host port, it
-    /// may have been too soon: they are asked again.
+    /// Handles a query of the hosts of a port for an address. If the port has just become a host
+    /// port, the query may have been too early and is repeated.
     pub(super) fn sought_later(&mut self, now: Time, port: PortNo) {
         let wait = self.retry * u64::from(TRIES);
         let is_new = self.sought.since.get(&port).is_some_and(|since| now.since(*since) < wait);
@@ -44,7 +44,7 @@ impl Edge {
         }
     }
 
-    /// Asks the hosts of a port for all addresses that are remembered, or ends that.
+    /// Queries the hosts of a port for all stored addresses, or ends that.
     pub(super) fn sought_due(&mut self, cx: &mut Cx, port: PortNo) {
         self.sought.until.retain(|_, until| *until > cx.now);
         let goes_on = !self.sought.until.is_empty() && cx.ports.is_host(port);
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(bench.port(1, None), []);
         assert_eq!(bench.port(1, Some(PortKind::Host)), [], "6 s are over");
         bench.pass(Span::from_secs(1));
-        // A port that is none any more is not asked again.
+        // A port that is no longer a host port is not queried again.
         seek(&mut bench, ip(9));
         bench.port(2, None);
         bench.port(2, Some(PortKind::Host));

@@ -10,14 +10,14 @@ use axon_wire::message::{ArpReply, ArpTarget, Item, LinkEnd, RoutePath, Target};
 use axon_wire::{Incarnation, NodeId, PortNo, Route, host_frame};
 
 impl Bench {
-    /// A switch whose data plane has these features only.
+    /// A switch whose data plane has only these features.
     pub(super) fn lacking(features: FeatureSet) -> Bench {
         let mut tables = TestDevice::new(8);
         tables.features = features;
         Bench::on(tables, Bench::config(1000, 4))
     }
 
-    /// The controller sets a route for frames of one host.
+    /// Sets a route for frames of one host, as the controller does.
     pub(super) fn set_pair(
         &mut self,
         port: u16,
@@ -30,7 +30,7 @@ impl Bench {
         self.item(Item::SetRoute { port, destination, source, stamp, route })
     }
 
-    /// The controller removes it.
+    /// Removes a route for frames of one host, as the controller does.
     pub(super) fn remove_pair(
         &mut self,
         port: u16,
@@ -41,7 +41,7 @@ impl Bench {
         self.item(Item::RemoveRoute { port, destination, source, stamp: stamp(number) })
     }
 
-    /// The route of one host in the memory of its port.
+    /// Returns the route of one host in the table of its port.
     pub(super) fn placed_for(&self, port: u16, (from, to): (u8, u8)) -> Option<Route> {
         let key = RouteKey::to(mac(to)).from_source(Some(mac(from)));
         self.tables.route((PortNo(port), key)).cloned()
@@ -69,7 +69,7 @@ fn the_route_of_one_host_answers_no_request_of_its_neighbour_and_carries_none_of
     let request = asked(&bench.frame(0, &udp_frame(mac(9), mac(2), 1)));
     assert_eq!((request.source_mac, request.target), (mac(2), Target::Mac(mac(9))));
     assert_eq!(bench.sent, []);
-    // One of its own of a frame that the data plane has missed.
+    // A frame that missed takes the host's own route.
     let frame = udp_frame(mac(9), mac(1), 1);
     bench.frame(0, &frame);
     assert_eq!(bench.sent, [(PortNo(0), Route::from([3, 4]), frame)]);
@@ -86,11 +86,11 @@ fn an_answer_for_one_host_ends_the_request_of_that_one_alone() {
     bench.reply(answer);
     assert_eq!(bench.sent, [(PortNo(0), Route::from([3, 4]), frames[0].clone())]);
     assert_eq!((bench.edge.setups(), bench.dropped.len()), (1, 0));
-    // The other is denied: nothing ever comes, and its frame ends.
+    // The other host is denied: no answer arrives, and its frame is dropped.
     bench.pass(axon_wire::Span::from_secs(4));
     assert_eq!(bench.last_drop(), Some(Drop::NoRoute));
     assert_eq!((bench.sent.len(), bench.edge.setups()), (1, 0));
-    // An answer for all ends those of all.
+    // An answer for all hosts completes the set-ups of all.
     let frames = [1, 2].map(|host| udp_frame(mac(8), mac(host), 1));
     let requests = [0, 1].map(|at: usize| asked(&bench.frame(0, &frames[at])));
     bench.reply(ArpReply { target_mac: mac(8), target_ip: None, ..answer_to(requests[0], 2) });
@@ -168,7 +168,7 @@ fn a_way_back_for_one_host_is_asked_for_placed_and_answered() {
         _ => None,
     });
     assert!(replies.map(|reply| reply.target_by_pair).eq([true]));
-    // It stands, so the host is asked by whom it has no route to.
+    // The route exists, so the query comes from the server identity, which has no route.
     let [(_, arp)] = arps(&bench.target(looked_for(2)))[..] else { panic!() };
     assert_eq!(arp.sender_mac, SERVER.mac);
 }

@@ -1,7 +1,7 @@
-//! The fabric's own address answers ping, at the edge: so a user can tell whether a host's link
-//! and its switch work, without another host.
+//! Ping replies of the fabric's own address at the edge, for checking a host's link and its switch
+//! without another host.
 //!
-//! Each port has a rate: whoever sends more has no answers to the rest.
+//! Each port has a rate limit; requests above it are not answered.
 
 use super::context::Cx;
 use super::state::{Edge, Fate};
@@ -10,11 +10,12 @@ use crate::effect::Effect;
 use axon_node::Drop;
 use axon_wire::{PortNo, Span, echo};
 
-/// Answers to the hosts of one port.
+/// Rate of answers to the hosts of one port.
 const ANSWERS: Rate = Rate { every: Span::from_millis(10), burst: 100 };
 
 impl Edge {
-    /// Answers a frame to the server's MAC if it is an echo request to the server's address.
+    /// Answers a frame to the server's MAC address if it is an echo request to the server's IP
+    /// address.
     pub(super) fn answer_ping(
         &mut self,
         cx: &mut Cx,

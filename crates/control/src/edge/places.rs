@@ -1,4 +1,4 @@
-//! The free entries of each host port's route table.
+//! Reserved entries of each host port's route table.
 
 use super::given::{Given, Place};
 use alloc::collections::BTreeSet;
@@ -7,29 +7,29 @@ use axon_node::RouteKey;
 use axon_wire::{MacAddr, PortNo, Route};
 use core::net::IpAddr;
 
-/// The port where frames come in, and which of them: the MAC that their route leads to, and their
-/// source if the route is for that one only. An edge knows no VLAN.
+/// Ingress port and route key: the destination MAC address, and the source if the route is for that
+/// one only. The key has no VLAN at an edge.
 pub(super) type Key = (PortNo, RouteKey);
 
 /// A route that the data plane had at the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    /// The MAC of the destination itself.
+    /// MAC address of the destination itself.
     pub(super) destination: MacAddr,
     pub(super) route: Route,
 }
 
-/// All keys of one port.
+/// Returns the range of all keys of one port.
 pub(super) fn of_port(port: PortNo) -> core::ops::RangeInclusive<Key> {
     let last = RouteKey::to(MacAddr::BROADCAST).from_source(Some(MacAddr::BROADCAST));
     (port, RouteKey::to(MacAddr([0; 6])))..=(port, last)
 }
 
-/// The entries of every port's route table that the edge has reserved.
+/// Entries of every port's route table that the edge has reserved.
 ///
-/// An entry is reserved before its route is known (paper 001 §4.2.2): by MAC for a unicast frame,
-/// or only counted for an ARP request, where the MAC is not known yet. The table itself belongs to
-/// the data plane.
+/// An entry is reserved before its route is known (paper 001 §4.2.2): by MAC address for a unicast
+/// frame, or only counted for an ARP request, where the MAC address is not known yet. The table
+/// itself belongs to the data plane.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     per_port_max: usize,
@@ -40,15 +40,15 @@ pub(super) struct Places {
 struct PortPlaces {
     named: BTreeSet<RouteKey>,
     unnamed: usize,
-    /// Of those that have no place in the table.
+    /// Masqueraded addresses of destinations without a place in the table.
     given: Given,
-    /// The MACs of hosts at this port that have the form of masqueraded ones.
+    /// Hosts' own MAC addresses at this port that have masqueraded form.
     own: BTreeSet<MacAddr>,
 }
 
 impl Places {
-    /// `per_port_max` free places at each of `ports` ports, and so many indexes of route memory
-    /// besides, whose generations follow from this seed.
+    /// Creates `per_port_max` free places at each of `ports` ports, and `indexes` indexes of route
+    /// memory besides, whose generations depend on `seed`.
     pub(super) fn new(ports: u16, per_port_max: usize, (indexes, seed): (usize, u64)) -> Places {
         let port = |port| PortPlaces {
             named: BTreeSet::new(),
@@ -60,7 +60,7 @@ impl Places {
     }
 
     /// Takes a place for a route, if it has none yet; `false` if there is none left. If the table
-    /// is full it is an index of route memory, where the route is for any source.
+    /// is full, takes an index of route memory, for a route of any source.
     pub(super) fn reserve(&mut self, (port, key): Key) -> bool {
         let most = self.per_port_max;
         let Some(places) = self.ports.get_mut(port.index()) else {
@@ -78,8 +78,8 @@ impl Places {
         key.source.is_none() && given.take(key.destination, is_used)
     }
 
-    /// Takes the index of the masqueraded MAC at this address for `destination`, which hosts were
-    /// given it for by an earlier incarnation; `false` if that cannot be.
+    /// Takes the index of the masqueraded MAC address at this address for `destination`, for which
+    /// an earlier incarnation has given it; `false` if that is impossible.
     pub(super) fn take_over(&mut self, (port, address): Key, destination: MacAddr) -> bool {
         let mac = address.destination;
         let Some(PortPlaces { named, given, own, .. }) = self.ports.get_mut(port.index()) else {
@@ -91,7 +91,7 @@ impl Places {
         !is_used && given.take_over(mac, destination)
     }
 
-    /// Takes a place for a destination whose MAC is still to be learned; `false` if there is none
+    /// Takes a place for a destination whose MAC address is not known yet; `false` if there is none
     /// left.
     pub(super) fn hold(&mut self, port: PortNo) -> bool {
         let most = self.per_port_max;
@@ -102,14 +102,14 @@ impl Places {
         })
     }
 
-    /// Gives back a place that [`Places::hold`] took; nothing happens without one.
+    /// Releases a place that [`Places::hold`] took, if any.
     pub(super) fn release(&mut self, port: PortNo) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.unnamed = places.unnamed.saturating_sub(1);
         }
     }
 
-    /// Gives back the place of a route, if it has one.
+    /// Releases the place of a route, if it has one.
     pub(super) fn free(&mut self, (port, key): Key) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.named.remove(&key);
@@ -119,7 +119,7 @@ impl Places {
         }
     }
 
-    /// Gives back all places of one port.
+    /// Releases all places of one port.
     pub(super) fn clear(&mut self, port: PortNo) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             (places.named, places.unnamed) = (BTreeSet::new(), 0);
@@ -127,57 +127,58 @@ impl Places {
         }
     }
 
-    /// The masqueraded address of the destination of a route at a port, if it has one. A route for
-    /// one source has none.
+    /// Returns the masqueraded address of a route's destination at a port, if it has one. A route
+    /// for one source has none.
     pub(super) fn given(&self, (port, key): Key) -> Option<MacAddr> {
         let places = self.ports.get(port.index()).filter(|_| key.source.is_none());
         places?.given.of(key.destination)
     }
 
-    /// The place of an address that a port was given last, in use or not.
+    /// Returns the state of an address last given at a port, in use or not.
     pub(super) fn given_at(&self, (port, address): Key) -> Option<&Place> {
         self.ports.get(port.index())?.given.at(address.destination)
     }
 
-    /// The place of a destination that has a masqueraded address, or had one.
+    /// Returns the state of a destination that has a masqueraded address, or had one.
     pub(super) fn given_to(&mut self, (port, key): Key) -> Option<&mut Place> {
         let places = self.ports.get_mut(port.index()).filter(|_| key.source.is_none());
         places?.given.place_of(key.destination)
     }
 
-    /// As [`Places::given`], for a host that is given it for `ip`.
+    /// Returns the masqueraded address of a route's destination, and records that a host is given
+    /// it for `ip`.
     pub(super) fn show(&mut self, (port, key): Key, ip: IpAddr) -> Option<MacAddr> {
         let places = self.ports.get_mut(port.index()).filter(|_| key.source.is_none());
         places?.given.show(key.destination, ip)
     }
 
-    /// A host of `port` has this MAC, which is therefore not given.
+    /// Reserves the MAC address of a host of `port`, which is therefore not given.
     pub(super) fn occupy(&mut self, port: PortNo, mac: MacAddr) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.own.insert(mac);
         }
     }
 
-    /// Nobody is given this MAC any more: whoever had it stand for its own has none.
+    /// Stops giving this MAC address; its destination has none any more.
     pub(super) fn give_up(&mut self, port: PortNo, mac: MacAddr) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.given.give_up(mac);
         }
     }
 
-    /// No host of `port` has this MAC any more.
+    /// Releases a MAC address that no host of `port` has any more.
     pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
         if let Some(places) = self.ports.get_mut(port.index()) {
             places.own.remove(&mac);
         }
     }
 
-    /// Masqueraded addresses in use at all ports.
+    /// Returns the number of masqueraded addresses in use at all ports.
     pub(super) fn given_count(&self) -> usize {
         self.ports.iter().map(|places| places.given.count()).sum()
     }
 
-    /// Places taken on one port.
+    /// Returns the number of places taken on one port.
     #[cfg(test)]
     pub(super) fn taken(&self, port: PortNo) -> usize {
         self.ports.get(port.index()).map_or(0, PortPlaces::taken)
@@ -190,7 +191,7 @@ impl PortPlaces {
     }
 }
 
-/// Whether a MAC is the destination of a route in the table.
+/// Returns whether a MAC address is the destination of a route in the table.
 fn is_named(named: &BTreeSet<RouteKey>, mac: MacAddr) -> bool {
     let last = RouteKey::to(mac).from_source(Some(MacAddr::BROADCAST));
     named.range(RouteKey::to(mac)..=last).next().is_some()

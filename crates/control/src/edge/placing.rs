@@ -1,10 +1,10 @@
-//! The places of route tables and the changes that the data plane has not answered.
+//! Places in route tables, and changes that the data plane has not answered.
 //!
-//! In plain English: a change has five seconds to be answered. One that is not counts as refused,
-//! and an answer that comes later is ignored. So many changes and refused removals are remembered
-//! as all tables have entries. A data plane that owes more is lost: all of that is forgotten and no
-//! change is requested any more, until the data plane was re-synchronised a second later, which
-//! removes whatever is too much in it. Meanwhile software forwards the frames of new flows.
+//! A change must be answered within five seconds. Otherwise it counts as refused, and a later
+//! answer is ignored. The number of changes and refused removals that are remembered is that of all
+//! table entries. A data plane with more of them counts as lost: all of them are dropped and no
+//! change is requested until the data plane is resynchronised a second later, which removes excess
+//! routes. Meanwhile software forwards the frames of new flows.
 
 use super::context::Cx;
 use super::given::{Place, mixed};
@@ -17,16 +17,16 @@ use axon_wire::masquerade::INDEXES;
 use axon_wire::{HopWidth, MacAddr, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// How long an answer of the data plane is waited for.
+/// Time to wait for an answer of the data plane.
 const ANSWER_WAIT: Span = Span::from_secs(5);
-/// The time from a refusal or a loss until the data plane is tried again.
+/// Time from a refusal or a loss until the next attempt.
 pub(super) const PAUSE: Span = Span::from_secs(1);
-/// The fewest changes that are remembered, however small the tables are.
+/// Minimum number of changes remembered, for small tables.
 const OWED_MIN: usize = 64;
-/// The most changes that are remembered, however large the tables are.
+/// Maximum number of changes remembered, for large tables.
 const OWED_MAX: usize = 1 << 16;
 
-/// The route tables of a data plane, as far as the edge has requested entries.
+/// Route tables of a data plane, with the entries requested by the edge.
 #[derive(Clone, Debug)]
 pub(super) struct Placing {
     per_port_max: usize,
@@ -34,21 +34,21 @@ pub(super) struct Placing {
     hops_max: usize,
     places: Places,
     masqueraded_max: usize,
-    /// Whether the data plane looks at sources.
+    /// Whether the data plane matches on sources.
     by_source: bool,
     tickets: u64,
-    /// Changes without an answer, and until when it is waited for; later tickets wait longer.
+    /// Unanswered changes, with their deadlines; later tickets have later deadlines.
     pub(super) requested: BTreeMap<RouteTicket, (Requested, Time)>,
-    /// Removals that the data plane has refused, by port and address in its tables: it may still
+    /// Removals that the data plane has refused, by port and address in its tables. It may still
     /// have these routes.
     pub(super) stale: BTreeSet<Key>,
     /// Ports to be tried again.
     pub(super) refused: BTreeSet<PortNo>,
-    /// The most changes and refused removals together.
+    /// Maximum number of changes and refused removals together.
     owed_max: usize,
-    /// When to re-synchronise a data plane that owes more.
+    /// Time to resynchronise a lost data plane; `None` unless lost.
     lost: Option<Time>,
-    /// How often that was so.
+    /// Number of losses of the data plane.
     pub(super) losses: u64,
 }
 
@@ -56,13 +56,13 @@ pub(super) struct Placing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Requested {
     Install(Key),
-    /// By the address in the tables.
+    /// Removal, by the address in the tables.
     Remove(Key),
 }
 
 impl Placing {
-    /// An empty table at each port of a data plane that can do this. Masqueraded addresses follow
-    /// from a seed that no other incarnation has.
+    /// Creates an empty table at each port of a data plane with these capabilities. Masqueraded
+    /// addresses depend on a seed that is unique to the incarnation.
     pub(super) fn new(has: &Capabilities, seed: u64) -> Placing {
         let masqueraded_max = has.masqueraded_per_port_max.min(INDEXES);
         let seed = mixed(seed);
@@ -85,7 +85,7 @@ impl Placing {
         }
     }
 
-    /// What the data plane owes.
+    /// Returns the outstanding answers of the data plane.
     pub(super) fn debts(&self) -> EdgeDebts {
         EdgeDebts {
             unanswered: self.requested.len() as u64,
@@ -94,26 +94,26 @@ impl Placing {
         }
     }
 
-    /// Whether the data plane owes more answers than are remembered.
+    /// Returns whether the data plane has more answers outstanding than are remembered.
     pub(super) fn is_lost(&self) -> bool {
         self.lost.is_some()
     }
 
-    /// When an answer is overdue, or a lost data plane is to be re-synchronised.
+    /// Returns when an answer is overdue, or a lost data plane must be resynchronised.
     pub(super) fn deadline(&self) -> Option<Time> {
         let first = self.requested.first_key_value().map(|(_, &(_, until))| until);
         first.into_iter().chain(self.lost).min()
     }
 
-    /// A change whose answer is overdue.
+    /// Returns a change whose answer is overdue.
     pub(super) fn overdue(&self, now: Time) -> Option<RouteTicket> {
         let (&ticket, _) =
             self.requested.first_key_value().filter(|(_, (_, until))| *until <= now)?;
         Some(ticket)
     }
 
-    /// Whether a lost data plane is to be re-synchronised now; if not all is well then, the next
-    /// time is a second later.
+    /// Returns whether to resynchronise a lost data plane now. If that does not succeed, the next
+    /// attempt is a second later.
     pub(super) fn take_lost(&mut self, now: Time) -> bool {
         let due = self.lost.is_some_and(|at| at <= now);
         if due {
@@ -122,99 +122,99 @@ impl Placing {
         due
     }
 
-    /// The data plane was re-synchronised: it owes nothing.
+    /// Clears all outstanding answers after a resynchronisation.
     pub(super) fn settle(&mut self) {
         self.requested.clear();
         self.stale.clear();
         self.lost = None;
     }
 
-    /// Remembers a removal that the data plane has refused.
+    /// Records a removal that the data plane has refused.
     pub(super) fn keep_stale(&mut self, key: Key) {
         if !self.is_lost() {
             self.stale.insert(key);
         }
     }
 
-    /// Routes that table and route memory of one port hold together.
+    /// Returns the number of routes in the table and route memory of one port together.
     pub(super) fn placed_max(&self) -> usize {
         self.per_port_max.saturating_add(self.masqueraded_max)
     }
 
-    /// Whether destinations without a place in the table may get masqueraded addresses.
+    /// Returns whether destinations without a place in the table may get masqueraded addresses.
     pub(super) fn can_masquerade(&self) -> bool {
         self.masqueraded_max > 0
     }
 
-    /// Under which address a route is in the data plane's tables: that of its destination, or the
-    /// one that is given to hosts in its place.
+    /// Returns the address of a route in the data plane's tables: that of its destination, or the
+    /// masqueraded one.
     pub(super) fn address(&self, key: Key) -> Key {
         let destination = self.places.given(key).unwrap_or(key.1.destination);
         (key.0, RouteKey { destination, ..key.1 })
     }
 
-    /// The destination for which the hosts of a port are given this address now.
+    /// Returns the destination for which this address is currently given at a port.
     pub(super) fn owner(&self, address: Key) -> Option<MacAddr> {
         let place = self.places.given_at(address).filter(|place| place.is_taken());
         place.map(|place| place.destination)
     }
 
-    /// What an address was given for that leads nowhere any more.
+    /// Returns the state of a given address that no longer leads to a destination.
     pub(super) fn former(&self, address: Key) -> Option<&Place> {
         self.places.given_at(address).filter(|place| !place.is_taken())
     }
 
-    /// The place of a destination that has a masqueraded address now.
+    /// Returns the state of a destination's current masqueraded address.
     pub(super) fn given_place(&mut self, key: Key) -> Option<&mut Place> {
         self.places.given_to(key).filter(|place| place.is_taken())
     }
 
-    /// The address of a destination that a host is given for `ip`.
+    /// Returns the MAC address of a destination that a host is given for `ip`.
     pub(super) fn show(&mut self, key: Key, ip: IpAddr) -> MacAddr {
         self.places.show(key, ip).unwrap_or(key.1.destination)
     }
 
-    /// A host of `port` has this MAC, which is never given there while it has.
+    /// Reserves the MAC address of a host of `port`, which is never given there meanwhile.
     pub(super) fn occupy(&mut self, port: PortNo, mac: MacAddr) {
         self.places.occupy(port, mac);
     }
 
-    /// Nobody is given this MAC any more.
+    /// Stops giving this MAC address.
     pub(super) fn give_up(&mut self, port: PortNo, mac: MacAddr) {
         self.places.give_up(port, mac);
     }
 
-    /// No host of `port` has this MAC any more.
+    /// Releases a MAC address that no host of `port` has any more.
     pub(super) fn vacate(&mut self, port: PortNo, mac: MacAddr) {
         self.places.vacate(port, mac);
     }
 
-    /// Masqueraded addresses that are in use.
+    /// Returns the number of masqueraded addresses in use.
     pub(super) fn given_count(&self) -> usize {
         self.places.given_count()
     }
 
-    /// Routes that the table of one port holds.
+    /// Returns the number of routes in the table of one port.
     pub(super) fn per_port_max(&self) -> usize {
         self.per_port_max
     }
 
-    /// Whether `port` exists and a header of this fabric can hold `route`.
+    /// Returns whether `port` exists and `route` fits in a header of this fabric.
     pub(super) fn can_hold(&self, ports: &dyn PortView, port: PortNo, route: &Route) -> bool {
         ports.kind(port).is_some()
             && route.hops.len() <= self.hops_max
             && route.hops.iter().all(|&hop| self.width.can_name(hop))
     }
 
-    /// Reserves an entry for a route, if it has none yet; `false` if the table is full, or the data
-    /// plane has no such routes. None is given for a data plane that is lost.
+    /// Reserves an entry for a route, if it has none yet. `false` if the table is full, the data
+    /// plane does not support such routes, or it is lost.
     pub(super) fn reserve(&mut self, key: Key) -> bool {
         let has_such = self.by_source || key.1.source.is_none();
         has_such && !self.is_lost() && self.places.reserve(key)
     }
 
-    /// Reserves the entry that the route of a destination has at `address` of the tables; `false`
-    /// if it cannot go on there. A route under the destination's own MAC may get another address.
+    /// Reserves the entry of a destination's route at `address` of the tables; `false` if it cannot
+    /// stay there. A route under the destination's own MAC address may get another address.
     pub(super) fn take_over(&mut self, address: Key, destination: MacAddr) -> bool {
         match address.1.destination == destination {
             true => self.reserve(address),
@@ -222,12 +222,12 @@ impl Placing {
         }
     }
 
-    /// Reserves an entry for a destination whose MAC is not known yet.
+    /// Reserves an entry for a destination whose MAC address is not known yet.
     pub(super) fn hold(&mut self, port: PortNo) -> bool {
         self.places.hold(port)
     }
 
-    /// Gives back a place that [`Placing::hold`] took.
+    /// Releases a place that [`Placing::hold`] took.
     pub(super) fn release(&mut self, port: PortNo) {
         self.places.release(port);
     }
@@ -263,7 +263,7 @@ impl Placing {
         self.take_out(cx, address);
     }
 
-    /// Requests the removal of what stands at an address in the tables.
+    /// Requests the removal of the route at an address in the tables.
     pub(super) fn take_out(&mut self, cx: &mut Cx, address: Key) {
         let (port, key) = address;
         self.stale.remove(&address);
@@ -290,13 +290,13 @@ impl Placing {
         ticket
     }
 
-    /// Places taken on one port.
+    /// Returns the number of places taken on one port.
     #[cfg(test)]
     pub(super) fn taken(&self, port: PortNo) -> usize {
         self.places.taken(port)
     }
 
-    /// Ports that are to be tried again.
+    /// Returns the number of ports to be tried again.
     #[cfg(test)]
     pub(super) fn refused(&self) -> usize {
         self.refused.len()

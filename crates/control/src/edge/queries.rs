@@ -1,13 +1,13 @@
-//! ARP requests and solicitations to local hosts that are not answered yet.
+//! Unanswered ARP requests and solicitations to local hosts.
 
 use axon_wire::message::ArpTarget;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::IpAddr;
 
-/// The key of a query: target port, target host, source host.
+/// Key of a query: target port, target host, source host.
 pub(super) type QueryKey = (PortNo, MacAddr, MacAddr);
 
-/// An ARP request to a local host on behalf of a remote one.
+/// ARP request to a local host on behalf of a remote one.
 #[derive(Clone, Debug)]
 pub(super) struct Query {
     pub(super) m: ArpTarget,
@@ -16,11 +16,11 @@ pub(super) struct Query {
     pub(super) until: Time,
 }
 
-/// A host that was here before and is queried for.
+/// A previous local host that is queried for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recall {
     pub(super) ip: IpAddr,
     pub(super) tries: u64,
-    /// Whether it is queried because another port has received its MAC.
+    /// Whether it is queried because another port has received its MAC address.
     pub(super) moved: bool,
 }

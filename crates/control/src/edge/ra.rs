@@ -1,14 +1,14 @@
-//! Router advertisements of the edge (RFC 4861 clause 6.2, RFC 4862, RFC 8106): hosts behind it get
-//! a prefix, a router, name servers and the MTU without a multicast through the fabric.
+//! Router advertisements of the edge (RFC 4861 clause 6.2, RFC 4862, RFC 8106): hosts get a prefix,
+//! a router, name servers and the MTU without multicast through the fabric.
 //!
-//! In plain English: every host port gets advertisements, the first three within seconds of its
-//! coming up and then one in each interval, from a moment of its own in it. A host that solicits
-//! one is answered at once, alone if it has an address already, at most so often for each port. All
-//! edges say the same and each says it to its own hosts only.
+//! Every host port gets three advertisements within seconds of coming up and then one in each
+//! interval, at an offset of its own. A solicitation is answered at once, by unicast if the host
+//! has an address already, within a rate for each port. All edges send the same content, each to
+//! its own hosts only.
 //!
 //! Hosts take the sender's address as that of their router. So the advertisement is sent from the
-//! address of the router, wherever that is, and names no MAC: hosts resolve the address as any
-//! other. Without a router the edge sends from its own address and is a router for no time.
+//! address of the router, wherever that is, without a MAC address: hosts resolve the address as
+//! usual. Without a router the edge sends from its own address with a router lifetime of zero.
 
 use super::advertising::Port;
 use super::context::{Cx, Timer};
@@ -21,20 +21,20 @@ use axon_node::Drop;
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::Ipv6Addr;
 
-/// Answers to solicitations of the hosts of one port.
+/// Rate of answers to solicitations of the hosts of one port.
 const ANSWERS: Rate = Rate { every: Span::from_millis(500), burst: 20 };
-/// Advertisements of a new port at short intervals (RFC 4861 clause 10,
+/// Number of advertisements of a new port at short intervals (RFC 4861 clause 10,
 /// `MAX_INITIAL_RTR_ADVERTISEMENTS`).
 const INITIAL: u8 = 3;
-/// The time between these: shorter than the standard's 16 s, for there is one port and no flood.
+/// Interval between these; shorter than the standard's 16 s, because each goes to one port only.
 const INITIAL_INTERVAL: Span = Span::from_secs(4);
-/// The first one comes this long after the port is one of hosts.
+/// Delay of the first one after the port becomes a host port.
 const FIRST_AFTER: Span = Span::from_millis(100);
-/// The shortest interval, whatever it is configured to.
+/// Minimum interval, whatever is configured.
 const INTERVAL_MIN: Span = Span::from_secs(1);
 
 impl Ipv6Config {
-    /// The frame for hosts, to one of them or to all, from a switch or its router.
+    /// Builds the frame for one host or all hosts, from a switch or its router.
     fn frame(
         &self,
         own: (MacAddr, Ipv6Addr),
@@ -45,7 +45,7 @@ impl Ipv6Config {
 }
 
 impl Edge {
-    /// A port has become one of hosts, or is none any more.
+    /// Handles a port that has become a host port, or is no longer one.
     pub(super) fn advertise_at(&mut self, cx: &mut Cx, port: PortNo) {
         if self.services.ipv6.is_none() || self.is_uplink(port) {
             return;
@@ -59,7 +59,7 @@ impl Edge {
         }
     }
 
-    /// It is time for an advertisement that nobody has asked for.
+    /// Sends an unsolicited advertisement that is due.
     pub(super) fn advertise_due(&mut self, cx: &mut Cx, port: PortNo) {
         let (Some(ipv6), Some(of_port)) =
             (&self.services.ipv6, self.advertising.ports.get_mut(&port))
@@ -70,7 +70,7 @@ impl Edge {
         let interval = ipv6.interval.max(INTERVAL_MIN);
         let wait = match of_port.sent {
             0..INITIAL => INITIAL_INTERVAL.min(interval),
-            // Ports that came up together are spread over the interval from here on.
+            // From here on, ports that came up together are spread over the interval.
             INITIAL => Span::from_ticks(interval.ticks() / 32 * (u64::from(port.0) % 16 + 16)),
             _ => interval,
         };
@@ -81,7 +81,7 @@ impl Edge {
         }
     }
 
-    /// A host looks for routers.
+    /// Answers a host's router solicitation.
     pub(super) fn solicited(
         &mut self,
         cx: &mut Cx,
@@ -146,7 +146,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The advertisements among these effects: port and destination.
+    /// Returns the advertisements among these effects: port and destination.
     pub(in super::super) fn advertised(effects: &[Effect]) -> Vec<(PortNo, MacAddr)> {
         let one = |effect: &Effect| match effect {
             Effect::Host { port, frame } => {

@@ -1,11 +1,11 @@
 //! Queries for hosts that were at this switch before.
 //!
-//! A host that only listens would stay unknown once it has been removed, and no other host could
-//! reach it. So every removed host with an address is kept in a list and queried by ARP: when its
-//! port has carrier again, when it no longer answered, when another port has received its MAC, when
+//! A host that only receives would stay unknown once it has been removed, and no other host could
+//! reach it. So every removed host with an address is listed and queried by ARP: when its port has
+//! carrier again, when it no longer answered, when another port has received its MAC address, when
 //! the switch has restarted (then the controller has the list), and when the controller has to
-//! verify a move. A host that answers is learned and reported like any other. The queries become
-//! rarer, down to the pace of probes, and end after about an hour.
+//! verify a move. A host that answers is learned and reported as usual. The query interval grows to
+//! that of probes, and the queries end after about an hour.
 
 use super::context::{Cx, Timer};
 use super::queries::Recall;
@@ -14,18 +14,17 @@ use crate::effect::Effect;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
-/// The number of queries before a host is given up: an hour at the pace of probes.
+/// Number of queries before a host is given up: an hour at the rate of probes.
 const TRIES: u64 = 720;
-/// The number of queries before a host that is known at another port is given up: some four
-/// seconds of them.
+/// Number of queries before a host known at another port is given up: about four seconds.
 const TRIES_ELSEWHERE: u64 = 12;
-/// Hosts of one port that are remembered. A port with more gives up the one that has been queried
-/// most often, so that no port takes the places of others.
+/// Maximum number of listed hosts of one port. A full port drops the host with the most queries, so
+/// that no port takes room from others.
 const RECALLS_PER_PORT_MAX: usize = 256;
 
 impl Edge {
-    /// The controller asks for a query of a host on `port`. The address that the host has here
-    /// counts more than `ip`, which another station may have claimed in its name.
+    /// Handles the controller's request to query a host on `port`. The address that the host has
+    /// here takes precedence over `ip`, which another station may have claimed in its name.
     pub(super) fn recall(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
         let sane = cx.ports.kind(port).is_some() && self.is_host_mac(mac) && self.is_host_ip(ip);
         let here = self.hosts.get(mac).filter(|host| host.port == port);
@@ -38,7 +37,7 @@ impl Edge {
         }
     }
 
-    /// Remembers a host that was on `port`.
+    /// Lists a host that was on `port`.
     fn remember(&mut self, port: PortNo, mac: MacAddr, ip: IpAddr) {
         if !self.recalls.contains_key(&(port, mac)) {
             let on_port = self.recalls.range(of_port(port));
@@ -52,7 +51,7 @@ impl Edge {
         self.recalls.insert((port, mac), Recall { ip, tries: 0, moved: false });
     }
 
-    /// Enters a host that was removed; it is queried later.
+    /// Lists a removed host, which is queried later.
     pub(super) fn recall_later(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr, ip: IpAddr) {
         self.remember(port, mac, ip);
         if cx.ports.is_host(port) {
@@ -73,19 +72,21 @@ impl Edge {
         }
     }
 
-    /// Ends the queries for a host that was received on `port`; returns what they were.
+    /// Ends the queries for a host that was received on `port`; returns their state.
     pub(super) fn recalled(&mut self, port: PortNo, mac: MacAddr) -> Option<Recall> {
         self.agenda.cancel(Timer::Recall(port, mac));
         self.recalls.remove(&(port, mac))
     }
 
-    /// Whether a host that is known on `port` is queried there, and has not answered yet: the
-    /// controller has it elsewhere. Others at the port, as behind a bridge, may look for it there.
+    /// Returns whether a host known on `port` is being queried there and has not answered yet: the
+    /// controller has it elsewhere. Other hosts of the port, such as behind a bridge, may look for
+    /// it there.
     pub(super) fn seems_moved(&self, port: PortNo, mac: MacAddr) -> bool {
         self.recalls.contains_key(&(port, mac))
     }
 
-    /// Queries a host at the port that it has left, since another port has received its MAC.
+    /// Queries a host at the port that it has left, since another port has received its MAC
+    /// address.
     pub(super) fn recall_moved(&mut self, cx: &mut Cx, port: PortNo, mac: MacAddr) {
         if let Some(recall) = self.recalls.get_mut(&(port, mac)) {
             recall.moved = true;
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!(request.target, axon_wire::message::Target::Mac(mac(7)));
         let request = asked(&bench.frame(0, &arp_request(1, 7)));
         assert_eq!(request.target, axon_wire::message::Target::Ip(ip(7).into()));
-        // It is still there.
+        // The host is still there.
         bench.frame(0, &answer(7));
         bench.host(0, 2);
         bench.frame(0, &udp_frame(mac(7), mac(2), 0));

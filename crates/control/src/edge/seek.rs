@@ -1,13 +1,11 @@
-//! Search for an address that nobody is known to have, or that two hosts claim, at the hosts of
-//! this switch. What the controller does about it is in `controller/seek.rs` and
-//! `controller/owning.rs`.
+//! Search among the hosts of this switch for an address of an unknown host, or one that two hosts
+//! claim. For the controller's part see `controller/seek.rs` and `controller/owning.rs`.
 //!
-//! The question is an ARP request to all (RFC 826), or a solicitation to all that may have an IPv6
-//! address (RFC 4861), from the server's identity, as probes are: an answer comes to the control
-//! plane, for that MAC never has a route, and whoever gives it is learned and reported like any
-//! host; reported again, if the controller had the address of that host before. The controller
-//! keeps to a rate of its own; the limit here holds what hosts receive within bounds even if it
-//! does not.
+//! The query is a broadcast ARP request (RFC 826), or a solicitation to the solicited-node group of
+//! an IPv6 address (RFC 4861), from the server's identity, as probes are. An answer reaches the
+//! control plane, because that MAC address never has a route. The answering host is learned and
+//! reported, or reported again if the controller had its address before. The controller limits its
+//! rate; the limit here bounds the load on hosts even if it does not.
 
 use super::state::Edge;
 use crate::bucket::Rate;
@@ -20,11 +18,11 @@ use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// Questions to the hosts of this switch: twice what a controller asks of it.
+/// Rate of queries to the hosts of this switch: twice the controller's.
 pub(super) const QUESTIONS: Rate = Rate { every: Span::from_millis(2), burst: 2_048 };
 
 impl Edge {
-    /// The controller looks for the hosts that have this address.
+    /// Handles the controller's search for the hosts that have this address.
     pub fn seek(&mut self, now: Time, m: Seek, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let Some(question) = self.question(MacAddr::BROADCAST, m.ip) else {
             self.counters.messages_ignored += 1;
@@ -45,8 +43,8 @@ impl Edge {
         }
     }
 
-    /// The frame that asks `to` whether it has an address, from the server's identity. `None` for
-    /// an address that no host can have.
+    /// Builds the query to `to` for an address, from the server's identity. `None` for an address
+    /// that no host can have.
     pub(super) fn question(&self, to: MacAddr, ip: IpAddr) -> Option<Vec<u8>> {
         if !self.is_host_ip(ip) {
             return None;
@@ -61,7 +59,7 @@ impl Edge {
         })
     }
 
-    /// Whether one host can have this address: none that is the fabric's own, or special.
+    /// Returns whether a host can have this address: it is neither special nor the fabric's own.
     pub(super) fn is_host_ip(&self, ip: IpAddr) -> bool {
         match ip {
             IpAddr::V4(ip) => host_frame::is_host_ip(ip) && ip != self.server.ip,
@@ -132,7 +130,7 @@ mod tests {
             let effects = bench.frame(port, &says(n));
             effects.iter().filter(|e| matches!(e, Effect::Report(_))).count()
         };
-        // The word of one is not that of the other.
+        // Claims of the two hosts are counted separately.
         assert_eq!([reported(2, 2), reported(2, 2), reported(0, 1), reported(0, 1)], [1, 0, 1, 0]);
     }
 

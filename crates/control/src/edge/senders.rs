@@ -1,11 +1,11 @@
-//! What hosts send to groups: a copy goes to one host of each port with members, by the route that
-//! this port has to that host, as if it had been sent to the host alone.
+//! Hosts' frames to groups: a copy goes to one host of each port with members, on the ingress
+//! port's route to that host, like a unicast frame.
 //!
-//! In plain English: the first frame of a host to a group waits while the controller says who is to
-//! have it. Then each copy takes its route, or waits for it as any frame does. So a copy goes only
-//! where a route goes: no copy is copied again, and none comes to whom its sender may not reach. A
-//! failure on the way is one of a route. The frame itself is not altered, so the host behind the
-//! port takes it by its group address, and so do others behind the same port.
+//! The first frame of a host to a group waits for the controller's list of receivers. Then each
+//! copy takes its route, or waits for it like any frame. So a copy only goes where a route goes:
+//! copies are not copied again, and none reaches a host that its sender may not reach. A failure on
+//! the path is that of the route. The frame itself is not altered, so all hosts behind the port
+//! accept it by its group address.
 
 use super::context::Cx;
 use super::groups::{COPIES_MAX, Pair, SENDER_MAX, SENDERS_PER_PORT_MAX, Sender};
@@ -18,7 +18,7 @@ use axon_wire::router::{self, Router};
 use axon_wire::{MacAddr, PortNo, Time, host_frame, membership};
 
 impl Edge {
-    /// Handles a frame of a host to a group, or to all, within the rate of its port.
+    /// Handles a host's frame to a group or broadcast, within the rate of its port.
     pub(super) fn group_frame(
         &mut self,
         cx: &mut Cx,
@@ -36,7 +36,7 @@ impl Edge {
         self.send_to_group(cx, port, (source, group))
     }
 
-    /// Spreads a frame that waited for its list.
+    /// Copies a frame that waited for its list.
     pub(crate) fn waited_for_list(
         &mut self,
         (now, port): (Time, PortNo),
@@ -51,8 +51,8 @@ impl Edge {
         self.send_to_group(&mut Cx { now, ports, out }, port, (source, group))
     }
 
-    /// The sender and the group of a frame that may be spread. A DHCP server that is a host's own
-    /// answers nobody.
+    /// Returns the sender and the group of a frame that may be copied. Answers of a host's own DHCP
+    /// server may not.
     fn group_of(&self, frame: &[u8]) -> Option<Pair> {
         let config = self.groups.config;
         let destination = MacAddr::destination_of(frame)?;
@@ -61,7 +61,7 @@ impl Edge {
             true => config.broadcast && host_frame::contents(frame)?.0 >= 0x600,
             false => config.multicast && membership::is_reportable(group),
         };
-        // A host reads it whatever group it came by.
+        // A host reads it from any group.
         let to_routers_hosts = matches!(router::classify(frame), Some(Router::Advertisement))
             && !membership::is_everybody(group);
         let served = wanted && !to_routers_hosts && !host_frame::is_to_dhcp_client(frame);
@@ -94,7 +94,7 @@ impl Edge {
         Ok(Fate::Wait(membership::mac_of(pair.1)))
     }
 
-    /// Makes the copies of a frame: each goes by its route, or waits for it.
+    /// Makes the copies of a frame: each takes its route, or waits for it.
     fn spread(
         &mut self,
         cx: &mut Cx,
@@ -129,7 +129,7 @@ impl Edge {
         }
     }
 
-    /// Asks for the lists of all senders: the controller may have none of them.
+    /// Requests the lists of all senders, because the controller may have none of them.
     pub(super) fn ask_for_lists(&self, out: &mut Vec<Effect>) {
         for (&port, groups) in &self.groups.ports {
             for &pair in groups.senders.keys() {
@@ -138,8 +138,8 @@ impl Edge {
         }
     }
 
-    /// A part of a list has come. A part that does not follow what came before it is none of the
-    /// newest list.
+    /// Handles a part of a list. A part that does not follow the previous one is not of the newest
+    /// list.
     pub(super) fn group_hosts(
         &mut self,
         cx: &mut Cx,
@@ -170,7 +170,8 @@ impl Edge {
         self.groups_due_later(port);
     }
 
-    /// A host does not send to a group any more, or no list has come: what waits is dropped.
+    /// Removes a host that no longer sends to a group, or whose list has not arrived. Its waiting
+    /// frames are dropped.
     pub(super) fn sender_gone(&mut self, cx: &mut Cx, port: PortNo, pair: Pair) {
         let groups = self.groups.ports.get_mut(&port);
         let Some(sender) = groups.and_then(|groups| groups.senders.remove(&pair)) else { return };

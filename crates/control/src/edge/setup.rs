@@ -1,5 +1,4 @@
-//! Requests to the controller for a route: phase I of Axon-ARP at the source switch (paper 001
-//! §4.2.2).
+//! Route requests to the controller: phase I of Axon-ARP at the source switch (paper 001 §4.2.2).
 
 use super::context::{Cx, Timer};
 use super::flows::Flows;
@@ -13,26 +12,26 @@ use axon_wire::message::{ArpRequest, Message, Target};
 use axon_wire::{MacAddr, PortNo, Span};
 use core::net::IpAddr;
 
-/// The most requests of one port in flight. Frames that would start more are dropped.
+/// Maximum number of requests of one port in flight. Frames that would start more are dropped.
 pub(super) const SETUPS_PER_PORT_MAX: usize = 128;
-/// The most ARP requests that one set-up answers. Further hosts on the port repeat theirs.
+/// Maximum number of ARP requests answered by one set-up. Further hosts on the port repeat theirs.
 pub(super) const REQUESTERS_MAX: usize = 8;
-/// Failures remembered over the whole switch.
+/// Maximum number of failures remembered over the whole switch.
 pub(super) const FAILURES_MAX: usize = 4096;
-/// How long a target that was not found is not looked for again: doubled each time ...
+/// Time for which a target that was not found is not requested again. It doubles with each failure.
 const BACKOFF_FIRST: Span = Span::from_secs(1);
-/// ... this often at most. A failure is forgotten after as long again.
+/// Maximum number of these doublings. A failure expires after the same time again.
 const BACKOFF_DOUBLINGS_MAX: u32 = 2;
-/// The time between retries is doubled this often at most.
+/// Maximum number of doublings of the retry interval.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
     /// Answers an ARP request or a solicitation for an address: at once for an existing flow,
     /// otherwise after a set-up.
     ///
-    /// The hosts of a port share their routes, but for those that are for one of them. A host on
-    /// the same port has received the request itself, so the edge does not answer for it, unless
-    /// it seems to have moved.
+    /// The hosts of a port share their routes, except those for one of them. A host on the same
+    /// port has received the request itself, so the edge does not answer for it, unless it seems to
+    /// have moved.
     pub(super) fn resolve(
         &mut self,
         cx: &mut Cx,
@@ -66,14 +65,14 @@ impl Edge {
         }
     }
 
-    /// Phase I. Reserves an entry in the source port's table and sends a request to the
-    /// controller. It is repeated until it is answered or its time is over.
+    /// Handles phase I. Reserves an entry in the source port's table and sends a request to the
+    /// controller. It is repeated until it is answered or times out.
     ///
-    /// For an address the MAC is still unknown, so the entry is only counted. Without a free entry
-    /// the set-up continues, and software will keep its route. There is one set-up for each (port,
-    /// target, source) at a time, and a pause after each that failed: what one host is denied, its
-    /// neighbour may have. `hint` is the IP address that a frame for a MAC has. Returns whether one
-    /// is in flight now.
+    /// For an IP address the MAC address is still unknown, so the entry is only counted. Without a
+    /// free entry the set-up continues, and software will keep its route. There is one set-up for
+    /// each (port, target, source) at a time, and a pause after each failure: another host of the
+    /// port may be allowed a route that this one is denied. `hint` is the destination IP address of
+    /// a frame that is looked up by MAC address. Returns whether a set-up is in flight now.
     pub(super) fn begin(
         &mut self,
         cx: &mut Cx,
@@ -146,13 +145,12 @@ impl Edge {
         self.agenda.set(Timer::Failed(key.0, key.1, key.2), forgotten);
     }
 
-    /// A failure is long enough ago.
+    /// Drops an expired failure.
     pub(super) fn forget_failure(&mut self, key: SetupKey) {
         self.setups.failed.remove(&key);
     }
 
-    /// Clears all failures and repeats all requests now, because the controller can be reached
-    /// (again).
+    /// Clears all failures and repeats all requests, because the controller has become reachable.
     pub(super) fn ask_again(&mut self, cx: &mut Cx) {
         while let Some((key, _)) = self.setups.failed.pop_first() {
             self.agenda.cancel(Timer::Failed(key.0, key.1, key.2));
@@ -209,8 +207,8 @@ impl Edge {
 }
 
 impl Flows {
-    /// Reserves an entry for the target of a set-up; `false` if the table is full. Whether the
-    /// route will be for all hosts of the port is not known yet.
+    /// Reserves an entry for the target of a set-up; `false` if the table is full. It is not known
+    /// yet whether the route will be for all hosts of the port.
     pub(super) fn hold(&mut self, key: SetupKey) -> bool {
         match key {
             (port, Target::Ip(_), _) => self.placing.hold(port),

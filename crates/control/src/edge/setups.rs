@@ -1,4 +1,4 @@
-//! The open requests for a route, and those that failed a short while ago.
+//! Open route requests, and those that failed recently.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -6,33 +6,34 @@ use axon_wire::message::Target;
 use axon_wire::{MacAddr, PortNo, Time};
 use core::net::{IpAddr, Ipv4Addr};
 
-/// The port that needs a route, the address or MAC that the route is to lead to, and the host that
-/// needs it: another behind the same port may not be allowed to have one.
+/// Port that needs a route, target IP or MAC address, and requesting host: another host of the port
+/// may not be allowed the route.
 pub(super) type Key = (PortNo, Target, MacAddr);
 
-/// A request for a route that the controller has not answered.
+/// A route request that the controller has not answered.
 #[derive(Clone, Debug)]
 pub(super) struct Setup {
     pub(super) id: u32,
     pub(super) source_ip: Option<IpAddr>,
-    /// The IP address of the frame that needs the route, if it was looked up by MAC.
+    /// Destination IP address of the frame that needs the route, if it was looked up by MAC
+    /// address.
     pub(super) hint: Option<IpAddr>,
-    /// Whether a table entry is reserved: counted for an address, by MAC for a MAC.
+    /// Whether a table entry is reserved: counted for an IP address, by MAC for a MAC address.
     pub(super) held: bool,
     pub(super) requesters: Vec<Requester>,
     pub(super) tries: u32,
     pub(super) until: Time,
 }
 
-/// A host that waits for an ARP reply or an advertisement. An ARP probe (RFC 5227 §1.1) and
-/// duplicate address detection (RFC 4862 §5.4) have no address of their own yet.
+/// A host that waits for an ARP reply or an advertisement. For an ARP probe (RFC 5227 §1.1) or
+/// duplicate address detection (RFC 4862 §5.4) the host has no address of its own yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Requester {
     pub(super) mac: MacAddr,
     pub(super) ip: IpAddr,
 }
 
-/// All set-ups of the switch, and those that failed a short while ago.
+/// All set-ups of the switch, and those that failed recently.
 #[derive(Clone, Debug)]
 pub(super) struct Setups {
     pub(super) next_id: u32,
@@ -86,7 +87,7 @@ impl Setups {
         Some(setup)
     }
 
-    /// The open set-ups of a port for one target: those of one host, or of all.
+    /// Returns the open set-ups of a port for one target, of one host or of all.
     pub(super) fn towards(
         &self,
         (port, target): (PortNo, Target),

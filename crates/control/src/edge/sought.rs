@@ -1,27 +1,27 @@
-//! Addresses that the controller looks for, remembered for a while; `newcomers.rs` says what for.
+//! Addresses that the controller searches for, stored for a while; see `newcomers.rs`.
 
 use alloc::collections::BTreeMap;
 use axon_wire::{PortNo, Span, Time};
 use core::net::IpAddr;
 
-/// For how long an address is remembered: longer than the controller pauses between its rounds.
+/// Time for which an address is stored, longer than the controller's pause between rounds.
 const REMEMBERED: Span = Span::from_secs(6);
-/// Addresses that are remembered; one more takes the place of that which was sought first.
+/// Maximum number of stored addresses; another one replaces the oldest.
 pub(super) const SOUGHT_MAX: usize = 64;
 
-/// The addresses that were sought of late, and the ports that are asked for them.
+/// Addresses searched for recently, and the ports queried for them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SoughtHere {
-    /// Until when each is remembered.
+    /// Expiry of each address.
     pub(super) until: BTreeMap<IpAddr, Time>,
-    /// The ports that have become host ports of late, and how often each was asked.
+    /// New host ports, with their number of queries.
     pub(super) asked: BTreeMap<PortNo, u32>,
-    /// The ports that are host ports, and since when.
+    /// Host ports, and since when they are.
     pub(super) since: BTreeMap<PortNo, Time>,
 }
 
 impl SoughtHere {
-    /// The controller looks for the host of an address.
+    /// Stores an address that the controller searches for.
     pub(super) fn remember(&mut self, now: Time, ip: IpAddr) {
         self.until.retain(|_, until| *until > now);
         if self.until.len() >= SOUGHT_MAX && !self.until.contains_key(&ip) {
@@ -32,7 +32,7 @@ impl SoughtHere {
         self.until.insert(ip, now + REMEMBERED);
     }
 
-    /// A host of this switch has the address.
+    /// Removes an address that a host of this switch has.
     pub(super) fn found(&mut self, ip: IpAddr) {
         self.until.remove(&ip);
     }

@@ -1,4 +1,4 @@
-//! The state of a switch's edge, and the calls of its node.
+//! State of a switch's edge, and the calls of its node.
 
 use super::advertising::Advertising;
 use super::bond_ports::Members;
@@ -26,10 +26,10 @@ use axon_wire::message::{ArpReply, ArpTarget, HostFrame, Item, Stamp};
 use axon_wire::{Incarnation, MacAddr, NodeId, PortNo, Route, Span, Time};
 use core::net::IpAddr;
 
-/// The shortest interval that the edge works with, whatever it is configured to.
+/// Minimum interval of the edge, whatever is configured.
 const INTERVAL_MIN: Span = Span::from_millis(1);
 
-/// The edge of one switch. It appends its requests to `out`.
+/// Edge of one switch. It appends its requests to `out`.
 #[derive(Clone, Debug)]
 pub struct Edge {
     pub(super) node: NodeId,
@@ -40,16 +40,16 @@ pub struct Edge {
     pub(super) host_probe: Span,
     pub(super) host_probes_max: u32,
     pub(super) frame_bytes_max: usize,
-    /// The controller whose decisions are in force, even while it cannot be reached.
+    /// Controller whose decisions are in force, even while it is unreachable.
     pub(super) controller: Option<Incarnation>,
     pub(super) reachable: bool,
-    /// Since when it cannot be reached, if it could before.
+    /// Since when the controller is unreachable, if it was reachable before.
     unreachable_since: Option<Time>,
-    /// After so long without it all hosts are reported to it again.
+    /// Time without the controller after which all hosts are reported to it again.
     report_again_after: Span,
-    /// For so long routes stand that a controller has not decided about.
+    /// Time for which routes without a controller's decision are kept.
     pub(super) inherited_max: Span,
-    /// When such routes are removed.
+    /// Time when such routes are removed.
     pub(super) inherited_until: Option<Time>,
     pub(super) hosts: Hosts,
     /// Ports that belong to bonds.
@@ -57,36 +57,36 @@ pub struct Edge {
     pub(super) flows: Flows,
     pub(super) setups: Setups,
     pub(super) queries: BTreeMap<QueryKey, Query>,
-    /// Routes that the data plane had at the start, at ports of which nothing is known yet, by
-    /// their address in its table or route memory.
+    /// Routes that the data plane had at the start, at ports of unknown kind, by their address in
+    /// its table or route memory.
     pub(super) found: BTreeMap<Key, Found>,
     pub(super) recalls: BTreeMap<(PortNo, MacAddr), Recall>,
     pub(super) heartbeat: Span,
     pub(super) agenda: Agenda<Timer>,
-    /// Questions for hosts that the controller looks for.
+    /// Bucket for queries about addresses that the controller searches for.
     pub(super) questions: Bucket,
-    /// Addresses that the controller looks for.
+    /// Addresses that the controller searches for.
     pub(super) sought: SoughtHere,
-    /// Answers to echo requests of the hosts of each port.
+    /// Buckets for answers to echo requests of the hosts of each port.
     pub(super) pings: BTreeMap<PortNo, Bucket>,
-    /// Answers to requests for information (DHCPv6) of the hosts of each port.
+    /// Buckets for answers to information requests (DHCPv6) of the hosts of each port.
     pub(super) informed: BTreeMap<PortNo, Bucket>,
     pub(super) groups: Groups,
-    /// What it does for the configuration of hosts.
+    /// Services for the configuration of hosts.
     pub(super) services: EdgeServices,
     pub(super) advertising: Advertising,
     pub(super) counters: EdgeCounters,
 }
 
-/// The result for a host's frame that had no route.
+/// Result for a host's frame without a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// The frame was ARP or DHCP and has been handled.
     Served,
-    /// Forward the frame by this route, which is kept in software.
+    /// Forward the frame on this route, which is kept in software.
     Forward(Route),
-    /// Forward the frame by this route, which is kept in software, with this destination in the
-    /// place of the masqueraded one.
+    /// Forward the frame on this route, which is kept in software, with this destination instead of
+    /// the masqueraded one.
     Readdress(Route, MacAddr),
     /// Queue the frame until there is a route to this destination.
     Wait(MacAddr),
@@ -94,7 +94,7 @@ pub enum Fate {
     Copies(Vec<Fate>),
 }
 
-/// A seed that no other incarnation of this switch, nor another switch, has.
+/// Returns a seed that is unique to this incarnation of this switch.
 fn incarnation_seed(config: &SwitchConfig) -> u64 {
     let Incarnation { node, number } = config.node.incarnation;
     config.node.seed ^ mixed(node.0 ^ mixed(number))
@@ -106,13 +106,13 @@ fn uplinks(config: &SwitchConfig) -> BTreeSet<PortNo> {
 }
 
 impl Edge {
-    /// Whether a port leads to a real network.
+    /// Returns whether a port leads to an external network.
     pub(super) fn is_uplink(&self, port: PortNo) -> bool {
         self.hosts.uplinks.contains(&port)
     }
 
-    /// The edge of a switch whose ports have no carrier yet and which knows no controller, on a
-    /// data plane that can do this.
+    /// Creates the edge of a switch whose ports have no carrier and that has no controller yet, on
+    /// a data plane with these capabilities.
     ///
     /// Intervals below 1 ms count as 1 ms.
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edge {
@@ -152,12 +152,12 @@ impl Edge {
         }
     }
 
-    /// Handles a frame without Axon header that a host sent and that had no route.
+    /// Handles a host's frame without Axon header that had no route.
     ///
     /// Queued frames leave with [`Effect::Release`] or are dropped with [`Effect::Abandon`].
     ///
     /// # Errors
-    /// Why the frame ends here and now.
+    /// The drop reason, if the frame is dropped now.
     pub fn host_frame(
         &mut self,
         now: Time,
@@ -169,7 +169,7 @@ impl Edge {
         self.serve(&mut Cx { now, ports, out }, port, frame)
     }
 
-    /// Phase II of Axon-ARP: the controller looks for a host of this switch.
+    /// Handles phase II of Axon-ARP: the controller looks up a host of this switch.
     pub fn arp_target(
         &mut self,
         now: Time,
@@ -180,7 +180,7 @@ impl Edge {
         self.phase_two(&mut Cx { now, ports, out }, m);
     }
 
-    /// Phase IV of Axon-ARP: the target switch answers.
+    /// Handles phase IV of Axon-ARP: the target switch's answer.
     pub fn arp_reply(
         &mut self,
         now: Time,
@@ -191,8 +191,8 @@ impl Edge {
         self.phase_four(&mut Cx { now, ports, out }, &m);
     }
 
-    /// Handles a command of the controller from its reliable stream. Items that only a switch
-    /// sends are counted and ignored.
+    /// Handles a command of the controller from its reliable stream. Items that only a switch sends
+    /// are counted and ignored.
     pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let cx = &mut Cx { now, ports, out };
         match item {
@@ -216,7 +216,7 @@ impl Edge {
                 self.set_backup(cx, key, primary, backup);
             }
             Item::AskHost { port, mac, ip } => self.recall(cx, port, mac, ip),
-            // The node has handled it, which runs LACP.
+            // Handled by the node, which runs LACP.
             Item::SelectMember { .. } => {}
             Item::GroupHosts { port, mac, group, first, more, hosts } => {
                 self.group_hosts(cx, (port, (mac, group)), (first, more), hosts);
@@ -225,8 +225,8 @@ impl Edge {
         }
     }
 
-    /// Sends a frame of the controller, a DHCP reply, to a host. A DHCP acknowledgement teaches
-    /// the host's address.
+    /// Sends a frame of the controller, a DHCP reply, to a host. The host's address is learned from
+    /// a DHCP acknowledgement.
     pub fn host_frame_out(
         &mut self,
         now: Time,
@@ -248,7 +248,7 @@ impl Edge {
         out.push(Effect::Host { port, frame });
     }
 
-    /// Handles the data plane's answer to a request for a change of a route table.
+    /// Handles the data plane's answer to a route change.
     pub fn route_changed(
         &mut self,
         now: Time,
@@ -262,19 +262,19 @@ impl Edge {
         }
     }
 
-    /// All routes that the data plane should have: the ingress port and the address in its table or
-    /// route memory, the destination, the route.
+    /// Returns all routes that the data plane should have: the ingress port and the address in its
+    /// table or route memory, the destination, the route.
     pub fn wanted_routes(&self) -> impl Iterator<Item = ((PortNo, RouteKey), MacAddr, &Route)> {
         self.flows.wanted()
     }
 
-    /// The address that hosts of `port` are given in the place of a destination's own, if they are.
+    /// Returns the masqueraded address of a destination for hosts of `port`, if it has one.
     pub fn masquerade_of(&self, port: PortNo, destination: MacAddr) -> Option<MacAddr> {
         let (_, address) = self.flows.placing.address((port, destination.into()));
         Some(address.destination).filter(|mac| *mac != destination)
     }
 
-    /// Re-synchronises the flows with a data plane that has lost its tables. `has` is its present
+    /// Resynchronises the flows with a data plane that has lost its tables. `has` is its current
     /// state.
     pub fn resynchronised(
         &mut self,
@@ -288,8 +288,8 @@ impl Edge {
         }
     }
 
-    /// Handles a change of a port's kind or carrier, which `ports` shows. Hosts at a port that is
-    /// no host port any more are removed with their flows.
+    /// Handles a change of a port's kind or carrier, shown by `ports`. Hosts at a port that is no
+    /// longer a host port are removed with their flows.
     pub fn port_changed(
         &mut self,
         now: Time,
@@ -316,13 +316,13 @@ impl Edge {
         self.flows.placing.clear(port);
     }
 
-    /// Handles a change of the controller; `None` if it cannot be reached.
+    /// Handles a change of the controller; `None` if it is unreachable.
     ///
-    /// While it cannot be reached, flows and routes stay. When the same incarnation is back, the
-    /// edge reports what has changed; after half of [`Timers::silence_max`](crate::config::Timers)
-    /// without it, all hosts, for it may have forgotten them. A new incarnation has none of the old
-    /// decisions: all hosts and routes are reported, and the routes stay until it has decided; see
-    /// `inherited.rs`. In both cases open requests are repeated at once.
+    /// While it is unreachable, flows and routes are kept. When the same incarnation is back, the
+    /// edge reports changes; after half of [`Timers::silence_max`](crate::config::Timers) without
+    /// it, all hosts, because it may have removed them. A new incarnation has none of the old
+    /// decisions: all hosts and routes are reported, and the routes are kept until it has decided;
+    /// see `inherited.rs`. In both cases open requests are repeated at once.
     pub fn controller_changed(
         &mut self,
         now: Time,
@@ -390,34 +390,34 @@ impl Edge {
         }
     }
 
-    /// When to call [`Edge::timeout`] next.
+    /// Returns when to call [`Edge::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         let expiry = self.flows.next_expiry();
         let answers = self.flows.placing.deadline();
         [self.agenda.next(), expiry, self.inherited_until, answers].into_iter().flatten().min()
     }
 
-    /// All local hosts, in the order of their MACs.
+    /// Returns all local hosts, sorted by MAC address.
     pub fn hosts(&self) -> impl Iterator<Item = (MacAddr, &Host)> {
         self.hosts.all()
     }
 
-    /// All flows of local hosts: ingress port, destination, route.
+    /// Returns all flows of local hosts: ingress port, destination, route.
     pub fn flows(&self) -> impl Iterator<Item = (PortNo, MacAddr, &Flow)> {
         self.flows.all().map(|((port, key), flow)| (port, key.destination, flow))
     }
 
-    /// All flows of local hosts, with the source of those that are for one.
+    /// Returns all flows of local hosts, with the source of those for one host.
     pub fn keyed_flows(&self) -> impl Iterator<Item = ((PortNo, RouteKey), &Flow)> {
         self.flows.all()
     }
 
-    /// The number of requests to the controller for a route that are in flight.
+    /// Returns the number of route requests to the controller in flight.
     pub fn setups(&self) -> usize {
         self.setups.count()
     }
 
-    /// The counters of this edge since its start.
+    /// Returns the counters of this edge since its start.
     pub fn counters(&self) -> EdgeCounters {
         EdgeCounters {
             answers_lost: self.flows.placing.losses,
@@ -426,22 +426,23 @@ impl Edge {
         }
     }
 
-    /// What the data plane owes.
+    /// Returns the outstanding answers of the data plane.
     pub fn debts(&self) -> EdgeDebts {
         self.flows.placing.debts()
     }
 
-    /// Whether a host can have this MAC: it is no group's, nor one of the fabric's own.
+    /// Returns whether a host can have this MAC address: it is neither a group's nor the fabric's
+    /// own.
     pub(super) fn is_host_mac(&self, mac: MacAddr) -> bool {
         mac.is_unicast() && mac != self.server.mac && mac != self.mac
     }
 
-    /// Whether the controller in charge took this decision.
+    /// Returns whether the stamp is of the current controller.
     pub(super) fn is_current(&self, stamp: Stamp) -> bool {
         self.controller.is_some_and(|incarnation| incarnation.number == stamp.epoch)
     }
 
-    /// Enters a route. A port without hosts gets none, and no route leads to the control plane.
+    /// Sets a route. A port without hosts gets none, and no route leads to the control plane.
     pub(super) fn set_route(
         &mut self,
         cx: &mut Cx,
@@ -458,7 +459,7 @@ impl Edge {
         }
         self.evade(cx, key.0, key.1.destination);
         let verdict = self.flows.set(cx, key, stamp, route, ip);
-        // The controller may not have known yet that a link of it is down.
+        // The controller may have decided before it received the loss of a link.
         self.use_backup(cx, key);
         verdict
     }

@@ -1,4 +1,4 @@
-//! The target switch's half of Axon-ARP: phases II and III (paper 001 §4.2.2).
+//! Target switch's part of Axon-ARP: phases II and III (paper 001 §4.2.2).
 
 use super::context::{Cx, Timer};
 use super::flows::Verdict;
@@ -14,15 +14,15 @@ use axon_wire::nd;
 use axon_wire::{MacAddr, PortNo};
 use core::net::IpAddr;
 
-/// The most queries to the hosts of one port at a time. The source repeats its request.
+/// Maximum number of queries to the hosts of one port at a time. The source repeats its request.
 pub(super) const QUERIES_PER_PORT_MAX: usize = 1024;
-/// The time between two questions is doubled this often at most.
+/// Maximum number of doublings of the query interval.
 const RETRY_DOUBLINGS_MAX: u32 = 4;
 
 impl Edge {
-    /// Phase II. An entry for the route back is reserved in the target port's table, then the
-    /// target host is queried by ARP. A target without known address cannot be queried; that it
-    /// was learned here is enough.
+    /// Handles phase II. Reserves an entry for the reverse route in the target port's table, then
+    /// queries the target host by ARP. A target without known address cannot be queried; it is
+    /// sufficient that it was learned here.
     pub(super) fn phase_two(&mut self, cx: &mut Cx, m: ArpTarget) {
         let own_port = m.source_switch.node == self.node && m.source_port == m.target_port;
         let sane = self.is_host_mac(m.source_mac) && m.source_mac != m.target_mac && !own_port;
@@ -52,7 +52,7 @@ impl Edge {
             return;
         }
         self.evade(cx, m.target_port, m.source_mac);
-        // Full: the route back will be kept in software.
+        // If the table is full, the reverse route will be kept in software.
         self.flows.placing.reserve(way_back(&m));
         let Some(target_ip) = m.target_ip else {
             return self.phase_three(cx, &m);
@@ -62,9 +62,9 @@ impl Edge {
         self.ask(cx, key);
     }
 
-    /// Sends the ARP request in the name of the source host. In two cases the server identity
-    /// sends it, which never has a route: if the source's address is not known, or if a valid
-    /// route back exists already, by which the reply would leave without being seen here.
+    /// Sends the ARP request in the name of the source host. The server identity, which never has a
+    /// route, sends it in two cases: if the source's address is unknown, or if a valid reverse
+    /// route exists, on which the reply would leave without reaching the control plane.
     fn ask(&mut self, cx: &mut Cx, key: Key) {
         let (port, target_mac, source_mac) = key;
         let Some(query) = self.queries.get_mut(&key) else {
@@ -121,14 +121,14 @@ impl Edge {
         }
     }
 
-    /// Ends all queries: the controller that needed them is gone.
+    /// Ends all queries of a controller that is gone.
     pub(super) fn end_all_queries(&mut self, cx: &mut Cx) {
         while let Some((&key, _)) = self.queries.first_key_value() {
             self.end_query(cx, key);
         }
     }
 
-    /// Whether an entry is reserved for this route back.
+    /// Returns whether an entry is reserved for this reverse route.
     pub(super) fn is_query_for(&self, route: RouteOf) -> bool {
         self.queries.range(of_port(route.0)).any(|(_, query)| way_back(&query.m) == route)
     }
@@ -151,10 +151,10 @@ impl Edge {
         }
     }
 
-    /// Phase III. The route back becomes valid, then the source switch gets its reply.
+    /// Handles phase III. The reverse route becomes valid, then the source switch gets its reply.
     ///
-    /// The reply is sent even if a newer route back exists: its route towards the target carries
-    /// the stamp of the message, by which the source switch judges it.
+    /// The reply is sent even if a newer reverse route exists: its route towards the target carries
+    /// the stamp of the message, which the source switch checks.
     fn phase_three(&mut self, cx: &mut Cx, m: &ArpTarget) {
         let back = way_back(m);
         let verdict = self.set_route(cx, back, m.stamp, &m.to_source, m.source_ip);
@@ -172,7 +172,8 @@ impl Edge {
     }
 }
 
-/// The route back to the source host: of the target host's frames, or of all at its port.
+/// Returns the key of the reverse route to the source host: for the target host's frames, or for
+/// all of its port.
 fn way_back(m: &ArpTarget) -> RouteOf {
     let source = m.source_by_pair.then_some(m.target_mac);
     (m.target_port, RouteKey::to(m.source_mac).from_source(source))
@@ -191,7 +192,7 @@ mod tests {
     use axon_wire::Span;
     use core::net::Ipv4Addr;
 
-    /// Host `n`'s answer to whoever asked.
+    /// Builds host `n`'s answer to the querying host.
     fn host_reply(n: u8, to: MacAddr, to_ip: Ipv4Addr) -> Vec<u8> {
         host_frame::reply(mac(n), ip(n), to, to_ip)
     }

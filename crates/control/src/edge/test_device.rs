@@ -1,4 +1,4 @@
-//! A data plane for the tests of this folder.
+//! Data plane for the tests of this folder.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -8,25 +8,25 @@ use axon_node::{
 };
 use axon_wire::{HopWidth, MacAddr, PortNo, Rate, Route};
 
-/// Ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
+/// Number of ports of the switch under test: 0 to 2 for hosts, 3 an Axon port.
 pub(super) const PORTS: u16 = 4;
 
-/// A data plane that is nothing but its tables and what its ports are.
+/// A data plane that consists of its tables and the kinds of its ports.
 #[derive(Debug)]
 pub(super) struct TestDevice {
     pub(super) kinds: [PortKind; PORTS as usize],
     pub(super) routes: BTreeMap<(PortNo, RouteKey), Route>,
     routes_per_port_max: usize,
-    /// Indexes of route memory.
+    /// Number of indexes of route memory.
     pub(super) masqueraded_per_port_max: usize,
-    /// By port and masqueraded address: destination and route.
+    /// Destination and route by port and masqueraded address.
     pub(super) memory: BTreeMap<(PortNo, MacAddr), (MacAddr, Route)>,
     pub(super) features: FeatureSet,
-    /// Installs to be refused, whatever room there is.
+    /// Number of installs to refuse, regardless of room.
     pub(super) refuses: usize,
-    /// Removals to be refused.
+    /// Number of removals to refuse.
     pub(super) keeps: usize,
-    /// Changes that it has not made yet, if it is one that answers late.
+    /// Pending changes, if the device answers late.
     pub(super) late: Option<Vec<(RouteTicket, RouteChange)>>,
 }
 
@@ -46,7 +46,7 @@ impl TestDevice {
         }
     }
 
-    /// Does what is asked for and answers.
+    /// Carries out a change and returns the answer.
     pub(super) fn change(&mut self, ticket: RouteTicket, change: &RouteChange) -> RouteAnswer {
         let result = match change {
             RouteChange::Install { port, key, route } => {
@@ -131,13 +131,13 @@ impl PortView for TestDevice {
     }
 }
 
-/// The key by which the node keeps a frame that waits for a route to `to`.
+/// Returns the key under which the node queues a frame that waits for a route to `to`.
 pub(super) fn waits_by(to: MacAddr, frame: &[u8]) -> RouteKey {
     let source = MacAddr::source_of(frame).filter(|_| !to.is_multicast());
     RouteKey::to(to).from_source(source)
 }
 
-/// A frame of IPv4 between two hosts, as far as an edge reads it.
+/// Builds an IPv4 frame between two hosts, with the fields that an edge reads.
 pub(super) fn udp_frame(to: MacAddr, from: MacAddr, content: u8) -> Vec<u8> {
     let mut frame = alloc::vec![content; 60];
     frame[..6].copy_from_slice(&to.0);

@@ -1,4 +1,4 @@
-//! A switch's edge with hosts around it, for the tests of this folder.
+//! A switch's edge with hosts, for the tests of this folder.
 
 use super::places::{Found, Key};
 use super::setup::{FAILURES_MAX, SETUPS_PER_PORT_MAX};
@@ -36,14 +36,14 @@ pub(super) fn stamp(number: u64) -> Stamp {
     Stamp { epoch: CONTROLLER.number, number }
 }
 
-/// A broadcast ARP request from one host for another's address.
+/// Builds a broadcast ARP request from one host for another's address.
 pub(super) fn arp_request(from: u8, wanted: u8) -> Vec<u8> {
     let mut frame = host_frame::request(mac(from), ip(from), MacAddr::BROADCAST, ip(wanted));
     frame[32..38].fill(0);
     frame
 }
 
-/// A DHCP message as an Ethernet frame: broadcast by IP, checksums left to the wire library.
+/// Builds a DHCP message as an Ethernet frame: broadcast by IP, with checksums by the wire library.
 pub(super) fn dhcp_frame(
     to: MacAddr,
     from: MacAddr,
@@ -75,25 +75,25 @@ pub(super) fn dhcp_frame(
     frame
 }
 
-/// The switch under test. Hosts are numbers: host `n` has MAC ..:n and address 10.0.0.n.
+/// The switch under test. Host `n` has MAC ..:n and address 10.0.0.n.
 pub(super) struct Bench {
     pub(super) edge: Edge,
     pub(super) tables: TestDevice,
     pub(super) now: Time,
     waiting: Waiting,
-    /// Hosts' frames that went on, and how; and those that ended, and why.
+    /// Forwarded frames of hosts with their routes, and dropped ones with their reasons.
     pub(super) sent: Vec<(PortNo, Route, Vec<u8>)>,
     pub(super) dropped: Vec<(PortNo, Drop, Vec<u8>)>,
     limits: (usize, usize, usize),
 }
 
 impl Bench {
-    /// A switch with a controller, host ports up, and no host yet.
+    /// Creates a switch with a controller, host ports up, and no host yet.
     pub(super) fn new() -> Bench {
         Bench::with(8, 1000, 4)
     }
 
-    /// The same with these limits: routes per port, waiting bytes, hosts per port.
+    /// Creates a switch with these limits: routes per port, waiting bytes, hosts per port.
     pub(super) fn with(routes: usize, waiting: usize, hosts: usize) -> Bench {
         Bench::on(TestDevice::new(routes), Bench::config(waiting, hosts))
     }
@@ -120,7 +120,7 @@ impl Bench {
         }
     }
 
-    /// A switch whose ports have so many places in their tables, and indexes besides.
+    /// Creates a switch with this many table places and route memory indexes per port.
     pub(super) fn masquerading(routes: usize, indexes: usize) -> Bench {
         let mut tables = TestDevice::new(routes);
         tables.masqueraded_per_port_max = indexes;
@@ -146,7 +146,7 @@ impl Bench {
         bench
     }
 
-    /// Calls the edge and does what it asks of its node; what is left is for others.
+    /// Calls the edge and carries out its requests to its node; returns the other effects.
     pub(super) fn call(
         &mut self,
         call: impl FnOnce(&mut Edge, Time, &TestDevice, &mut Vec<Effect>),
@@ -196,8 +196,8 @@ impl Bench {
         left
     }
 
-    /// The device makes the changes that it holds, in order, and answers; those that follow from
-    /// the answers it holds again.
+    /// Makes the changes held by the device, in order, and answers. Changes that follow from the
+    /// answers are held again.
     pub(super) fn answer_late(&mut self) {
         let held = self.tables.late.as_mut().map(core::mem::take).unwrap_or_default();
         for (ticket, change) in held {
@@ -253,7 +253,7 @@ impl Bench {
         effects
     }
 
-    /// Does with each copy what its fate is.
+    /// Handles each copy according to its fate.
     fn copies(
         &mut self,
         port: u16,
@@ -275,22 +275,22 @@ impl Bench {
         effects
     }
 
-    /// Bytes of frames that wait for routes, with their overhead.
+    /// Returns the bytes of frames queued for routes, with their overhead.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.waiting.bytes()
     }
 
-    /// Whether no route is installed and no place taken.
+    /// Returns whether no route is installed and no place taken.
     pub(super) fn is_empty(&self) -> bool {
         self.tables.is_empty() && (0..PORTS).all(|port| self.places(port) == 0)
     }
 
-    /// Places taken on a port, for routes that stand and for those to come.
+    /// Returns the places taken on a port, for current and pending routes.
     pub(super) fn places(&self, port: u16) -> usize {
         self.edge.flows.placing.taken(PortNo(port))
     }
 
-    /// The device restarts, and is re-synchronised; it does not take the routes to these.
+    /// Restarts the device and resynchronises it; it refuses the routes to `refused`.
     pub(super) fn lose_routes(&mut self, refused: &[MacAddr]) {
         self.tables.routes.clear();
         for ((port, key), _, route) in self.edge.wanted_routes() {
@@ -306,7 +306,7 @@ impl Bench {
         self.call(|edge, now, tables, out| edge.resynchronised(now, &has, tables, out));
     }
 
-    /// Why the last frame that ended did; of those since this was asked before.
+    /// Returns the drop reason of the last frame dropped since the previous call.
     pub(super) fn last_drop(&mut self) -> Option<Drop> {
         self.dropped.drain(..).next_back().map(|(_, reason, _)| reason)
     }
@@ -349,7 +349,7 @@ impl Bench {
         self.frame(port, &arp_request(n, n))
     }
 
-    /// Lets time pass, doing whatever is due at the moment it is due.
+    /// Advances time, handling each timer when it is due.
     pub(super) fn pass(&mut self, span: Span) -> Vec<Effect> {
         let end = self.now + span;
         let mut all = Vec::new();
@@ -361,12 +361,12 @@ impl Bench {
         all
     }
 
-    /// The route in the port's memory.
+    /// Returns the route in the port's table.
     pub(super) fn placed(&self, port: u16, to: u8) -> Option<Route> {
         self.tables.route((PortNo(port), mac(to).into())).cloned()
     }
 
-    /// Everything stays within its bounds, and every place kept belongs to somebody.
+    /// Checks that all state is within its bounds, and that every reserved place has an owner.
     pub(super) fn check_bounds(&self) {
         let (routes, waiting, hosts) = self.limits;
         let edge = &self.edge;
@@ -436,7 +436,7 @@ impl Bench {
     }
 }
 
-/// The one message to the controller among these effects.
+/// Returns the only message to the controller among these effects.
 pub(super) fn asked(effects: &[Effect]) -> axon_wire::message::ArpRequest {
     let mut requests = effects.iter().filter_map(|effect| match effect {
         Effect::ToController(Message::ArpRequest(request)) => Some(*request),
@@ -447,7 +447,7 @@ pub(super) fn asked(effects: &[Effect]) -> axon_wire::message::ArpRequest {
     request
 }
 
-/// The ARP packets to hosts among these effects, with their ports.
+/// Returns the ARP packets to hosts among these effects, with their ports.
 pub(super) fn arps(effects: &[Effect]) -> Vec<(PortNo, Arp)> {
     let arp = |effect: &Effect| match effect {
         Effect::Host { port, frame } => match host_frame::classify(frame) {
@@ -459,7 +459,7 @@ pub(super) fn arps(effects: &[Effect]) -> Vec<(PortNo, Arp)> {
     effects.iter().filter_map(arp).collect()
 }
 
-/// The answer of the target switch to the request of host 1 for host 9, on port 0.
+/// Builds the target switch's answer to the request of host 1 for host 9, on port 0.
 pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) -> ArpReply {
     ArpReply {
         id: request.id,
@@ -474,7 +474,7 @@ pub(super) fn answer_to(request: axon_wire::message::ArpRequest, number: u64) ->
     }
 }
 
-/// The controller's request that local host 1 on port 0 be reached by remote host 9.
+/// Builds the controller's lookup of local host 1 on port 0 by remote host 9.
 pub(super) fn looked_for(number: u64) -> ArpTarget {
     ArpTarget {
         id: 42,

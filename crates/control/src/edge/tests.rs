@@ -33,7 +33,7 @@ fn two_switches_and_a_controller_join_two_hosts_in_four_phases() {
     assert_eq!(target.placed(0, 9), Some(m.to_source));
 }
 
-/// Something that may happen to an edge, from few names so that things meet.
+/// Event at an edge, with few hosts and addresses so that events interact.
 #[derive(Clone, Debug)]
 enum Event {
     Bytes(u16, Vec<u8>),

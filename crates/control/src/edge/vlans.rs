@@ -1,14 +1,13 @@
-//! The edges of a switch: one for each VLAN, and one for frames that are in none.
+//! Edges of a switch: one for each VLAN, and one for untagged frames.
 //!
-//! In plain English: a VLAN is a network of its own. So each has an edge of its own, which knows
-//! the hosts, addresses, routes and groups of that VLAN and nothing else, and to which the ports of
-//! other VLANs are no host ports. An edge sees the frames of its VLAN without their tags. What it
-//! asks for gets the VLAN on its way out: messages and items name it, keys of routes have it, and a
-//! frame for the hosts of a port gets its tag where the VLAN is tagged. Nothing leads from one edge
-//! to another, so no host resolves or reaches a host of another VLAN.
+//! A VLAN is a separate network. So each has an edge of its own, with the hosts, addresses, routes
+//! and groups of that VLAN only, and for which the ports of other VLANs are no host ports. An edge
+//! receives the frames of its VLAN without tags. Its requests get the VLAN on output: messages,
+//! items and route keys carry it, and a frame for the hosts of a port gets its tag where the VLAN
+//! is tagged. Edges exchange nothing, so no host resolves or reaches a host of another VLAN.
 //!
-//! The table of a port that is in several VLANs is shared by their edges. Each counts its own
-//! routes alone; what the data plane has no room for then goes by software, as always.
+//! The table of a port that is in several VLANs is shared by their edges. Each counts only its own
+//! routes; those that do not fit in the data plane are kept in software as usual.
 
 use super::hosts::Host;
 use super::state::{Edge, Fate};
@@ -27,21 +26,21 @@ use axon_wire::message::{Item, LinkEnd, Message};
 use axon_wire::vlan::{self, VlanId};
 use axon_wire::{FrameBuf, Incarnation, MacAddr, PortNo, Route, Time};
 
-/// A ticket has the VLAN of its edge above so many bits.
+/// Bit position of the VLAN in a ticket, above the edge's own number.
 const TICKET_BITS: u32 = 48;
 
 /// All edges of a switch.
 #[derive(Clone, Debug)]
 pub struct Edges {
-    /// That of frames in no VLAN, and the others. Each in a box: most switches have one, and a node
-    /// of the map has room for eleven.
+    /// Edges by VLAN; that of untagged frames has `VlanId::NONE`. Boxed, because most switches have
+    /// one edge, and a node of the map has room for eleven.
     of: BTreeMap<VlanId, Box<Edge>>,
-    /// By port; a port that is missing takes frames as they come. All of them, if the fabric has no
-    /// VLANs.
+    /// VLANs of each port. A port without an entry accepts frames unchanged; so do all ports if the
+    /// fabric has no VLANs.
     ports: Vec<Option<PortVlans>>,
 }
 
-/// The ports as the edge of one VLAN sees them.
+/// Ports as seen by the edge of one VLAN.
 struct View<'a> {
     ports: &'a dyn PortView,
     vlans: &'a [Option<PortVlans>],
@@ -67,7 +66,7 @@ impl PortView for View<'_> {
     }
 }
 
-/// A frame of a host as the edge of its VLAN sees it: without the VID.
+/// Returns a host's frame without the VID, as the edge of its VLAN receives it.
 fn untagged(frame: &[u8]) -> Vec<u8> {
     let mut frame = frame.to_vec();
     vlan::set_vid(&mut frame, 0);
@@ -75,13 +74,13 @@ fn untagged(frame: &[u8]) -> Vec<u8> {
 }
 
 impl Edges {
-    /// The edges of a switch, as [`Edge::new`] makes each.
+    /// Creates the edges of a switch, each by [`Edge::new`].
     pub fn new(config: &SwitchConfig, has: &Capabilities) -> Edges {
         let mut of = BTreeMap::from([(VlanId::NONE, Box::new(Edge::new(config, has)))]);
         for vlan in &config.vlans {
             let node = NodeConfig {
                 server: vlan.server,
-                // The masqueraded addresses of another VLAN are others.
+                // Each VLAN has its own masqueraded addresses.
                 seed: config.node.seed ^ u64::from(vlan.id.value()) << TICKET_BITS,
                 ..config.node.clone()
             };
@@ -95,28 +94,28 @@ impl Edges {
         }
     }
 
-    /// The edge of frames that are in no VLAN.
+    /// Returns the edge of untagged frames.
     pub fn plain(&self) -> &Edge {
         &self.of[&VlanId::NONE]
     }
 
-    /// The edge of a VLAN, if the fabric has that.
+    /// Returns the edge of a VLAN, if the fabric has it.
     pub fn get(&self, vlan: VlanId) -> Option<&Edge> {
         self.of.get(&vlan).map(|edge| &**edge)
     }
 
-    /// All edges, in the order of their VLANs, that of none first.
+    /// Returns all edges in the order of their VLANs, that of untagged frames first.
     pub fn iter(&self) -> impl Iterator<Item = (VlanId, &Edge)> {
         self.of.iter().map(|(&vlan, edge)| (vlan, &**edge))
     }
 
-    /// Whether there is but the edge of frames in no VLAN.
+    /// Returns whether the edge of untagged frames is the only one.
     fn is_single(&self) -> bool {
         self.of.len() == 1
     }
 
-    /// Calls the edge of one VLAN, and gives what it asks for its VLAN. `None` if the fabric does
-    /// not have that VLAN.
+    /// Calls the edge of one VLAN, and adds the VLAN to its requests. `None` if the fabric does not
+    /// have that VLAN.
     fn with<R>(
         &mut self,
         vlan: VlanId,
@@ -151,10 +150,10 @@ impl Edges {
         }
     }
 
-    /// The VLAN that a frame of a host at `port` is in.
+    /// Returns the VLAN of a host's frame at `port`.
     ///
     /// # Errors
-    /// The port is in no such VLAN.
+    /// The port is not in the frame's VLAN.
     fn vlan_of(&self, port: PortNo, frame: &[u8]) -> Result<VlanId, Drop> {
         match self.ports.get(port.index()).and_then(Option::as_ref) {
             None => Ok(VlanId::NONE),
@@ -162,10 +161,10 @@ impl Edges {
         }
     }
 
-    /// As [`Edge::host_frame`], and the VLAN of the frame.
+    /// Calls [`Edge::host_frame`] of the frame's VLAN; returns the VLAN too.
     ///
     /// # Errors
-    /// Why the frame ends here and now.
+    /// The drop reason, if the frame is dropped now.
     pub fn host_frame(
         &mut self,
         now: Time,
@@ -191,7 +190,7 @@ impl Edges {
         (vlan, fate.unwrap_or(Err(Drop::ForeignVlan)))
     }
 
-    /// As [`Edge::waited_for_list`].
+    /// Calls [`Edge::waited_for_list`].
     pub(crate) fn waited_for_list(
         &mut self,
         (now, port, vlan): (Time, PortNo, VlanId),
@@ -206,8 +205,8 @@ impl Edges {
         fate.unwrap_or(Err(Drop::ForeignVlan))
     }
 
-    /// A message of the controller, or of a switch in Axon-ARP, about hosts of a VLAN. `None` if
-    /// the fabric does not have that VLAN.
+    /// Handles a message of the controller, or of a switch in Axon-ARP, about hosts of a VLAN.
+    /// `None` if the fabric does not have that VLAN.
     pub fn message(
         &mut self,
         now: Time,
@@ -224,7 +223,7 @@ impl Edges {
         })
     }
 
-    /// As [`Edge::item`].
+    /// Calls [`Edge::item`].
     pub fn item(&mut self, now: Time, item: Item, ports: &dyn PortView, out: &mut Vec<Effect>) {
         let (vlan, item) = item.open();
         if let Some(item) = item {
@@ -232,7 +231,7 @@ impl Edges {
         }
     }
 
-    /// As [`Edge::route_changed`].
+    /// Calls [`Edge::route_changed`].
     pub fn route_changed(
         &mut self,
         now: Time,
@@ -247,8 +246,8 @@ impl Edges {
         self.with(vlan, ports, out, |edge, ports, out| edge.route_changed(now, answer, ports, out));
     }
 
-    /// All routes that the data plane should have: the ingress port, the key, the destination, the
-    /// route.
+    /// Returns all routes that the data plane should have: the ingress port, the key, the
+    /// destination, the route.
     pub fn wanted_routes(&self) -> impl Iterator<Item = (PortNo, RouteKey, MacAddr, &Route)> {
         self.iter().flat_map(|(vlan, edge)| {
             edge.wanted_routes().map(move |((port, address), destination, route)| {
@@ -257,7 +256,7 @@ impl Edges {
         })
     }
 
-    /// As [`Edge::resynchronised`].
+    /// Calls [`Edge::resynchronised`].
     pub fn resynchronised(
         &mut self,
         now: Time,
@@ -274,14 +273,14 @@ impl Edges {
         }
     }
 
-    /// As [`Edge::found`].
+    /// Calls [`Edge::found`].
     pub fn found(&mut self, has: &Snapshot) {
         for (&vlan, edge) in &mut self.of {
             edge.found(&of_vlan(has, vlan));
         }
     }
 
-    /// As [`Edge::link`].
+    /// Calls [`Edge::link`].
     pub fn link(
         &mut self,
         now: Time,
@@ -292,7 +291,7 @@ impl Edges {
         self.with_all(ports, out, |edge, ports, out| edge.link(now, link, ports, out));
     }
 
-    /// As [`Edge::member_changed`]: a bond is in no VLAN.
+    /// Calls [`Edge::member_changed`] of all edges, because a bond is in no VLAN.
     pub fn member_changed(
         &mut self,
         now: Time,
@@ -305,7 +304,7 @@ impl Edges {
         });
     }
 
-    /// As [`Edge::port_changed`].
+    /// Calls [`Edge::port_changed`].
     pub fn port_changed(
         &mut self,
         now: Time,
@@ -316,7 +315,7 @@ impl Edges {
         self.with_all(ports, out, |edge, ports, out| edge.port_changed(now, port, ports, out));
     }
 
-    /// As [`Edge::controller_changed`].
+    /// Calls [`Edge::controller_changed`].
     pub fn controller_changed(
         &mut self,
         now: Time,
@@ -329,7 +328,7 @@ impl Edges {
         });
     }
 
-    /// As [`Edge::link_down`]: what is news to one edge is news to all.
+    /// Calls [`Edge::link_down`]. All edges have the same result.
     pub fn link_down(&mut self, now: Time, ends: [LinkEnd; 2]) -> bool {
         let mut news = false;
         for edge in self.of.values_mut() {
@@ -338,7 +337,7 @@ impl Edges {
         news
     }
 
-    /// As [`Edge::fail_over`].
+    /// Calls [`Edge::fail_over`].
     pub fn fail_over(
         &mut self,
         now: Time,
@@ -349,7 +348,7 @@ impl Edges {
         self.with_all(ports, out, |edge, ports, out| edge.fail_over(now, ends, ports, out));
     }
 
-    /// As [`Edge::timeout`].
+    /// Calls [`Edge::timeout`].
     pub fn timeout(&mut self, now: Time, ports: &dyn PortView, out: &mut Vec<Effect>) {
         self.with_all(ports, out, |edge, ports, out| {
             if edge.deadline().is_some_and(|at| at <= now) {
@@ -358,18 +357,18 @@ impl Edges {
         });
     }
 
-    /// When to call [`Edges::timeout`] next.
+    /// Returns when to call [`Edges::timeout`] next.
     pub fn deadline(&self) -> Option<Time> {
         self.of.values().filter_map(|edge| edge.deadline()).min()
     }
 
-    /// As [`Edge::has_flows`].
+    /// Calls [`Edge::has_flows`].
     pub fn has_flows(&self) -> bool {
         self.of.values().any(|edge| edge.has_flows())
     }
 
-    /// Removes the routes that no frame has taken since the last call, as [`Edge::idle_flows`] and
-    /// [`Edge::remove_idle`] do.
+    /// Removes the routes without frames since the last call, by [`Edge::idle_flows`] and
+    /// [`Edge::remove_idle`].
     pub fn age(
         &mut self,
         now: Time,
@@ -382,7 +381,7 @@ impl Edges {
         self.of.iter_mut().map(idle).collect()
     }
 
-    /// As [`Edge::remove_idle`], for all that [`Edges::age`] has found.
+    /// Calls [`Edge::remove_idle`] for all routes that [`Edges::age`] has returned.
     pub fn remove_idle(
         &mut self,
         now: Time,
@@ -397,17 +396,17 @@ impl Edges {
         }
     }
 
-    /// All local hosts, each with its VLAN.
+    /// Returns all local hosts, each with its VLAN.
     pub fn hosts(&self) -> impl Iterator<Item = (VlanId, MacAddr, &Host)> {
         self.iter().flat_map(|(vlan, edge)| edge.hosts().map(move |(mac, host)| (vlan, mac, host)))
     }
 
-    /// The counters of all edges together.
+    /// Returns the counters, summed over all edges.
     pub fn counters(&self) -> EdgeCounters {
         self.of.values().fold(EdgeCounters::default(), |sum, edge| sum.plus(&edge.counters()))
     }
 
-    /// What the data plane owes to all edges.
+    /// Returns the outstanding answers of the data plane, summed over all edges.
     pub fn debts(&self) -> EdgeDebts {
         self.of.values().map(|edge| edge.debts()).fold(EdgeDebts::default(), |sum, debts| {
             EdgeDebts {
@@ -419,7 +418,7 @@ impl Edges {
     }
 }
 
-/// The routes of a snapshot that are of one VLAN.
+/// Returns the routes of a snapshot that are of one VLAN.
 fn of_vlan(has: &Snapshot, vlan: VlanId) -> Snapshot {
     let mut has = has.clone();
     for port in &mut has.ports {
@@ -429,7 +428,7 @@ fn of_vlan(has: &Snapshot, vlan: VlanId) -> Snapshot {
     has
 }
 
-/// Gives what an edge asks for the VLAN of that edge.
+/// Adds the VLAN of an edge to its request.
 fn within(vlan: VlanId, ports: &[Option<PortVlans>], effect: &mut Effect) {
     match effect {
         Effect::ToController(message) | Effect::Routed { message, .. } => {

@@ -1,5 +1,5 @@
-//! A switch in a fabric without a controller: its own control plane takes the controller's place
-//! ([`crate::static_mode`]).
+//! A switch in a fabric without a controller, with its own control plane ([`crate::static_mode`])
+//! in the controller's place.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -11,18 +11,18 @@ use axon_wire::message::{Item, Message};
 use axon_wire::{Hops, NodeId, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// What it decides by itself, in a fabric without a controller.
+    /// Returns the static control plane, in a fabric without a controller.
     pub fn alone(&self) -> Option<&StaticControl> {
         self.alone.as_deref()
     }
 
-    /// What may follow from any change, without a controller.
+    /// Updates the static control plane after any change.
     pub(super) fn housekeeping_alone(&mut self, now: Time) {
         let Some(alone) = &mut self.alone else { return };
         let own = self.chassis.incarnation;
         let Chassis { plane, discovery, effects, .. } = &mut self.chassis;
         if self.controller.is_none() {
-            // The decisions in force are its own, from the start.
+            // The switch's own decisions are in force from the start.
             self.controller = Some(own);
             plane.controller_reached(now, true);
             self.edge.controller_changed(now, self.controller, plane, effects);
@@ -31,8 +31,8 @@ impl<D: Dataplane> SwitchNode<D> {
         alone.flush(now, effects);
     }
 
-    /// A message of another switch. One for those who have a controller, or this switch's word to
-    /// itself, goes the usual way.
+    /// Handles a message of another switch. Messages to itself, and those that do not depend on a
+    /// controller, take the usual path.
     pub(super) fn message_alone(
         &mut self,
         now: Time,
@@ -46,21 +46,21 @@ impl<D: Dataplane> SwitchNode<D> {
         alone.message(now, reverse, opened, &mut self.chassis.effects)
     }
 
-    /// A request of the edge, which elsewhere goes to the controller.
+    /// Handles a request of the edge, in place of a controller.
     pub(super) fn request_alone(&mut self, now: Time, message: Message) {
         if let Some(alone) = &mut self.alone {
             alone.request(now, message, &mut self.chassis.effects);
         }
     }
 
-    /// A report of the edge.
+    /// Handles a report of the edge.
     pub(super) fn report_alone(&mut self, now: Time, item: Item) {
         if let Some(alone) = &mut self.alone {
             alone.report(now, item, &mut self.chassis.effects);
         }
     }
 
-    /// A command of the controller within this switch.
+    /// Handles a command of the controller within this switch.
     pub(super) fn command_alone(&mut self, now: Time, to: NodeId, item: Item) {
         let Some(alone) = &mut self.alone else { return };
         if let Some(item) = alone.command(to, item) {
@@ -69,16 +69,16 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// The controller within this switch waits until its commands are carried out. It decides about
-    /// the routes of its own edge alone, which has them at once.
+    /// Acknowledges the commands of the controller within this switch. It decides about the routes
+    /// of its own edge only, which has carried them out already.
     pub(super) fn acknowledged_alone(&mut self, now: Time, number: u64) {
         if let Some(alone) = &mut self.alone {
             alone.acknowledged(now, number);
         }
     }
 
-    /// Changes which hosts may reach which, at this switch, and replies: the routes that it forbids
-    /// are removed then.
+    /// Changes the policy of which hosts may reach which, at this switch, and replies once the
+    /// forbidden routes are removed.
     pub(super) fn change_policy(
         &mut self,
         now: Time,

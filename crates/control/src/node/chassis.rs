@@ -1,4 +1,4 @@
-//! The common part of switches and controllers: a data plane, message seals and discovery.
+//! Parts common to switches and controllers: data plane, message seals and discovery.
 
 use super::lacp_ports::LacpPorts;
 use super::pause_meter::PauseMeter;
@@ -19,17 +19,17 @@ use axon_wire::message::{ArpReply, ArpTarget, Message, Role};
 use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, Hops, Incarnation, MacAddr, PortNo, Time, lacp, link, lldp};
 
-/// The number of refused control messages, by reason.
+/// Number of refused control messages, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals([u64; Refusal::ALL.len()]);
 
 impl Refusals {
-    /// The number refused for this reason.
+    /// Returns the number refused for this reason.
     pub fn of(&self, refusal: Refusal) -> u64 {
         self.0[refusal as usize]
     }
 
-    /// The number refused for all reasons.
+    /// Returns the number refused for all reasons.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
@@ -41,36 +41,36 @@ impl Refusals {
 
 pub(super) struct Chassis<D> {
     pub plane: D,
-    /// The capabilities of the data plane, read once.
+    /// Capabilities of the data plane, read once.
     pub has: Capabilities,
     pub incarnation: Incarnation,
     mac: MacAddr,
     role: Role,
     sealer: Sealer,
     pub discovery: Discovery,
-    /// LLDP and DCBX at all ports; `None` if the node does not run them.
+    /// LLDP and DCBX on all ports; `None` if the node does not run them.
     pub dcbx: Option<DcbPorts>,
-    /// LACP at the ports that belong to bonds.
+    /// LACP on the ports that belong to bonds.
     pub lacp: LacpPorts,
     pub prober: Prober,
     pub refusals: Refusals,
-    /// Settings of ports that the data plane has refused.
+    /// Port settings that the data plane has refused.
     pub settings: RefusedSettings,
     pub(super) pauses: PauseMeter,
     pub actions: Vec<Action>,
-    /// The emptied vector of the round before, so that a frame costs no allocation.
+    /// Emptied vector of the previous round, kept to save allocations.
     spare: Vec<Action>,
     pub effects: Vec<Effect>,
 }
 
-/// An input for the control plane.
+/// Input for the control plane.
 #[allow(clippy::large_enum_variant, reason = "one at a time, and never stored")]
 pub(super) enum Arrival {
-    /// A sealed message that came by a source route.
+    /// A sealed, source-routed message.
     Message { ingress: PortNo, reverse: Hops, opened: Opened },
     /// A host's Ethernet frame without a route.
     HostFrame { port: PortNo, frame: FrameBuf },
-    /// Nothing: the frame was handled or dropped.
+    /// The frame was handled or dropped.
     Done,
 }
 
@@ -97,30 +97,30 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// There is no controller in this fabric.
+    /// Configures a fabric without a controller.
     pub fn among_switches(&mut self) {
         self.sealer.among_switches();
     }
 
-    /// The plane's actions so far; what it does while they are looked at is another round.
+    /// Returns the plane's actions so far. Actions caused by handling them are for the next round.
     pub fn take_actions(&mut self) -> Vec<Action> {
         core::mem::replace(&mut self.actions, core::mem::take(&mut self.spare))
     }
 
-    /// Gives back what [`Chassis::take_actions`] took, emptied.
+    /// Returns the emptied vector of [`Chassis::take_actions`] for reuse.
     pub fn keep_for_next_round(&mut self, emptied: Vec<Action>) {
         self.spare = emptied;
     }
 
-    /// Hands an input to the data plane and to discovery.
+    /// Passes an input to the data plane and to discovery.
     pub fn feed(&mut self, now: Time, input: Input) {
-        // What was held for its tail came before whatever comes now.
+        // A frame held for its tail precedes the input.
         self.plane.handle(now, Input::Timeout, &mut self.actions);
         match input {
             Input::Link { port, up } => {
                 self.plane.handle(now, Input::Link { port, up }, &mut self.actions);
-                // The hosts of a bond have moved on before the port loses what is there. It is up
-                // for LACP when it is a host port (`port_kind.rs`).
+                // The hosts of a bond move before the port loses its state. For LACP the port is up
+                // once it is a host port (`port_kind.rs`).
                 if !up {
                     self.lacp_link(now, port, false);
                 }
@@ -135,12 +135,12 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// Hands an input to the data plane alone, where nothing is held for its tail: what nearly
-    /// every frame needs, and every wire that nobody waits for. What there is for the control plane
-    /// is kept for the next round; says whether there is nothing.
+    /// Passes an input to the data plane alone, where no frame is held for its tail: the fast path
+    /// of almost every frame. Actions for the control plane are kept for the next round; returns
+    /// whether there are none.
     ///
     /// # Errors
-    /// Gives back an input that is not for the data plane alone.
+    /// Returns the input if it is not for the data plane alone.
     #[inline]
     pub fn pass(&mut self, now: Time, input: Input, out: &mut Vec<Action>) -> Result<bool, Input> {
         let start = out.len();
@@ -155,14 +155,15 @@ impl<D: Dataplane> Chassis<D> {
         Ok(!inward)
     }
 
-    /// Carries out a command of an operator or the runtime, and replies; a refusal has its reason.
+    /// Carries out a command of an operator or the runtime and replies, with the reason if it is
+    /// refused.
     fn command(&mut self, now: Time, Command { id, request }: Command) {
         let result = match request {
             Request::Probe(plan) => (self.prober.begin(now, plan, (&self.has, &self.plane)))
                 .map(Done::Probe)
                 .map_err(CommandError::Probe),
             Request::Rekey(keys) => self.rekey(&keys).map_err(CommandError::Keys),
-            // The node of a controller takes changes of the policy itself.
+            // The controller's node handles policy changes itself.
             Request::Tables(_) | Request::Policy(_) => {
                 Err(CommandError::Unsupported(match self.role {
                     Role::Switch => NodeKind::Switch,
@@ -173,7 +174,7 @@ impl<D: Dataplane> Chassis<D> {
         self.actions.push(Action::Reply(Reply { id, result }));
     }
 
-    /// Changes the keys of the node, which have to be its own.
+    /// Replaces the keys of the node. They must be of the same node and role.
     fn rekey(&mut self, keys: &Keys) -> Result<Done, KeyMismatch> {
         match self.role {
             Role::Switch => keys.check_switch(self.incarnation.node)?,
@@ -193,20 +194,20 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// When the plane or the control plane wants to be called.
+    /// Returns when the plane or the control plane is due.
     pub fn deadline(&self) -> Option<Time> {
         [self.plane.deadline(), self.control_deadline()].into_iter().flatten().min()
     }
 
-    /// When discovery, a probe, LLDP or a refused setting wants to be called.
+    /// Returns when discovery, a probe, LLDP or a refused setting is due.
     pub fn control_deadline(&self) -> Option<Time> {
         let lldp = self.dcbx.as_ref().and_then(DcbPorts::deadline);
         let own = [self.prober.deadline(), self.discovery.deadline(), self.settings.deadline()];
         own.into_iter().chain([lldp, self.lacp.deadline()]).flatten().min()
     }
 
-    /// Opens a punted packet. What discovery can handle is handled here; what nobody can use
-    /// ends here, counted.
+    /// Opens a punted packet. Handles it if it is for discovery. A packet that no part can use is
+    /// dropped and counted.
     pub fn arrival(
         &mut self,
         now: Time,
@@ -233,7 +234,7 @@ impl<D: Dataplane> Chassis<D> {
                 return Arrival::Done;
             }
             Punt::Addressed => self.routed(now, ingress, frame.bytes(), out),
-            // No plane of a switch traps frames: none has entries.
+            // The plane of a switch traps no frames, because it has no trap entries.
             Punt::Error | Punt::Trap => None,
             Punt::EtherProbe => {
                 self.prober.ether_came(now, ingress, frame.bytes()).then_some(Arrival::Done)
@@ -271,7 +272,7 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// Whether a host's frame is really a source-routed control packet.
+    /// Returns whether a host's frame imitates a source-routed control packet.
     fn forged(&self, frame: &[u8]) -> bool {
         HeaderView::parse(frame, self.has.hop_width).is_ok_and(|header| {
             header.packet_type() == PacketType::Control
@@ -313,19 +314,19 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// Counts a frame that ends in the control plane and hands it back to the runtime.
+    /// Counts a frame that ends in the control plane and returns it to the runtime.
     pub fn ended(&mut self, ingress: PortNo, reason: Drop, frame: FrameBuf) -> Action {
         self.plane.count_drop(ingress, reason);
         Action::Dropped { ingress, reason, frame }
     }
 
-    /// Counts a refused message and reports it.
+    /// Counts and reports a refused message.
     pub fn refuse(&mut self, port: PortNo, refusal: Refusal, out: &mut Vec<Action>) {
         self.refusals.count(refusal);
         out.push(Action::Note(Note::Refused { port, refusal }));
     }
 
-    /// Seals a message for the other end of a link and sends it.
+    /// Seals a message and sends it to the other end of a link.
     pub fn send_link(
         &mut self,
         now: Time,
@@ -338,27 +339,28 @@ impl<D: Dataplane> Chassis<D> {
         self.plane.send(now, port, FrameBuf::with_headroom(0, &frame), &mut self.actions);
     }
 
-    /// Seals a message and sends it by a source route.
+    /// Seals a message and sends it along a source route.
     pub fn send_routed(&mut self, now: Time, hops: &Hops, to: Incarnation, message: &Message) {
         let sealed = self.sealer.seal_routed(to, message);
         self.inject(now, PacketType::Control, hops, &sealed);
     }
 
-    /// Seals an echo and sends it by a source route that leads back to `port`.
+    /// Seals an echo and sends it along a source route that leads back to `port`.
     pub fn send_echo(&mut self, now: Time, port: PortNo, hops: &Hops, number: u64) {
         let sealed = self.sealer.seal_echo(port, number);
         self.inject(now, PacketType::Control, hops, &sealed);
     }
 
-    /// Proves to the source switch that the answer to a message of this controller is its own.
+    /// Adds the grant, which proves to the source switch that this controller authorised the
+    /// answer.
     pub fn grant(&mut self, vlan: VlanId, target: &mut ArpTarget) {
         self.sealer.grant(vlan, target);
     }
 
-    /// Accepts the answer of a switch as the word of this controller.
+    /// Accepts the answer of a switch as authorised by this controller.
     ///
     /// # Errors
-    /// It is about another incarnation of the controller, or the controller has not said that.
+    /// The grant is of another incarnation of the controller, or is invalid.
     pub fn accept_grant(
         &mut self,
         controller: Option<Incarnation>,
@@ -368,7 +370,7 @@ impl<D: Dataplane> Chassis<D> {
         self.sealer.accept_grant(current.ok_or(Refusal::Unexpected)?, (vlan, reply))
     }
 
-    /// Sends a packet of this control plane's own.
+    /// Sends a packet of this control plane.
     fn inject(&mut self, now: Time, kind: PacketType, hops: &Hops, payload: &[u8]) {
         self.plane.inject(now, kind, hops, payload, &mut self.actions);
     }
@@ -379,7 +381,7 @@ impl<D: Dataplane> Chassis<D> {
     }
 }
 
-/// Whether an action of a data plane is for its control plane.
+/// Returns whether an action of a data plane is for its control plane.
 #[inline]
 fn is_inward(action: &Action) -> bool {
     matches!(action, Action::Punt { .. } | Action::RouteChanged(_) | Action::Lost)

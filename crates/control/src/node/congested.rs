@@ -1,10 +1,10 @@
-//! Congestion messages at the edge that they speak of (thesis 000 §3.2.1).
+//! Congestion messages at the edge of the source host (thesis 000 §3.2.1).
 //!
-//! In plain English: such a message is no more sealed than the frame that it is about, so whoever
-//! can send packets between switches can forge one. The pause that it asks for lasts as long as one
-//! frame of maximum length. It is granted to a port only if its hosts have sent as many bytes since
-//! the last one: a message about a frame that was not sent is a forged one, and however many come,
-//! hosts have half of their link.
+//! A congestion message is not sealed, like the frame that it is about, so any sender of packets
+//! between switches can forge one. It requests a pause of the length of one maximum frame. The
+//! pause is granted only if the hosts of the port have sent as many bytes since the last one. A
+//! message about a frame that was not sent is forged; however many arrive, hosts keep half of their
+//! link.
 
 use super::chassis::Chassis;
 use alloc::vec::Vec;
@@ -13,8 +13,9 @@ use axon_wire::Time;
 use axon_wire::congestion::Congestion;
 
 impl<D: Dataplane> Chassis<D> {
-    /// A full output somewhere has refused a frame of one of our hosts: those at its port
-    /// pause for a maximum frame, and it may be reported to an operator. Says whether that is so.
+    /// Handles a congestion message: a full output has refused a frame of a local host. Pauses the
+    /// hosts of its port for one maximum frame and reports it to the operator. Returns whether it
+    /// did.
     pub(super) fn congested(&mut self, now: Time, payload: &[u8], out: &mut Vec<Action>) -> bool {
         let Ok(Congestion { host_port: port, switch, egress, .. }) = Congestion::parse(payload)
         else {

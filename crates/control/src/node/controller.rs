@@ -1,5 +1,5 @@
-//! The controller as a node: it sits on ports of switches like any other, sends and
-//! receives Axon packets, and is never a transit hop.
+//! The controller as a node: it is attached to ports of switches, sends and receives Axon packets,
+//! and is never a transit hop.
 
 use super::chassis::{Arrival, Chassis, Refusals};
 use super::revoked::Revoked;
@@ -24,33 +24,33 @@ use axon_wire::message::{ControllerPath, Item, Message, Role};
 use axon_wire::vlan::VlanId;
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 
-/// A whole controller, on any data plane.
+/// A complete controller, on any data plane.
 pub struct ControllerNode<D> {
     chassis: Chassis<D>,
     controller: Controllers,
     streams: BTreeMap<NodeId, Stream>,
     /// Streams that may have something to send.
     busy: BTreeSet<NodeId>,
-    /// Which switches are to remove routes that a change of the policy forbids.
+    /// Switches that have yet to remove routes forbidden by a policy change.
     revoked: Revoked,
-    /// Which switches are to acknowledge all commands up to a moment, and the number to give the
-    /// controller then.
+    /// Pending requests for acknowledgement of all commands so far, with the number to return to
+    /// the controller, by VLAN.
     drains: BTreeMap<VlanId, (u64, Revoked)>,
-    /// When streams want to send again; holds exactly their deadlines.
+    /// Deadlines of all streams, sorted.
     resends: BTreeSet<(Time, NodeId)>,
     timers: Timers,
-    /// The number of unacknowledged commands at which a switch gets no new routes.
+    /// Number of unacknowledged commands at which a switch gets no new routes.
     commands_max: usize,
 }
 
 impl<D: Dataplane> ControllerNode<D> {
-    /// A controller with an empty state: no switches, no hosts, no flows.
+    /// Creates a controller with an empty state: no switches, no hosts, no flows.
     pub fn new(config: ControllerConfig, plane: D, now: Time) -> ControllerNode<D> {
         ControllerNode::restored(config, plane, now, &[])
     }
 
-    /// A controller that has these hosts and leases from the store of an earlier incarnation; they
-    /// are provisional until their switches are heard.
+    /// Creates a controller with the stored hosts and leases of an earlier incarnation. They are
+    /// provisional until their switches report.
     pub fn restored(
         config: ControllerConfig,
         plane: D,
@@ -75,52 +75,52 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    /// Which incarnation of which controller this is.
+    /// Returns the node and its incarnation.
     pub fn incarnation(&self) -> Incarnation {
         self.chassis.incarnation
     }
 
-    /// Its data plane, to read.
+    /// Returns the data plane, read-only.
     pub fn plane(&self) -> &D {
         &self.chassis.plane
     }
 
-    /// Its neighbours.
+    /// Returns the neighbours.
     pub fn discovery(&self) -> &Discovery {
         &self.chassis.discovery
     }
 
-    /// Topology, hosts, flows, leases, of hosts that are in no VLAN.
+    /// Returns topology, hosts, flows and leases of untagged hosts.
     pub fn controller(&self) -> &Controller {
         self.controller.plain()
     }
 
-    /// The controllers of all VLANs.
+    /// Returns the controllers of all VLANs.
     pub fn controllers(&self) -> &Controllers {
         &self.controller
     }
 
-    /// Control messages that were refused.
+    /// Returns the counts of refused control messages.
     pub fn refusals(&self) -> &Refusals {
         &self.chassis.refusals
     }
 
-    /// Commands that switches have not acknowledged yet.
+    /// Returns the number of commands that switches have not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.streams.values().map(Stream::unacknowledged).sum()
     }
 
-    /// Settings of ports that the data plane has refused and that are not made yet.
+    /// Returns the port settings that the data plane has refused and that are still pending.
     pub fn refused_settings(&self) -> Vec<RefusedSetting> {
         self.chassis.settings.telemetry()
     }
 
-    /// How often the data plane has refused a setting.
+    /// Returns how often the data plane has refused a setting.
     pub fn settings_refused(&self) -> u64 {
         self.chassis.settings.refusals()
     }
 
-    /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
+    /// Returns the probe plans of this incarnation, oldest first. Finished ones expire.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
     }
@@ -154,7 +154,7 @@ impl<D: Dataplane> ControllerNode<D> {
                             self.chassis.arrival(now, ingress, frame, (punt, header_bytes), out);
                         self.arrival(now, arrival, out);
                     }
-                    // It has no routes of its own.
+                    // A controller has no routes of its own.
                     Action::RouteChanged(_) => {}
                     Action::Lost => self.resynchronise(now),
                     action => out.push(action),
@@ -173,8 +173,8 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    /// Whether all switches have acknowledged what the controller waits for. One without links is
-    /// not waited for: none of its frames leaves it.
+    /// Checks whether all switches have acknowledged the commands that the controller waits for. A
+    /// switch without links is skipped: none of its frames leaves it.
     fn acknowledged(&mut self, now: Time) {
         let (controller, streams) = (&mut self.controller, &self.streams);
         self.drains.retain(|&vlan, (number, waits)| {
@@ -221,7 +221,7 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    /// Re-synchronises a data plane that has lost the kinds of its ports: all are set again.
+    /// Resynchronises a data plane that has lost the kinds of its ports, by setting them all again.
     fn resynchronise(&mut self, now: Time) {
         let discovery = &self.chassis.discovery;
         let port = |port| PortSnapshot { kind: discovery.kind(port), ..PortSnapshot::default() };
@@ -242,7 +242,7 @@ impl<D: Dataplane> ControllerNode<D> {
             self.controller.controller_hello(now, from, &reverse, &hello, effects);
             return Ok(());
         }
-        // Everything else is for switches that have introduced themselves.
+        // All other messages are for switches that have sent a Controller Hello.
         let stream = self.streams.get_mut(&from.node).filter(|stream| stream.peer() == from);
         let stream = stream.ok_or(Refusal::Unexpected)?;
         let (vlan, message) = message.open();
@@ -306,7 +306,7 @@ impl<D: Dataplane> ControllerNode<D> {
                 }
                 out.push(Action::Note(note));
             }
-            // Only a switch's edge asks for these.
+            // Only a switch's edge makes these requests.
             Effect::ToController(_)
             | Effect::Report(_)
             | Effect::Host { .. }
@@ -321,14 +321,14 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    /// Puts a command on the stream to its switch. A query for a host is refused if too many are
-    /// unacknowledged, and no other one: the controller adds nothing that it would have to command
-    /// as long as there are (see [`bounds`](crate::controller::bounds)).
+    /// Puts a command on the stream to its switch. A host query is refused if too many commands are
+    /// unacknowledged. Other commands never are: meanwhile the controller adds no state that needs
+    /// a command (see [`bounds`](crate::controller::bounds)).
     fn command(&mut self, now: Time, to: NodeId, item: Item) {
         let Some(stream) = self.streams.get_mut(&to) else {
             return;
         };
-        // What it is, without its VLAN.
+        // The item without its VLAN.
         let (vlan, inner) = item.clone().open();
         let is_query = matches!(inner, Some(Item::AskHost { .. }));
         if is_query && !stream.has_room_for(&item, self.commands_max) {
@@ -346,7 +346,8 @@ impl<D: Dataplane> ControllerNode<D> {
         }
     }
 
-    /// Changes which hosts may reach which, and replies: the removals are on their streams then.
+    /// Changes the policy of which hosts may reach which, and replies once the removals are on
+    /// their streams.
     fn change_policy(
         &mut self,
         now: Time,
@@ -364,13 +365,13 @@ impl<D: Dataplane> ControllerNode<D> {
         out.push(Action::Reply(Reply { id, result }));
     }
 
-    /// Which hosts may reach which, and what of that is outstanding.
+    /// Returns the policy and its outstanding removals.
     pub fn policy_telemetry(&self) -> PolicyTelemetry {
         let outstanding = self.revoked.outstanding(&self.streams).collect();
         PolicyTelemetry { outstanding, ..self.controller.plain().policy_telemetry() }
     }
 
-    /// Reports to the controller which switch is on one of its own ports now.
+    /// Reports to the controller the switch on one of its own ports.
     fn attachment(&mut self, port: PortNo) {
         let peer = self
             .chassis
@@ -417,7 +418,7 @@ mod tests {
     use axon_wire::{MacAddr, Span};
     use core::net::Ipv4Addr;
 
-    /// Unacknowledged commands at which a switch gets no new routes.
+    /// Number of unacknowledged commands at which a switch gets no new routes.
     const COMMANDS: usize = 4;
 
     fn mac(host: u16) -> MacAddr {
@@ -429,15 +430,15 @@ mod tests {
         Incarnation { node: NodeId(node), number }
     }
 
-    /// A controller and switches 1 and 2, whose port 0 leads to the other. Switch 1 acknowledges
-    /// nothing unless it is asked to.
+    /// A controller and switches 1 and 2, connected by their ports 0. Switch 1 acknowledges nothing
+    /// unless the test calls for it.
     struct Scene {
         node: ControllerNode<Plane>,
         now: Time,
         notes: Vec<Note>,
-        /// The number of the next item of each switch.
+        /// Number of the next item of each switch.
         next: [u64; 2],
-        /// The number of the next item that switch 1 expects.
+        /// Number of the next item that switch 1 expects.
         expected: u64,
     }
 
@@ -514,7 +515,7 @@ mod tests {
             self.message(incarnation(node, 1), Message::Segment(segment));
         }
 
-        /// A host is at port 1 of a switch.
+        /// Reports a host at port 1 of a switch.
         fn seen(&mut self, node: u64, host: u16) {
             let ips = [Ipv4Addr::from(0x0a01_0000 + u32::from(host)).into()].into();
             self.item(node, Item::HostSeen { port: PortNo(1), mac: mac(host), ips });
@@ -524,7 +525,7 @@ mod tests {
             self.item(node, Item::HostGone { port: PortNo(1), mac: mac(host) });
         }
 
-        /// Whether a request of a host for another one is answered.
+        /// Returns whether a host's request for another host is answered.
         fn ask(&mut self, node: u64, host: u16, target: u16) -> bool {
             let answered = self.node.controller().counters().arp_answered;
             let (port, source_mac, target) = (PortNo(1), mac(host), Target::Mac(mac(target)));
@@ -534,11 +535,11 @@ mod tests {
             self.node.controller().counters().arp_answered > answered
         }
 
-        /// Switch 1 acknowledges all commands, as they come; returns them.
+        /// Acknowledges all commands at switch 1 as they arrive; returns them.
         fn acknowledge(&mut self) -> Vec<Item> {
             let mut commands = Vec::new();
             while self.node.streams[&NodeId(1)].unacknowledged() > 0 {
-                // The time to send them again is over.
+                // The retry interval has passed.
                 self.now += Span::from_secs(10);
                 let stream = self.node.streams.get_mut(&NodeId(1)).unwrap();
                 let segment = stream.poll(self.now).unwrap();
@@ -569,10 +570,10 @@ mod tests {
             scene.seen(2, host);
             assert!(scene.ask(2, host, 100));
         }
-        // Each had a route from switch 1, which is to remove it.
+        // Each had a route from switch 1, which has to remove it.
         (0..10).for_each(|host| scene.gone(2, host));
         assert_eq!((scene.unacknowledged(), scene.over_bound()), (10, 0), "more than {COMMANDS}");
-        // Nothing is made there that would have to be removed, whoever requests it.
+        // No route that would need a removal is made there, for any request.
         scene.seen(2, 20);
         assert!(!scene.ask(2, 20, 100) && !scene.ask(1, 100, 20));
         let hops = Hops::from([0, 1]);
@@ -583,7 +584,7 @@ mod tests {
         assert_eq!(scene.over_bound(), 3);
         let note = Note::SwitchOverBound { node: NodeId(1), port: None };
         assert_eq!(scene.notes.iter().filter(|&other| *other == note).count(), 1);
-        // Elsewhere all is as ever.
+        // Other switches are not affected.
         scene.seen(2, 21);
         assert!(scene.ask(2, 20, 21));
         let removed = |item| match item {
@@ -604,14 +605,14 @@ mod tests {
             scene.seen(2, host);
             scene.ask(2, host, 100);
             scene.gone(2, host);
-            // It may be asked where its host is, over and over.
+            // The switch may be queried for its host repeatedly.
             scene.seen(2, 100);
             scene.gone(2, 100);
             scene.now += Span::from_secs(2);
         }
         assert!((COMMANDS..=COMMANDS + 1).contains(&scene.unacknowledged()));
         assert!(scene.over_bound() >= 90);
-        // A new incarnation of the switch has an empty table, and nothing to acknowledge.
+        // A new incarnation of the switch has an empty table and nothing to acknowledge.
         scene.hello(1, 2);
         scene.seen(2, 101);
         let refused = scene.over_bound();

@@ -1,5 +1,5 @@
-//! LLDP and DCBX in a whole node: frames in and out, and what is agreed on becomes what each
-//! port of the plane does.
+//! LLDP and DCBX in a node: frames in and out, and application of the agreed settings to the ports
+//! of the plane.
 
 use super::chassis::Chassis;
 use crate::effect::Effect;
@@ -10,20 +10,19 @@ use axon_node::{Dataplane, Note, PortSetting};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<D: Dataplane> Chassis<D> {
-    /// The carrier of a port has come or gone.
+    /// Handles a change of a port's carrier.
     pub fn dcbx_link(&mut self, now: Time, port: PortNo, up: bool) {
         self.with_dcbx(now, |dcbx, requests| dcbx.link(now, port, up, requests));
     }
 
-    /// A frame with LLDP's EtherType has come; says whether there is anybody to read it, and
-    /// whether it could be read.
+    /// Handles a frame with LLDP's EtherType; returns whether LLDP runs and the frame is valid.
     pub fn receive_lldp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let mut read = false;
         self.with_dcbx(now, |dcbx, requests| read = dcbx.receive(now, port, frame, requests));
         read
     }
 
-    /// Says what is due.
+    /// Sends the LLDP frames that are due.
     pub fn dcbx_timeout(&mut self, now: Time) {
         if self.dcbx.as_ref().and_then(|dcbx| dcbx.deadline()).is_some_and(|at| at <= now) {
             self.with_dcbx(now, |dcbx, requests| dcbx.timeout(now, requests));

@@ -1,15 +1,14 @@
-//! News of links that are down: each switch passes it on to all its neighbours, as link-state
-//! routing protocols flood theirs.
+//! Link-down messages: each switch passes them on to all its neighbours, as in link-state flooding.
 //!
-//! In plain English: a switch that loses a neighbour, by its carrier or by its silence, sends the
-//! two ends of that link to its other neighbours. Whoever did not know it yet passes it on. So the
-//! news takes every way there is and reaches each edge by the fastest, within the delay of the
-//! links and one step of each node, whether the controller can be reached or not. Edges then use
-//! their backup routes (`edge/backup.rs`).
+//! A switch that loses a neighbour, by carrier or by silence, sends the two ends of that link to
+//! its other neighbours. A switch that receives it for the first time passes it on. So the message
+//! takes every path and reaches each edge by the fastest, within the delay of the links and one
+//! step of each node, even if the controller is unreachable. Edges then use their backup routes
+//! (`edge/backup.rs`).
 //!
-//! News of a link is passed on once in a heartbeat, which is longer than it takes to come back by
-//! another way, so it dies out by itself; and no further than [`HOPS_MAX`] switches, whatever
-//! becomes of their clocks.
+//! A switch passes on the loss of a link once per heartbeat interval. That is longer than the
+//! message takes to return by another path, so flooding ends. It also ends after [`HOPS_MAX`]
+//! switches, independent of their clocks.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -18,22 +17,22 @@ use axon_node::Dataplane;
 use axon_wire::message::{LinkDown, LinkEnd, Message, Role};
 use axon_wire::{PortNo, Time};
 
-/// How many switches pass on one piece of news, one after the other.
+/// Maximum number of switches that pass on one message in turn.
 const HOPS_MAX: u8 = 255;
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// The link at a port is lost; the other end was this one.
+    /// Handles the loss of the link at a port, whose other end was `far`.
     pub(super) fn link_lost(&mut self, now: Time, port: PortNo, far: LinkEnd) {
         let near = LinkEnd { node: self.incarnation().node, port };
         let ends = [near, far];
         self.link_down(now, port, LinkDown { ends, hops_left: HOPS_MAX });
-        // A second loss within a heartbeat is no news to others.
+        // A second loss within a heartbeat is not sent again.
         let Chassis { plane, effects, .. } = &mut self.chassis;
         self.edge.fail_over(now, ends, plane, effects);
     }
 
-    /// A link is down, says a neighbour at `ingress`, or this switch itself. The neighbours come
-    /// first: the farther the edge, the less it may be delayed.
+    /// Handles a link-down message from a neighbour at `ingress`, or of this switch. Neighbours are
+    /// served first, to limit the delay at distant edges.
     pub(super) fn link_down(&mut self, now: Time, ingress: PortNo, news: LinkDown) {
         let SwitchNode { edge, chassis, .. } = self;
         if !edge.link_down(now, news.ends) {

@@ -1,11 +1,11 @@
-//! What the hosts of each port of a switch are trusted with: their priorities, and the control
-//! traffic that they cause.
+//! Limits of the hosts of each port of a switch: their priorities and the control traffic that they
+//! cause.
 //!
-//! In plain English: the data plane lets so many frames of a port through to the control plane. How
-//! many bytes of control messages follow depends on what they are: an ARP request becomes a short
-//! one, and a DHCP message goes to the controller whole. So each port has a bucket of bytes. What
-//! follows from a frame is charged to the port that it came in by, and while a port has overdrawn
-//! its bucket, its frames end before anybody looks at them.
+//! The data plane limits the number of frames of a port that reach the control plane. The bytes of
+//! control messages that result depend on the frame: an ARP request causes a short message, and a
+//! DHCP message goes to the controller whole. So each port has a token bucket of bytes. The
+//! messages caused by a frame are charged to its ingress port, and while the bucket is overdrawn,
+//! the port's frames are dropped unread.
 
 use crate::config::{ByteLimit, PortPolicy, SwitchConfig};
 use crate::effect::Effect;
@@ -16,17 +16,17 @@ use axon_wire::message::Message;
 use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{PortNo, Span, Time};
 
-/// What a message is charged beside what a host put into it: its route, its envelope, its fields,
-/// and what the wire adds, in bytes.
+/// Bytes charged for a message in addition to the host's data: route, envelope, fields, and
+/// overhead on the wire.
 const MESSAGE_BYTES: u64 = 128;
 
-/// The limits of all host ports of a switch.
+/// Limits of all host ports of a switch.
 pub(super) struct HostLimits {
     policies: Vec<PortPolicy>,
-    /// What one byte costs, in ticks, and how far ahead of time a port may be.
+    /// Cost of one byte in ticks, and the burst.
     byte_ticks: u64,
     burst: Span,
-    /// By port, when it would have sent what it has, at the limit.
+    /// Time at which each port's bytes would have been sent at the limit.
     spent: BTreeMap<PortNo, Time>,
 }
 
@@ -42,28 +42,28 @@ impl HostLimits {
         }
     }
 
-    /// The ports that are pinned to hosts.
+    /// Returns the ports pinned to hosts.
     pub fn pinned(&self) -> impl Iterator<Item = PortNo> {
         let pinned = self.policies.iter().enumerate().filter(|(_, policy)| policy.hosts_only);
         pinned.map(|(port, _)| PortNo(port as u16))
     }
 
-    /// The priority regeneration table of a port, if hosts there may not use all priorities.
-    /// The VLANs of hosts at a port; `None` in a fabric without VLANs.
+    /// Returns the VLANs of hosts at a port; `None` in a fabric without VLANs.
     pub fn vlans(&self, port: PortNo) -> Option<&PortVlans> {
         self.policies.get(port.index())?.vlans.as_deref()
     }
 
+    /// Returns the priority regeneration table of a port, if its hosts may not use all priorities.
     pub fn regeneration(&self, port: PortNo) -> Option<&[Priority; PRIORITIES]> {
         self.policies.get(port.index())?.regeneration.as_deref()
     }
 
-    /// Whether a frame of this port may cause control traffic now.
+    /// Returns whether a frame of this port may cause control traffic now.
     pub fn admits(&self, now: Time, port: PortNo) -> bool {
         self.spent.get(&port).is_none_or(|&spent| spent <= now + self.burst)
     }
 
-    /// Charges a port for what a frame of its hosts has caused.
+    /// Charges a port for the messages that a frame of its hosts has caused.
     pub fn charge(&mut self, now: Time, port: PortNo, effects: &[Effect]) {
         let bytes: u64 = effects.iter().map(bytes_of).sum();
         if bytes > 0 {
@@ -73,7 +73,7 @@ impl HostLimits {
     }
 }
 
-/// The bytes that an effect sends to another node.
+/// Returns the bytes that an effect sends to another node.
 fn bytes_of(effect: &Effect) -> u64 {
     match effect {
         Effect::ToController(message) | Effect::Routed { message, .. } => match message {

@@ -1,5 +1,4 @@
-//! LACP in a whole node: frames in and out at the ports that belong to bonds, and what follows for
-//! the edge.
+//! LACP in a node: frames in and out on bond ports, and updates of the edge.
 
 use super::chassis::Chassis;
 use crate::effect::Effect;
@@ -10,7 +9,7 @@ use axon_wire::lacp::{Lacpdu, Partner};
 use axon_wire::{FrameBuf, PortNo, Time};
 
 impl<D: Dataplane> Chassis<D> {
-    /// A port is a host port with carrier from now on, or none.
+    /// Handles a port that has become a host port with carrier, or has stopped being one.
     pub fn lacp_link(&mut self, now: Time, port: PortNo, up: bool) {
         if let Some(member) = self.lacp.ports.get_mut(&port) {
             member.is_host = up;
@@ -19,7 +18,7 @@ impl<D: Dataplane> Chassis<D> {
         self.with_lacp(now, port, |lacp| lacp.link(now, up));
     }
 
-    /// This switch may have got its first neighbour, or lost its last one.
+    /// Updates LACP after the switch may have got its first neighbour, or lost its last one.
     pub fn lacp_serve(&mut self, now: Time) {
         let serves = self.discovery.neighbours().next().is_some();
         if self.lacp.ports.is_empty() || serves == self.lacp.serves {
@@ -33,8 +32,8 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// A frame of a slow protocol has come; says whether there is anybody to read it, and whether
-    /// it could be read.
+    /// Handles a frame of a slow protocol; returns whether LACP runs on the port and the frame is
+    /// valid.
     pub fn receive_lacp(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         if !self.lacp.ports.contains_key(&port) {
             return false;
@@ -48,7 +47,7 @@ impl<D: Dataplane> Chassis<D> {
         true
     }
 
-    /// The controller says whether a port with this partner is one of its bond.
+    /// Applies the controller's selection for a bond port with this partner.
     pub fn lacp_select(&mut self, now: Time, port: PortNo, partner: Partner, selected: bool) {
         self.with_lacp(now, port, |lacp| {
             if lacp.partner().and_then(Partner::of) == Some(partner) {
@@ -57,7 +56,7 @@ impl<D: Dataplane> Chassis<D> {
         });
     }
 
-    /// Does what is due.
+    /// Handles expired timers.
     pub fn lacp_timeout(&mut self, now: Time) {
         if self.lacp.deadline().is_none_or(|at| at > now) {
             return;
@@ -70,7 +69,7 @@ impl<D: Dataplane> Chassis<D> {
         }
     }
 
-    /// Runs `work` on a port, sends what is to be sent, and shows the edge what has changed.
+    /// Runs `work` on a port, sends its LACPDUs, and reports changes to the edge.
     fn with_lacp(&mut self, now: Time, number: PortNo, work: impl FnOnce(&mut LacpPort)) {
         let Some(port) = self.lacp.ports.get_mut(&number) else { return };
         work(&mut port.lacp);

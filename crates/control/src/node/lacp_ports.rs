@@ -1,4 +1,4 @@
-//! LACP at the ports of a switch that belong to bonds.
+//! LACP state of the switch ports that belong to bonds.
 
 use crate::config::PortPolicy;
 use crate::member::Member;
@@ -8,34 +8,34 @@ use axon_wire::lacp::Partner;
 use axon_wire::message::MemberState;
 use axon_wire::{MacAddr, PortNo, Time};
 
-/// LACP at all ports of a switch that belong to bonds.
+/// LACP state of all switch ports that belong to bonds.
 #[derive(Clone, Debug)]
 pub(super) struct LacpPorts {
-    /// The address that LACPDUs are sent from.
+    /// Source address of LACPDUs.
     pub mac: MacAddr,
-    /// Its ports that belong to bonds.
+    /// Ports that belong to bonds.
     pub ports: BTreeMap<PortNo, Port>,
-    /// Whether this switch has neighbours. Without any it serves nobody, so LACP is down at all of
-    /// its ports: a host with another port must not send to this one.
+    /// Whether this switch has neighbours. Without any, LACP is down on all of its ports, so that
+    /// hosts use their other ports.
     pub serves: bool,
-    /// LACPDUs that were sent, received, and that could not be read.
+    /// LACPDUs sent, received, and malformed.
     pub counts: [u64; 3],
 }
 
-/// One port.
+/// LACP state of one port.
 #[derive(Clone, Debug)]
 pub(super) struct Port {
     key: u16,
-    /// Its LACP.
+    /// LACP state machine.
     pub lacp: LacpPort,
-    /// It is a host port with carrier.
+    /// Whether the port is a host port with carrier.
     pub is_host: bool,
-    /// What the edge was shown last.
+    /// Member state last reported to the edge.
     pub shown: Member,
 }
 
 impl LacpPorts {
-    /// Ports without carrier of a switch with MAC address `mac`.
+    /// Creates the bond ports, without carrier, of a switch with MAC address `mac`.
     pub fn new(policies: &[PortPolicy], mac: MacAddr) -> LacpPorts {
         let ports = (0..).map(PortNo).zip(policies).filter_map(|(number, policy)| {
             let config = policy.bond?;
@@ -46,14 +46,14 @@ impl LacpPorts {
         LacpPorts { mac, ports: ports.collect(), serves: false, counts: [0; 3] }
     }
 
-    /// When a port has something to do.
+    /// Returns when a port is due next.
     pub fn deadline(&self) -> Option<Time> {
         self.ports.values().filter_map(|port| port.lacp.deadline()).min()
     }
 }
 
 impl Port {
-    /// What the edge is to be shown.
+    /// Returns the member state to report to the edge.
     pub fn member(&self) -> Member {
         let partner = self.lacp.partner();
         let state = match (self.lacp.receive_state(), self.lacp.mux_state()) {

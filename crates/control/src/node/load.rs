@@ -1,29 +1,29 @@
-//! Load reports: the bytes that each port has sent, for a controller that asks for them.
+//! Load reports: bytes sent by each port, for a controller that requests them.
 
 use crate::effect::Effect;
 use alloc::vec::Vec;
 use axon_wire::message::{Item, PortBytes};
 use axon_wire::{PortNo, Span, Time};
 
-/// Ports in one item, so that it fits a frame with room to spare.
+/// Maximum ports in one item, which then fits in a frame.
 const ITEM_PORTS_MAX: usize = 64;
 
-/// Reports at even intervals, from when a controller asks for them.
+/// Load reports at even intervals, once a controller requests them.
 ///
-/// A report names the ports that have sent something since the last one, and those that had
-/// then and have not since, so that silence is heard once and an idle switch says nothing.
+/// A report names the ports that have sent bytes since the last one, and those that were named then
+/// and have not sent since. So silence is reported once, and an idle switch reports nothing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LoadReports {
-    /// None before a controller asks.
+    /// Report interval; `None` before a controller requests reports.
     every: Option<Span>,
     since: Time,
-    /// By port: bytes sent at the last report, and whether the last report named it as busy.
+    /// Bytes sent at the last report, and whether that report named the port as busy, by port.
     ports: Vec<(u64, bool)>,
 }
 
 impl LoadReports {
-    /// The controller wants a report this often; the first interval begins now. There are so many
-    /// ports, and each has sent so many bytes.
+    /// Sets the report interval; the first interval begins now, with the given counters of all
+    /// ports.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -35,12 +35,12 @@ impl LoadReports {
         self.ports = (0..ports).map(|port| (sent(PortNo(port)), true)).collect();
     }
 
-    /// When the next report is due.
+    /// Returns when the next report is due.
     pub(super) fn deadline(&self) -> Option<Time> {
         Some(self.since + self.every?)
     }
 
-    /// Reports, if it is time.
+    /// Adds the load reports to `out` if they are due.
     pub(super) fn timeout(
         &mut self,
         now: Time,
@@ -55,7 +55,7 @@ impl LoadReports {
         let mut changed = Vec::new();
         for (port, (before, busy)) in (0..).map(PortNo).zip(&mut self.ports) {
             let sent = sent(port);
-            // A device that has restarted counts from zero again.
+            // The counters of a restarted device begin at zero.
             let bytes = sent.checked_sub(core::mem::replace(before, sent)).unwrap_or(sent);
             let was_busy = core::mem::replace(busy, bytes > 0);
             if bytes > 0 || was_busy {

@@ -1,4 +1,4 @@
-//! A switch whose data plane has lost its tables.
+//! Resynchronisation of a switch whose data plane has lost its tables.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -7,8 +7,8 @@ use axon_node::{Dataplane, Masqueraded, PortKind, PortSnapshot, Snapshot};
 use axon_wire::{PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// Re-synchronises a data plane that has lost its tables: all is installed again, and what it
-    /// did not take is kept in software.
+    /// Resynchronises a data plane that has lost its tables: reinstalls all state, and keeps in
+    /// software what the data plane refuses.
     pub(super) fn resynchronise(&mut self, now: Time) {
         let Chassis { plane, discovery, dcbx, actions, effects, .. } = &mut self.chassis;
         let limits = &self.limits;
@@ -32,10 +32,10 @@ impl<D: Dataplane> SwitchNode<D> {
                 false => port.masqueraded.push(Masqueraded { key, destination, route }),
             }
         }
-        // What was asked for and not passed on yet is part of what is wanted, and its answer would
-        // come to nobody.
+        // Route changes not passed on yet are included in the wanted state, and their answers would
+        // have no receiver.
         effects.retain(|effect| !matches!(effect, Effect::Route { .. }));
-        // What could not be set shows in the snapshot that follows.
+        // Refused state shows in the snapshot that follows.
         let _ = plane.resynchronise(now, &wanted, actions);
         let has = plane.snapshot();
         self.edge.resynchronised(now, &has, plane, effects);

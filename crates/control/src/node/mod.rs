@@ -1,10 +1,9 @@
-//! Whole nodes, assembled once for every runtime: plane, seals, discovery and either the edge
+//! Complete nodes, assembled once for every runtime: plane, seals, discovery and either the edge
 //! agent ([`SwitchNode`]) or the controller ([`ControllerNode`]).
 //!
-//! A node handles one input in rounds. The plane answers with actions; those that are punts go to
-//! the control plane, whose [`Effect`](crate::effect::Effect)s come back as frames for the plane;
-//! the round ends when no part has output. A frame in transit takes no part in this: it goes
-//! through the plane and out.
+//! A node handles one input in rounds. The plane answers with actions. Punts among them go to the
+//! control plane, whose [`Effect`](crate::effect::Effect)s return as frames for the plane. The
+//! round ends when no part has output. A transit frame passes through the plane only.
 
 mod alone;
 mod chassis;

@@ -1,15 +1,15 @@
-//! How often congestion messages may pause the hosts of a port.
+//! Limit on how often congestion messages pause the hosts of a port.
 
 use alloc::collections::BTreeMap;
 use axon_wire::PortNo;
 
-/// By host port, how many bytes its hosts had sent when they were last paused.
+/// Bytes sent by the hosts of each port at their last pause.
 #[derive(Debug, Default)]
 pub(super) struct PauseMeter(BTreeMap<PortNo, u64>);
 
 impl PauseMeter {
-    /// Whether hosts that have sent `sent` bytes so far may be paused for a frame of `bytes_max`
-    /// bytes now; it counts only if they may.
+    /// Returns whether hosts that have sent `sent` bytes in total may be paused for a frame of
+    /// `bytes_max` bytes now, and records the pause if so.
     pub(super) fn admit(&mut self, port: PortNo, sent: u64, bytes_max: u64) -> bool {
         let paused_at = self.0.get(&port);
         let admitted = paused_at.is_none_or(|&at| sent >= at.saturating_add(bytes_max));

@@ -1,4 +1,4 @@
-//! What follows when it is known what is plugged into a port of a switch.
+//! Changes of the kind of a switch port.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -6,8 +6,8 @@ use axon_node::{Dataplane, PortKind, PortSetting};
 use axon_wire::{PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// Sets the kind of a port, for hosts their priorities and VLANs first, and lets the edge know.
-    /// LACP runs at a host port only: before, what a host sends by it would end here.
+    /// Sets the kind of a port and notifies the edge. For hosts, priorities and VLANs are set
+    /// first. LACP runs at host ports only: on any other port its frames would be dropped here.
     pub(super) fn port_kind(&mut self, now: Time, port: PortNo, kind: PortKind) {
         let table = self.limits.regeneration(port).filter(|_| kind == PortKind::Host);
         if let Some(&table) = table {

@@ -1,9 +1,9 @@
-//! A node's probes (thesis 000 §3.2.2): what it has been asked to measure, and what came back.
+//! Probes of a node (thesis 000 §3.2.2): measurement plans and their results.
 //!
-//! A plan is a number of equal probes. Each is sent when its time comes and has until its
-//! timeout to come back; later ones are ignored. An ether probe has two steps: a
-//! frame from the destination port to the source port first, so that the outside network
-//! learns where the destination is, and the measured ones once it has arrived.
+//! A plan is a number of equal probes. Each is sent at its time and has until its timeout to
+//! return; later ones are ignored. An ether probe has two steps: first a frame from the destination
+//! port to the source port, so that the external network learns where the destination is, then the
+//! measured frames once that has arrived.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::probe::{self, HEAD_BYTES, ProbeHead, ProbeOptions, ProbeView, RECORD_BYTES};
 use axon_wire::{Hops, MacAddr, NodeId, PortNo, Time};
 
-/// A frame that is due.
+/// Frame that is due.
 pub(super) enum Due {
     /// Inject this payload as a probe with these hops.
     Routed(Hops, Vec<u8>),
@@ -31,25 +31,25 @@ pub(super) struct Prober {
     plans: u64,
     sequence: u32,
     runs: VecDeque<Run>,
-    /// The earliest of all runs; kept, because it is asked for after every frame.
+    /// Earliest deadline of all runs, cached because it is needed after every frame.
     deadline: Option<Time>,
 }
 
-/// A plan on its way.
+/// Plan in progress.
 struct Run {
     report: ProbeReport,
-    /// When the next probe is sent; `None` when all are, or while the network outside learns.
+    /// Time of the next probe; `None` when all are sent, or while the external network learns.
     next_at: Option<Time>,
-    /// Sent and not back yet, oldest first.
+    /// Probes in flight, oldest first.
     out: VecDeque<Outstanding>,
-    /// Bytes of the head and its padding.
+    /// Length of the head and its padding in bytes.
     body_bytes: u16,
 }
 
 #[derive(Clone, Copy)]
 struct Outstanding {
     sequence: u32,
-    /// Its number in the plan; `None` for the frame that teaches the network outside.
+    /// Number in the plan; `None` for the learning frame.
     number: Option<u32>,
     sent_at: Time,
 }
@@ -68,7 +68,7 @@ impl Prober {
         self.runs.iter().map(|run| &run.report)
     }
 
-    /// Takes a plan on; the first probe is due at once.
+    /// Starts a plan; the first probe is due at once.
     pub fn begin(
         &mut self,
         now: Time,
@@ -99,7 +99,7 @@ impl Prober {
         Ok(id)
     }
 
-    /// Gives up what has been out for too long, and makes the next frame that is due.
+    /// Expires probes past their timeout, and builds the next frame that is due.
     pub fn poll(&mut self, now: Time) -> Option<Due> {
         if self.deadline.is_none_or(|at| at > now) {
             return None;
@@ -116,12 +116,12 @@ impl Prober {
         due
     }
 
-    /// A probe has come back by its route; returns whether it was expected.
+    /// Handles a source-routed probe that has returned; returns whether it was expected.
     pub fn routed_came(&mut self, now: Time, payload: &[u8]) -> bool {
         self.came(now, payload, |_, _| true)
     }
 
-    /// An ether probe has arrived at `port`; returns whether it was expected there.
+    /// Handles an ether probe that has arrived at `port`; returns whether it was expected there.
     pub fn ether_came(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let expected = probe::ether_address(self.mac, port);
         if MacAddr::destination_of(frame) != Some(expected) {
@@ -177,7 +177,7 @@ impl Run {
         while let Some(out) = self.out.front().filter(|out| out.sent_at + timeout <= now) {
             match out.number {
                 Some(_) => self.report.lost += 1,
-                // The network outside does not join the two ports: nothing will come back.
+                // The external network does not connect the two ports, so no probe will return.
                 None => {
                     self.report.lost = self.report.plan.count;
                     self.next_at = None;
@@ -226,7 +226,7 @@ impl Run {
     }
 }
 
-/// Bytes of head and padding that make a probe as long as the plan requires.
+/// Returns the length of head and padding, in bytes, for a probe of the plan's length.
 fn body_bytes(
     plan: &ProbePlan,
     has: &Capabilities,

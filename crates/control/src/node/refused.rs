@@ -1,4 +1,4 @@
-//! Settings of ports that the data plane has refused.
+//! Port settings that the data plane has refused.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -6,10 +6,10 @@ use axon_node::telemetry::RefusedSetting;
 use axon_node::{PortSetting, SettingError, SettingName};
 use axon_wire::{PortNo, Span, Time};
 
-/// The time from a refusal until what was refused is asked for again.
+/// Time from a refusal to the next attempt.
 pub(super) const PAUSE: Span = Span::from_secs(1);
 
-/// The settings that a data plane has refused: one of each name for each port, at most.
+/// Port settings that the data plane has refused: at most one of each name for each port.
 #[derive(Debug, Default)]
 pub(super) struct RefusedSettings {
     pub(super) refused: BTreeMap<(PortNo, SettingName), Refused>,
@@ -17,7 +17,7 @@ pub(super) struct RefusedSettings {
     refusals: u64,
 }
 
-/// A setting that was refused.
+/// A refused setting.
 #[derive(Debug)]
 pub(super) struct Refused {
     pub(super) setting: PortSetting,
@@ -26,17 +26,17 @@ pub(super) struct Refused {
 }
 
 impl RefusedSettings {
-    /// When refused settings are asked for again.
+    /// Returns when refused settings are tried again.
     pub fn deadline(&self) -> Option<Time> {
         self.again_at
     }
 
-    /// How often a setting was refused.
+    /// Returns the number of refusals.
     pub fn refusals(&self) -> u64 {
         self.refusals
     }
 
-    /// All that are not made.
+    /// Returns all pending settings.
     pub fn telemetry(&self) -> Vec<RefusedSetting> {
         let refused = self.refused.iter().map(|(&(port, setting), refused)| {
             let &Refused { error, refusals, .. } = refused;
@@ -45,12 +45,12 @@ impl RefusedSettings {
         refused.collect()
     }
 
-    /// Whether this setting of the port is not made.
+    /// Returns whether this setting of the port is pending.
     pub fn is_refused(&self, port: PortNo, setting: SettingName) -> bool {
         self.refused.contains_key(&(port, setting))
     }
 
-    /// Keeps what was refused; says whether that is new.
+    /// Stores a refused setting; returns whether it is new.
     pub fn keep(
         &mut self,
         now: Time,

@@ -1,19 +1,19 @@
-//! Which switches have still to acknowledge that they remove routes, after a change of the policy
-//! or before a new order of the router.
+//! Switches that have yet to acknowledge route removals, after a change of the policy or before a
+//! new order of the router.
 
 use crate::stream::Stream;
 use alloc::collections::BTreeMap;
 use axon_wire::{Incarnation, NodeId};
 
-/// Switches with removals on their streams.
+/// Switches with unacknowledged removals.
 #[derive(Debug, Default)]
 pub(super) struct Revoked {
-    /// The incarnation of the switch, and the number of the item behind the last removal.
+    /// Incarnation of each switch, and the number of the item after its last removal.
     waits: BTreeMap<NodeId, (Incarnation, u64)>,
 }
 
 impl Revoked {
-    /// Removals were just put on the streams to these switches.
+    /// Records that removals were put on the streams to these switches.
     pub(super) fn enter(&mut self, switches: &[NodeId], streams: &BTreeMap<NodeId, Stream>) {
         self.waits.retain(|node, wait| waits(node, wait, streams));
         for node in switches {
@@ -23,8 +23,8 @@ impl Revoked {
         }
     }
 
-    /// The switches that have not acknowledged theirs. A new incarnation of a switch has none: it
-    /// reports the routes that it still has, and they are decided about anew.
+    /// Returns the switches that have not acknowledged their removals. A switch with a new
+    /// incarnation is not among them: it reports its routes, which are decided again.
     pub(super) fn outstanding(
         &self,
         streams: &BTreeMap<NodeId, Stream>,

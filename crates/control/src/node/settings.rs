@@ -1,10 +1,9 @@
-//! Settings of ports: what the data plane has refused is kept and asked for again.
+//! Port settings: refused ones are kept and tried again.
 //!
-//! In plain English: a refused setting is remembered, with a note, and shows in the status until it
-//! is made or another takes its place. Where another try may succeed there is one every second. A
-//! port becomes no host port while the table of priorities that its hosts may use, or its VLANs,
-//! are refused. After a re-synchronisation what stands is compared with what is wanted, and each
-//! difference is asked for once more.
+//! A refused setting is kept, with a note, and shows in the status until it succeeds or is
+//! replaced. It is tried again every second if that may succeed. A port does not become a host port
+//! while its hosts' table of priorities, or its VLANs, are refused. After a resynchronisation the
+//! actual settings are compared with the wanted ones, and each difference is applied once more.
 
 use super::chassis::Chassis;
 use super::refused::Refused;
@@ -17,13 +16,13 @@ use axon_node::{
 use axon_wire::{PortNo, Time};
 
 impl<D: Dataplane> Chassis<D> {
-    /// Sets a port, and notes what is in force now. A setting that is refused is kept.
+    /// Applies a port setting, and notes the result. A refused setting is kept.
     pub fn set_port(&mut self, now: Time, port: PortNo, setting: PortSetting) {
         let waits = setting == PortSetting::Kind(PortKind::Host)
             && (self.settings.is_refused(port, SettingName::Regeneration)
                 || self.settings.is_refused(port, SettingName::Vlans));
         let set = match waits {
-            // Its hosts would have priorities that are not theirs, or be in VLANs of others.
+            // The hosts would have wrong priorities, or be in wrong VLANs.
             true => Err(SettingError::Unavailable),
             false => self.plane.set_port(now, port, setting.clone(), &mut self.actions),
         };
@@ -41,8 +40,8 @@ impl<D: Dataplane> Chassis<D> {
         self.effects.extend(note.map(Effect::Note));
     }
 
-    /// Asks again for what the data plane has refused, if it is time. Returns the ports whose kind
-    /// may be another one now.
+    /// Tries refused settings again if they are due. Returns the ports whose kind may change as a
+    /// result.
     pub fn set_ports_again(&mut self, now: Time) -> Vec<PortNo> {
         if self.settings.again_at.is_none_or(|at| at > now) {
             return Vec::new();
@@ -61,7 +60,8 @@ impl<D: Dataplane> Chassis<D> {
         kinds
     }
 
-    /// Compares with a data plane that was re-synchronised, and asks for what it has not.
+    /// Compares the settings of a resynchronised data plane with the wanted ones, and applies the
+    /// differences.
     pub fn settings_resynchronised(&mut self, now: Time, wanted: &Snapshot) {
         self.settings.refused.clear();
         self.settings.again_at = None;
@@ -109,7 +109,7 @@ impl<D: Dataplane> Chassis<D> {
     }
 }
 
-/// The note of a setting that was agreed on with the peer of a port.
+/// Returns the note of a setting that was negotiated with the peer of a port.
 fn in_force(port: PortNo, setting: &PortSetting) -> Option<Note> {
     match setting {
         PortSetting::Kind(_) | PortSetting::Regeneration(_) | PortSetting::Vlans(_) => None,
@@ -208,7 +208,7 @@ mod tests {
         let mut chassis = chassis();
         let wanted = PortSnapshot { kind: PortKind::Axon, ..PortSnapshot::default() };
         let wanted = Snapshot { ports: vec![wanted; 10] };
-        // It takes none of it, and of the settings that follow all but the last.
+        // The data plane takes none of it, and of the settings that follow all but the last.
         chassis.settings_resynchronised(Time::ZERO, &wanted);
         assert_eq!(
             chassis.settings.telemetry(),

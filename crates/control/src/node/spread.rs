@@ -1,4 +1,4 @@
-//! What becomes of the frames of hosts; those to groups are copied: see `edge/senders.rs`.
+//! Forwarding, queueing and copying of hosts' frames; for groups, see `edge/senders.rs`.
 
 use super::chassis::Chassis;
 use super::switch::SwitchNode;
@@ -9,7 +9,7 @@ use axon_wire::vlan::VlanId;
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// Sends a host's frame on, keeps it until its route is there, copies it, or ends it.
+    /// Forwards a host's frame, queues it for its route, copies it, or drops it.
     pub(super) fn fate(
         &mut self,
         now: Time,
@@ -49,7 +49,7 @@ impl<D: Dataplane> SwitchNode<D> {
         out.push(self.chassis.ended(port, reason, frame));
     }
 
-    /// Makes the copies of a frame, each to its fate.
+    /// Makes the copies of a frame and handles each.
     pub(super) fn copies(
         &mut self,
         now: Time,
@@ -64,7 +64,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// Frames that waited for a list of their group are copied.
+    /// Copies the frames that waited for a list of their group.
     pub(super) fn spread(
         &mut self,
         now: Time,

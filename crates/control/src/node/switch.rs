@@ -27,10 +27,10 @@ use axon_node::{
 use axon_wire::message::{Message, Role};
 use axon_wire::{FrameBuf, Incarnation, PortNo, Time};
 
-/// A whole switch, on any data plane.
+/// A complete switch, on any data plane.
 pub struct SwitchNode<D> {
-    /// When anything but the plane has something to do next: before it, a frame that the plane
-    /// has dealt with concerns nobody else.
+    /// Earliest deadline of everything but the plane. Before it, a frame that the plane has handled
+    /// needs no further processing.
     wake: Option<Time>,
     pub(super) chassis: Chassis<D>,
     uplink: Uplink,
@@ -39,21 +39,21 @@ pub struct SwitchNode<D> {
     stream: Option<Stream>,
     loads: LoadReports,
     pub(super) limits: HostLimits,
-    /// The controller that was last passed to the edge.
+    /// Controller last passed to the edge.
     pub(super) controller: Option<Incarnation>,
-    /// What it decides by itself, in a fabric without a controller.
+    /// Static control plane, in a fabric without a controller.
     pub(super) alone: Option<Box<StaticControl>>,
     timers: Timers,
-    /// When to look for routes that no frame takes; `None` while there are no routes.
+    /// Time of the next check for unused routes; `None` while there are no routes.
     look_at: Option<Time>,
-    /// When uplink, edge or stream have something to do next. Found anew after each input
-    /// that may have moved it, which a frame in transit does not.
+    /// Next deadline of uplink, edge or stream. Recomputed after each input that may have changed
+    /// it, which a transit frame does not.
     due: Option<Time>,
 }
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// A switch that has just been switched on. Its data plane has no carrier yet. The routes and
-    /// links of one that has outlived another incarnation go on.
+    /// Creates a switch that has just started, without carrier. The routes and links of a data
+    /// plane that has outlived an earlier incarnation are kept.
     pub fn new(config: SwitchConfig, plane: D) -> SwitchNode<D> {
         let mut chassis = Chassis::new(&config.node, plane, Role::Switch);
         let limits = HostLimits::new(&config);
@@ -88,85 +88,85 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// Which incarnation of which switch this is.
+    /// Returns the node and its incarnation.
     pub fn incarnation(&self) -> Incarnation {
         self.chassis.incarnation
     }
 
-    /// Its data plane, to read.
+    /// Returns the data plane, read-only.
     pub fn plane(&self) -> &D {
         &self.chassis.plane
     }
 
-    /// Its data plane, which goes on without it.
+    /// Returns the data plane, which continues without the node.
     pub fn into_plane(self) -> D {
         self.chassis.plane
     }
 
-    /// Neighbours.
+    /// Returns the neighbours.
     pub fn discovery(&self) -> &Discovery {
         &self.chassis.discovery
     }
 
-    /// The state of LLDP and DCBX at a port. `None` if there is no such port, or the switch does
-    /// not run them.
+    /// Returns the state of LLDP and DCBX at a port. `None` if there is no such port, or the switch
+    /// does not run them.
     pub fn dcbx(&self, port: PortNo) -> Option<&DcbPort> {
         self.chassis.dcbx.as_ref()?.port(port)
     }
 
-    /// The way to the controller.
+    /// Returns the uplink, with the path to the controller.
     pub fn uplink(&self) -> &Uplink {
         &self.uplink
     }
 
-    /// Hosts and flows of frames that are in no VLAN.
+    /// Returns the edge of untagged frames: hosts and flows.
     pub fn edge(&self) -> &Edge {
         self.edge.plain()
     }
 
-    /// The edges of all VLANs.
+    /// Returns the edges of all VLANs.
     pub fn edges(&self) -> &Edges {
         &self.edge
     }
 
-    /// Hosts' frames that wait for routes.
+    /// Returns the number of hosts' frames queued for routes.
     pub fn waiting_frames(&self) -> u64 {
         self.waiting.frames()
     }
 
-    /// Bytes of frames that wait for routes, with 64 bytes of overhead for each frame.
+    /// Returns the bytes of frames queued for routes, with 64 bytes of overhead for each frame.
     pub fn waiting_bytes(&self) -> usize {
         self.waiting.bytes()
     }
 
-    /// Control messages that were refused.
+    /// Returns the counts of refused control messages.
     pub fn refusals(&self) -> &Refusals {
         &self.chassis.refusals
     }
 
-    /// Reports that the controller has not acknowledged yet.
+    /// Returns the number of reports that the controller has not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         let alone = self.alone().map_or(0, StaticControl::unacknowledged);
         self.stream.as_ref().map_or(alone, Stream::unacknowledged)
     }
 
-    /// Settings of ports that the data plane has refused and that are not made yet.
+    /// Returns the port settings that the data plane has refused and that are still pending.
     pub fn refused_settings(&self) -> Vec<RefusedSetting> {
         self.chassis.settings.telemetry()
     }
 
-    /// How often the data plane has refused a setting.
+    /// Returns how often the data plane has refused a setting.
     pub fn settings_refused(&self) -> u64 {
         self.chassis.settings.refusals()
     }
 
-    /// The plans of this incarnation, oldest first; the finished ones are forgotten in time.
+    /// Returns the probe plans of this incarnation, oldest first. Finished ones expire.
     pub fn probes(&self) -> impl Iterator<Item = &ProbeReport> {
         self.chassis.prober.reports()
     }
 
-    /// Nothing is due before what comes in now: the control plane has to do with it only if it is
-    /// punted.
+    /// Returns whether nothing is due at `now`, so that an input concerns the control plane only if
+    /// it is punted.
     #[inline]
     fn is_quiet(&self, now: Time) -> bool {
         self.wake.is_none_or(|at| at > now) && self.chassis.plane.deadline().is_none()
@@ -210,7 +210,7 @@ impl<D: Dataplane> SwitchNode<D> {
         true
     }
 
-    /// Passes outputs between plane and control plane; returns whether the latter had some.
+    /// Passes outputs between plane and control plane; returns whether the latter had any.
     fn settle(&mut self, now: Time, out: &mut Vec<Action>) -> bool {
         let mut worked = false;
         loop {
@@ -247,7 +247,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// What may follow from any change: a new way to the controller, a new controller,
+    /// Handles the possible results of any change: a new path to the controller, a new controller,
     /// reports to send.
     fn housekeeping(&mut self, now: Time) {
         if self.alone.is_some() {
@@ -316,7 +316,7 @@ impl<D: Dataplane> SwitchNode<D> {
         }
     }
 
-    /// The data plane has answered a request for a change of a route table.
+    /// Handles the data plane's answer to a route change.
     fn route_changed(&mut self, now: Time, answer: RouteAnswer, out: &mut Vec<Action>) {
         let mut effects = Vec::new();
         self.edge.route_changed(now, answer, &self.chassis.plane, &mut effects);
@@ -334,7 +334,7 @@ impl<D: Dataplane> SwitchNode<D> {
         let chassis = &mut self.chassis;
         match effect {
             Effect::Link { port, to, message } => chassis.send_link(now, port, to, &message),
-            // Source and target host on one switch: nobody seals a message for himself.
+            // Source and target host are on one switch: a message to itself is not sealed.
             Effect::Routed { to, message, .. } if to == chassis.incarnation => {
                 let opened = Opened { from: to, message, addressed: true };
                 if let Err(refusal) = self.message(now, opened) {
@@ -350,7 +350,7 @@ impl<D: Dataplane> SwitchNode<D> {
                 self.request_alone(now, message);
             }
             Effect::ToController(message) => {
-                // A request speaks of hosts: the report of them goes first.
+                // A request is about hosts, so their reports are sent first.
                 self.report(now);
                 let chassis = &mut self.chassis;
                 if let Some(path) = self.uplink.path() {
@@ -380,7 +380,7 @@ impl<D: Dataplane> SwitchNode<D> {
             Effect::Route { ticket, change } => {
                 let Chassis { plane, actions, .. } = chassis;
                 plane.change_route(now, ticket, change, actions);
-                // Answered at once, as most are: what follows comes before anything else.
+                // Most changes are answered at once. The results are handled before other effects.
                 if let Some(Action::RouteChanged(answer)) =
                     actions.pop_if(|action| matches!(action, Action::RouteChanged(_)))
                 {

@@ -14,7 +14,7 @@ use axon_node::{Dataplane, Refusal};
 use axon_wire::{PortNo, Time};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// All that it reports of itself at `now`.
+    /// Returns the telemetry of the switch at `now`.
     pub fn telemetry(&self, now: Time) -> SwitchTelemetry {
         let edges = self.edges();
         let ports = (0..self.plane().count()).map(PortNo);
@@ -63,7 +63,7 @@ impl<D: Dataplane> SwitchNode<D> {
 }
 
 impl<D: Dataplane> ControllerNode<D> {
-    /// All that it reports of itself at `now`.
+    /// Returns the telemetry of the controller at `now`.
     pub fn telemetry(&self, now: Time) -> ControllerTelemetry {
         let controller = self.controller();
         let controllers = self.controllers();

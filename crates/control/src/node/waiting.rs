@@ -1,17 +1,17 @@
-//! Frames that wait for their route (paper 001 §4.2.2, last paragraph on route set-up).
+//! Frames queued for their route (paper 001 §4.2.2, last paragraph on route set-up).
 
 use alloc::collections::{BTreeMap, VecDeque};
 use axon_node::RouteKey;
 use axon_wire::{FrameBuf, PortNo};
 
-/// What a waiting frame costs beside its bytes, so that tiny frames do not wait for free.
+/// Overhead charged for each queued frame in bytes, so that tiny frames are not free.
 const FRAME_OVERHEAD_BYTES: usize = 64;
 
-/// Frames of hosts whose routes are being set up: one queue for each ingress port and key.
+/// Hosts' frames whose routes are being set up: one queue for each ingress port and key.
 ///
-/// All queues together hold at most `bytes_max`, those of one port at most an equal share of it for
-/// each port with hosts. A frame that finds no room is the one that is dropped, so those that wait
-/// stay in order and the first of a conversation is not lost to its repetitions.
+/// All queues together hold at most `bytes_max`, and those of one port at most an equal share of it
+/// for each port with hosts. A frame that does not fit is itself dropped. So queued frames stay in
+/// order, and the first frame of a conversation is not lost to its repetitions.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     bytes_max: usize,
@@ -21,15 +21,15 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Room for `bytes_max` bytes, frames and their overhead.
+    /// Creates queues for `bytes_max` bytes, frames and their overhead.
     pub(crate) fn new(bytes_max: usize) -> Waiting {
         Waiting { bytes_max, bytes: 0, port_bytes: BTreeMap::new(), queues: BTreeMap::new() }
     }
 
-    /// Puts `frame` at the end of its queue; `host_ports` ports share the room.
+    /// Appends `frame` to its queue; `host_ports` ports share the room.
     ///
     /// # Errors
-    /// Gives the frame back if there is no room.
+    /// Returns the frame if it does not fit.
     pub(crate) fn push(
         &mut self,
         port: PortNo,
@@ -49,7 +49,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// Takes all frames from `port` with this key, oldest first.
+    /// Removes and returns all frames from `port` with this key, oldest first.
     pub(crate) fn take(&mut self, port: PortNo, key: RouteKey) -> VecDeque<FrameBuf> {
         let frames = self.queues.remove(&(port, key)).unwrap_or_default();
         let cost: usize = frames.iter().map(cost).sum();
@@ -63,17 +63,17 @@ impl Waiting {
         frames
     }
 
-    /// Bytes that wait, overhead included.
+    /// Returns the queued bytes, overhead included.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Frames that wait.
+    /// Returns the number of queued frames.
     pub(crate) fn frames(&self) -> u64 {
         self.queues.values().map(|queue| queue.len() as u64).sum()
     }
 
-    /// The queues that hold anything.
+    /// Returns the keys of all non-empty queues.
     #[cfg(test)]
     pub(crate) fn keys(&self) -> impl Iterator<Item = (PortNo, RouteKey)> {
         self.queues.keys().copied()

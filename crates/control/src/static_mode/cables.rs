@@ -1,9 +1,9 @@
-//! The cables of the fabric file beside those that discovery finds.
+//! Comparison of the cables in the fabric file with those that discovery finds.
 //!
-//! A link counts if both of its ends find what the file has there. Another switch, another port of
-//! the same switch, or a switch where the file has none is not used, and is reported once, with
-//! what was expected and what was found: paths that were computed from the file would lead
-//! elsewhere over it.
+//! A link is used if both of its ends match the file. A different switch, a different port of that
+//! switch, or a switch where the file has none is not used, because paths computed from the file
+//! would lead elsewhere over it. Each mismatch is reported once, with what was expected and what
+//! was found.
 
 use crate::config::StaticSwitch;
 use crate::effect::Effect;
@@ -17,7 +17,7 @@ use axon_wire::{NodeId, PortNo};
 #[derive(Debug)]
 pub(super) struct Cables {
     home: NodeId,
-    /// By switch and port, the other end of each link of the file.
+    /// Far end of each link in the file, by switch and port.
     links: BTreeMap<(NodeId, PortNo), LinkEnd>,
     miscabled: BTreeMap<PortNo, Miscabled>,
 }
@@ -33,7 +33,7 @@ impl Cables {
         Cables { home, links, miscabled: BTreeMap::new() }
     }
 
-    /// The ports of a switch that are as the file has them, and its host ports.
+    /// Returns the ports of a switch that match the file, host ports included.
     pub fn filter(&self, node: NodeId, ports: Vec<PortState>) -> Vec<PortState> {
         ports.into_iter().filter(|state| self.fits(node, state)).collect()
     }
@@ -49,7 +49,7 @@ impl Cables {
         }
     }
 
-    /// The same for this switch; what is news is noted.
+    /// Returns the ports of this switch that match the file, and notes new mismatches.
     pub fn judge(&mut self, ports: Vec<PortState>, out: &mut Vec<Effect>) -> Vec<PortState> {
         let mut wrong = BTreeMap::new();
         for state in &ports {
@@ -73,12 +73,12 @@ impl Cables {
         self.miscabled.values().copied()
     }
 
-    /// Whether all links of the file are among these ports of this switch.
+    /// Returns whether `view` has all links that the file has at this switch.
     pub fn all_there(&self, view: &[PortState]) -> bool {
         self.missing(view).is_empty()
     }
 
-    /// The ports of this switch whose links are not among these.
+    /// Returns this switch's ports with a link in the file that `view` lacks.
     pub fn missing(&self, view: &[PortState]) -> Vec<PortNo> {
         let own = (self.home, PortNo(0))..=(self.home, PortNo(u16::MAX));
         let own = self.links.range(own).map(|(&(_, port), _)| port);
@@ -86,7 +86,7 @@ impl Cables {
     }
 }
 
-/// The switch at the other end of a port, if there is one.
+/// Returns the switch at the other end of a port, if there is one.
 fn switch_at(peer: &Peer) -> Option<LinkEnd> {
     match *peer {
         Peer::Axon { node, port, role: Role::Switch } => Some(LinkEnd { node, port }),

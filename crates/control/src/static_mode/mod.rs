@@ -1,23 +1,24 @@
 //! The control plane of a switch in a fabric without a controller (thesis 000 §3.2.3: "the network
 //! topology and route selection is set statically via a configuration file").
 //!
-//! In plain English: every switch knows the fabric file. It has a controller of its own, for its
-//! own ports alone ([`at_switch`](crate::controller::Controller::at_switch)), which starts with the
-//! graph of the file. What switches report to a controller elsewhere, they report to
-//! each other, each by a source route:
+//! Every switch has the fabric file and a controller for its own ports only
+//! ([`at_switch`](crate::controller::Controller::at_switch)), which starts with the graph of the
+//! file. Switches send each other, by source routes, the reports that would otherwise go to a
+//! controller:
 //!
-//! - *Greeting* (`peer.rs`). A switch sends its port state, as a Controller Hello, to every other
-//!   one when it changes, until that is acknowledged. Links of the file that an end reports to be
-//!   down do not count until both ends report them again. Nothing is flooded, but the news of a
-//!   lost link, as always (`node/failover.rs`).
-//! - *Reports*. Hosts that are learned or gone, and memberships in groups, go to every other switch
-//!   on a reliable stream. So each knows the place of every host that has ever spoken.
-//! - *Axon-ARP*. The source switch reserves, chooses its route, and asks the target switch; that
-//!   reserves, asks its host, installs the route back that it has chosen itself, and answers along
-//!   the reverse route. A host that nobody knows is sought: one message to each edge.
+//! - *Greeting* (`peer.rs`). When its port state changes, a switch sends it to every other switch
+//!   as a Controller Hello until that is acknowledged. Links of the file that an end reports to be
+//!   down do not count until both ends report them again. Only link-down messages are flooded
+//!   (`node/failover.rs`).
+//! - *Reports*. Learned and removed hosts, and memberships in groups, go to every other switch on a
+//!   reliable stream. So each switch has the location of every host seen so far.
+//! - *Axon-ARP*. The source switch reserves memory, chooses its route, and queries the target
+//!   switch. That switch reserves memory, queries its host, installs the reverse route that it has
+//!   chosen itself, and answers along the reverse route. For an unknown host, one message goes to
+//!   each edge.
 //!
-//! Each switch decides about the routes at its own ports, and no message between switches carries
-//! one. A cable that is not as the file has it (`cables.rs`) is not used.
+//! Each switch decides about the routes at its own ports, and no message between switches carries a
+//! route. A cable that does not match the file (`cables.rs`) is not used.
 
 mod cables;
 mod peer;
@@ -38,33 +39,33 @@ use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use cables::Cables;
 use peer::Peer;
 
-/// A port state is sent once all cables of the file are there, or so many Hellos after the start.
+/// Number of Hellos after the start before the port state is sent even if cables are missing.
 const HELLOS_BEFORE_GREETING: u64 = 5;
-/// The time between two greetings without news, in heartbeats: who says nothing for 600 is dead.
+/// Interval in heartbeats between refresh greetings. A switch silent for 600 heartbeats is removed.
 const REFRESH_HEARTBEATS: u64 = 100;
 
-/// What a switch without a controller decides by itself.
+/// Control plane of a switch without a controller.
 #[derive(Debug)]
 pub struct StaticControl {
     home: Incarnation,
     controller: Controller,
     cables: Cables,
     timers: Timers,
-    /// The other switches of the file.
+    /// Other switches of the file.
     peers: BTreeMap<NodeId, Peer>,
-    /// The version of discovery that was looked at last.
+    /// Version of discovery at the last update.
     seen: Option<u64>,
-    /// What is at the ports and as the file has it.
+    /// Ports that match the file.
     view: Vec<PortState>,
-    /// Grows with every change of what is sent to others; 0 before the first greeting.
+    /// Version of the port state sent to others; 0 before the first greeting.
     version: u64,
-    /// When to greet even if cables are missing.
+    /// Time to send the first greeting even if cables are missing.
     greet_at: Option<Time>,
     refresh_at: Option<Time>,
 }
 
 impl StaticControl {
-    /// The control plane of a switch that has just started. None of its routes has more than
+    /// Creates the control plane of a switch that has just started. Its routes have at most
     /// `hops_max` hops.
     pub fn new(config: &StaticConfig, hops_max: usize) -> StaticControl {
         let StaticConfig { controller, topology } = config;
@@ -85,17 +86,17 @@ impl StaticControl {
         }
     }
 
-    /// The controller of this switch's own ports: graph, hosts, routes.
+    /// Returns the controller of this switch's own ports: graph, hosts, routes.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// Reports that other switches have not acknowledged yet.
+    /// Returns the number of reports that other switches have not acknowledged.
     pub fn unacknowledged(&self) -> usize {
         self.peers.values().map(Peer::unacknowledged).sum()
     }
 
-    /// Compares what discovery has found with the file. Call it after every input that may have
+    /// Compares the ports found by discovery with the file. Call it after every input that may have
     /// changed discovery.
     pub fn update(&mut self, now: Time, discovery: &Discovery, out: &mut Vec<Effect>) {
         let greet_at =
@@ -115,19 +116,20 @@ impl StaticControl {
         }
     }
 
-    /// Enters the state of this switch's own ports, which also says that it is not silent.
+    /// Enters the state of this switch's own ports and marks the switch as alive.
     fn enter_own(&mut self, now: Time, out: &mut Vec<Effect>) {
         let hello = ControllerHello { version: self.version, nonce: 0, ports: self.view.clone() };
         self.controller.controller_hello(now, self.home, Hops::to_control(), hello, out);
         self.refresh_at = Some(now + self.timers.heartbeat * REFRESH_HEARTBEATS);
     }
 
-    /// This switch's edge has all that the controller asked it for up to this number.
+    /// Passes to the controller that this switch's edge has carried out its commands up to
+    /// `number`.
     pub fn acknowledged(&mut self, now: Time, number: u64) {
         self.controller.acknowledged(now, number);
     }
 
-    /// A request of this switch's edge, which elsewhere goes to the controller.
+    /// Handles a request of this switch's edge, in place of a fabric controller.
     pub fn request(&mut self, now: Time, message: Message, out: &mut Vec<Effect>) {
         match message {
             Message::ArpRequest(request) => {
@@ -138,7 +140,7 @@ impl StaticControl {
         }
     }
 
-    /// A report of this switch's edge: what others need of it goes to them.
+    /// Handles a report of this switch's edge, and passes it to other switches if they need it.
     pub fn report(&mut self, now: Time, item: Item, out: &mut Vec<Effect>) {
         if is_shared(&item) {
             self.peers.values_mut().for_each(|peer| peer.push(&item));
@@ -146,8 +148,8 @@ impl StaticControl {
         self.controller.item(now, self.home, item, out);
     }
 
-    /// A command of the controller here: the item if it is for this switch's edge. Another switch
-    /// gets questions for its hosts, and no others: it decides by itself.
+    /// Handles a command of the local controller. Returns the item if it is for this switch's edge.
+    /// Another switch is sent host queries only.
     pub fn command(&mut self, to: NodeId, item: Item) -> Option<Item> {
         if to == self.home.node {
             return Some(item);
@@ -160,11 +162,12 @@ impl StaticControl {
         None
     }
 
-    /// A message of another switch, which `reverse` leads back to. What is for the edge goes out as
-    /// [`Effect::Routed`] to this switch itself.
+    /// Handles a message of another switch, to which `reverse` leads. Messages for the edge go out
+    /// as [`Effect::Routed`] to this switch itself.
     ///
     /// # Errors
-    /// Why it is refused: the sender is not in the file or was not met, or it may not say that.
+    /// The reason for the refusal: the sender is not in the file or has not sent a greeting, or may
+    /// not send this message.
     pub fn message(
         &mut self,
         now: Time,
@@ -176,7 +179,7 @@ impl StaticControl {
         let peer = self.peers.get_mut(&from.node).ok_or(Refusal::Unexpected)?;
         let message = match message {
             Message::ControllerHello(_) if !addressed => {
-                // It may be old: only what is for this incarnation counts.
+                // It may be a replay: only messages for this incarnation count.
                 return self.greet_back(from, reverse, out);
             }
             Message::ControllerHello(hello) => {
@@ -212,7 +215,8 @@ impl StaticControl {
         Ok(())
     }
 
-    /// Another switch does not know this one's incarnation, or not its own last greeting's fate.
+    /// Answers a switch that lacks this incarnation's number, or an acknowledgement of its
+    /// greeting.
     fn greet_back(
         &mut self,
         from: Incarnation,
@@ -228,7 +232,7 @@ impl StaticControl {
         Ok(())
     }
 
-    /// The port state of another switch.
+    /// Handles the port state of another switch.
     fn greeted(
         &mut self,
         now: Time,
@@ -250,7 +254,7 @@ impl StaticControl {
         Ok(())
     }
 
-    /// A report of another switch, or a question of it for a host.
+    /// Handles a report or a host query of another switch.
     fn item(&mut self, now: Time, from: Incarnation, item: Item, out: &mut Vec<Effect>) {
         match item {
             Item::AskHost { .. } => out.push(Effect::Command { to: self.home.node, item }),
@@ -277,7 +281,7 @@ impl StaticControl {
                 continue;
             }
             let greeted = self.controller.path_for_greeting(node);
-            // The graph may have a path that is none any more: every other greeting takes another.
+            // The path in the graph may be broken: every other greeting takes a different path.
             let path = match peer.is_odd() {
                 true => greeted,
                 false => self.controller.path_to(node).or(greeted),
@@ -293,7 +297,7 @@ impl StaticControl {
         }
     }
 
-    /// Whether [`StaticControl::flush`] has something to do.
+    /// Returns whether [`StaticControl::flush`] has something to do.
     pub fn wants(&self, now: Time) -> bool {
         match self.version {
             0 => self.greet_at.is_some_and(|at| at <= now),
@@ -301,7 +305,7 @@ impl StaticControl {
         }
     }
 
-    /// When to call [`StaticControl::timeout`], [`StaticControl::update`] and
+    /// Returns when to call [`StaticControl::timeout`], [`StaticControl::update`] and
     /// [`StaticControl::flush`] next.
     pub fn deadline(&self) -> Option<Time> {
         let greets = self.greet_at.filter(|_| self.version == 0);
@@ -311,10 +315,10 @@ impl StaticControl {
         own.into_iter().flatten().min()
     }
 
-    /// Changes which hosts may reach which, at this switch.
+    /// Changes the policy of which hosts may reach which, at this switch.
     ///
     /// # Errors
-    /// As [`Controller::change_policy`]; nothing has changed.
+    /// The errors of [`Controller::change_policy`]; nothing has changed.
     pub fn change_policy(
         &mut self,
         now: Time,
@@ -324,7 +328,7 @@ impl StaticControl {
         self.controller.change_policy(now, change, out)
     }
 
-    /// What it reports of itself.
+    /// Returns the telemetry of the static control plane.
     pub fn telemetry(&self) -> Box<StaticTelemetry> {
         let controller = &self.controller;
         let graph = controller.graph();
@@ -353,18 +357,19 @@ impl StaticControl {
         })
     }
 
-    /// The ports of this switch at which the file has a link that is not there.
+    /// Returns the ports of this switch with a link in the file that is missing.
     pub fn missing_links(&self) -> Vec<PortNo> {
         self.cables.missing(&self.view)
     }
 }
 
-/// What switches report to each other.
+/// Returns whether switches report this item to each other.
 fn is_shared(item: &Item) -> bool {
     matches!(item, Item::HostSeen { .. } | Item::HostGone { .. } | Item::GroupMember { .. })
 }
 
-/// Whether nobody can open a message yet: nothing was heard of its receiver, and it is no greeting.
+/// Returns whether a message cannot be opened yet: its receiver's incarnation is unknown, and it is
+/// no greeting.
 pub(crate) fn is_for_nobody(effect: &Effect) -> bool {
     matches!(effect, Effect::Routed { to, message, .. }
         if to.number == ANY_INCARNATION && !matches!(message, Message::ControllerHello(_)))

@@ -1,9 +1,9 @@
-//! Another switch of the file, as a switch without a controller knows it.
+//! State for another switch of the file, in a fabric without a controller.
 //!
-//! Nobody knows the incarnation of another switch at first. So the first greeting is for whichever
-//! it is in, and is a request alone: it may be an old one, played back. The answer to it is a
-//! greeting for the incarnation that has asked, which proves that its sender knows that; so does
-//! every greeting after that. From the first of these on there is a reliable stream between the two
+//! The incarnation of another switch is unknown at first. So the first greeting is for any
+//! incarnation, and serves as a request only, because it may be replayed. The answer is a greeting
+//! for the incarnation that sent the request, which proves that its sender has that number; so does
+//! every greeting after it. The first of these opens a reliable stream between the two
 //! incarnations.
 
 use crate::seal::ANY_INCARNATION;
@@ -12,38 +12,38 @@ use alloc::vec::Vec;
 use axon_wire::message::{ControllerHelloAck, Item, Message, Segment};
 use axon_wire::{Incarnation, NodeId, Span, Time};
 
-/// So many reports wait for its acknowledgement at most, and as many again that take them back.
+/// Maximum number of queued reports; the same number of withdrawals may follow.
 const ITEMS_MAX: usize = 1 << 14;
-/// The time between two tries is doubled this often at most.
+/// Maximum number of doublings of the retry interval.
 const DOUBLINGS_MAX: u32 = 5;
 
-/// Another switch.
+/// State for another switch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Peer {
     stream: Option<Stream>,
     nonce: u64,
-    /// When to send the port state (again); `None` if the present one is acknowledged.
+    /// Time to send the port state (again); `None` if the current one is acknowledged.
     greet_at: Option<Time>,
     tries: u32,
 }
 
 impl Peer {
-    /// Whether this is its incarnation.
+    /// Returns whether the switch is in this incarnation.
     pub fn is(&self, incarnation: Incarnation) -> bool {
         self.stream.as_ref().is_some_and(|stream| stream.peer() == incarnation)
     }
 
-    /// Whether it has been heard.
+    /// Returns whether the switch's incarnation is known.
     pub fn is_met(&self) -> bool {
         self.stream.is_some()
     }
 
-    /// The number of the last greeting.
+    /// Returns the number of the last greeting.
     pub fn nonce(&self) -> u64 {
         self.nonce
     }
 
-    /// A new incarnation of it is there, which has none of these reports.
+    /// Starts a stream to a new incarnation, with all `reports`.
     pub fn met(&mut self, now: Time, it: Incarnation, retry: Span, reports: Vec<Item>) {
         let mut stream = Stream::new(it, retry);
         reports.into_iter().for_each(|item| stream.push(item));
@@ -51,22 +51,22 @@ impl Peer {
         self.has_news(now);
     }
 
-    /// The port state here has changed, or is to be said again.
+    /// Schedules a greeting, because the port state has changed or is due for a refresh.
     pub fn has_news(&mut self, now: Time) {
         (self.greet_at, self.tries) = (Some(now), 0);
         self.nonce += 1;
     }
 
-    /// It has acknowledged a greeting; the present port state has this version.
+    /// Handles the acknowledgement of a greeting; `version` is that of the current port state.
     pub fn acknowledged(&mut self, ack: ControllerHelloAck, version: u64) {
         if (ack.nonce, ack.version) == (self.nonce, version) {
             self.greet_at = None;
         }
     }
 
-    /// Puts a report on its stream. One that was not met gets all of them when it is. One that
-    /// acknowledges nothing gets no more hosts and members, so that its queue is bounded; that some
-    /// are gone it gets in any case, for of these there are no more than it was sent.
+    /// Queues a report. A switch whose incarnation is unknown gets all reports later. To bound the
+    /// queue, a switch that acknowledges nothing gets no more hosts and members. Withdrawals are
+    /// always queued; there are at most as many as the reports sent.
     pub fn push(&mut self, item: &Item) {
         let Some(stream) = &mut self.stream else { return };
         let withdraws = match item {
@@ -79,7 +79,7 @@ impl Peer {
         }
     }
 
-    /// Its items that are next in order.
+    /// Handles a segment; returns the items that are next in order.
     pub fn receive(&mut self, now: Time, segment: Segment) -> Vec<Item> {
         self.stream.as_mut().map_or_else(Vec::new, |stream| stream.receive(now, segment))
     }
@@ -88,18 +88,19 @@ impl Peer {
         self.stream.as_ref().map_or(0, Stream::unacknowledged)
     }
 
-    /// Whether [`Peer::poll`] has something to send.
+    /// Returns whether [`Peer::poll`] has something to send.
     pub fn wants(&self, now: Time) -> bool {
         self.greet_at.is_some_and(|at| at <= now)
             || self.stream.as_ref().is_some_and(|stream| stream.wants(now))
     }
 
-    /// Whether an odd number of greetings have had no answer by now.
+    /// Returns whether an odd number of greetings is unanswered.
     pub fn is_odd(&self) -> bool {
         self.greet_at.is_some() && self.tries % 2 == 1
     }
 
-    /// What to send now, and to which incarnation: a greeting with this nonce first.
+    /// Returns the messages to send now with their receivers, first a greeting with the current
+    /// nonce.
     pub fn poll(
         &mut self,
         now: Time,
@@ -114,7 +115,7 @@ impl Peer {
             self.tries = self.tries.saturating_add(1);
             all.push((to, greeting(self.nonce)));
             if self.tries > DOUBLINGS_MAX && to != any {
-                // It may have restarted and not know it.
+                // The switch may have restarted without this switch having its new incarnation.
                 all.push((any, all[0].1.clone()));
             }
         }
@@ -124,7 +125,7 @@ impl Peer {
         all
     }
 
-    /// When [`Peer::poll`] has something to send next.
+    /// Returns when [`Peer::poll`] next has something to send.
     pub fn deadline(&self) -> Option<Time> {
         let stream = self.stream.as_ref().and_then(Stream::deadline);
         [self.greet_at, stream].into_iter().flatten().min()

@@ -1,5 +1,5 @@
-//! Claims that are remembered: from the store of the controller, or of the incarnation before of a
-//! switch. They hold until their switch makes them again, or their time is over.
+//! Remembered claims, from the controller's store or of a switch's previous incarnation. They hold
+//! until their switch repeats them, or until they expire.
 
 use super::{HostIndex, HostTable, Learned, Place, SwitchIndex, UNCONFIRMED};
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use axon_wire::{MacAddr, Time};
 use core::net::IpAddr;
 
 impl HostTable {
-    /// Enters a host that the store held; `None` if it cannot be one, or is there already.
+    /// Restores a stored host; `None` if its MAC address is not a host's, or it exists already.
     pub(in crate::controller) fn restore(
         &mut self,
         place: Place,
@@ -23,8 +23,8 @@ impl HostTable {
         Some(index)
     }
 
-    /// A switch was heard for the first time: the claims of its ports that are remembered run out
-    /// unless it reports them.
+    /// Handles the first message of a switch: remembered claims of its ports expire unless it
+    /// reports them.
     pub(in crate::controller) fn heard(&mut self, now: Time, switch: SwitchIndex) {
         if !self.remembers {
             return;
@@ -41,8 +41,8 @@ impl HostTable {
         }
     }
 
-    /// A switch has started anew: its claims are remembered, and run out unless it makes them
-    /// again. Returns them.
+    /// Handles a restart of a switch: its claims are remembered, and expire unless it reports them.
+    /// Returns them.
     pub(in crate::controller) fn reborn(
         &mut self,
         now: Time,
@@ -62,7 +62,7 @@ impl HostTable {
         claims
     }
 
-    /// Whether the claim of a host at a place is remembered, with the address to query it by.
+    /// Returns the address for querying a host if its claim at this place is remembered.
     pub(in crate::controller) fn remembered(&self, place: Place, mac: MacAddr) -> Option<IpAddr> {
         let host = self.get(self.by_mac(mac)?)?;
         let mut claims = host.claims.iter();

@@ -1,4 +1,4 @@
-//! By the load that links were measured to carry.
+//! Router that uses the measured load of links.
 
 use super::search::{Bound, Search};
 use super::{Flow, Router, ShortestPaths, Step};
@@ -7,52 +7,51 @@ use alloc::vec::Vec;
 use axon_wire::message::PortBytes;
 use axon_wire::{PortNo, Span};
 
-/// Heartbeats between two reports of a switch.
+/// Report interval of a switch in heartbeats.
 const REPORT_HEARTBEATS: u32 = 10;
-/// Links that a path may have more than a shortest one.
+/// Maximum number of links by which a path may exceed a shortest one.
 const DETOUR_MAX: u16 = 2;
-/// What a link that carries nothing costs; one with the mean load costs four times as much
-/// on top.
+/// Cost of an idle link. A link with the mean load costs four times as much in addition.
 const EMPTY: u64 = 1 << 10;
 
-/// Steers flows around links that carry much.
+/// Steers flows around heavily loaded links.
 ///
-/// Switches report what each of their ports has sent. Between reports a link is taken to carry what
-/// it was measured to carry, more for flows that were placed on it since and less for flows that
-/// were removed. The load of a single flow is not measured: one that is removed is taken to have
-/// had the least equal share among the links of its path, one that is new a typical flow's, which
-/// is what all links carry divided by the flows on them. The next report puts right what was wrong;
-/// of a link whose flows changed meanwhile, the one after it.
+/// Switches report the bytes that each of their ports has sent. Between reports the load of a link
+/// is estimated as its measured load, plus flows placed on it since and minus flows removed. The
+/// load of a single flow is not measured. A removed flow is estimated as the smallest equal share
+/// among the links of its path, a new one as a typical flow: the load of all links divided by their
+/// flows. The next report corrects the estimate, or the one after it for a link whose flows changed
+/// meanwhile.
 ///
-/// A link's cost grows with the square of its load against the mean of all links; a flow
-/// takes the cheapest path with at most two links more than a shortest one. After reports
-/// there is a round: a flow moves if its busiest link carries more than 5/4 of the mean and
-/// the new path's busiest would carry less than 7/8 of that, the flow included. Each move
-/// counts as load at once, so that a round does not send all flows the same way. Loads are
-/// bytes, not shares of a rate: links are taken to be equally fast.
+/// A link's cost grows with the square of its load relative to the mean of all links. A flow takes
+/// the cheapest path with at most two links more than a shortest one. After reports there is a
+/// round: a flow moves if its busiest link carries more than 5/4 of the mean and the new path's
+/// busiest link would carry less than 7/8 of that, the flow included. Each move counts as load at
+/// once, so that a round does not send all flows the same way. Loads are bytes, not utilisation:
+/// links are assumed to be equally fast.
 #[derive(Clone, Debug, Default)]
 pub struct CongestionAware {
     shortest: ShortestPaths,
     search: Search,
     links: Links,
-    /// What the flow that was removed last is taken to carry, in bytes per second; whatever
-    /// is placed next is taken to be that flow, moved.
+    /// Estimated load of the flow removed last, in bytes per second. The next flow placed is
+    /// assumed to be that flow, moved.
     in_hand: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
-    /// Whether it carried a flow or was measured, ever.
+    /// Whether the link has ever carried a flow or been measured.
     known: bool,
-    /// Whether it was ever measured.
+    /// Whether the link has ever been measured.
     reported: bool,
-    /// Whether the last report was passed over for what was reckoned.
+    /// Whether the last report was ignored in favour of the estimate.
     reckoned: bool,
-    /// Bytes per second by the last report.
+    /// Bytes per second in the last report.
     measured: u64,
-    /// What flows have brought and taken since.
+    /// Estimated load added and removed by flows since.
     change: i64,
-    /// Flows that cross it.
+    /// Number of flows over the link.
     flows: u32,
 }
 
@@ -64,9 +63,9 @@ impl Link {
 
 #[derive(Clone, Debug, Default)]
 struct Links {
-    /// By switch, then by egress port.
+    /// Links by switch, then by egress port.
     links: Vec<Vec<Link>>,
-    /// Of all links: bytes per second, the flows that cross them, how many are known.
+    /// Totals of all links: bytes per second, flows over them, number of known links.
     measured: u64,
     flows: u64,
     count: u64,
@@ -93,12 +92,12 @@ impl Links {
         ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or_default()
     }
 
-    /// What a new flow is taken to carry; one before anything was measured.
+    /// Returns the estimated load of a new flow; one before any measurement.
     fn typical(&self) -> u64 {
         (self.measured / self.flows.max(1)).max(1)
     }
 
-    /// What a flow that takes this path is taken to carry.
+    /// Returns the estimated load of a flow on this path.
     fn share(&self, path: &[Step]) -> u64 {
         let share = |step: &Step| {
             let link = self.get(step.switch, step.egress);
@@ -123,7 +122,7 @@ impl Router for CongestionAware {
         let links_max = row[flow.from.index()].saturating_add(DETOUR_MAX);
         let mean = links.mean();
         let cost = |at: SwitchIndex, edge: &Edge| {
-            // 64 is the mean; a million times the mean is as bad as it gets.
+            // 64 is the mean. The load saturates at a million times the mean.
             let share = links.get(at, edge.egress).load().saturating_mul(64) / mean;
             let share = share.min(64_000_000);
             EMPTY + share * share
@@ -194,8 +193,8 @@ impl Router for CongestionAware {
             let rate = u128::from(bytes) * second / ticks;
             let rate = u64::try_from(rate).unwrap_or(u64::MAX).min(1 << 40);
             let link = self.links.at(switch, port);
-            // A report over a time in which flows came or went speaks of the past in part:
-            // what was reckoned stands for one report more.
+            // A report over a time with changed flows is partly outdated: the estimate is kept for
+            // one more report.
             link.reckoned = link.change != 0 && link.reported && !link.reckoned;
             let rate = if link.reckoned { link.load() } else { rate };
             let before = core::mem::replace(&mut link.measured, rate);
@@ -227,7 +226,7 @@ mod tests {
         report(&mut router, &graph, 0, 1, 100_000_000);
         paths.extend(place(&mut router, &graph, &flows[1..]));
         assert_eq!(paths[1].len(), 3, "round the busy link");
-        // Both flows on the direct link: half of what it carries moves, and then it is quiet.
+        // Both flows are on the direct link: half of its load moves, and then no flow does.
         let direct = paths[0].clone();
         router.removed(&paths[1]);
         router.placed(&direct);

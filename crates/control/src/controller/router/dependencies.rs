@@ -1,22 +1,22 @@
-//! Channel dependencies, kept free of cycles.
+//! Channel dependencies, kept acyclic.
 
 use super::Step;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// The channel dependencies of a layer, or of an order and the one that replaces it: pairs of
-/// consecutive links on its paths.
+/// Channel dependencies of a layer, or of an order and its successor: pairs of consecutive links on
+/// its paths.
 ///
-/// A frame that goes from one link to the next waits in the buffer behind the first for room behind
-/// the second. The pairs are therefore the dependencies between buffers (Dally and Seitz 1987).
-/// They never have a cycle.
+/// A frame that passes from one link to the next waits in the buffer behind the first for room
+/// behind the second. The pairs are therefore the dependencies between buffers (Dally and Seitz
+/// 1987). They never have a cycle.
 ///
 /// Each link has a number and a position in a topological order: every dependency leads to a later
 /// position. While such an order exists there is no cycle. A new dependency to a later position
 /// costs nothing. A dependency from `a` back to `b` starts a search over the successors of `b`, up
 /// to the position of `a`. If the search meets `a`, the dependency would close a cycle and is
 /// refused. Otherwise the predecessors of `a` are searched, down to the position of `b`. The
-/// positions of both sets are then given out anew: first to the predecessors of `a`, then to the
+/// positions of both sets are then reassigned: first to the predecessors of `a`, then to the
 /// successors of `b` (D. J. Pearce and P. H. J. Kelly, ACM Journal of Experimental Algorithmics 11,
 /// 2006). Links outside the two positions are not searched.
 ///
@@ -27,13 +27,13 @@ use alloc::vec::Vec;
 pub struct ChannelDependencies {
     numbers: BTreeMap<Step, u32>,
     links: Vec<Link>,
-    /// By link: the link from which the current search reached it; all `None` between searches.
+    /// Link from which the current search reached each link; all `None` between searches.
     met_from: Vec<Option<u32>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Link {
-    /// The position in the topological order.
+    /// Position in the topological order.
     position: u32,
     /// Links that this one depends on.
     after: Vec<u32>,
@@ -44,12 +44,12 @@ struct Link {
 }
 
 impl ChannelDependencies {
-    /// Whether no path was ever added.
+    /// Returns whether no path was ever added.
     pub fn is_empty(&self) -> bool {
         self.links.is_empty()
     }
 
-    /// Whether the set has all dependencies of a path.
+    /// Returns whether the set has all dependencies of a path.
     pub fn include(&self, path: &[Step]) -> bool {
         path.windows(2).all(|pair| {
             let [from, to] = [&pair[0], &pair[1]].map(|link| self.numbers.get(link));
@@ -74,7 +74,7 @@ impl ChannelDependencies {
                 if !cycle.windows(2).any(|pair| added.contains(&(pair[0], pair[1]))) {
                     self.links[from as usize].refused.push(to);
                 }
-                // An order that holds with them holds without them.
+                // An order with these dependencies is also valid without them.
                 for (from, to) in added {
                     self.links[from as usize].after.retain(|&other| other != to);
                     self.links[to as usize].before.retain(|&other| other != from);
@@ -101,8 +101,8 @@ impl ChannelDependencies {
     /// Changes the order so that `from` comes before `to`.
     ///
     /// # Errors
-    /// The path from `to` to `from`, if there is one: the dependency would close a cycle. The order
-    /// stays as it was.
+    /// Returns the path from `to` to `from`, if there is one: the dependency would close a cycle.
+    /// The order is unchanged.
     fn make_room(&mut self, from: u32, to: u32) -> Result<(), Vec<u32>> {
         let (first, last) = (self.position(to), self.position(from));
         if first > last {
@@ -125,10 +125,10 @@ impl ChannelDependencies {
         self.links[link as usize].position
     }
 
-    /// All links reachable from `start`, itself included, over positions that are `within`.
+    /// Returns all links reachable from `start`, itself included, over positions that are `within`.
     ///
     /// # Errors
-    /// A path from `start` to `goal`, both included, as soon as `goal` is reached.
+    /// Returns a path from `start` to `goal`, both included, as soon as `goal` is reached.
     fn search(
         &mut self,
         start: u32,

@@ -1,4 +1,4 @@
-//! Paths for backup routes: as disjoint from the primary as the graph allows.
+//! Paths for backup routes, as disjoint from the primary as the graph allows.
 
 use super::flow::mix;
 use super::{Flow, Router, Step};
@@ -8,35 +8,35 @@ use alloc::vec::Vec;
 use axon_wire::PortNo;
 use core::cmp::Reverse;
 
-/// The path has not gone down yet: it may go up.
+/// Phase of a path that has not gone down yet and may go up.
 const CLIMBING: usize = 0;
-/// It has gone down: it goes up no more.
+/// Phase of a path that has gone down and may not go up again.
 const DESCENDING: usize = 1;
 
-/// Of one link: more than all jitter of a path ...
+/// Cost of a link; exceeds all jitter of a path.
 const LINK: u64 = 1 << 12;
-/// ... of a switch that the primary goes through: more than all links of a path ...
+/// Cost of a switch of the primary; exceeds all links of a path.
 const SHARED_SWITCH: u64 = 1 << 28;
-/// ... and of a link of the primary, in either direction: more than all switches of a path.
+/// Cost of a link of the primary, in either direction; exceeds all switches of a path.
 const SHARED_LINK: u64 = 1 << 44;
-/// The jitter of a link, by the hash of the flow: backups of many flows use different paths.
+/// Maximum jitter of a link, by the hash of the flow, so that backups of many flows use different
+/// paths.
 const JITTER: u64 = 1 << 4;
 
-/// The memory of searches for backup paths, kept from one to the next.
+/// Search for backup paths, with memory reused between searches.
 ///
-/// Dijkstra's algorithm (Numerische Mathematik 1, 1959) from one end to the other. The cheapest
-/// path shares the fewest links with the primary, of these the fewest switches between the two
-/// ends, and of these it is the shortest. Where the graph has a path without any link of the
-/// primary, the answer is one.
+/// Runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) from one end to the other. The
+/// cheapest path shares the fewest links with the primary, of these the fewest switches between the
+/// two ends, and of these it is the shortest. If the graph has a path without any link of the
+/// primary, the result is one.
 ///
-/// The router's rule holds too: a path that has gone down in its order never goes up again
-/// ([`Router::climbs`]). So each switch is known in two phases. A path of least cost visits none
-/// twice: whoever comes back to a switch could have gone on from there before.
+/// The path satisfies the router's rule: a path that has gone down in its order never goes up again
+/// ([`Router::climbs`]). So each switch has a state in each of two phases. A path of least cost
+/// visits no switch twice, because the part between the visits could be left out.
 ///
-/// Most often a shortest path is free of all that the primary uses. So the search first leaves out
-/// every switch that no path of such a cost goes through, by its distance from the other end; only
-/// if that finds nothing, it looks everywhere. No path that is as cheap as the answer is left out,
-/// so the answer is that of the whole search.
+/// Usually a shortest path avoids the whole primary. So the first search excludes every switch that
+/// is on no such path, by its distance from the other end; if it fails, a full search follows. No
+/// path as cheap as the result is excluded, so the result equals that of the full search.
 #[derive(Clone, Debug, Default)]
 pub struct Detour {
     reached: Vec<[Reached; 2]>,
@@ -44,13 +44,13 @@ pub struct Detour {
     round: u32,
     /// Both ends of the links of the primary.
     ends: Vec<(SwitchIndex, PortNo)>,
-    /// How many links each switch is away from the end of the path, at least.
+    /// Minimum number of links from each switch to the end of the path.
     distance: Vec<u16>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// The search that the rest is of.
+    /// Search number, which marks the valid entries.
     round: u32,
     cost: u64,
     from: (SwitchIndex, usize),
@@ -61,7 +61,7 @@ const NEVER: Reached =
     Reached { round: 0, cost: 0, from: (SwitchIndex(0), CLIMBING), egress: PortNo(0) };
 
 impl Detour {
-    /// Replaces `path` with the best backup of `primary`, the present path of `flow`. Returns
+    /// Replaces `path` with the best backup of `primary`, the current path of `flow`. Returns
     /// whether there is one that avoids at least one link of the primary, and leaves `path` empty
     /// otherwise.
     pub fn find(
@@ -88,7 +88,7 @@ impl Detour {
         !path.is_empty()
     }
 
-    /// Appends the path of least cost, if that is `most` or less; returns whether it is.
+    /// Appends the path of least cost if that is at most `most`; returns whether it is.
     fn search(
         &mut self,
         graph: &Graph,
@@ -185,7 +185,7 @@ mod tests {
         graph
     }
 
-    /// The links of a path, whichever way it takes them.
+    /// Returns the links of a path, independent of direction.
     fn links(graph: &Graph, path: &[Step]) -> BTreeSet<(SwitchIndex, SwitchIndex)> {
         let ends = |step: &Step| {
             let to = graph.edge(step.switch, step.egress).expect("a link").to;
@@ -194,7 +194,8 @@ mod tests {
         path.iter().map(ends).collect()
     }
 
-    /// Whether a graph without these links still joins two switches: a search by hand.
+    /// Returns whether a graph without these links still connects two switches, by an independent
+    /// search.
     fn joined(
         graph: &Graph,
         without: &BTreeSet<(SwitchIndex, SwitchIndex)>,
@@ -213,7 +214,7 @@ mod tests {
         seen.contains(&to)
     }
 
-    /// The answer of a search that leaves no switch out.
+    /// Returns the result of a search that excludes no switch.
     fn whole_search(
         detour: &mut Detour,
         graph: &Graph,

@@ -1,15 +1,15 @@
-//! Equal-cost multipath with drawn ties.
+//! Equal-cost multipath with random ties.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::Graph;
 use alloc::vec::Vec;
 use axon_node::random::Random;
 
-/// A shortest path for each flow, drawn anew whenever it is placed.
+/// Router that takes a random shortest path each time a flow is placed.
 ///
-/// At each switch the next link is drawn evenly among those that lead nearer to the end.
-/// [`ShortestPaths`] spreads flows in the same way, but gives a flow the same path whenever
-/// it is asked; here a flow that is placed again may land elsewhere.
+/// At each switch the next link is drawn uniformly among those that lead nearer to the end.
+/// [`ShortestPaths`] spreads flows in the same way, but always gives a flow the same path. Here a
+/// flow that is placed again may get a different one.
 #[derive(Clone, Debug)]
 pub struct Ecmp {
     shortest: ShortestPaths,
@@ -17,7 +17,7 @@ pub struct Ecmp {
 }
 
 impl Ecmp {
-    /// One that draws the numbers which follow from `seed`.
+    /// Creates a router with random numbers from `seed`.
     pub fn new(seed: u64) -> Ecmp {
         Ecmp { shortest: ShortestPaths::default(), random: Random::new(seed) }
     }
@@ -45,7 +45,7 @@ mod tests {
     fn every_shortest_path_is_drawn_and_a_seed_draws_the_same_again() {
         let mut graph = Graph::default();
         tell(&mut graph, 1, 25, &torus(5, 5));
-        // Two rows and one column on: the three orders of the links are three paths.
+        // Two rows and one column away: the three orders of the links are three paths.
         let flow = Flow { from: SwitchIndex(0), to: SwitchIndex(11), hash: 1, towards: 0 };
         let draw = |seed| {
             let mut router = Ecmp::new(seed);

@@ -1,4 +1,4 @@
-//! Paths that the fabric file states, before those of a router.
+//! Explicit paths of the fabric file, which take precedence over those of a router.
 
 use super::{Flow, Loads, Router, ShortestPaths, Step};
 use crate::controller::topology::{Graph, SwitchIndex};
@@ -8,23 +8,23 @@ use alloc::vec::Vec;
 use axon_wire::message::{LinkEnd, PortBytes};
 use axon_wire::{Layer, Span};
 
-/// A path that the fabric file states for one flow.
+/// Explicit path of the fabric file for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatedPath {
-    /// The flow, by its [`flow_hash`](super::flow_hash).
+    /// The flow's [`flow_hash`](super::flow_hash).
     pub flow: u64,
-    /// The links from the switch of its source to that of its destination, nearest first, each by
-    /// the end that it is left by; empty if both are one switch.
+    /// Links from the source's switch to the destination's, nearest first, each by its near end;
+    /// empty if both are one switch.
     pub links: Vec<LinkEnd>,
-    /// The links of its backup; empty if the file states none.
+    /// Links of the backup; empty if the file has none.
     pub backup: Vec<LinkEnd>,
 }
 
-/// A router that takes the stated path of a flow while all links of it are there and it leads to
-/// where the destination is, then the stated backup, and the path of another router otherwise.
+/// Router that takes the explicit path of a flow if all of its links are up and it leads to the
+/// destination's switch, then the explicit backup, and otherwise the path of another router.
 ///
-/// A flow that had to leave its stated path goes back to it in the round that follows the return of
-/// the link. The stated backup is the backup of the stated path alone.
+/// A flow that had to leave its explicit path returns to it in the round that follows the return of
+/// the link. The explicit backup is used with the explicit path only.
 #[derive(Clone, Debug)]
 pub struct Explicit {
     paths: BTreeMap<u64, StatedPath>,
@@ -32,7 +32,8 @@ pub struct Explicit {
 }
 
 impl Explicit {
-    /// These paths, and for all other flows those of `inner`, which it is if there are none.
+    /// Adds these paths to `inner`, which routes all other flows. Returns `inner` itself if there
+    /// are none.
     pub fn over(inner: Box<dyn Router>, paths: &[StatedPath]) -> Box<dyn Router> {
         if paths.is_empty() {
             return inner;
@@ -41,8 +42,8 @@ impl Explicit {
         Box::new(Explicit { paths, inner })
     }
 
-    /// Replaces `path` with the stated path of a flow, or if that is not whole with its stated
-    /// backup.
+    /// Replaces `path` with the explicit path of a flow, or if a link of it is down with its
+    /// explicit backup.
     fn stated(&self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         let Some(StatedPath { links, backup, .. }) = self.paths.get(&flow.hash) else {
             return false;
@@ -51,7 +52,7 @@ impl Explicit {
             || (!backup.is_empty() && Explicit::follow(graph, flow, backup, path))
     }
 
-    /// Replaces `path` with these links, if they lead from one switch of the flow to the other.
+    /// Replaces `path` with these links, if they connect the two switches of the flow.
     fn follow(graph: &Graph, flow: &Flow, links: &[LinkEnd], path: &mut Vec<Step>) -> bool {
         path.clear();
         let end = links.iter().try_fold(flow.from, |at, link| {

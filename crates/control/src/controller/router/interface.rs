@@ -11,9 +11,9 @@ use axon_wire::message::PortBytes;
 use axon_wire::{Layer, Span};
 use core::fmt::Debug;
 
-/// A router that can be copied behind its trait, so that a whole controller can be.
+/// A router that can be cloned behind its trait, so that a whole controller can be.
 pub trait Boxed {
-    /// A copy with the same state.
+    /// Returns a copy with the same state.
     fn boxed(&self) -> Box<dyn Router>;
 }
 
@@ -29,13 +29,13 @@ impl Clone for Box<dyn Router> {
     }
 }
 
-/// Finds paths between switches.
+/// Computes paths between switches.
 ///
-/// The answers follow from the seed, the graph, the arguments and the calls before: the flows
-/// placed and removed, and the measured load. The same calls in the same order give the same
-/// answers on every machine. No answer depends on an earlier one, so a controller that restarts
-/// with an empty state converges to good routes too. It keeps those that edges still have where
-/// [`Router::take_over`] accepts them.
+/// The results depend on the seed, the graph, the arguments and the calls before: the flows placed
+/// and removed, and the measured load. The same calls in the same order give the same results on
+/// every machine. Results do not depend on earlier results, so a controller that restarts with an
+/// empty state converges to good routes too. It keeps the routes in the tables of edges that
+/// [`Router::take_over`] accepts.
 ///
 /// A path visits no switch twice.
 pub trait Router: Boxed + Debug + Send + Sync {
@@ -44,16 +44,16 @@ pub trait Router: Boxed + Debug + Send + Sync {
     /// not count as placed yet.
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool;
 
-    /// The shortest paths of this graph, for control messages, which are no flows.
+    /// Returns the shortest paths of this graph, for control messages, which are no flows.
     fn shortest(&mut self) -> &mut ShortestPaths;
 
-    /// The flows on each link, of a router that chooses paths by them; `None` otherwise.
+    /// Returns the flows on each link, for a router that chooses paths by them; `None` otherwise.
     fn loads(&mut self) -> Option<&mut Loads> {
         None
     }
 
-    /// Replaces `path` with the backup of `primary`, the present path of `flow`, if the router has
-    /// one of its own; returns whether it has. Otherwise the most disjoint path is looked for
+    /// Replaces `path` with the backup of `primary`, the current path of `flow`, if the router
+    /// computes its own; returns whether it does. Otherwise the most disjoint path is used
     /// ([`Detour`](super::Detour)).
     fn backup(
         &mut self,
@@ -65,22 +65,22 @@ pub trait Router: Boxed + Debug + Send + Sync {
         false
     }
 
-    /// A flow takes this path from now on.
+    /// Records that a flow takes this path from now on.
     fn placed(&mut self, path: &[Step]) {
         if let Some(loads) = self.loads() {
             loads.add(path);
         }
     }
 
-    /// A flow no longer takes this path.
+    /// Records that a flow no longer takes this path.
     fn removed(&mut self, path: &[Step]) {
         if let Some(loads) = self.loads() {
             loads.remove(path);
         }
     }
 
-    /// Whether the flow on `current`, which has just been [`Router::removed`], should move; its
-    /// new path is then in `path`. Called in rounds for every flow: when links were added, and
+    /// Returns whether the flow on `current`, which has just been [`Router::removed`], should move;
+    /// its new path is then in `path`. Called in rounds for every flow: when links were added, and
     /// regularly if [`Router::improves`]. A move may reorder frames, so it should gain something.
     fn better(
         &mut self,
@@ -95,59 +95,60 @@ pub trait Router: Boxed + Debug + Send + Sync {
             && path.len() < current.len()
     }
 
-    /// Handles a change of the graph. Returns whether paths that were allowed may now break a rule
-    /// of the router, so that all paths in use have to be checked with [`Router::allows`].
+    /// Handles a change of the graph. Returns whether allowed paths may now violate a rule of the
+    /// router, so that all paths in use must be checked with [`Router::allows`].
     fn changed(&mut self, _graph: &Graph) -> bool {
         false
     }
 
-    /// Whether a flow may take this path on this layer: always, where only its length matters.
+    /// Returns whether a flow may take this path on this layer; always true for a router without a
+    /// rule.
     fn allows(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) -> bool {
         true
     }
 
-    /// Whether a link between these switches leads up in the order of the router. A path that has
-    /// gone down may not go up again; where the router has no order, every link leads up.
+    /// Returns whether a link between these switches leads up in the order of the router. A path
+    /// that has gone down may not go up again. For a router without an order, every link leads up.
     fn climbs(&mut self, _graph: &Graph, _from: SwitchIndex, _to: SwitchIndex) -> bool {
         true
     }
 
-    /// Whether a flow may stay on this path and layer, which an earlier incarnation of the
-    /// controller has given it.
+    /// Returns whether a flow may keep this path and layer of an earlier incarnation of the
+    /// controller.
     fn take_over(&mut self, graph: &Graph, path: &[Step], layer: Layer) -> bool {
         self.allows(graph, path, layer)
     }
 
-    /// A path that an edge has from an earlier incarnation of the controller, and that
+    /// Registers a path that an edge has from an earlier incarnation of the controller, and that
     /// [`Router::take_over`] may refuse: frames are in flight on it until it is replaced.
     fn found(&mut self, _graph: &Graph, _path: &[Step], _layer: Layer) {}
 
-    /// While frames may be in flight on paths that break a rule of the router, since it has
-    /// changed: the number of that change, which grows. Meanwhile it gives out no path that closes
-    /// a cycle of buffers with these, and may have none for a flow. `None` if there are no such
-    /// frames.
+    /// Returns the number of the router's last change of its rule while frames may be in flight on
+    /// paths that violate the new rule. The number grows. Meanwhile the router returns no path that
+    /// closes a cycle of buffers with these, and may have none for a flow. `None` if there are no
+    /// such frames.
     fn draining(&self) -> Option<u64> {
         None
     }
 
-    /// No edge has a path any more that broke the rule when [`Router::draining`] gave its number,
-    /// and the last frame on one has left the fabric.
+    /// Records that no edge has a path any more that violated the rule when [`Router::draining`]
+    /// returned its number, and that the last frame on one has left the fabric.
     fn drained(&mut self) {}
 
-    /// The layer for a flow on this path, which the router has just chosen or which is a shortest
-    /// one; `None` if no layer allows it.
+    /// Returns the layer for a flow on this path, which the router has just chosen or which is a
+    /// shortest one; `None` if no layer allows it.
     fn layer(&mut self, graph: &Graph, path: &[Step]) -> Option<Layer> {
         self.allows(graph, path, Layer::ZERO).then_some(Layer::ZERO)
     }
 
-    /// Whether the router looks at placed flows again: round by round until it has settled, and
+    /// Returns whether the router reconsiders placed flows: in rounds until it has settled, and
     /// again after new flows or load reports.
     fn improves(&self) -> bool {
         false
     }
 
-    /// Whether a round that moved `moved` of `flows` flows is the last: by default at most one in
-    /// 64.
+    /// Returns whether a round that moved `moved` of `flows` flows is the last: by default at most
+    /// one in 64.
     fn settled(&self, moved: usize, flows: usize) -> bool {
         moved <= flows / 64
     }
@@ -155,12 +156,12 @@ pub trait Router: Boxed + Debug + Send + Sync {
     /// Begins a round with these flows, all of them placed.
     fn round(&mut self, _graph: &Graph, _flows: &[Flow]) {}
 
-    /// The interval of load reports in heartbeats; `None` if the router needs none.
+    /// Returns the interval of load reports in heartbeats; `None` if the router needs none.
     fn measures(&self) -> Option<u32> {
         None
     }
 
-    /// Enters a load report: the bytes that a switch sent out of each of these ports in this time.
+    /// Records a load report: the bytes that a switch sent out of each of these ports in this time.
     fn measured(&mut self, _graph: &Graph, _switch: SwitchIndex, _over: Span, _sent: &[PortBytes]) {
     }
 }

@@ -1,37 +1,37 @@
-//! The routers by the names that fabric files use.
+//! Router kinds, by their names in fabric files.
 
 use super::{
     Annealing, CongestionAware, Ecmp, FirstFit, Layered, Router, ShortestPaths, UpDown, Weighted,
 };
 use alloc::boxed::Box;
 
-/// The routers there are, by the names that fabric files use.
+/// Kind of router, by its name in fabric files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RouterKind {
-    /// `shortest_path`: one shortest path per flow, of several equal ones by its hash.
+    /// `shortest_path`: one shortest path per flow, chosen among equal ones by its hash.
     #[default]
     ShortestPath,
-    /// `ecmp`: a shortest path drawn anew for each flow by a seeded random number.
+    /// `ecmp`: a random shortest path each time a flow is placed, from a seeded generator.
     Ecmp,
-    /// `spain`: greedy weighted shortest path, a link's weight the flows on it (paper 001
-    /// §5.5).
+    /// `spain`: greedy weighted shortest path; the weight of a link is its number of flows (paper
+    /// 001 §5.5).
     Spain,
     /// `hedera_gff`: Hedera's global first fit.
     HederaFirstFit,
     /// `hedera_sa`: Hedera's simulated annealing.
     HederaAnnealing,
-    /// `congestion_aware`: by the load that links were measured to carry.
+    /// `congestion_aware`: paths by the measured load of links.
     CongestionAware,
-    /// `balanced`: our own best spread of flows over links.
+    /// `balanced`: greedy paths that balance the number of flows on links.
     Balanced,
-    /// `up_down`: shortest paths that never go up after down, free of deadlock.
+    /// `up_down`: shortest paths that never go up after down, deadlock-free.
     UpDown,
-    /// `layered`: shortest paths on several layers, each free of deadlock.
+    /// `layered`: shortest paths on several layers, each deadlock-free.
     Layered,
 }
 
 impl RouterKind {
-    /// All of them, in order.
+    /// All kinds, in order.
     pub const ALL: [RouterKind; 9] = [
         RouterKind::ShortestPath,
         RouterKind::Ecmp,
@@ -44,7 +44,7 @@ impl RouterKind {
         RouterKind::Layered,
     ];
 
-    /// The name in fabric files and results.
+    /// Returns the name in fabric files and results.
     pub const fn name(self) -> &'static str {
         match self {
             RouterKind::ShortestPath => "shortest_path",
@@ -59,13 +59,13 @@ impl RouterKind {
         }
     }
 
-    /// The router of this name; `None` if there is none.
+    /// Returns the kind with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<RouterKind> {
         RouterKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// A router of this kind; `seed` feeds those that draw, and `layers`, 1 to 8, are there for
-    /// those that use more than one.
+    /// Creates a router of this kind. `seed` is for random routers; `layers`, 1 to 8, for those
+    /// that use more than one.
     pub fn build(self, seed: u64, layers: u8) -> Box<dyn Router> {
         match self {
             RouterKind::ShortestPath => Box::<ShortestPaths>::default(),
@@ -80,14 +80,14 @@ impl RouterKind {
         }
     }
 
-    /// Whether all its paths, backups too, follow an order in which no buffers wait for each other
-    /// in a cycle.
+    /// Returns whether all its paths, including backups, follow an order in which no cycle of
+    /// buffers forms.
     pub const fn is_ordered(self) -> bool {
         matches!(self, RouterKind::UpDown | RouterKind::Layered)
     }
 
-    /// Whether a flow's path follows from the graph and the flow alone, not from what was
-    /// placed, measured or drawn before.
+    /// Returns whether a flow's path depends on the graph and the flow alone, not on flows placed,
+    /// load measured or random numbers drawn before.
     pub const fn is_fixed(self) -> bool {
         matches!(self, RouterKind::ShortestPath | RouterKind::UpDown)
     }

@@ -7,14 +7,14 @@ use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::Layer;
 
-/// Shortest paths that are drawn for a flow before it takes a longer one.
+/// Number of shortest paths drawn for a flow before it takes a longer one.
 const DRAWS: u64 = 8;
 
-/// Shortest paths, divided among layers so that the buffers of no layer form a cycle.
+/// Router of shortest paths, divided among layers so that the buffers of no layer form a cycle.
 ///
-/// The way of LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and of DFSSSP
-/// (J. Domke, T. Hoefler and W. E. Nagel, IPDPS 2011), flow by flow. Each layer is a lossless
-/// priority of its own, so buffers of different layers never wait for each other.
+/// Follows LASH (T. Skeie, O. Lysne and I. Theiss, IPDPS workshops 2002) and DFSSSP (J. Domke, T.
+/// Hoefler and W. E. Nagel, IPDPS 2011), flow by flow. Each layer is a separate lossless priority,
+/// so buffers of different layers never wait for each other.
 ///
 /// Layer 0 has an order of the switches and takes paths that never go up after down ([`UpDown`]).
 /// Such a path exists between any two connected switches. Each further layer keeps the channel
@@ -27,26 +27,25 @@ const DRAWS: u64 = 8;
 /// 4. the shortest path that goes up and then down, on layer 0. Only this one may be longer than a
 ///    shortest path.
 ///
-/// **Changes.** A dependency stays in its set when the paths that brought it are removed. What a
-/// set accepts therefore forms no cycle with anything accepted before, and old and new paths can
-/// carry frames at the same time. Layer 0 guarantees what [`UpDown`] does. When the graph changes
-/// while no flow is placed, the sets of the further layers may begin anew, as soon as the frames on
-/// earlier paths have left ([`Router::drained`]). After a restart of the controller the sets are
-/// filled again with the paths that it takes over; until all edges have reported theirs, those may
-/// form a cycle with new ones.
+/// **Changes.** A dependency stays in its set when its paths are removed. So an accepted path forms
+/// no cycle with any path accepted before, and old and new paths can carry frames at the same time.
+/// Layer 0 has the guarantees of [`UpDown`]. When the graph changes while no flow is placed, the
+/// sets of the further layers may be cleared, as soon as the frames on earlier paths have left
+/// ([`Router::drained`]). After a restart of the controller the sets are filled with the paths that
+/// it takes over. Until all edges have reported theirs, those may form a cycle with new ones.
 #[derive(Clone, Debug)]
 pub struct Layered {
     up_down: UpDown,
-    /// The channel dependencies of each layer from 1 on.
+    /// Channel dependencies of each layer from 1 on.
     dependencies: Vec<ChannelDependencies>,
-    /// How often the graph has changed while nothing was placed.
+    /// Number of changes of the graph while no flow was placed.
     emptied: u64,
-    /// Whether the sets may begin anew when frames have left.
+    /// Whether the sets may be cleared when frames have left.
     begins_anew: bool,
 }
 
 impl Layered {
-    /// A router for `layers` layers, 1 to 8; 0 counts as 1.
+    /// Creates a router for `layers` layers, 1 to 8; 0 counts as 1.
     pub fn new(layers: u8) -> Layered {
         let dependencies = (1..layers).map(|_| ChannelDependencies::default()).collect();
         Layered { up_down: UpDown::default(), dependencies, emptied: 0, begins_anew: false }
@@ -56,7 +55,7 @@ impl Layered {
 impl Router for Layered {
     fn path(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         for draw in 0..DRAWS {
-            // The first draw is the path that other routers of shortest paths choose.
+            // The first draw is the path that other shortest-path routers choose.
             let hash = if draw == 0 { flow.hash } else { mix(flow.hash ^ draw) };
             if !self.shortest().pick(graph, flow.from, flow.to, hash, path) {
                 return false;
@@ -225,7 +224,7 @@ mod tests {
         assert_eq!(stretch, wanted);
     }
 
-    /// Reroutes as the controller does: what lost a link, and what a new order forbids.
+    /// Reroutes as the controller does: flows that lost a link, and those that a new order forbids.
     fn reroute(router: &mut Layered, graph: &Graph, flows: &[Flow], placed: &mut [Placed]) {
         let renewed = router.changed(graph);
         for (flow, kept) in flows.iter().zip(placed) {
@@ -258,7 +257,7 @@ mod tests {
             let mut placed: Vec<Placed> = alloc::vec![None; flows.len()];
             reroute(&mut router, &graph, &flows, &mut placed);
             prop_assert!(placed.iter().all(Option::is_some));
-            // Everything that was ever in use; on layer 0, under the order that stands.
+            // All paths ever in use; on layer 0, under the current order.
             let mut ever: Vec<(Vec<Step>, Layer)> = placed.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
             for (version, choice) in toggles.iter().enumerate() {
@@ -266,7 +265,7 @@ mod tests {
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let before = (router.up_down.orders(), router.up_down.mends());
                 reroute(&mut router, &graph, &flows, &mut placed);
-                // Frames on a failed link are gone when it is back.
+                // Frames on a failed link are gone when it returns.
                 if (router.up_down.orders(), router.up_down.mends()) > before {
                     let parts = |(path, layer): &(Vec<Step>, Layer)| {
                         let (parts, layer) = (still_there(&graph, path), *layer);

@@ -1,28 +1,28 @@
-//! How many flows each link carries.
+//! Number of flows on each link.
 
 use crate::controller::topology::SwitchIndex;
 use alloc::vec::Vec;
 use axon_node::Step;
 use axon_wire::PortNo;
 
-/// Flows on each directed link, as far as they were placed with the router.
+/// Number of flows on each directed link that were placed with the router.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
-    /// By switch, then by egress port.
+    /// Flows by switch, then by egress port.
     flows: Vec<Vec<u32>>,
-    /// Flows times links.
+    /// Sum of the flows of all links.
     total: u64,
 }
 
 impl Loads {
-    /// How many flows leave this switch by this port.
+    /// Returns the number of flows that leave this switch by this port.
     #[inline]
     pub fn get(&self, switch: SwitchIndex, egress: PortNo) -> u32 {
         let ports = self.flows.get(switch.index());
         ports.and_then(|ports| ports.get(egress.index())).copied().unwrap_or(0)
     }
 
-    /// One more flow takes this path.
+    /// Adds one flow to each link of this path.
     pub fn add(&mut self, path: &[Step]) {
         for step in path {
             let at = step.switch.index();
@@ -38,7 +38,7 @@ impl Loads {
         self.total += path.len() as u64;
     }
 
-    /// One flow fewer takes this path. What was never added is not taken away.
+    /// Removes one flow from each link of this path. Ignores links without flows.
     pub fn remove(&mut self, path: &[Step]) {
         for step in path {
             let ports = self.flows.get_mut(step.switch.index());
@@ -51,12 +51,12 @@ impl Loads {
         }
     }
 
-    /// The fullest link of a path.
+    /// Returns the number of flows on the fullest link of a path.
     pub fn fullest(&self, path: &[Step]) -> u32 {
         path.iter().map(|step| self.get(step.switch, step.egress)).max().unwrap_or(0)
     }
 
-    /// The links that ever carried a flow, by switch and port.
+    /// Returns the links that have ever carried a flow, with their flows.
     pub fn each(&self) -> impl Iterator<Item = (Step, u32)> {
         self.flows.iter().enumerate().flat_map(|(switch, ports)| {
             let switch = SwitchIndex(switch as u32);
@@ -65,7 +65,7 @@ impl Loads {
         })
     }
 
-    /// Flows times links: what all links carry together.
+    /// Returns the sum of the flows of all links.
     pub fn total(&self) -> u64 {
         self.total
     }

@@ -1,8 +1,8 @@
-//! Routers: how the controller chooses the path of a flow.
+//! Routers: choice of the path of a flow by the controller.
 //!
-//! A [`Router`] answers with a path for each flow, one at a time. Some use only the graph. Others
-//! use the flows they have placed so far, or measured load, and look at placed flows again in
-//! rounds. docs/routers.md says when to use which.
+//! A [`Router`] returns a path for each flow, one at a time. Some use only the graph. Others use
+//! the flows they have placed so far, or measured load, and reconsider placed flows in rounds.
+//! docs/routers.md describes when to use which.
 
 mod congestion;
 mod dependencies;

@@ -1,4 +1,4 @@
-//! Cheapest paths, the cost of each link an integer that the router names.
+//! Cheapest paths, for integer link costs given by the router.
 
 use super::Step;
 use super::shortest::UNREACHABLE;
@@ -8,17 +8,17 @@ use alloc::vec::Vec;
 use axon_wire::PortNo;
 use core::cmp::Reverse;
 
-/// The memory of searches, kept from one to the next.
+/// Search for cheapest paths, with memory reused between searches.
 ///
-/// Dijkstra's algorithm (Numerische Mathematik 1, 1959) with a heap, from one switch until
-/// the other is reached. Ties go to the path with fewer links, then to the lower index, so
-/// that the answer follows from graph and costs alone.
+/// Runs Dijkstra's algorithm (Numerische Mathematik 1, 1959) with a heap, from one switch until the
+/// other is reached. Ties go to the path with fewer links, then to the lower index, so that the
+/// result depends on graph and costs alone.
 ///
-/// The search may be bounded: a row says how many links each switch is away from the end,
-/// and nothing is followed that could not reach the end with `links_max` links in all. Most
-/// of a large graph is then never looked at. With costs that favour detours the bound can
-/// hide a path, since a switch remembers its cheapest way only, and that may have used up
-/// the links; the caller falls back to a shortest path then.
+/// The search may be bounded: a row has the distance of each switch from the end in links, and only
+/// switches that can reach the end with `links_max` links in all are followed. Most of a large
+/// graph is then never visited. With costs that favour detours the bound can hide a path, since a
+/// switch stores its cheapest path only, which may have used up the links. The caller then falls
+/// back to a shortest path.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     reached: Vec<Reached>,
@@ -28,7 +28,7 @@ pub struct Search {
 
 #[derive(Clone, Copy, Debug)]
 struct Reached {
-    /// The search that the rest is of.
+    /// Search number, which marks the valid entries.
     round: u32,
     links: u16,
     cost: u64,
@@ -39,19 +39,19 @@ struct Reached {
 const NEVER: Reached =
     Reached { round: 0, links: 0, cost: 0, from: SwitchIndex(0), egress: PortNo(0) };
 
-/// How far a search may go.
+/// Bound of a search.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    /// Links from each switch to the end of the search; of a shortest path.
+    /// Number of links of a shortest path from each switch to the end.
     pub row: &'a [u16],
-    /// Links that the path may have.
+    /// Maximum number of links of the path.
     pub links_max: u16,
 }
 
 impl Search {
-    /// Replaces `path` with the cheapest within the bound. Says whether there is one, and
-    /// leaves `path` empty otherwise. Costs must be small enough that those of a path fit 64
-    /// bits; they are added with saturation.
+    /// Replaces `path` with the cheapest path within the bound. Returns whether there is one, and
+    /// leaves `path` empty otherwise. The cost of a path should fit in 64 bits; costs are added
+    /// with saturation.
     pub fn cheapest(
         &mut self,
         graph: &Graph,
@@ -148,7 +148,7 @@ mod tests {
         assert!(search.cheapest(&graph, (to, to), bound, cost, &mut path) && path.is_empty());
     }
 
-    /// Bellman and Ford's algorithm, to compare with.
+    /// Bellman-Ford algorithm, for comparison.
     fn least(graph: &Graph, from: SwitchIndex, cost: impl Fn(&Edge) -> u64) -> Vec<u64> {
         let mut least = alloc::vec![u64::MAX; graph.len()];
         least[from.index()] = 0;

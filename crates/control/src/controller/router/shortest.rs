@@ -5,44 +5,43 @@ use super::flow::mix;
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 
-/// Paths longer than this are none: a route has to fit the 12-bit hop count of the header,
-/// with a hop for the host port and one to spare.
+/// Maximum length of a path: a route has to fit the 12-bit hop count of the header, with a hop for
+/// the host port and one to spare.
 const DISTANCE_MAX: u16 = 4_000;
-/// A distance that is none.
+/// Distance of an unreachable switch.
 pub(super) const UNREACHABLE: u16 = u16::MAX;
 
-/// Shortest paths, every link counting one; equal ones are chosen by the hash of the flow.
+/// Shortest paths by number of links; equal ones are chosen by the hash of the flow.
 ///
-/// For every destination there is a row: how many links each switch is away from it, found
-/// by breadth-first search from the destination. A path follows the row downhill. Where
-/// several edges lead down, the flow's hash mixed with the switch's identity picks one, so
-/// all shortest paths are used, and a flow's path is the same whatever order the switches
-/// appeared in.
+/// Each destination has a row with the distance of each switch in links, computed by breadth-first
+/// search from the destination. A path follows decreasing distances. Where several edges do, the
+/// flow's hash mixed with the switch's ID selects one. So all shortest paths are used, and a flow's
+/// path does not depend on the order in which the switches appeared.
 ///
-/// A row outlives a change of the graph that does not touch it. It is right for a graph if
-/// the destination has 0, no edge spans more than 1, and every switch at a finite distance
-/// greater than 0 has a neighbour one nearer: no path is then shorter than its number and
-/// one is as short. Only the switches whose edges changed can break that, so only they are
-/// looked at; on a torus most rows survive most failures.
+/// A row stays valid over a change of the graph that does not affect it. It is correct for a graph
+/// if the destination has 0, no edge spans more than 1, and every switch at a finite distance
+/// greater than 0 has a neighbour one nearer: then no path is shorter than the distance, and one is
+/// as short. Only the switches whose edges changed can violate that, so only they are checked. On a
+/// torus most rows survive most failures.
 #[derive(Clone, Debug, Default)]
 pub struct ShortestPaths {
     rows: Vec<Row>,
     queue: Vec<SwitchIndex>,
-    /// How often a row was searched anew, and how often an old one was found still right.
+    /// Number of rows computed by a search.
     pub searches: u64,
-    /// See `searches`.
+    /// Number of old rows found still correct.
     pub kept: u64,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Row {
     generation: u64,
-    /// Empty until first used.
+    /// Distances; empty until first used.
     distance: Vec<u16>,
 }
 
 impl ShortestPaths {
-    /// Makes the row of `to` right for this graph.
+    /// Updates the row of `to` for this graph.
     fn refresh(&mut self, graph: &Graph, to: SwitchIndex) {
         if self.rows.len() < graph.len() {
             self.rows.resize(graph.len(), Row::default());
@@ -67,7 +66,7 @@ impl ShortestPaths {
     }
 }
 
-/// Whether the distances at one switch fit those of its neighbours.
+/// Returns whether the distances at one switch fit those of its neighbours.
 fn consistent(graph: &Graph, distance: &[u16], switch: SwitchIndex) -> bool {
     let here = distance[switch.index()];
     let mut nearer = false;
@@ -104,17 +103,16 @@ fn search(graph: &Graph, to: SwitchIndex, distance: &mut [u16], queue: &mut Vec<
 }
 
 impl ShortestPaths {
-    /// Replaces `distance` with the number of links from each switch to `to`; more than any path
-    /// has where there is none.
+    /// Replaces `distance` with the number of links from each switch to `to`; `UNREACHABLE` where
+    /// there is no path.
     pub fn distances(&mut self, graph: &Graph, to: SwitchIndex, distance: &mut Vec<u16>) {
         self.refresh(graph, to);
         distance.clear();
         distance.extend_from_slice(&self.rows[to.index()].distance);
     }
 
-    /// Replaces `path` with the links of a shortest path that `hash` picks; no link at all
-    /// where the two ends are the same. Says whether there is a path, and leaves `path` empty
-    /// otherwise.
+    /// Replaces `path` with the links of a shortest path selected by `hash`; empty if the two ends
+    /// are the same. Returns whether there is a path, and leaves `path` empty otherwise.
     pub fn pick(
         &mut self,
         graph: &Graph,
@@ -153,13 +151,14 @@ impl ShortestPaths {
         true
     }
 
-    /// Links on a shortest path from `from` to `to`, if there is one.
+    /// Returns the number of links on a shortest path from `from` to `to`, if there is one.
     pub fn distance(&mut self, graph: &Graph, from: SwitchIndex, to: SwitchIndex) -> Option<usize> {
         let distance = self.row(graph, to)[from.index()];
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }
 
-    /// How many links each switch is away from `to`; [`UNREACHABLE`] where there is no way.
+    /// Returns the number of links from each switch to `to`; [`UNREACHABLE`] where there is no
+    /// path.
     pub(super) fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[u16] {
         self.refresh(graph, to);
         &self.rows[to.index()].distance

@@ -1,4 +1,4 @@
-//! The router `shortest_path`: one shortest path per flow, of several equal ones by its hash.
+//! Router `shortest_path`: one shortest path per flow, chosen among equal ones by its hash.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::Graph;

@@ -7,7 +7,7 @@ use axon_wire::message::{Peer, PortState, Role};
 use axon_wire::{Hops, Incarnation, NodeId, PortNo, Time};
 use proptest::prelude::*;
 
-/// The graph of these pairs of switches; switch `n` reaches `m` by port `m`.
+/// Sets the graph to these pairs of switches; switch `n` reaches `m` by port `m`.
 pub fn tell(graph: &mut Graph, version: u64, count: u64, pairs: &[(u64, u64)]) {
     for node in 0..count {
         let incarnation = Incarnation { node: NodeId(node), number: 1 };
@@ -34,7 +34,7 @@ pub fn ring(count: u64) -> Vec<(u64, u64)> {
     (0..count).map(|node| (node, (node + 1) % count)).collect()
 }
 
-/// The links of a grid that closes on itself, `rows` by `columns`, both at least 3.
+/// Returns the links of a torus, `rows` by `columns`, both at least 3.
 pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
     let at = |row: u64, column: u64| (row % rows) * columns + column % columns;
     let cells = (0..rows * columns).map(|n| (n / columns, n % columns));
@@ -46,8 +46,8 @@ pub fn torus(rows: u64, columns: u64) -> Vec<(u64, u64)> {
         .collect()
 }
 
-/// The links of a fat tree of 4-port switches: four cores, then in each of four pods two
-/// switches under them and two at the edge.
+/// Returns the links of a fat tree of 4-port switches: four cores, then in each of four pods two
+/// aggregation switches and two edge switches.
 pub fn fat_tree() -> Vec<(u64, u64)> {
     let pods = (0..4).map(|pod| 4 + 4 * pod);
     pods.flat_map(|pod| {
@@ -57,7 +57,7 @@ pub fn fat_tree() -> Vec<(u64, u64)> {
     .collect()
 }
 
-/// Cuts a link, or mends it.
+/// Removes a link, or restores it.
 pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
     match up.iter().position(|&other| other == pair) {
         Some(at) => drop(up.remove(at)),
@@ -65,7 +65,7 @@ pub fn toggle(up: &mut Vec<(u64, u64)>, pair: (u64, u64)) {
     }
 }
 
-/// A connected graph: a random tree and more links.
+/// Generates a connected graph: a random tree and more links.
 pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     (2..14_u64).prop_flat_map(|count| {
         let tree: Vec<_> =
@@ -82,14 +82,14 @@ pub fn connected() -> impl Strategy<Value = (u64, Vec<(u64, u64)>)> {
     })
 }
 
-/// The parts of a path between links that have failed.
+/// Returns the parts of a path between failed links.
 pub fn still_there(graph: &Graph, path: &[Step]) -> Vec<Vec<Step>> {
     let is_gone =
         |step: &Step| !graph.edges(step.switch).iter().any(|edge| edge.egress == step.egress);
     path.split(is_gone).map(<[Step]>::to_vec).collect()
 }
 
-/// A flow of every switch to every other, `times` over.
+/// Returns `times` flows from every switch to every other.
 pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     let count = graph.len() as u32;
     let pairs = (0..count * count).map(|n| (n / count, n % count)).filter(|(from, to)| from != to);
@@ -107,7 +107,7 @@ pub fn all_pairs(graph: &Graph, times: u64) -> Vec<Flow> {
     all.map(flow).collect()
 }
 
-/// Places all flows, one after the other, and gives their paths.
+/// Places all flows, one after the other, and returns their paths.
 pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<Step>> {
     let place = |flow: &Flow| {
         let mut path = Vec::new();
@@ -119,7 +119,7 @@ pub fn place(router: &mut dyn Router, graph: &Graph, flows: &[Flow]) -> Vec<Vec<
     flows.iter().map(place).collect()
 }
 
-/// One round of looking for better paths, as the controller does it; how many moved.
+/// Runs one round of improvements, as the controller does; returns the number of moves.
 pub fn improve(
     router: &mut dyn Router,
     graph: &Graph,
@@ -141,8 +141,8 @@ pub fn improve(
     moved
 }
 
-/// That a path leads over edges, from the flow's first switch to its last, and never comes
-/// by the same switch twice.
+/// Checks that a path leads over edges, from the flow's first switch to its last, and visits no
+/// switch twice.
 pub fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
     let mut at = flow.from;
     let mut seen = alloc::collections::BTreeSet::from([at]);
@@ -155,7 +155,7 @@ pub fn check(graph: &Graph, flow: &Flow, path: &[Step]) {
     assert_eq!(at, flow.to, "{flow:?}: {path:?}");
 }
 
-/// The flows on the fullest link, and the sum of the squares of all.
+/// Returns the flows on the fullest link, and the sum of the squares over all links.
 pub fn spread(paths: &[Vec<Step>]) -> (u32, u64) {
     let mut loads = Loads::default();
     for path in paths {

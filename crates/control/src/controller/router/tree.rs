@@ -1,18 +1,18 @@
-//! Shortest paths with fixed ties, as textbooks and the papers' simulators have them.
+//! Shortest paths with fixed ties, as in textbooks and the papers' simulators.
 
 use super::{Flow, Router, ShortestPaths, Step};
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 use axon_wire::PortNo;
 
-/// One tree of shortest paths from every switch, ties broken by the switches' identities.
+/// One tree of shortest paths from every switch, with ties broken by switch ID.
 ///
-/// Breadth-first search from the source; the neighbours of a switch are looked at in order
-/// of identity, and of several predecessors that are equally near, the last one found stays
-/// (what Dijkstra's algorithm does that replaces a label by an equal one). No flow's hash
-/// matters, so all flows between two switches share one path, and paths from everywhere lean
-/// the same way: on a torus some rings get half as much again as others. Here to be compared
-/// with: paper 001 §5.5 seems to have used such paths.
+/// Runs breadth-first search from the source. The neighbours of a switch are visited in order of
+/// ID, and of several equally near predecessors the last one found stays (like Dijkstra's algorithm
+/// with replacement of equal labels). The flow's hash is not used, so all flows between two
+/// switches share one path, and paths are biased in the same direction: on a torus some rings get
+/// half as much again as others. Serves for comparison: paper 001 §5.5 seems to have used such
+/// paths.
 #[derive(Clone, Debug, Default)]
 pub struct FixedTies {
     trees: Vec<Tree>,
@@ -22,8 +22,8 @@ pub struct FixedTies {
 #[derive(Clone, Debug, Default)]
 struct Tree {
     generation: u64,
-    /// By switch: the last link of its path, and how many links it is away; none where
-    /// there is no path.
+    /// Last link of the path to each switch, and its distance in links; `None` where there is no
+    /// path.
     last: Vec<Option<(Step, u16)>>,
 }
 
@@ -102,7 +102,7 @@ mod tests {
             check(&graph, &flow, &path);
             let distance = router.shortest().distance(&graph, flow.from, flow.to);
             assert_eq!(distance, Some(path.len()));
-            // Whatever passes a switch has come to it by the same link.
+            // All paths through a switch reach it by the same link.
             for pair in path.windows(2) {
                 let known = last.entry((flow.from, pair[1].switch)).or_insert(pair[0]);
                 assert_eq!(*known, pair[0]);

@@ -1,32 +1,31 @@
-//! Greedy weighted shortest paths: links are dearer the more flows they carry.
+//! Greedy weighted shortest paths: the cost of a link grows with its flows.
 
 use super::search::{Bound, Search};
 use super::{Flow, Loads, Router, ShortestPaths, Step};
 use crate::controller::topology::{Edge, Graph, SwitchIndex};
 use alloc::vec::Vec;
 
-/// What a flow on a link weighs against a link more, in [`Weighted::spain`].
+/// Weight of a flow on a link, relative to one more link, in [`Weighted::spain`].
 const LARGE: u64 = 1 << 20;
-/// Links that [`Weighted::balanced`] may add to a shortest path.
+/// Maximum number of links that [`Weighted::balanced`] may add to a shortest path.
 const DETOUR_MAX: u16 = 2;
 
-/// Gives each flow the path that is cheapest when it comes.
+/// Gives each flow the path that is cheapest when the flow is placed.
 ///
-/// As [`Weighted::spain`], after paper 001 §5.5: the weight of a link is the number of flows
-/// on it times a large number, plus one; a flow that is placed stays. Paths have any length,
-/// so the first flows of an empty fabric go far out of their way to find empty links.
+/// [`Weighted::spain`] follows paper 001 §5.5: the weight of a link is its number of flows times a
+/// large number, plus one. A placed flow stays. Paths have any length, so the first flows of an
+/// empty fabric take long detours over empty links.
 ///
-/// As [`Weighted::balanced`], our own. Three things are different:
+/// [`Weighted::balanced`] is our own, with three differences:
 ///
-/// - The weight is the square of the number of flows, plus one. The sum of weights that a
-///   flow pays is then what it adds to the sum, over all links, of 1² + 2² + ... + flows²:
-///   a full link counts much more than two half full ones, which keeps the maximum down.
-/// - A path is at most two links longer than a shortest one. That bounds what a flow pays
-///   for the good of all, and the search, which looks only at switches between the two ends.
-/// - In rounds each flow is taken out and placed again, and moves if the new path costs less by
-///   1/64, or less and has fewer links. Every move lowers that sum over all links, so the rounds
-///   come to an end; the first flows, placed before the later ones were known, get their chance
-///   this way.
+/// - The weight is the square of the number of flows, plus one. The sum of weights of a path is
+///   then what the flow adds to the sum, over all links, of 1² + 2² + ... + flows²: a full link
+///   counts much more than two half full ones, which keeps the maximum down.
+/// - A path is at most two links longer than a shortest one. That bounds the detour of each flow,
+///   and the search, which visits only switches between the two ends.
+/// - In rounds each flow is removed and placed again. It moves if the new path costs less by 1/64,
+///   or less and has fewer links. Every move lowers that sum over all links, so the rounds end.
+///   This also improves the first flows, which were placed before the later ones were known.
 #[derive(Clone, Debug)]
 pub struct Weighted {
     rule: Rule,
@@ -50,7 +49,7 @@ impl Rule {
         }
     }
 
-    /// The least gain that a flow is moved for, as a part of what it pays.
+    /// Returns the minimum gain of a move, as a divisor of the current cost.
     const fn gain_part(self) -> u64 {
         match self {
             Rule::Spain => 8,
@@ -60,12 +59,12 @@ impl Rule {
 }
 
 impl Weighted {
-    /// The paper's.
+    /// Creates the router of the paper.
     pub fn spain() -> Weighted {
         Weighted::new(Rule::Spain)
     }
 
-    /// Our own.
+    /// Creates the balanced router.
     pub fn balanced() -> Weighted {
         Weighted::new(Rule::Balanced)
     }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 const P: PortNo = PortNo(0);
 
-/// Host 1 asks for host `to` and the set-up is done; returns the MAC that it is given.
+/// Sets up a route for host 1's request for host `to`; returns the MAC address that it is given.
 fn ask(bench: &mut Bench, to: u8, number: u64) -> Option<MacAddr> {
     let effects = bench.frame(0, &arp_request(1, to));
     let is_request = |effect: &Effect| matches!(effect, Effect::ToController(_));
@@ -31,7 +31,7 @@ fn ask(bench: &mut Bench, to: u8, number: u64) -> Option<MacAddr> {
     shown(&effects).pop().filter(|(for_ip, _)| *for_ip == ip(to)).map(|(_, mac)| mac)
 }
 
-/// The addresses that hosts are given in these effects, by ARP.
+/// Returns the addresses that hosts are given in these effects, by ARP.
 fn shown(effects: &[Effect]) -> Vec<(core::net::Ipv4Addr, MacAddr)> {
     let arps = arps(effects).into_iter();
     let others = arps.filter(|(_, arp)| arp.sender_ip != SERVER.ip);
@@ -75,7 +75,7 @@ fn a_target_is_asked_from_the_address_that_it_is_given_for_the_source() {
     assert!(bench.tables.memory.is_empty(), "reserved, not valid");
     bench.frame(0, &host_frame::reply(mac(1), ip(1), given, ip(9)));
     assert_eq!(bench.tables.memory.get(&(P, given)).map(|(to, _)| *to), Some(mac(9)));
-    // Host 9 knows host 1 by its own address and verifies it: the answer finds its way.
+    // Host 9 has host 1's own address and verifies it: the answer is forwarded.
     let reply = host_frame::reply(mac(1), ip(1), mac(9), ip(9));
     bench.frame(0, &reply);
     assert_eq!(bench.sent, [(P, Route::from([3, 6]), reply)]);
@@ -122,7 +122,7 @@ fn an_address_that_is_over_leads_nowhere_and_its_sender_gets_the_present_one() {
     assert_eq!(bench.last_drop(), Some(Drop::NoRoute));
     let effects = bench.reply(answer_to(request, 4));
     assert_eq!(shown(&effects), [(ip(9), given)], "nobody has had its index since");
-    // Others have it in the end, and the address is another then.
+    // Other destinations get it eventually, with a different address.
     bench.remove_route(0, 9, 5);
     for (to, number) in [(4, 6), (5, 7), (6, 8), (7, 9)] {
         assert!(ask(&mut bench, to, number).is_some_and(|mac| mac != given));
@@ -192,7 +192,7 @@ fn a_hosts_own_address_of_this_form_is_never_given_nor_taken_for_a_given_one() {
 fn a_remote_hosts_own_address_of_this_form_means_that_host_and_no_other() {
     let mut bench = full();
     let given = ask(&mut bench, 9, 2).unwrap();
-    // Host 7 turns out to have the address that stands for host 9.
+    // Host 7 turns out to have the masqueraded address of host 9.
     let request = asked(&bench.frame(0, &arp_request(1, 7)));
     let target_ip = Some(ip(7).into());
     let answer = ArpReply { target_mac: given, target_ip, ..answer_to(request, 3) };
@@ -205,14 +205,14 @@ fn a_remote_hosts_own_address_of_this_form_means_that_host_and_no_other() {
         assert_eq!(bench.tables.memory.get(&(P, address)).map(|(to, _)| *to), Some(of));
     }
     assert_eq!(send(&mut bench, given), Some(given), "its own address works, too");
-    // With room it is in the table under its own address, which is not given to anybody.
+    // With room it is in the table under its own address, which is given for no other destination.
     let mut bench = Bench::masquerading(1, 4);
     bench.host(0, 1);
     let request = asked(&bench.frame(0, &arp_request(1, 9)));
     bench.reply(ArpReply { target_mac: given, ..answer_to(request, 1) });
     assert!(bench.tables.route((P, given.into())).is_some());
     assert!(ask(&mut bench, 8, 2).is_some_and(|mac| mac != given));
-    // A remote host that asks for one here has the address of another.
+    // A remote host that queries for one here has the address of another.
     let other = present(&bench, mac(8));
     bench.target(ArpTarget { source_mac: other, ..looked_for(3) });
     assert!(present(&bench, mac(8)) != other && present(&bench, other) != other);
@@ -253,7 +253,7 @@ enum Event {
     Ask(u8),
     Set(u8),
     Remove(u8),
-    /// A frame to an address that was ever given.
+    /// A frame to an address given at any time.
     Send(usize),
     Age(u8),
     Refuse,
@@ -276,11 +276,12 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// All addresses that were ever given, and for whom: the caches of hosts that forget nothing.
+/// All addresses given at any time, with their destinations: the caches of hosts that expire
+/// nothing.
 struct Caches {
     bench: Bench,
     given: BTreeMap<MacAddr, u8>,
-    /// What hosts of the port have taken for themselves.
+    /// Addresses that hosts of the port use as their own.
     own: Vec<MacAddr>,
 }
 
@@ -325,7 +326,7 @@ impl Caches {
                 }
             }
             Event::Age(in_use) => {
-                // Host 1 is heard often enough to stay.
+                // Host 1 sends often enough to stay.
                 for _ in 0..30 {
                     self.bench.pass(Span::from_secs(10));
                     self.bench.host(0, 1);

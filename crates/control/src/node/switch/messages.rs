@@ -1,4 +1,4 @@
-//! What a switch does with the messages of its controller, and of other edges.
+//! Handling of messages from the controller and from other edges.
 
 use super::SwitchNode;
 use crate::node::chassis::Chassis;
@@ -9,7 +9,7 @@ use axon_wire::Time;
 use axon_wire::message::{Item, Message};
 
 impl<D: Dataplane> SwitchNode<D> {
-    /// Acts on a message that has been opened.
+    /// Handles an opened message.
     pub(in crate::node) fn message(&mut self, now: Time, opened: Opened) -> Result<(), Refusal> {
         let own = self.alone.is_some() && opened.from == self.chassis.incarnation;
         let Chassis { plane, effects, .. } = &mut self.chassis;

@@ -7,35 +7,34 @@ use crate::controller::topology::Graph;
 use alloc::vec::Vec;
 use axon_node::random::Random;
 
-/// Steps of one round at most.
+/// Maximum number of steps of one round.
 const STEPS_MAX: u64 = 20_000;
 
-/// Draws, for each destination host, the tree of paths that leads to it.
+/// Draws the tree of paths to each destination host.
 ///
-/// As in Hedera the state assigns one choice to each destination host, not to each flow,
-/// which keeps it small. A choice is a tree of shortest paths towards the host: at every
-/// switch a hash of host and choice picks among the links that lead nearer. (In a fat tree
-/// that is a core switch.) A state's energy is what links carry above their limit, summed
-/// over all links; the limit is 31/32 of the fullest link when the round begins, so that a
-/// round works on the peaks.
+/// As in Hedera the state assigns one choice to each destination host, not to each flow, which
+/// keeps it small. A choice is a tree of shortest paths towards the host: at every switch a hash of
+/// host and choice selects among the links that lead nearer. (In a fat tree that selects a core
+/// switch.) A state's energy is the sum over all links of the load above their limit. The limit is
+/// 31/32 of the fullest link when the round begins, so that a round works on the peaks.
 ///
-/// A round starts from the state that stands and makes one step per destination, at most
-/// 20,000: a destination and a choice are drawn, and the change of energy is computed from
-/// the flows to that host alone. A step down is always taken, a step up by d with
-/// probability 2^(-d / T), in integers; T falls evenly to zero, from a sixteenth of the mean
-/// number of links of a flow. What the round found counts if it lowers the energy by 1/8;
-/// otherwise all stays, and the rounds are at an end.
+/// A round starts from the current state and makes one step per destination, at most 20,000: a
+/// destination and a choice are drawn, and the change of energy is computed from the flows to that
+/// host alone. A step down is always taken, a step up by d with probability 2^(-d / T), in
+/// integers. T falls linearly to zero, from a sixteenth of the mean number of links of a flow. The
+/// result of a round is applied if it lowers the energy by 1/8. Otherwise the state is unchanged,
+/// and the rounds end.
 #[derive(Clone, Debug)]
 pub struct Annealing {
     shortest: ShortestPaths,
     loads: Loads,
     random: Random,
-    /// By destination host.
+    /// Choices by destination host.
     choices: Vec<u8>,
     spare: Vec<Step>,
 }
 
-/// The loads of a state that is being tried, and its energy.
+/// Loads and energy of a trial state.
 struct Trial {
     loads: Loads,
     limit: u32,
@@ -57,7 +56,7 @@ impl Trial {
 }
 
 impl Annealing {
-    /// One that draws the numbers which follow from `seed`.
+    /// Creates a router with random numbers from `seed`.
     pub fn new(seed: u64) -> Annealing {
         let (shortest, loads, choices, spare) = Default::default();
         Annealing { shortest, loads, random: Random::new(seed), choices, spare }
@@ -67,13 +66,13 @@ impl Annealing {
         self.choices.get(towards as usize).copied().unwrap_or(0)
     }
 
-    /// The path of a flow if its destination has this choice, in `self.spare`.
+    /// Computes, into `self.spare`, the path of a flow if its destination has this choice.
     fn pick(&mut self, graph: &Graph, flow: &Flow, choice: u8) -> bool {
         let hash = mix(u64::from(flow.towards) << 8 | u64::from(choice));
         self.shortest.pick(graph, flow.from, flow.to, hash, &mut self.spare)
     }
 
-    /// Changes the choice of the host that all of `flows` lead to.
+    /// Changes the choice of the destination host of all `flows`.
     fn change(&mut self, graph: &Graph, flows: &[Flow], choice: u8, trial: &mut Trial) {
         let Some(towards) = flows.first().map(|flow| flow.towards) else { return };
         let before = self.choice(towards);
@@ -88,8 +87,8 @@ impl Annealing {
         self.choices[towards as usize] = choice;
     }
 
-    /// Whether a step up by `rise` is taken at this temperature: with probability
-    /// 2^(-rise / temperature), straight lines between the powers of two.
+    /// Returns whether a step up by `rise` is taken at this temperature: with probability 2^(-rise
+    /// / temperature), linearly interpolated between the powers of two.
     fn takes(&mut self, rise: u64, temperature: u64) -> bool {
         if temperature == 0 {
             return false;

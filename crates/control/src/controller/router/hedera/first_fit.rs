@@ -8,14 +8,13 @@ use alloc::vec::Vec;
 
 /// Gives a flow the first candidate path that has room for it on every link.
 ///
-/// A link has room while it carries fewer flows than the limit. Where no candidate has room,
-/// the flow takes the one whose fullest link is least full, and the limit grows by 1/16, by
-/// one at least: so it settles at what the fabric has to carry.
+/// A link has room while it carries fewer flows than the limit. If no candidate has room, the flow
+/// takes the one whose fullest link has the fewest flows, and the limit grows by 1/16, at least by
+/// one. So it settles at the load of the fabric.
 ///
-/// In a round the limit is 15/16 of the fullest link, and flows over a link at or above it
-/// move to the first candidate with room. A moved flow leaves a link above the limit for
-/// links below it, so the list of links by load, fullest first, gets smaller in the order of
-/// dictionaries: the rounds come to an end.
+/// In a round the limit is 15/16 of the fullest link, and flows over a link at or above it move to
+/// the first candidate with room. A moved flow leaves a link above the limit for links below it, so
+/// the list of links by load, fullest first, decreases lexicographically: the rounds end.
 #[derive(Clone, Debug, Default)]
 pub struct FirstFit {
     shortest: ShortestPaths,
@@ -25,7 +24,8 @@ pub struct FirstFit {
 }
 
 impl FirstFit {
-    /// The first candidate with room in `path`; otherwise the least full one, and false.
+    /// Stores the first candidate with room in `path`; otherwise the least full one, and returns
+    /// false.
     fn fit(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         let mut least = u32::MAX;
         for candidate in 0..CANDIDATES {
@@ -89,7 +89,7 @@ impl Router for FirstFit {
         true
     }
 
-    /// The limit sinks slowly, so a round that moves few is not the last.
+    /// The limit decreases slowly, so a round with few moves is not the last.
     fn settled(&self, moved: usize, _flows: usize) -> bool {
         moved == 0
     }
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn flows_that_fit_side_by_side_get_links_of_their_own() {
         let mut graph = Graph::default();
-        // Four switches between two: four ways of two links.
+        // Four switches between two: four paths of two links.
         let ways: Vec<(u64, u64)> = (2..6).flat_map(|by| [(0, by), (by, 1)]).collect();
         tell(&mut graph, 1, 6, &ways);
         let flow = Flow { from: SwitchIndex(0), to: SwitchIndex(1), hash: 9, towards: 0 };

@@ -4,11 +4,10 @@
 //! core switch chooses the path. Here the candidates are shortest paths drawn by a hash, up
 //! to [`CANDIDATES`] of them, which on a fat tree are the same paths.
 //!
-//! Hedera knows a link's rate and estimates what each flow would send if only its hosts'
-//! links were in the way. A controller that answers before the first frame knows neither: a
-//! flow is one unit here and a link is full with one. In a fabric that has more flows than
-//! that everywhere, nothing would fit anywhere, so what counts as full is raised to what the
-//! fabric has to carry: both files say how.
+//! Hedera uses a link's rate and estimates the natural demand of each flow, limited only by its
+//! hosts' links. A controller that answers before the first frame has neither, so a flow is one
+//! unit here and a link is full with one. If the fabric has more flows than that, nothing would
+//! fit, so the limit is raised to the load of the fabric; see both files.
 
 mod annealing;
 mod first_fit;
@@ -16,5 +15,5 @@ mod first_fit;
 pub use annealing::Annealing;
 pub use first_fit::FirstFit;
 
-/// Paths that are tried for a flow.
+/// Maximum number of candidate paths of a flow.
 const CANDIDATES: u64 = 16;

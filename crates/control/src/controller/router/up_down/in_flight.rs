@@ -1,4 +1,4 @@
-//! What frames may be in flight on, while an order replaces another.
+//! Paths on which frames may be in flight while an order replaces another.
 
 use super::super::Step;
 use super::super::dependencies::ChannelDependencies;
@@ -6,39 +6,39 @@ use super::order::Order;
 use crate::controller::topology::Graph;
 use alloc::collections::BTreeSet;
 
-/// A pair of consecutive links on a path.
+/// Pair of consecutive links on a path.
 type Turn = [Step; 2];
 
-/// The turns that the paths of a router have made, as far as frames may still be in flight on them.
+/// Turns of the router's paths on which frames may still be in flight.
 ///
-/// In plain English: every path that the router gives out, for a route or for a backup, is entered
-/// here. As long as one order stands, that is all: paths that follow it have no cycle together.
-/// When a new order replaces it, the turns that break the new one are those to be *drained*. From
-/// then on a path has to follow the new order and, besides, may close no cycle with any of these
-/// turns and of those given out since ([`ChannelDependencies`]). So whatever is in flight has no
-/// cycle, at any moment, in whatever order edges take up their routes. When the frames on old paths
-/// have left ([`InFlight::drained`]) the old turns are forgotten, and the new order alone counts.
+/// Every path that the router returns, for a route or for a backup, is recorded here. While one
+/// order is in force, that is all: paths that follow it form no cycle. When a new order replaces
+/// it, the turns that violate the new one must be *drained*. From then on a path has to follow the
+/// new order and must not close a cycle with these turns and those recorded since
+/// ([`ChannelDependencies`]). So frames in flight never form a cycle, in whatever order edges
+/// install their routes. When the frames on old paths have left ([`InFlight::drained`]) the old
+/// turns are dropped, and only the new order counts.
 ///
-/// A turn from or to a link that has failed is forgotten as soon as the order changes: nothing goes
-/// over it, and nothing waits for a buffer that nobody can fill.
+/// A turn from or to a failed link is dropped as soon as the order changes: the link carries no
+/// frames, so no buffer waits for another over it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InFlight {
-    /// The turns of paths that follow the order that stands.
+    /// Turns of paths that follow the current order.
     used: BTreeSet<Turn>,
-    /// The turns of earlier paths that break it.
+    /// Turns of earlier paths that violate it.
     old: BTreeSet<Turn>,
-    /// All of these, while there are old ones.
+    /// Dependencies of all these turns, while there are old ones.
     both: Option<ChannelDependencies>,
 }
 
 impl InFlight {
-    /// Whether there are turns to be drained.
+    /// Returns whether there are turns to be drained.
     pub(super) const fn is_draining(&self) -> bool {
         self.both.is_some()
     }
 
-    /// Enters the turns of a path that follows the order, unless it closes a cycle with old ones.
-    /// Returns whether they were entered.
+    /// Records the turns of a path that follows the order, unless it closes a cycle with old ones.
+    /// Returns whether they were recorded.
     pub(super) fn admit(&mut self, path: &[Step]) -> bool {
         let admitted = self.both.as_mut().is_none_or(|both| both.admit(path));
         if admitted {
@@ -47,13 +47,13 @@ impl InFlight {
         admitted
     }
 
-    /// Whether a path that follows the order has been admitted, or needs not be.
+    /// Returns whether a path that follows the order is recorded, or need not be.
     pub(super) fn includes(&self, path: &[Step]) -> bool {
         self.both.as_ref().is_none_or(|both| both.include(path))
     }
 
-    /// Enters a path that was found in use and that breaks the order, unless it closes a cycle with
-    /// what is known to be in flight. Returns whether that is news.
+    /// Records a path in use that violates the order, unless it closes a cycle with the turns known
+    /// to be in flight. Returns whether it was added.
     pub(super) fn found(&mut self, path: &[Step]) -> bool {
         let InFlight { used, old, both } = self;
         if turns(path).all(|turn| used.contains(&turn) || old.contains(&turn)) {
@@ -73,8 +73,8 @@ impl InFlight {
         free
     }
 
-    /// Another order stands from now on, or links of it were turned. Returns whether what is in
-    /// flight has no cycle.
+    /// Handles a new order, or reversed links of the current one. Returns whether the turns in
+    /// flight form no cycle.
     pub(super) fn ordered(&mut self, graph: &Graph, order: &Order) -> bool {
         let is_there = |step: &Step| graph.edge(step.switch, step.egress).is_some();
         let mut all = core::mem::take(&mut self.used);
@@ -100,7 +100,7 @@ impl InFlight {
         free
     }
 
-    /// The frames on paths of before have left the fabric.
+    /// Drops the old turns, whose last frames have left the fabric.
     pub(super) fn drained(&mut self) {
         self.old.clear();
         self.both = None;

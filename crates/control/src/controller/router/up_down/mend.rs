@@ -1,18 +1,18 @@
-//! Mends an order after a failure, so that no route in use breaks it.
+//! Repairs an order after a failure, so that no route in use violates it.
 //!
-//! In plain English: a switch that has lost its last link up has only links that lead down. If one
-//! of these is turned, so that it leads up, the switch has a way up again. What is allowed at that
-//! switch stays so: frames came up to it and went down, now they go on up over the turned link, or
-//! come down by it. The same holds at the other end of the link: who came up to it and climbed on
-//! now comes up and goes down, and who came down from the switch now comes up from it. So every
-//! route of before that still has its links follows the new order too. Old and new routes together
-//! have no cycle of buffers then, and nothing has to be drained or rerouted.
+//! A switch that has lost its last link up has only links that lead down. If one of these is
+//! reversed, so that it leads up, the switch has a path up again. All turns at that switch stay
+//! allowed: frames that came up to it and went down now go on up over the reversed link, or come
+//! down by it. At the other end of the link, frames that came up to it and went on up now come up
+//! and go down, and frames that came down from the switch now come up from it. So every earlier
+//! route whose links are up follows the new order too. Old and new routes together have no cycle of
+//! buffers, and no route has to be drained or changed.
 //!
-//! The other end must have another way up that does not come back to the switch, or the links would
-//! lead up in a cycle. Where it has no way up but the switch itself, it is without one now, and the
-//! same is done for it, as far as the chain goes. (Link reversal: E. M. Gafni and D. P. Bertsekas,
-//! IEEE Transactions on Communications 29(1), 1981.) Where nothing of that helps, a new order is
-//! made ([`Order::renew`]).
+//! The other end must have another path up that does not lead through the switch, or the links up
+//! would form a cycle. If its only path up was the switch itself, it has none now and is repaired
+//! in the same way, as far as the chain goes. (Link reversal: E. M. Gafni and D. P. Bertsekas, IEEE
+//! Transactions on Communications 29(1), 1981.) If the repair fails, a new order is made
+//! ([`Order::renew`]).
 
 use super::order::Order;
 use crate::controller::topology::{Graph, SwitchIndex};
@@ -20,11 +20,11 @@ use alloc::collections::BTreeSet;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Links that are turned for one switch at the most, one after the other.
+/// Maximum number of links reversed in a chain for one switch.
 const CHAIN_MAX: usize = 8;
 
-/// Turns links so that each part of the graph has one switch without a link that leads up, as
-/// [`Order::serves`] wants it. Returns `None` where that cannot be done. Every switch has a rank.
+/// Reverses links so that each component of the graph has one switch without a link up, as required
+/// by [`Order::serves`]. Returns `None` if that is impossible. Every switch has a rank.
 pub(super) fn mend(order: &Order, graph: &Graph) -> Option<Order> {
     let mut order = order.clone();
     loop {
@@ -32,14 +32,15 @@ pub(super) fn mend(order: &Order, graph: &Graph) -> Option<Order> {
         if tops.is_empty() {
             return Some(order);
         }
-        // Any of them may be the one that stays; that leaves one less.
+        // Any of them may stay the root, which leaves one less to repair.
         let mut lowered =
             tops.into_iter().map(|top| lower(&order, graph, top, &mut vec![top], CHAIN_MAX));
         order = lowered.find_map(|order| order)?;
     }
 }
 
-/// Gives `top` a way up by one link, or by a chain of them. Those in `done` were lowered before.
+/// Gives `top` a path up by one reversed link, or a chain of them. Those in `done` were lowered
+/// before.
 fn lower(
     order: &Order,
     graph: &Graph,
@@ -66,7 +67,7 @@ fn lower(
     None
 }
 
-/// The other ends of the links that lead up from a switch.
+/// Returns the far ends of the links that lead up from a switch.
 fn ups<'a>(
     order: &'a Order,
     graph: &'a Graph,
@@ -75,7 +76,7 @@ fn ups<'a>(
     graph.edges(at).iter().map(|edge| edge.to).filter(move |&to| order.is_up(at, to))
 }
 
-/// Whether a switch has another way up than over `top`, and none of its other ways comes to `top`.
+/// Returns whether a switch has a path up other than over `top`, and none of these leads to `top`.
 fn leads_elsewhere(order: &Order, graph: &Graph, from: SwitchIndex, top: SwitchIndex) -> bool {
     let mut ahead: Vec<SwitchIndex> = ups(order, graph, from).filter(|&up| up != top).collect();
     let mut seen: BTreeSet<SwitchIndex> = ahead.iter().copied().collect();
@@ -95,9 +96,9 @@ fn leads_elsewhere(order: &Order, graph: &Graph, from: SwitchIndex, top: SwitchI
     true
 }
 
-/// The order in which the link from `top`, which has none that leads up, to `other` leads up. All
-/// other links keep their direction: switches are numbered anew from above, of several that may be
-/// next the one that was highest.
+/// Returns the order in which the link from `top`, which has no link up, to `other` leads up. All
+/// other links keep their direction. Switches are renumbered from the top; of several candidates
+/// the one with the lowest old rank is next.
 fn turned(order: &Order, graph: &Graph, top: SwitchIndex, other: SwitchIndex) -> Order {
     let is_up = |from, to| match (from, to) {
         _ if (from, to) == (top, other) => true,
@@ -134,7 +135,7 @@ mod tests {
         graph
     }
 
-    /// Turns at each switch that an order allows: from, by, to.
+    /// Returns the turns at each switch that an order allows: from, by, to.
     fn allowed(order: &Order, graph: &Graph) -> Vec<[SwitchIndex; 3]> {
         let mut turns = Vec::new();
         for at in (0..graph.len() as u32).map(SwitchIndex) {

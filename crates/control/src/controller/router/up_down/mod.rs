@@ -13,50 +13,50 @@ use axon_wire::Layer;
 use in_flight::InFlight;
 use order::Order;
 
-/// Paths longer than this are none; as for shortest paths.
+/// Maximum length of a path, equal to that of shortest paths.
 const DISTANCE_MAX: u16 = 4_000;
-/// The phase of a path: it may still go up, or it has gone down and may not go up again.
+/// Phase of a path that may still go up; one that has gone down may not go up again.
 const CLIMBING: usize = 0;
 const DESCENDING: usize = 1;
-/// Paths that are drawn for a flow while old ones are drained.
+/// Number of paths drawn for a flow while old ones are drained.
 const DRAWS: u64 = 8;
 
-/// The shortest of the paths that never go up after they have gone down (M. D. Schroeder et
-/// al., Autonet, IEEE JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links
-/// form no cycle: `Order` says why, and what is up.
+/// Shortest paths that never go up after they have gone down (M. D. Schroeder et al., Autonet, IEEE
+/// JSAC 9(8), 1991, section 6.6.4), so that the buffers of lossless links form no cycle. `Order`
+/// has the proof and defines up.
 ///
-/// For every destination there is a row with two numbers per switch: links to the end for a
-/// path that may still climb, and for one that has begun to descend. Breadth-first search
-/// backwards from the destination over pairs of switch and phase finds them. A path follows its
-/// row downhill; of several links that are equally good, the flow's hash picks one. A path never
-/// comes by a switch twice, for what lies between could be left out: climbing to a switch and
+/// Each destination has a row with two numbers per switch: the links to the end for a path that may
+/// still climb, and for one that has begun to descend. They are computed by breadth-first search
+/// backwards from the destination over pairs of switch and phase. A path follows decreasing numbers
+/// in its row; of several equally good links, the flow's hash selects one. A path never visits a
+/// switch twice, because the part between the visits could be left out: climbing to a switch and
 /// descending from it is allowed.
 ///
-/// **When something changes.** As long as nothing is placed, the order is made anew from the
-/// graph alone, whichever switch appeared first. Once flows are placed it stays, whatever fails or
-/// comes, as long as it gives everybody a way; new switches come below all others. All paths
-/// that are in use, and those that failures put in their place, follow the same order then, so
-/// that old and new ones together have no cycle either, at no moment, in whatever order
-/// switches take them up. When a switch that is not the root has lost its last way up, or when two
-/// parts with a root each are joined, links are turned so that this still holds (`mend.rs`). Only
-/// where that cannot be done, or where parts are joined by new switches, a new order is made, and
-/// all flows whose paths break it are rerouted at once ([`Router::changed`], [`Router::allows`]).
-/// Until no edge has such a path any more and the last frame on one has left ([`Router::draining`],
-/// [`Router::drained`]), a path is given out only if it closes no cycle with the old ones
-/// (`in_flight.rs`). A flow that is left without a path has none until then.
+/// **Changes.** While no flow is placed, the order is recomputed from the graph alone, independent
+/// of which switch appeared first. Once flows are placed it is kept over failures and additions, as
+/// long as every switch has a path to every other; new switches are placed below all others. All
+/// paths in use, and those that replace them after failures, then follow the same order, so old and
+/// new ones together never form a cycle, in whatever order switches install them. When a switch
+/// that is not the root has lost its last path up, or when two components with a root each are
+/// joined, links are reversed so that this still holds (`mend.rs`). If that is impossible, or if
+/// components are joined by new switches, a new order is made, and all flows whose paths violate it
+/// are rerouted at once ([`Router::changed`], [`Router::allows`]). Until no edge has such a path
+/// any more and the last frame on one has left ([`Router::draining`], [`Router::drained`]), a path
+/// is returned only if it closes no cycle with the old ones (`in_flight.rs`). A flow that is left
+/// without a path has none until then.
 #[derive(Clone, Debug, Default)]
 pub struct UpDown {
     shortest: ShortestPaths,
     order: Order,
-    /// The graph that the order was last looked at for: its generation and its switches.
+    /// Generation and number of switches of the graph that the order was last checked for.
     seen: Option<(u64, usize)>,
-    /// Flows between switches that are placed.
+    /// Number of placed flows between switches.
     placed: u64,
-    /// Grows with every new order.
+    /// Incremented with every new order.
     orders: u64,
-    /// Grows each time that links of the order are turned.
+    /// Incremented each time links of the order are reversed.
     mends: u64,
-    /// Grows each time that paths break the order.
+    /// Incremented each time paths violate the order.
     drains: u64,
     in_flight: InFlight,
     rows: Vec<Row>,
@@ -65,35 +65,35 @@ pub struct UpDown {
 
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// The graph, the order and its turned links that it is of.
+    /// Versions of the graph, the order and its reversed links that the row is for.
     of: Option<(u64, u64, u64)>,
-    /// By switch: links to the destination while [`CLIMBING`], and while [`DESCENDING`].
+    /// Links to the destination from each switch while [`CLIMBING`], and while [`DESCENDING`].
     distance: Vec<[u16; 2]>,
 }
 
 impl UpDown {
-    /// The place of a switch in the order: a link leads up if it leads to a lower one.
+    /// Returns the rank of a switch in the order: a link leads up if it leads to a lower rank.
     pub fn rank(&self, switch: SwitchIndex) -> u32 {
         self.order.rank(switch)
     }
 
-    /// Whether nothing is placed, so that the order may be made anew.
+    /// Returns whether no flow is placed, so that the order may be recomputed.
     pub(super) const fn is_idle(&self) -> bool {
         self.placed == 0
     }
 
-    /// How many orders it has made so far.
+    /// Returns the number of orders made so far.
     pub const fn orders(&self) -> u64 {
         self.orders
     }
 
-    /// How often links of an order were turned.
+    /// Returns how often links of an order were reversed.
     #[cfg(test)]
     pub(super) const fn mends(&self) -> u64 {
         self.mends
     }
 
-    /// Brings the order up to date; returns whether it has changed.
+    /// Updates the order; returns whether it has changed.
     fn refresh(&mut self, graph: &Graph) -> bool {
         let now = (graph.generation(), graph.len());
         if self.seen == Some(now) {
@@ -105,7 +105,7 @@ impl UpDown {
             if self.order.serves(graph) {
                 return false;
             }
-            // Where switches have come, nothing has failed.
+            // If only switches were added, no link has failed.
             let grown = before.is_some_and(|(_, switches)| switches < graph.len());
             if !grown && let Some(mended) = mend::mend(&self.order, graph) {
                 self.order = mended;
@@ -127,7 +127,7 @@ impl UpDown {
         self.drains += u64::from(self.in_flight.is_draining());
     }
 
-    /// Whether a path never goes up after it has gone down.
+    /// Returns whether a path never goes up after it has gone down.
     fn follows(&self, graph: &Graph, path: &[Step]) -> bool {
         let mut descending = false;
         path.iter().all(|step| {
@@ -141,14 +141,14 @@ impl UpDown {
         })
     }
 
-    /// Gives a path out if it follows the order and closes no cycle with what is in flight. Returns
+    /// Records a path if it follows the order and closes no cycle with those in flight. Returns
     /// whether it does.
     pub(super) fn admit(&mut self, graph: &Graph, path: &[Step]) -> bool {
         self.refresh(graph);
         self.follows(graph, path) && self.in_flight.admit(path)
     }
 
-    /// Links from each switch to `to`, in both phases.
+    /// Returns the links from each switch to `to`, in both phases.
     fn row(&mut self, graph: &Graph, to: SwitchIndex) -> &[[u16; 2]] {
         self.refresh(graph);
         if self.rows.len() < graph.len() {
@@ -170,7 +170,7 @@ impl UpDown {
         (distance != UNREACHABLE).then_some(usize::from(distance))
     }
 
-    /// The path of a flow that this hash draws.
+    /// Computes the path of a flow that its hash selects.
     fn draw(&mut self, graph: &Graph, flow: &Flow, path: &mut Vec<Step>) -> bool {
         path.clear();
         self.row(graph, flow.to);
@@ -204,11 +204,11 @@ impl UpDown {
     }
 }
 
-/// Backwards from the end: whoever can go on from a switch in a phase could have come to it over
-/// a link that leads up, climbing, if the phase is climbing; over one that leads down, in either
-/// phase, if it is descending. At the end itself both phases are done. Distances grow by one
-/// from one finding to the next, so the first number found is the least; descending counts as
-/// climbing that has nothing left to climb.
+/// Searches backwards from the end. A pair of a switch and the climbing phase is reached over a
+/// link that leads up, from the climbing phase; one with the descending phase over a link that
+/// leads down, from either phase. At the end itself both phases have distance 0. Distances grow in
+/// order of discovery, so the first number found is the least. Descending counts as climbing with
+/// no link up left.
 fn search(
     graph: &Graph,
     order: &Order,
@@ -285,7 +285,7 @@ impl Router for UpDown {
     }
 
     fn changed(&mut self, graph: &Graph) -> bool {
-        // With nothing placed there is time until a path is asked for.
+        // With no flow placed, the order is updated when a path is requested.
         self.placed > 0 && self.refresh(graph)
     }
 
@@ -422,7 +422,7 @@ mod tests {
         }
     }
 
-    /// Reroutes as the controller does: what lost a link, and what a new order forbids.
+    /// Reroutes as the controller does: flows that lost a link, and those that a new order forbids.
     fn reroute(
         router: &mut UpDown,
         graph: &Graph,
@@ -477,7 +477,7 @@ mod tests {
             let flows = all_pairs(&graph, 1);
             let mut paths: Vec<Option<Vec<Step>>> = vec![None; flows.len()];
             reroute(&mut router, &graph, &flows, &mut paths);
-            // Everything that was in use since old paths were drained.
+            // All paths in use since old paths were drained.
             let mut ever: Vec<Vec<Step>> = paths.iter().flatten().cloned().collect();
             let mut up = pairs.clone();
             for (version, choice) in toggles.iter().enumerate() {
@@ -485,7 +485,7 @@ mod tests {
                 tell(&mut graph, version as u64 + 2, count, &up);
                 let before = (router.orders(), router.mends());
                 reroute(&mut router, &graph, &flows, &mut paths);
-                // Frames on a failed link are gone when it is back.
+                // Frames on a failed link are gone when it returns.
                 if (router.orders(), router.mends()) > before {
                     ever = ever.iter().flat_map(|path| still_there(&graph, path)).collect();
                 }
@@ -520,7 +520,7 @@ mod tests {
             };
             vec![step(from), step(from + 1)]
         };
-        // All but one of the turns that make a cycle around the ring; some break the order.
+        // All but one of the turns that make a cycle around the ring; some violate the order.
         for from in 0..3 {
             router.found(&graph, &clockwise(from), Layer::ZERO);
         }
@@ -554,7 +554,7 @@ mod tests {
             let left: Pairs = pairs.iter().copied().filter(|&pair| pair != pairs[cut]).collect();
             tell(&mut graph, 2, 6, &left);
             let renewed = reroute(&mut router, &graph, &flows, &mut paths);
-            // Only the lowest switch has two ways up.
+            // Only the lowest switch has two links up.
             let at_lowest = pairs[cut].0 == lowest || pairs[cut].1 == lowest;
             let turned = router.mends() > 0;
             assert_eq!(turned, !at_lowest, "{:?} cut, {lowest} is lowest", pairs[cut]);
@@ -562,8 +562,8 @@ mod tests {
         }
     }
 
-    /// A connected graph of 6 to 25 switches: a ring through all in a drawn order, and as many
-    /// links again between drawn switches.
+    /// Generates a connected graph of 6 to 25 switches: a ring through all in a random order, and
+    /// as many links again between random switches.
     fn random_fabric(seed: u64) -> (u64, Pairs) {
         let mut random = axon_node::random::Random::new(seed);
         let count = 6 + random.next_u64() % 20;

@@ -1,35 +1,35 @@
-//! The order of switches that defines which links lead up.
+//! Order of switches that defines which links lead up.
 
 use crate::controller::topology::{Graph, SwitchIndex};
 use alloc::vec::Vec;
 
-/// A switch that has no place in the order.
+/// Rank of a switch that is not in the order.
 const NO_RANK: u32 = u32::MAX;
-/// A switch that a search has not come to.
+/// Level of a switch that a search has not reached.
 const NO_LEVEL: u32 = u32::MAX;
-/// In components of up to so many switches every one is tried as root, in larger ones as many
-/// that are spread evenly over the identities.
+/// Number of switches tried as roots in a component. In larger components they are spread evenly
+/// over the IDs.
 const ROOTS_MAX: usize = 128;
 
-/// A total order of the switches: every switch has a rank of its own, and a link leads up if it
-/// leads to the lower rank.
+/// Total order of the switches: every switch has a unique rank, and a link leads up if it leads to
+/// the lower rank.
 ///
-/// **What any order gives.** Along links that lead up the rank only falls, along links that
-/// lead down it only grows. If no route goes up after it has gone down, then a cycle of buffers
-/// that wait for each other would have to be all up or all down, and come back to a rank that it
-/// has left for good: there is none, whatever the order, and however many routes follow it.
+/// **Any order is free of cycles.** Along links up the rank only falls, along links down it only
+/// grows. If no route goes up after it has gone down, a cycle of waiting buffers would have to be
+/// all up or all down, and return to a rank that it has left: there is none, for any order and any
+/// number of routes.
 ///
-/// **What an order must give besides** is a path between any two switches. It does so if each
-/// component of the graph has only one switch without a link that leads up: from anywhere one
-/// climbs to it, and from it one descends to anywhere. [`Order::serves`] says whether that is so.
+/// **An order must also connect** any two switches. It does so if each component of the graph has
+/// only one switch without a link up: a path climbs to it from any switch, and descends from it to
+/// any other. [`Order::serves`] checks that.
 ///
 /// **A new order** numbers the switches of each component breadth first from a root, those of one
-/// level by identity. The root is found by trial: a turn (from one link to the next) is forbidden
-/// at a switch from one neighbour above it to another, so a switch with `n` links up forbids `n *
-/// (n - 1)`; the root that forbids the fewest turns is taken, of several the one with the fewest
-/// levels, then the lowest identity. In a fat tree that is a switch at the edge, not one of the
-/// core: the core's switches are then all on one level, none of them is the bottleneck of all, and
-/// all shortest paths between switches of the edge are allowed.
+/// level by ID. The root is found by trial. A turn (from one link to the next) is forbidden at a
+/// switch from one neighbour above it to another, so a switch with `n` links up forbids `n * (n -
+/// 1)`. The root that forbids the fewest turns is taken, of several the one with the fewest levels,
+/// then the lowest ID. In a fat tree that is an edge switch, not a core switch: the core switches
+/// are then all on one level, none of them is a common bottleneck, and all shortest paths between
+/// edge switches are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     rank: Vec<u32>,
@@ -38,19 +38,19 @@ pub struct Order {
 }
 
 impl Order {
-    /// The place of a switch in the order.
+    /// Returns the rank of a switch.
     pub fn rank(&self, switch: SwitchIndex) -> u32 {
         self.rank.get(switch.index()).copied().unwrap_or(NO_RANK)
     }
 
-    /// Whether a link from `from` to `to` leads up. Two switches without a rank, which there
-    /// are between [`Order::extend`]s only, go by index.
+    /// Returns whether a link from `from` to `to` leads up. Two switches without a rank, which
+    /// exist between [`Order::extend`]s only, are compared by index.
     #[inline]
     pub fn is_up(&self, from: SwitchIndex, to: SwitchIndex) -> bool {
         (self.rank(to), to) < (self.rank(from), from)
     }
 
-    /// Whether any two switches that the graph connects have a path.
+    /// Returns whether any two switches that the graph connects have a path.
     pub fn serves(&mut self, graph: &Graph) -> bool {
         let alone = |at: SwitchIndex| !graph.edges(at).iter().any(|e| self.is_up(at, e.to));
         let tops = (0..graph.len() as u32).filter(|&at| alone(SwitchIndex(at))).count();
@@ -66,7 +66,7 @@ impl Order {
         tops == components
     }
 
-    /// The order of these switches, the highest first.
+    /// Creates the order of these switches, top first.
     pub fn from_top(switches: &[SwitchIndex]) -> Order {
         let mut rank = alloc::vec![NO_RANK; switches.len()];
         for (place, at) in switches.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Order {
         Order { rank, ..Order::default() }
     }
 
-    /// The switches without a link that leads up, of a component that has more than one, the lowest
+    /// Returns the switches without a link up, of a component that has more than one, the lowest
     /// first; none if there is no such component.
     pub fn rival_tops(&mut self, graph: &Graph) -> Vec<SwitchIndex> {
         self.levels.clear();
@@ -95,8 +95,8 @@ impl Order {
         Vec::new()
     }
 
-    /// Gives switches that are new a rank below all others, those next to known ones first: no
-    /// other switch's links change direction.
+    /// Gives new switches a rank below all others, those next to known ones first. No other
+    /// switch's links change direction.
     pub fn extend(&mut self, graph: &Graph) {
         let mut next = self.rank.iter().filter(|&&rank| rank != NO_RANK).max().map_or(0, |r| r + 1);
         self.rank.resize(graph.len(), NO_RANK);
@@ -125,8 +125,8 @@ impl Order {
         }
     }
 
-    /// Makes a new order. With `keep_roots`, the highest switch of each component stays its
-    /// root, so that most links keep their direction.
+    /// Makes a new order. With `keep_roots`, the top switch of each component stays its root, so
+    /// that most links keep their direction.
     pub fn renew(&mut self, graph: &Graph, keep_roots: bool) {
         let old = core::mem::take(&mut self.rank);
         self.rank.resize(graph.len(), NO_RANK);
@@ -162,7 +162,7 @@ impl Order {
         search(graph, root, &mut self.levels, &mut self.queue);
     }
 
-    /// The root that forbids the fewest turns, of those that are tried.
+    /// Returns the root that forbids the fewest turns, of those that are tried.
     fn best_root(&mut self, graph: &Graph, component: &[SwitchIndex]) -> SwitchIndex {
         let tried = component.len().min(ROOTS_MAX);
         let candidates = (0..tried).map(|number| component[number * component.len() / tried]);
@@ -185,8 +185,8 @@ impl Order {
     }
 }
 
-/// Breadth first from `root`: how many links away each switch is that was not reached before.
-/// `queue` has them in the order in which they were found.
+/// Searches breadth first from `root`. Stores the distance in links of each switch that was not
+/// reached before. `queue` has them in order of discovery.
 fn search(graph: &Graph, root: SwitchIndex, levels: &mut [u32], queue: &mut Vec<SwitchIndex>) {
     queue.clear();
     queue.push(root);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn the_root_of_a_fat_tree_is_at_its_edge() {
-        // Four cores first, then in each pod two switches above and two at the edge.
+        // Four cores first, then in each pod two aggregation switches and two edge switches.
         let graph = graph(20, &fat_tree());
         let mut order = Order::default();
         order.renew(&graph, false);
@@ -232,7 +232,7 @@ mod tests {
         let mut order = Order::default();
         order.renew(&graph, false);
         let before = order.rank.clone();
-        // Root 0, levels 0 1 2 3 2 1; switch 3 is the lowest and has two ways up.
+        // Root 0, levels 0 1 2 3 2 1; switch 3 is the lowest and has two links up.
         tell(&mut graph, 2, 6, &ring(6)[..3]);
         assert!(order.serves(&graph), "switches 4 and 5 are alone, and roots of their own");
         let mut whole = Graph::default();
