@@ -1,9 +1,9 @@
-//! The deterministic world: the very nodes of the fabric on simulated links, with hosts that
-//! have a real IP stack.
+//! Deterministic simulation of a fabric: its real nodes on simulated links, with hosts that have a
+//! real IP stack.
 //!
-//! [`World`] runs a fabric; [`run()`] runs a whole scenario and reports. The same fabric and
-//! seed give the same trace, bit for bit, on any number of threads: one total order of events,
-//! integers only, random numbers from pinned generators.
+//! [`World`] runs a fabric; [`run()`] runs a whole scenario and reports. A fabric and a seed give
+//! the same trace, bit for bit, on any number of threads: one total order of events, integers only,
+//! random numbers from pinned generators.
 #![forbid(unsafe_code)]
 
 pub mod engine;

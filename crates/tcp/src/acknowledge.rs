@@ -1,5 +1,4 @@
-//! What an acknowledgement changes at the sender: what has arrived, what is lost, the windows and
-//! the timers.
+//! Acknowledgement processing at the sender: delivered and lost data, the windows, the timers.
 
 use crate::config::Config;
 use crate::congestion::Acked;
@@ -9,15 +8,15 @@ use crate::segment::{Flags, Segment};
 use crate::send::{Recovery, Sender};
 use axon_wire::{Span, Time};
 
-/// Duplicate acknowledgements that show a loss (RFC 5681 §3.2).
+/// Number of duplicate acknowledgements that indicate a loss (RFC 5681 §3.2).
 const DUPLICATES: u8 = 3;
 
-/// What has arrived by one acknowledgement.
+/// Data that one acknowledgement reports as delivered.
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrived {
-    /// Bytes, selectively acknowledged or not.
+    /// Delivered bytes, cumulatively or selectively acknowledged.
     bytes: u32,
-    /// That of them which was sent last, of those sent once.
+    /// Latest transmission time among the delivered ranges that were sent once.
     newest: Option<Time>,
 }
 
@@ -31,8 +30,8 @@ impl Arrived {
 }
 
 impl Sender {
-    /// Takes the acknowledgement of a segment that lies in the receiver's window and acknowledges
-    /// nothing that was not sent.
+    /// Processes the acknowledgement of a segment. The caller has checked that the segment lies in
+    /// the receive window and acknowledges no unsent data.
     pub(crate) fn acknowledged(&mut self, now: Time, segment: &Segment, config: &Config) {
         let before = self.board.start();
         if segment.ack.is_before(before) {
@@ -54,11 +53,11 @@ impl Sender {
             let left = self.board.outstanding() > 0;
             self.rto_at = left.then(|| now + self.rtt.timeout(config));
         } else if self.board.outstanding() == 0 {
-            // The answer to a probe of the window.
+            // The acknowledgement answers a window probe.
             self.tries = 0;
         }
         if self.probe_answered(segment, advance > 0, duplicate) && self.recovery == Recovery::Open {
-            // What the probe has repaired was lost.
+            // The probe repaired a loss.
             self.control.lost_last();
             self.reduced();
         }
@@ -73,9 +72,9 @@ impl Sender {
         }
     }
 
-    /// Bytes that an acknowledgement says have arrived, without selective acknowledgements: a
-    /// duplicate stands for a segment, which is not counted again when it is acknowledged. The
-    /// first segment of those was missing, so no duplicate stood for it (RFC 6937 §3).
+    /// Returns the bytes that an acknowledgement delivers on a connection without SACK. Each
+    /// duplicate counts as one segment, which is not counted again when it is acknowledged. The
+    /// first of those segments was missing, so no duplicate stands for it (RFC 6937 §3).
     fn without_sack(&mut self, advance: u32) -> u32 {
         if advance == 0 {
             self.counted = self.counted.saturating_add(self.mss);
@@ -89,8 +88,8 @@ impl Sender {
         advance - again
     }
 
-    /// The receiver's window, unless the segment is older than the one that set it (RFC 9293
-    /// §3.10.7.4). Whether it has changed.
+    /// Updates the send window, unless the segment is older than the one that set it (RFC 9293
+    /// §3.10.7.4). Returns whether the window has changed.
     fn take_window(&mut self, segment: &Segment) -> bool {
         let (seq, ack) = self.window_by;
         let newer = seq.is_before(segment.seq) || seq == segment.seq && !segment.ack.is_before(ack);
@@ -108,7 +107,7 @@ impl Sender {
         changed
     }
 
-    /// What arrived, and whether a duplicate was reported.
+    /// Updates the scoreboard. Returns the delivered data and whether a duplicate was reported.
     fn take_arrivals(&mut self, now: Time, segment: &Segment) -> (Arrived, bool) {
         let shortest = self.rtt.shortest();
         let mut arrived = Arrived::default();
@@ -121,7 +120,7 @@ impl Sender {
         let sacks = segment.options.sacks;
         let blocks = if self.sack { sacks.as_slice() } else { &[] };
         for &block in blocks {
-            // Those before the acknowledgement, and malformed ones, change nothing.
+            // Malformed blocks and blocks below the acknowledgement change nothing.
             if block.0.is_before(block.1) {
                 board.sack(block, &mut each);
             }
@@ -137,9 +136,9 @@ impl Sender {
         (arrived, duplicate)
     }
 
-    /// Marks that the receiver echoes (RFC 3168 §6.1.2, RFC 8257 §3.3).
+    /// Processes the congestion marks that the receiver echoes (RFC 3168 §6.1.2, RFC 8257 §3.3).
     fn take_echo(&mut self, segment: &Segment, bytes: u32) {
-        // Not at that very number: an answer to what was sent before may still have it.
+        // Strictly after: answers to segments sent earlier may still carry the echo at that number.
         if self.reduced_until.is_some_and(|until| self.board.start().is_after(until)) {
             self.reduced_until = None;
         }
@@ -153,7 +152,7 @@ impl Sender {
         }
     }
 
-    /// Reduces the window at once, and not again before what is in flight is acknowledged.
+    /// Reduces the window at once, at most once per window of data in flight.
     fn reduce(&mut self) {
         self.control.signalled();
         self.reduced();
@@ -165,8 +164,8 @@ impl Sender {
         self.sent.reductions += 1;
     }
 
-    /// Looks for losses after an acknowledgement that advances by so much; how much is lost now
-    /// that was not before.
+    /// Detects losses after an acknowledgement that advances by `advance`. Returns the newly lost
+    /// bytes.
     fn detect_any(&mut self, now: Time, segment: &Segment, advance: u32, same_window: bool) -> u32 {
         if self.sack {
             let any = self.board.sacked() > 0 || self.recovery != Recovery::Open;
@@ -185,7 +184,8 @@ impl Sender {
         if enough { self.board.lose_first(self.mss) } else { 0 }
     }
 
-    /// Declares lost what RACK says, and sets the timer for what will be (RFC 8985 §6.2, step 5).
+    /// Marks the segments that RACK considers lost and arms the reordering timer for the others
+    /// (RFC 8985 §6.2, step 5).
     pub(crate) fn detect(&mut self, now: Time) -> u32 {
         let window = self.reordering_window();
         let (rack, mut later) = (&self.rack, None);
@@ -201,12 +201,12 @@ impl Sender {
         lost
     }
 
-    /// Enters recovery if something is lost (RFC 6675 §5, step 4).
+    /// Enters recovery if any data is lost (RFC 6675 §5, step 4).
     pub(crate) fn begin_recovery(&mut self) {
         if self.recovery != Recovery::Open || self.board.lost() == 0 {
             return;
         }
-        // DCTCP reacts to a loss also where a mark had reduced it by a little (RFC 8257 §3.5).
+        // DCTCP reacts to a loss even if a mark has just reduced its window (RFC 8257 §3.5).
         if self.reduced_until.take().is_none() || self.control.is_dctcp() {
             self.control.lost();
             self.say_cwr = self.ecn;
@@ -217,7 +217,7 @@ impl Sender {
         self.sent.recoveries += 1;
     }
 
-    /// Ends recovery if all is acknowledged that had been sent when it began.
+    /// Ends recovery once all data sent before it began is acknowledged.
     fn end_recovery(&mut self) {
         let (Recovery::Fast { point, .. } | Recovery::Timeout { point }) = self.recovery else {
             return;
@@ -233,8 +233,8 @@ impl Sender {
         (self.reorder_at, self.duplicates) = (None, 0);
     }
 
-    /// The congestion window after an acknowledgement of `bytes`, which shows a round trip, and by
-    /// which `arrived` bytes have arrived.
+    /// Updates the congestion window after an acknowledgement of `bytes`, with an optional
+    /// round-trip sample, that delivered `arrived` bytes.
     pub(crate) fn follow(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! What a segment that comes does to a connection (RFC 9293 §3.10.7, with RFC 5961).
+//! Processing of received segments (RFC 9293 §3.10.7, with RFC 5961).
 
 use crate::config::Algorithm;
 use crate::config::Config;
@@ -8,16 +8,17 @@ use crate::receive::Echo;
 use crate::segment::{Flags, Segment, Seq};
 use axon_wire::{Span, Time};
 
-/// A segment is never taken to be shorter (Linux: `TCP_MIN_SND_MSS`): options alone would fill it.
+/// Minimum MSS, in bytes (Linux: `TCP_MIN_SND_MSS`): options alone would fill a smaller segment.
 const MSS_MIN: u16 = 48;
-/// Without the option (RFC 9293 §3.7.1).
+/// MSS of a peer that sends no MSS option, in bytes (RFC 9293 §3.7.1).
 const MSS_DEFAULT: u16 = 536;
-/// Answers to empty segments outside of the window are at least so far apart, so that two ends do
-/// not answer each other for ever (RFC 5961 §7).
+/// Minimum interval between answers to empty segments outside the window, which keeps two ends from
+/// answering each other endlessly (RFC 5961 §7).
 const ANSWER_PAUSE: Span = Span::from_millis(100);
 
 impl Connection {
-    /// Answers a SYN as the end that listens; `None` if the segment opens nothing.
+    /// Answers a SYN as the listening end. Returns `None` if the segment does not open a
+    /// connection.
     pub fn accept(now: Time, config: Config, first: Seq, syn: &Segment) -> Option<Connection> {
         if !syn.flags.has(Flags::SYN) || syn.flags.has(Flags::ACK | Flags::RST) {
             return None;
@@ -30,8 +31,8 @@ impl Connection {
         Some(connection)
     }
 
-    /// The answer to a segment that belongs to no connection: a reset, unless it is one itself
-    /// (RFC 9293 §3.10.7.1).
+    /// Returns the answer to a segment that belongs to no connection: a reset, unless the segment
+    /// is itself a reset (RFC 9293 §3.10.7.1).
     pub fn refuse(segment: &Segment) -> Option<Segment> {
         if segment.flags.has(Flags::RST) {
             return None;
@@ -43,7 +44,7 @@ impl Connection {
         Some(Segment { ack, flags, ..Segment::default() })
     }
 
-    /// Takes what the peer's SYN says.
+    /// Applies the options of the peer's SYN.
     fn take_syn(&mut self, syn: &Segment, ecn: bool) {
         let options = &syn.options;
         let sack = self.config.sack && options.sack_permitted;
@@ -66,7 +67,7 @@ impl Connection {
         sender.window_by = (syn.seq, syn.ack);
     }
 
-    /// Takes a segment. What it causes is then had by [`Connection::poll_transmit`].
+    /// Processes a segment. [`Connection::poll_transmit`] returns the segments sent in response.
     pub fn on_segment(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Closed => {}
@@ -75,7 +76,7 @@ impl Connection {
         }
     }
 
-    /// In SYN-SENT (RFC 9293 §3.10.7.3).
+    /// Processes a segment in SYN-SENT (RFC 9293 §3.10.7.3).
     fn take_answer(&mut self, now: Time, segment: &Segment) {
         let flags = segment.flags;
         let acknowledges = flags.has(Flags::ACK);
@@ -99,24 +100,24 @@ impl Connection {
             self.establish(now);
             self.receiver.acknowledge();
         } else {
-            // Both ends open at once.
+            // Simultaneous open.
             (self.state, self.syn_due) = (State::SynReceived, true);
         }
     }
 
-    /// The SYN is acknowledged.
+    /// Enters ESTABLISHED after the acknowledgement of the SYN.
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
         self.sender.rtt.backoff = 0;
         match self.opened {
             Some(at) => self.sender.rtt.sample(now, now.since(at)),
-            // It was lost or slow: RFC 6298 §5.7, RFC 5681 §3.1.
+            // The SYN was retransmitted: RFC 6298 §5.7, RFC 5681 §3.1.
             None => self.sender.control.set(self.sender.mss),
         }
         self.at = None;
     }
 
-    /// In every other state (RFC 9293 §3.10.7.4).
+    /// Processes a segment in any other state (RFC 9293 §3.10.7.4).
     fn take_any(&mut self, now: Time, segment: &Segment) {
         let flags = segment.flags;
         if flags.has(Flags::RST) {
@@ -124,7 +125,7 @@ impl Connection {
         }
         let again = flags.has(Flags::SYN) && segment.seq + 1 == self.receiver.next;
         if self.state == State::SynReceived && again && !flags.has(Flags::ACK) {
-            // The answer was lost.
+            // The SYN-ACK was lost.
             self.syn_due = true;
             return;
         }
@@ -158,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// A segment outside of the window is answered with where the window is.
+    /// Answers a segment outside the window with the current window.
     fn answer(&mut self, now: Time, segment: &Segment) {
         if self.state == State::SynReceived {
             self.syn_due = true;
@@ -176,7 +177,7 @@ impl Connection {
         self.receiver.refuse(segment);
     }
 
-    /// RFC 5961 §3.2: a reset counts if it has exactly the next number.
+    /// Processes a reset, which is valid only at exactly the next number (RFC 5961 §3.2).
     fn take_reset(&mut self, now: Time, segment: &Segment) {
         if segment.seq == self.receiver.next {
             let refused = self.state == State::SynReceived;
@@ -190,7 +191,7 @@ impl Connection {
         }
     }
 
-    /// Whether this end's FIN has just been acknowledged, and what follows from that.
+    /// Advances the state once this end's FIN is acknowledged.
     fn acknowledged_fin(&mut self, now: Time) {
         if !self.sender.is_finished() {
             return;
@@ -224,7 +225,7 @@ impl Connection {
     }
 }
 
-/// The pause between answers: no longer than a window's probes are apart.
+/// Returns the minimum interval between answers, at most the interval of window probes.
 fn pause(config: &Config) -> Span {
     ANSWER_PAUSE.min(config.rto_min)
 }

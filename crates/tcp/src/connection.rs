@@ -1,4 +1,4 @@
-//! One end of a connection: its state, and what it sends (RFC 9293 §3.3, §3.5, §3.6).
+//! One end of a connection: its state machine and transmission (RFC 9293 §3.3, §3.5, §3.6).
 
 use crate::config::Config;
 use crate::header::option_bytes;
@@ -7,68 +7,68 @@ use crate::segment::{Flags, Mark, Options, Segment, Seq};
 use crate::send::{Chunk, Sender};
 use axon_wire::{Span, Time};
 
-/// The state of an end (RFC 9293 §3.3.2). Listening has none: see [`Connection::accept`].
+/// State of a connection (RFC 9293 §3.3.2). LISTEN has none: see [`Connection::accept`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// A SYN was sent.
+    /// SYN sent.
     SynSent,
-    /// A SYN has come and was answered.
+    /// SYN received and answered.
     SynReceived,
     /// Open in both directions.
     Established,
-    /// This end has closed.
+    /// Closed by this end; the FIN is not acknowledged.
     FinWait1,
-    /// This end has closed, and the peer knows.
+    /// Closed by this end; the FIN is acknowledged.
     FinWait2,
-    /// The peer has closed.
+    /// Closed by the peer.
     CloseWait,
-    /// Both have closed at once.
+    /// Closed by both ends at once.
     Closing,
-    /// The peer had closed, and this end has.
+    /// Closed by the peer, then by this end.
     LastAck,
     /// Closed; repeated segments are answered.
     TimeWait,
-    /// It is no more.
+    /// Closed.
     Closed,
 }
 
-/// Why a connection ended before its time.
+/// Reason for the abnormal end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The peer refused it.
+    /// The peer refused the connection.
     Refused,
-    /// The peer broke it off.
+    /// The peer reset the connection.
     Reset,
     /// The peer did not answer.
     TimedOut,
-    /// This end broke it off.
+    /// This end aborted the connection.
     Aborted,
 }
 
-/// What has happened at one end.
+/// Statistics of one end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Segments with payload or FIN that were sent, for the first time or again.
+    /// Sent segments with payload or FIN, retransmissions included.
     pub segments: u64,
-    /// Of those, sent again.
+    /// Retransmitted segments.
     pub retransmits: u64,
     /// Retransmission timeouts.
     pub timeouts: u32,
     /// Tail loss probes.
     pub probes: u32,
-    /// Recoveries from losses that were detected without a timeout.
+    /// Recoveries from losses detected without a timeout.
     pub recoveries: u32,
-    /// Reductions of the window by ECE, or by a probe that repaired a loss.
+    /// Window reductions by ECE, or by a probe that repaired a loss.
     pub reductions: u32,
-    /// The congestion window now, in bytes.
+    /// Current congestion window, in bytes.
     pub window: u32,
-    /// Where slow start ends now, in bytes; `u32::MAX` before the first congestion.
+    /// Current slow start threshold, in bytes; `u32::MAX` before the first congestion.
     pub threshold: u32,
-    /// The smoothed round trip.
+    /// Smoothed round-trip time.
     pub rtt: Option<Span>,
-    /// The shortest round trip.
+    /// Minimum round-trip time.
     pub rtt_min: Option<Span>,
-    /// DCTCP's share of marked bytes, in 1 / 2^20.
+    /// DCTCP's share of marked bytes, in units of 1 / 2^20.
     pub alpha: Option<u32>,
 }
 
@@ -78,30 +78,30 @@ pub struct Connection {
     pub(crate) config: Config,
     pub(crate) state: State,
     pub(crate) failure: Option<Failure>,
-    /// The number of this end's SYN.
+    /// Initial sequence number: the number of this end's SYN.
     pub(crate) first: Seq,
     pub(crate) sender: Sender,
     pub(crate) receiver: Receiver,
-    /// What the SYN is to carry besides, as the peer's allows.
+    /// Whether the SYN carries the window scale option.
     pub(crate) scaled: bool,
-    /// When the SYN is sent again, or TIME-WAIT ends.
+    /// Time of the next SYN retransmission, or of the end of TIME-WAIT.
     pub(crate) at: Option<Time>,
-    /// When the SYN was first sent, until it was sent again.
+    /// Time of the first SYN; `None` once it has been retransmitted.
     pub(crate) opened: Option<Time>,
     pub(crate) tries: u8,
-    /// A SYN is to leave now.
+    /// Whether a SYN is due.
     pub(crate) syn_due: bool,
-    /// A reset is to leave.
+    /// Reset that is due.
     pub(crate) reset: Option<Segment>,
-    /// The next answer to an empty segment outside of the window leaves no sooner.
+    /// Earliest time of the next answer to an empty segment outside the window.
     pub(crate) answer_at: Time,
-    /// Bytes that came in order.
+    /// Bytes received in order.
     pub(crate) received: u64,
 }
 
 impl Connection {
-    /// Begins to open a connection. `first` is the number of its SYN: different for connections
-    /// between the same ports (RFC 9293 §3.4.1).
+    /// Opens a connection. `first` is the sequence number of its SYN. It must differ between
+    /// connections on one pair of ports (RFC 9293 §3.4.1).
     pub fn open(now: Time, config: Config, first: Seq) -> Connection {
         let mut connection = Connection::new(config, State::SynSent, first);
         connection.at = Some(now);
@@ -128,77 +128,77 @@ impl Connection {
         }
     }
 
-    /// Its state.
+    /// Returns the connection's state.
     pub fn state(&self) -> State {
         self.state
     }
 
-    /// Why it ended, if that was before its time.
+    /// Returns the reason if the connection ended abnormally.
     pub fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
-    /// Whether it is no more, and has nothing to send either.
+    /// Returns whether the connection is closed and has nothing left to send.
     pub fn is_closed(&self) -> bool {
         self.state == State::Closed && self.reset.is_none()
     }
 
-    /// Whether it is open: the handshake is over, and neither end has closed or broken off.
+    /// Returns whether the handshake is complete and neither end has closed or aborted.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
 
-    /// Whether both ends have closed, so that a new one may begin between the same ports.
+    /// Returns whether both ends have closed, so that their ports may be reused.
     pub fn is_over(&self) -> bool {
         matches!(self.state, State::TimeWait | State::Closed)
     }
 
-    /// Segments that were sent again.
+    /// Returns the number of retransmitted segments.
     pub fn retransmits(&self) -> u64 {
         self.sender.sent.again
     }
 
-    /// Whether the peer has closed, and all that it sent has arrived.
+    /// Returns whether the peer has closed and all its data has arrived.
     pub fn is_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
-    /// Gives it so many bytes to send.
+    /// Queues `bytes` bytes for transmission.
     pub fn write(&mut self, bytes: u64) {
         self.sender.write(bytes);
     }
 
-    /// Bytes that may be written before the send buffer is full.
+    /// Returns the free space in the send buffer, in bytes.
     pub fn room(&self) -> u64 {
         u64::from(self.config.send_buffer).saturating_sub(self.sender.queued())
     }
 
-    /// Bytes that were written and are not acknowledged.
+    /// Returns the bytes written and not yet acknowledged.
     pub fn queued(&self) -> u64 {
         self.sender.queued()
     }
 
-    /// Bytes that the peer has acknowledged.
+    /// Returns the bytes that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         self.sender.acked
     }
 
-    /// Takes the bytes that have come in order since the last time; how many.
+    /// Takes the bytes received in order since the last call. Returns their number.
     pub fn read(&mut self) -> u64 {
         u64::from(self.receiver.read())
     }
 
-    /// Bytes that have come in order in all.
+    /// Returns the total number of bytes received in order.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// Sends what was written, then closes this end. Returns whether it was not asked to before.
+    /// Closes this end once all written data is sent. Returns whether this was the first call.
     pub fn close(&mut self) -> bool {
         self.sender.close()
     }
 
-    /// Breaks the connection off (RFC 9293 §3.10.5).
+    /// Aborts the connection (RFC 9293 §3.10.5).
     pub fn abort(&mut self) {
         let synchronised = !matches!(self.state, State::SynSent | State::TimeWait | State::Closed);
         if synchronised {
@@ -216,12 +216,12 @@ impl Connection {
         }
     }
 
-    /// It is no more.
+    /// Enters CLOSED and stops the timers.
     pub(crate) fn end(&mut self) {
         (self.state, self.at, self.syn_due) = (State::Closed, None, false);
     }
 
-    /// Figures of now.
+    /// Returns the current statistics.
     pub fn stats(&self) -> Stats {
         let (sent, control) = (self.sender.sent, &self.sender.control);
         Stats {
@@ -239,13 +239,13 @@ impl Connection {
         }
     }
 
-    /// Bytes of memory that it takes, itself and what it points to.
+    /// Returns the connection's memory in bytes, including heap allocations.
     pub fn memory(&self) -> usize {
         size_of::<Connection>() + self.sender.board.memory() + self.receiver.memory()
     }
 
-    /// When [`Connection::poll_transmit`] is to be called next, if nothing comes before. A time
-    /// that has passed means now.
+    /// Returns when to call [`Connection::poll_transmit`] next if no segment arrives before. A time
+    /// in the past means now.
     pub fn deadline(&self) -> Option<Time> {
         if self.reset.is_some() || self.syn_due {
             return Some(Time::ZERO);
@@ -258,7 +258,7 @@ impl Connection {
         }
     }
 
-    /// Lets the timers expire that are due.
+    /// Processes the timers that are due.
     fn expire(&mut self, now: Time) {
         match self.state {
             State::Closed => {}
@@ -280,7 +280,7 @@ impl Connection {
         }
     }
 
-    /// Sends the SYN, for the first time or again (RFC 6298 §5.7).
+    /// Sends or retransmits the SYN (RFC 6298 §5.7).
     fn syn_expired(&mut self, now: Time) {
         if self.tries > self.config.retries {
             return self.fail(Failure::TimedOut);
@@ -292,8 +292,8 @@ impl Connection {
         self.syn_due = true;
     }
 
-    /// The next segment that leaves now; call until there is none. The caller may take fewer, if
-    /// it has no room, and go on later.
+    /// Returns the next segment to send now, or `None`. Call it until it returns `None`. A caller
+    /// without room may stop earlier and continue later.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         self.expire(now);
         if let Some(reset) = self.reset.take() {
@@ -316,7 +316,8 @@ impl Connection {
             flags = flags | Flags::ACK;
         }
         if ecn {
-            // A SYN offers ECN by both bits, its answer accepts by one (RFC 3168 §6.1.1).
+            // A SYN offers ECN with both bits; a SYN-ACK accepts it with ECE alone (RFC 3168
+            // §6.1.1).
             flags = if answers { flags | Flags::ECE } else { flags | Flags::ECE | Flags::CWR };
         }
         let options = Options {
@@ -367,14 +368,15 @@ impl Connection {
         Some(segment)
     }
 
-    /// The segment around a chunk: with acknowledgement, window, blocks and marks of now.
+    /// Builds the segment of a chunk, with the current acknowledgement, window, SACK blocks and
+    /// mark.
     fn dress(&mut self, chunk: Chunk) -> Segment {
         let mut flags = Flags::ACK;
         let flag = |on: bool, flag: Flags| if on { flag } else { Flags::default() };
         flags = flags | flag(chunk.fin, Flags::FIN) | flag(chunk.cwr, Flags::CWR);
         flags = flags | flag(chunk.bytes > 0 && self.sender.is_pushed(), Flags::PSH);
         flags = flags | flag(self.receiver.experienced, Flags::ECE);
-        // What is sent again is not marked (RFC 3168 §6.1.5), but for DCTCP, as in Linux.
+        // Retransmissions are not ECN-capable (RFC 3168 §6.1.5), except with DCTCP, as in Linux.
         let markable = !chunk.again || self.sender.control.is_dctcp();
         let capable = chunk.bytes > 0 && self.sender.ecn && markable;
         Segment {

@@ -3,11 +3,11 @@
 use crate::segment::{Flags, Options, Segment, Seq};
 use core::net::Ipv4Addr;
 
-/// A header without options, in bytes.
+/// Length of a header without options, in bytes.
 const HEADER_BYTES: usize = 20;
-/// A header with as many options as fit, in bytes.
+/// Maximum header length, in bytes.
 pub const HEADER_BYTES_MAX: usize = 60;
-/// The protocol's number in IP.
+/// IP protocol number of TCP.
 const PROTOCOL: u32 = 6;
 
 const END: u8 = 0;
@@ -17,19 +17,19 @@ const SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 
-/// Addresses and ports: from where, and to where.
+/// Source address and port, then destination address and port.
 pub type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
 
-/// What a payload consists of: one byte, again and again.
+/// Payload that repeats one byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Filled {
-    /// The byte.
+    /// Repeated byte.
     pub byte: u8,
-    /// How often it occurs.
+    /// Number of bytes.
     pub count: u32,
 }
 
-/// Bytes of options, a multiple of four.
+/// Returns the length of the options in bytes, a multiple of four.
 pub(crate) fn option_bytes(options: &Options) -> usize {
     let blocks = options.sacks.as_slice().len();
     let sacks = if blocks > 0 { 4 + 8 * blocks } else { 0 };
@@ -38,13 +38,13 @@ pub(crate) fn option_bytes(options: &Options) -> usize {
     mss + scale + permitted + sacks
 }
 
-/// Bytes of a segment's header.
+/// Returns the length of a segment's header in bytes.
 pub fn header_bytes(segment: &Segment) -> usize {
     HEADER_BYTES + option_bytes(&segment.options)
 }
 
-/// Writes a segment's header over `room`, [`header_bytes`] long, with the checksum of a payload
-/// that consists of `byte`. Writes nothing where `room` is shorter.
+/// Writes a segment's header to `room`, which must have [`header_bytes`] bytes, with the checksum
+/// of a payload that repeats `byte`. Writes nothing if `room` is shorter.
 pub fn emit(segment: &Segment, ends: Ends, byte: u8, room: &mut [u8]) {
     let length = header_bytes(segment);
     let Some(room) = room.get_mut(..length) else { return };
@@ -88,9 +88,9 @@ pub fn emit(segment: &Segment, ends: Ends, byte: u8, room: &mut [u8]) {
     room[16..18].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Reads a header; `bytes` is the length of header and payload together, as the IP header states
-/// it. The ports, source first, and the segment, without mark; `None` if that is no header.
-/// The checksum is not verified.
+/// Parses a header. `bytes` is the length of header and payload according to the IP header. Returns
+/// the source and destination ports and the segment, without its ECN mark, or `None` if the header
+/// is malformed. The checksum is not verified.
 pub fn parse(header: &[u8], bytes: usize) -> Option<((u16, u16), Segment)> {
     let fixed: &[u8; HEADER_BYTES] = header.first_chunk()?;
     let length = usize::from(fixed[12] >> 4) * 4;
@@ -109,7 +109,7 @@ pub fn parse(header: &[u8], bytes: usize) -> Option<((u16, u16), Segment)> {
     Some(((pair(0), pair(2)), segment))
 }
 
-/// Options that are unknown or malformed are left out.
+/// Parses the options. Unknown and malformed options are skipped.
 fn parse_options(mut rest: &[u8]) -> Options {
     let mut options = Options::default();
     while let [kind, after @ ..] = rest {
@@ -138,13 +138,13 @@ fn parse_options(mut rest: &[u8]) -> Options {
     options
 }
 
-/// Whether the checksum of a header with its payload is right.
+/// Returns whether the checksum of a header and its payload is correct.
 pub fn verify(ends: Ends, header: &[u8], payload: Filled) -> bool {
     checksum(ends, header, payload) == 0
 }
 
-/// The complement of the one's complement sum of the pseudo header, the header and the payload
-/// (RFC 9293 §3.1). The header's length is even, so its words and those of the payload do not mix.
+/// Returns the complement of the one's complement sum of pseudo header, header and payload (RFC
+/// 9293 §3.1). The header length is even, so header and payload words are summed separately.
 fn checksum(ends: Ends, header: &[u8], payload: Filled) -> u16 {
     let pair = |high: u8, low: u8| u64::from(u16::from_be_bytes([high, low]));
     let Filled { byte, count } = payload;

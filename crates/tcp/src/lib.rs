@@ -1,25 +1,25 @@
-//! TCP for byte streams whose payload nobody reads: bytes are counted, not stored (RFC 9293).
+//! TCP for byte streams without content: payload bytes are counted, not stored (RFC 9293).
 //!
-//! A [`Connection`] is one end. Segments and times come in, segments go out; there is no clock, no
-//! socket and no address here. Whoever runs it matches segments to connections by address and
-//! port. Everything is computed in integers, so that a run is the same on every machine.
+//! A [`Connection`] is one end. It takes segments and times as input and returns segments. It has
+//! no clock, socket or address; the caller matches segments to connections by address and port. All
+//! arithmetic is in integers, so that a run is identical on every machine.
 //!
 //! | concern | source | file |
 //! |---|---|---|
 //! | segments, options, checksum | RFC 9293 §3.1, 7323 §2, 2018 §3 | `segment`, `header` |
 //! | states, handshake, close, reset | RFC 9293 §3.5, §3.6, 5961 | `connection`, `arrival` |
 //! | receiving, delayed acknowledgements, SACK | RFC 9293 §3.8.6, 2018, 2883 | `receive` |
-//! | what is in flight, lost, or has arrived | RFC 6675 §2, RFC 8985 §5 | `scoreboard` |
+//! | data in flight, lost, or delivered | RFC 6675 §2, RFC 8985 §5 | `scoreboard` |
 //! | round trips and the retransmission timeout | RFC 6298 | `rtt` |
-//! | loss by time, reordering, tail loss probes | RFC 8985 | `rack`, `probe` |
-//! | what leaves, acknowledgements | RFC 9293 §3.8, 6675, 6582 | `send`, `acknowledge` |
+//! | time-based loss detection, reordering, tail loss probes | RFC 8985 | `rack`, `probe` |
+//! | transmission, acknowledgements | RFC 9293 §3.8, 6675, 6582 | `send`, `acknowledge` |
 //! | the window in recovery | RFC 6937 | `prr` |
 //! | congestion control | RFC 5681, 6928, 9438, 8257, 3168 | `congestion` |
 //!
-//! There are no timestamps (RFC 7323 §3). Every range in flight has its time of sending, which
-//! RACK needs anyway, so round trips are measured without them. What they protect from besides, an
-//! old duplicate after the numbers have wrapped, takes a frame that stays in the network for 4 GiB:
-//! a third of a second at 100 Gb/s, far above what switches queue.
+//! Timestamps (RFC 7323 §3) are not implemented. RACK keeps the transmission time of every range in
+//! flight, which also gives the round-trip times. Protection against wrapped sequence numbers would
+//! matter only if a frame stayed in the network for 4 GiB of data: a third of a second at 100 Gb/s,
+//! far longer than switches queue.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic)]

@@ -1,6 +1,6 @@
-//! Tail loss probes (RFC 8985 §7): the last segments of a flight have none after them whose arrival
-//! could show their loss. So after two round trips without an acknowledgement one more segment is
-//! sent, new data or the last once more, and its acknowledgement shows what is missing.
+//! Tail loss probes (RFC 8985 §7). No later segment can reveal the loss of the last segments of a
+//! flight. After two round trips without an acknowledgement the sender therefore sends one more
+//! segment, new data or the last segment again, and its acknowledgement reveals the missing data.
 
 use crate::config::Config;
 use crate::segment::Segment;
@@ -8,7 +8,7 @@ use crate::send::{Chunk, Probe, Recovery, Sender};
 use axon_wire::{Span, Time};
 
 impl Sender {
-    /// Sets the probe's timer, where one is of use (§7.2).
+    /// Arms the probe timer where a probe is useful (§7.2).
     pub(crate) fn arm_probe(&mut self, now: Time, config: &Config) {
         let useful = self.sack
             && self.recovery == Recovery::Open
@@ -50,9 +50,9 @@ impl Sender {
         Some(chunk)
     }
 
-    /// An acknowledgement may be that of a probe (§7.4.2); `advanced` if it acknowledges something
-    /// new, `duplicate` if it reports that something arrived twice. Whether the probe has repaired
-    /// a loss, of which nothing else was seen.
+    /// Processes an acknowledgement that may answer a probe (§7.4.2). `advanced` is whether it
+    /// acknowledges new data, `duplicate` whether it reports a duplicate arrival. Returns whether
+    /// the probe repaired an otherwise undetected loss.
     pub(crate) fn probe_answered(
         &mut self,
         segment: &Segment,

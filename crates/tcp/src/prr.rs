@@ -1,18 +1,18 @@
-//! Proportional rate reduction (RFC 6937): how the window comes down to the threshold in recovery.
+//! Proportional rate reduction (RFC 6937): lowers the window to the threshold during recovery.
 //!
-//! As long as more is in flight than the threshold, as many bytes leave per byte that arrives as
-//! the threshold has per byte that was in flight when recovery began. Below the threshold the
-//! window grows back to it: by what arrives, and by a segment more where the acknowledgement shows
-//! that all goes well (slow start reduction bound; conservative otherwise).
+//! While the data in flight exceeds the threshold, each delivered byte releases threshold / flight
+//! bytes, where flight is the data in flight at the start of recovery. Below the threshold the
+//! window grows back by the delivered bytes, plus one segment if the acknowledgement advances and
+//! shows no new loss (slow start reduction bound; otherwise conservative reduction bound).
 
-/// The state during one recovery.
+/// State of one recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prr {
-    /// In flight when recovery began (`RecoverFS`), in bytes.
+    /// Bytes in flight at the start of recovery (`RecoverFS`).
     flight: u32,
-    /// That have arrived since (`prr_delivered`).
+    /// Bytes delivered since the start of recovery (`prr_delivered`).
     delivered: u32,
-    /// That have left since (`prr_out`).
+    /// Bytes sent since the start of recovery (`prr_out`).
     out: u32,
 }
 
@@ -21,13 +21,13 @@ impl Prr {
         Prr { flight: flight.max(1), delivered: 0, out: 0 }
     }
 
-    /// Bytes leave.
+    /// Records sent bytes.
     pub(crate) fn sent(&mut self, bytes: u32) {
         self.out = self.out.saturating_add(bytes);
     }
 
-    /// The window after an acknowledgement that says that `delivered` bytes have arrived, with
-    /// `pipe` bytes in flight; `safe` if it advances and names no new loss.
+    /// Returns the window after an acknowledgement that delivers `delivered` bytes, with `pipe`
+    /// bytes in flight. `safe` is whether it advances and reports no new loss.
     pub(crate) fn window(
         &mut self,
         delivered: u32,
@@ -46,7 +46,7 @@ impl Prr {
             let limit = if safe { conservative.max(delivered) + mss } else { conservative };
             limit.min(threshold - pipe)
         };
-        // What is lost first leaves at once (RFC 6675 §5, step 4.3).
+        // The first lost segment is retransmitted at once (RFC 6675 §5, step 4.3).
         let room = if self.out == 0 { room.max(mss) } else { room };
         pipe.saturating_add(room)
     }
@@ -56,8 +56,8 @@ impl Prr {
 mod tests {
     use super::*;
 
-    /// RFC 6937 §3.1: 20 segments, the first is lost, the threshold is half. An acknowledgement for
-    /// each of 19; every second one lets a segment leave.
+    /// RFC 6937 §3.1: of 20 segments the first is lost, and the threshold is half. Of the 19
+    /// acknowledgements, every second one releases a segment.
     #[test]
     fn half_of_what_arrives_leaves() {
         let mut prr = Prr::new(20_000);
@@ -74,7 +74,7 @@ mod tests {
         assert_eq!((left, pipe), (10, 10_000));
     }
 
-    /// Of 20 segments 16 are lost: the window grows back from what is left.
+    /// Of 20 segments 16 are lost; the window grows from the remaining flight.
     #[test]
     fn after_heavy_losses_the_window_grows_as_in_slow_start() {
         let mut prr = Prr::new(20_000);

@@ -1,36 +1,36 @@
-//! RACK: a segment is lost when one that was sent after it has arrived, and a while has passed
-//! (RFC 8985 §6).
+//! RACK: a segment is lost if a later one has arrived and the reordering window has passed (RFC
+//! 8985 §6).
 //!
-//! The while, the reordering window, is a quarter of the shortest round trip, and nothing as long
-//! as no reordering was seen and either three segments have arrived out of order or recovery is in
-//! progress. Each round with a duplicate selective acknowledgement, which shows that something was
-//! sent again in vain, makes it a quarter longer, for sixteen recoveries.
+//! The reordering window is a quarter of the minimum round trip. It is zero while no reordering has
+//! been seen and either three segments have arrived out of order or recovery is in progress. Each
+//! round with a duplicate selective acknowledgement, which indicates a spurious retransmission,
+//! adds a quarter for sixteen recoveries.
 
 use crate::scoreboard::Range;
 use crate::segment::Seq;
 use axon_wire::{Span, Time};
 
-/// Recoveries after which the reordering window is a quarter again (§5.3, `reo_wnd_persist`).
+/// Recoveries after which the reordering window returns to a quarter (§5.3, `reo_wnd_persist`).
 const PERSIST: u8 = 16;
 
-/// What is known of the order of arrivals.
+/// RACK state of a connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
-    /// When that which was sent last, of all that has arrived, was sent, and where it ended.
+    /// Transmission time and end of the most recently sent range among those that have arrived.
     sent: Time,
     end: Seq,
-    /// How long it took.
+    /// Round-trip time of that range.
     pub(crate) rtt: Span,
-    /// The end of the highest range that has arrived.
+    /// End of the highest range that has arrived.
     forward: Seq,
-    /// Reordering was seen.
+    /// Whether reordering has been seen.
     reordered: bool,
-    /// Quarters of the shortest round trip.
+    /// Reordering window, in quarters of the minimum round trip.
     quarters: u8,
     persist: u8,
-    /// Where the round of the last duplicate selective acknowledgement ends.
+    /// End of the round of the last duplicate selective acknowledgement.
     round: Option<Seq>,
-    /// Something has arrived.
+    /// Whether any range has arrived.
     known: bool,
 }
 
@@ -49,7 +49,7 @@ impl Rack {
         }
     }
 
-    /// A range has arrived (§6.2, steps 1 to 3).
+    /// Records the arrival of a range (§6.2, steps 1 to 3).
     pub(crate) fn arrived(&mut self, now: Time, range: &Range, shortest: Option<Span>) {
         if range.end.is_after(self.forward) {
             self.forward = range.end;
@@ -58,7 +58,7 @@ impl Rack {
         }
         let rtt = now.since(range.sent);
         if range.again && shortest.is_some_and(|shortest| rtt < shortest) {
-            // The acknowledgement is likely that of the first sending.
+            // The acknowledgement is probably for the first transmission.
             return;
         }
         if !self.known || self.is_after(range.sent, range.end) {
@@ -66,13 +66,13 @@ impl Rack {
         }
     }
 
-    /// Whether that was sent after what arrived last.
+    /// Returns whether a range was sent after the most recently sent arrival.
     fn is_after(&self, sent: Time, end: Seq) -> bool {
         sent > self.sent || sent == self.sent && end.is_after(self.end)
     }
 
-    /// A duplicate selective acknowledgement came, with everything before `start` acknowledged and
-    /// `next` the next number to send (§6.2, step 4).
+    /// Records a duplicate selective acknowledgement, with everything before `start` acknowledged
+    /// and `next` the next number to send (§6.2, step 4).
     pub(crate) fn duplicate(&mut self, start: Seq, next: Seq) {
         if self.round.is_some_and(|end| start.is_before(end)) {
             return;
@@ -82,7 +82,7 @@ impl Rack {
         self.persist = PERSIST;
     }
 
-    /// Recovery has ended.
+    /// Records the end of a recovery.
     pub(crate) fn recovered(&mut self) {
         self.persist = self.persist.saturating_sub(1);
         if self.persist == 0 {
@@ -90,8 +90,8 @@ impl Rack {
         }
     }
 
-    /// The reordering window. `sure` if three segments have arrived out of order, or recovery is
-    /// in progress.
+    /// Returns the reordering window. `sure` is whether three segments have arrived out of order or
+    /// recovery is in progress.
     pub(crate) fn window(&self, sure: bool, shortest: Option<Span>, smoothed: Span) -> Span {
         if !self.reordered && sure {
             return Span::ZERO;
@@ -100,8 +100,8 @@ impl Rack {
         Span::from_ticks(quarter.saturating_mul(u64::from(self.quarters))).min(smoothed)
     }
 
-    /// When a range that begins anywhere is lost, if something that was sent after it has arrived
-    /// (§6.2, step 5).
+    /// Returns when a range is considered lost, if a range sent after it has arrived (§6.2, step
+    /// 5).
     pub(crate) fn lost_at(&self, range: &Range, window: Span) -> Option<Time> {
         let before = self.known
             && (self.sent > range.sent || self.sent == range.sent && self.end.is_after(range.end));

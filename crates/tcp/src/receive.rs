@@ -1,73 +1,74 @@
-//! The receiving half: what has arrived, what is to be acknowledged, and when.
+//! The receiving half: reassembly, and the content and timing of acknowledgements.
 //!
-//! The payload is a number of bytes, so that what arrives out of order costs a block of numbers.
-//! The window never shrinks: its right edge only moves forward (RFC 9293 §3.8.6).
+//! The payload is a byte count, so out-of-order data costs one block of numbers. The window never
+//! shrinks: its right edge only moves forward (RFC 9293 §3.8.6).
 
 use crate::config::Config;
 use crate::segment::{Flags, Mark, Sacks, Segment, Seq};
 use alloc::vec::Vec;
 use axon_wire::{Span, Time};
 
-/// Blocks that are kept at most; what would be one more is not taken, as if it had been lost.
+/// Maximum number of blocks. Data that would need one more is discarded as if lost.
 const BLOCKS_MAX: usize = 1024;
 
-/// How marks are echoed.
+/// Echo mode of congestion marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Echo {
-    /// Not: ECN was not agreed upon.
+    /// No echo: ECN was not negotiated.
     #[default]
     None,
-    /// ECE from a mark until CWR comes (RFC 3168 §6.1.3).
+    /// ECE from a mark until CWR arrives (RFC 3168 §6.1.3).
     Latched,
-    /// ECE for segments with a mark and for no others (RFC 8257 §3.2).
+    /// ECE exactly for the marked segments (RFC 8257 §3.2).
     Exact,
 }
 
-/// An acknowledgement that is to leave before all others, as it was due before the last segment.
+/// Acknowledgement that was due before the last segment, and is sent before all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Early {
     pub(crate) ack: Seq,
     pub(crate) echo: bool,
 }
 
-/// The receiver of a connection.
+/// Receiver of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
-    /// The next number expected (RCV.NXT).
+    /// Next number expected (RCV.NXT).
     pub(crate) next: Seq,
-    /// The right edge of the window that the peer knows.
+    /// Right edge of the advertised window.
     edge: Seq,
     buffer: u32,
-    /// Of those the application has not read.
+    /// Bytes received in order that the application has not read.
     unread: u32,
     pub(crate) scale: u8,
     mss: u32,
-    /// Bytes of the largest segment that has come.
+    /// Payload of the largest segment received, in bytes.
     largest: u32,
-    /// What has arrived beyond `next`, the block that changed last first (RFC 2018 §4).
+    /// Received blocks beyond `next`, the most recently changed first (RFC 2018 §4).
     blocks: Vec<(Seq, Seq)>,
-    /// Where the stream ends, once a FIN has come.
+    /// Number of the FIN, once one has arrived.
     fin: Option<Seq>,
-    /// What has arrived twice, to be reported (RFC 2883).
+    /// Duplicate data to report (RFC 2883).
     duplicate: Option<(Seq, Seq)>,
     sack: bool,
     delay: Option<Span>,
     pub(crate) echo: Echo,
-    /// ECE is to be sent: latched, or the state of the last segment.
+    /// Whether to send ECE: latched, or the mark of the last segment.
     pub(crate) experienced: bool,
     early: Option<Early>,
-    /// Bytes that have arrived since the last acknowledgement.
+    /// Bytes received since the last acknowledgement.
     unacknowledged: u32,
-    /// When they are acknowledged at the latest.
+    /// Deadline of the delayed acknowledgement.
     due: Option<Time>,
-    /// An acknowledgement is to leave at once.
+    /// Whether an acknowledgement is due at once.
     at_once: bool,
-    /// A scaled window was sent: that of a SYN says 64 KiB at most.
+    /// Whether a scaled window has been advertised. A SYN advertises at most 64 KiB.
     shown: bool,
 }
 
 impl Receiver {
-    /// Before the peer's SYN has come: a window, and a shift that lets 16 bits say it.
+    /// Returns a receiver before the peer's SYN, with its window and the shift that fits it in 16
+    /// bits.
     pub(crate) fn new(config: &Config) -> Receiver {
         let buffer = config.window();
         let bits = u32::BITS - buffer.leading_zeros();
@@ -80,7 +81,7 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN has come: `next` is the number after it.
+    /// Initializes the receiver from the peer's SYN. `next` is the number after it.
     pub(crate) fn begin(&mut self, next: Seq, scaled: bool, sack: bool, echo: Echo) {
         (self.next, self.edge, self.sack, self.echo) = (next, next, sack, echo);
         if !scaled {
@@ -89,17 +90,17 @@ impl Receiver {
         }
     }
 
-    /// Bytes of memory beyond the struct.
+    /// Returns the heap memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.blocks.capacity() * size_of::<(Seq, Seq)>()
     }
 
-    /// Whether the peer has sent all, and all of it has arrived.
+    /// Returns whether all the peer's data and its FIN have arrived.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin.is_some_and(|fin| self.next == fin + 1)
     }
 
-    /// Whether a segment lies in the window (RFC 9293 §3.10.7.4, first check).
+    /// Returns whether a segment lies in the window (RFC 9293 §3.10.7.4, first check).
     pub(crate) fn accepts(&self, segment: &Segment) -> bool {
         let (window, length) = (self.edge.since(self.next), segment.length());
         let within = |seq: Seq| seq.since(self.next) < window;
@@ -111,7 +112,7 @@ impl Receiver {
         window > 0 && (within(segment.seq) || within(last) || spans)
     }
 
-    /// A segment outside of the window: what it repeats is reported (RFC 2883 §4).
+    /// Records a segment outside the window; its duplicate data is reported (RFC 2883 §4).
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         let to = (segment.seq + segment.bytes).min(self.next);
         if segment.bytes > 0 && segment.seq.is_before(to) {
@@ -120,12 +121,12 @@ impl Receiver {
         self.at_once = true;
     }
 
-    /// An acknowledgement leaves at once.
+    /// Schedules an immediate acknowledgement.
     pub(crate) fn acknowledge(&mut self) {
         self.at_once = true;
     }
 
-    /// Takes the marks of a segment with payload (RFC 3168 §6.1.3, RFC 8257 §3.2).
+    /// Processes the ECN mark of a segment with payload (RFC 3168 §6.1.3, RFC 8257 §3.2).
     fn take_mark(&mut self, segment: &Segment) {
         let marked = segment.mark == Mark::Experienced;
         match self.echo {
@@ -139,14 +140,14 @@ impl Receiver {
                     self.unacknowledged = 0;
                 }
                 self.experienced = marked;
-                // Of a segment that begins a run of marks the sender learns at once.
+                // The start of a run of marks is acknowledged at once.
                 self.at_once |= marked;
             }
             Echo::Exact => {}
         }
     }
 
-    /// Takes the payload and the FIN of a segment in the window. How many bytes came in order.
+    /// Processes payload and FIN of a segment in the window. Returns the bytes that came in order.
     pub(crate) fn take(&mut self, now: Time, segment: &Segment) -> u32 {
         if segment.length() == 0 {
             return 0;
@@ -179,8 +180,8 @@ impl Receiver {
         bytes
     }
 
-    /// Decides when to acknowledge (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once what is out of order
-    /// or fills a gap, otherwise every second full segment, or after a while.
+    /// Schedules the acknowledgement (RFC 9293 §3.8.6.3, RFC 5681 §4.2): at once for data that is
+    /// out of order or fills a gap, otherwise for every second full segment or after the delay.
     fn plan(&mut self, now: Time, segment: &Segment, bytes: u32) {
         let in_order = bytes == segment.bytes && self.blocks.is_empty();
         self.unacknowledged = self.unacknowledged.saturating_add(segment.bytes);
@@ -207,7 +208,7 @@ impl Receiver {
             } else if self.blocks.len() >= BLOCKS_MAX && !self.blocks.iter().any(touches) {
                 return;
             }
-            // Blocks do not touch each other, so one pass joins all that the new one touches.
+            // Blocks do not touch, so one pass merges all that the new block touches.
             let (mut first, mut last) = (from, to);
             self.blocks.retain(|block| {
                 let joined = !block.0.is_after(to) && !block.1.is_before(from);
@@ -227,8 +228,8 @@ impl Receiver {
         }
     }
 
-    /// The application reads all that has arrived in order; how many bytes those are. The peer
-    /// learns that the window opens where that is much (RFC 9293 §3.8.6.2.2).
+    /// Reads all data that has arrived in order and returns its length in bytes. Advertises the
+    /// window if it has opened far enough (RFC 9293 §3.8.6.2.2).
     pub(crate) fn read(&mut self) -> u32 {
         let bytes = core::mem::take(&mut self.unread);
         let edge = self.next + self.buffer;
@@ -240,39 +241,39 @@ impl Receiver {
         bytes
     }
 
-    /// Whether an acknowledgement is to leave now.
+    /// Returns whether an acknowledgement is due.
     pub(crate) fn owes(&self, now: Time) -> bool {
         self.at_once || self.due.is_some_and(|due| due <= now)
     }
 
-    /// When an acknowledgement is due.
+    /// Returns when an acknowledgement is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         if self.at_once || self.early.is_some() { Some(Time::ZERO) } else { self.due }
     }
 
-    /// The acknowledgement that is to leave before all others.
+    /// Takes the acknowledgement that is sent before all others.
     pub(crate) fn take_early(&mut self) -> Option<Early> {
         self.early.take()
     }
 
-    /// The window to write into a segment that leaves now, and moves the edge.
+    /// Returns the window field of a segment sent now, and advances the right edge.
     pub(crate) fn window(&mut self, scaled: bool) -> u16 {
         let scale = if scaled { self.scale } else { 0 };
         self.shown |= scaled;
         let free = self.next + self.buffer.saturating_sub(self.unread);
         let window = free.max(self.edge).since(self.next);
-        // Rounded up, for the edge must not move back.
+        // Rounded up: the edge must not move back.
         let shown = window.div_ceil(1 << scale).min(u32::from(u16::MAX));
         self.edge = self.edge.max(self.next + (shown << scale));
         shown as u16
     }
 
-    /// An acknowledgement leaves: nothing is owed any more.
+    /// Records a sent acknowledgement and clears the pending one.
     pub(crate) fn acknowledged(&mut self) {
         (self.unacknowledged, self.due, self.at_once) = (0, None, false);
     }
 
-    /// The blocks of a segment that leaves: one that arrived twice first (RFC 2883 §4).
+    /// Returns the SACK blocks of an outgoing segment, a duplicate first (RFC 2883 §4).
     pub(crate) fn sacks(&self) -> Sacks {
         let mut sacks = Sacks::default();
         if self.sack {
@@ -284,7 +285,7 @@ impl Receiver {
         sacks
     }
 
-    /// What arrived twice was reported.
+    /// Records that the duplicate was reported.
     pub(crate) fn reported(&mut self) {
         self.duplicate = None;
     }

@@ -1,25 +1,25 @@
-//! Round trips, and the retransmission timeout that follows from them (RFC 6298).
+//! Round-trip times and the retransmission timeout (RFC 6298).
 
 use crate::config::Config;
 use axon_wire::{Span, Time};
 
-/// How long the shortest round trip is believed (Linux: `tcp_min_rtt_wlen`).
+/// Maximum age of the minimum round trip (Linux: `tcp_min_rtt_wlen`).
 const MIN_AGE: Span = Span::from_secs(300);
 
-/// What is known of round trips.
+/// Round-trip estimator of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rtt {
-    /// SRTT, once there is a sample.
+    /// Smoothed round-trip time (SRTT), once there is a sample.
     pub(crate) smoothed: Option<Span>,
     variation: Span,
-    /// The shortest, and when it was seen.
+    /// Minimum round trip and the time of its sample.
     shortest: Option<(Span, Time)>,
-    /// Timeouts in a row, by which the timeout is doubled (§5.5).
+    /// Consecutive timeouts, each of which doubles the timeout (§5.5).
     pub(crate) backoff: u8,
 }
 
 impl Rtt {
-    /// Takes a round trip of a segment that was sent once (§3, Karn's algorithm).
+    /// Records the round trip of a segment that was sent once (§3, Karn's algorithm).
     pub(crate) fn sample(&mut self, now: Time, rtt: Span) {
         match self.smoothed {
             None => {
@@ -39,12 +39,12 @@ impl Rtt {
         }
     }
 
-    /// The shortest round trip.
+    /// Returns the minimum round trip.
     pub(crate) fn shortest(&self) -> Option<Span> {
         self.shortest.map(|(rtt, _)| rtt)
     }
 
-    /// The timeout now (§2, §5.5).
+    /// Returns the current retransmission timeout (§2, §5.5).
     pub(crate) fn timeout(&self, config: &Config) -> Span {
         let base = match self.smoothed {
             None => config.rto_initial,

@@ -1,37 +1,37 @@
-//! What was sent and is not acknowledged: in flight, lost, or selectively acknowledged (RFC 6675
-//! §2, RFC 8985 §5.2).
+//! Sent data that is not acknowledged: in flight, lost, or selectively acknowledged (RFC 6675 §2,
+//! RFC 8985 §5.2).
 //!
-//! Not segments are kept but ranges of numbers that share a state and a time of sending. What left
-//! in one burst is one range; a block or a loss that covers a part of it cuts it; neighbours that
-//! have become alike are joined. So a window without loss costs 16 bytes per burst.
+//! The scoreboard keeps ranges of numbers with one state and one transmission time, not segments.
+//! One burst is one range. A SACK block or a loss that covers part of a range splits it, and equal
+//! neighbours are merged. A window without loss therefore costs 16 bytes per burst.
 
 use crate::segment::Seq;
 use alloc::collections::VecDeque;
 use axon_wire::Time;
 
-/// What is known of a range.
+/// State of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// On its way, as far as is known.
+    /// In flight.
     InFlight,
-    /// Lost, and not sent again.
+    /// Lost and not retransmitted.
     Lost,
-    /// It has arrived.
+    /// Selectively acknowledged.
     Sacked,
 }
 
-/// A range; it begins where the one before it ends.
+/// Range of numbers, which begins at the end of the previous range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Range {
-    /// When it was last sent.
+    /// Time of the last transmission.
     pub(crate) sent: Time,
     pub(crate) end: Seq,
     pub(crate) fate: Fate,
-    /// Sent more than once.
+    /// Whether the range was retransmitted.
     pub(crate) again: bool,
 }
 
-/// All of a connection's.
+/// Ranges of a connection.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
     start: Seq,
@@ -41,47 +41,47 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
-    /// Nothing in flight, and `start` is the next number.
+    /// Returns an empty scoreboard; `start` is the next number to send.
     pub(crate) fn new(start: Seq) -> Scoreboard {
         Scoreboard { start, ..Scoreboard::default() }
     }
 
-    /// The first number that is not acknowledged (SND.UNA).
+    /// Returns the first number that is not acknowledged (SND.UNA).
     pub(crate) fn start(&self) -> Seq {
         self.start
     }
 
-    /// The next number to send (SND.NXT).
+    /// Returns the next number to send (SND.NXT).
     pub(crate) fn end(&self) -> Seq {
         self.ranges.back().map_or(self.start, |range| range.end)
     }
 
-    /// Numbers that are not acknowledged.
+    /// Returns the count of unacknowledged numbers.
     pub(crate) fn outstanding(&self) -> u32 {
         self.end().since(self.start)
     }
 
-    /// Numbers that are taken to be in the network (RFC 6675 §4, `Pipe`).
+    /// Returns the count of numbers considered in flight (RFC 6675 §4, `Pipe`).
     pub(crate) fn pipe(&self) -> u32 {
         self.outstanding().saturating_sub(self.sacked).saturating_sub(self.lost)
     }
 
-    /// Numbers that were selectively acknowledged.
+    /// Returns the count of selectively acknowledged numbers.
     pub(crate) fn sacked(&self) -> u32 {
         self.sacked
     }
 
-    /// Numbers that are lost and not sent again.
+    /// Returns the count of lost numbers that are not retransmitted.
     pub(crate) fn lost(&self) -> u32 {
         self.lost
     }
 
-    /// Bytes of memory beyond the struct.
+    /// Returns the heap memory in bytes.
     pub(crate) fn memory(&self) -> usize {
         self.ranges.capacity() * size_of::<Range>()
     }
 
-    /// New numbers leave.
+    /// Appends `numbers` new numbers, sent at `now`.
     pub(crate) fn push(&mut self, numbers: u32, now: Time) {
         let end = self.end() + numbers;
         match self.ranges.back_mut() {
@@ -95,8 +95,8 @@ impl Scoreboard {
         }
     }
 
-    /// Everything before `ack`, which lies in what is outstanding, is acknowledged. `each` gets
-    /// every range of that which had not been sacked, and its length.
+    /// Acknowledges everything before `ack`, which must not exceed the end. Calls `each` with every
+    /// range that had not been sacked, and its length.
     pub(crate) fn acknowledge(&mut self, ack: Seq, mut each: impl FnMut(Range, u32)) {
         while let Some(&first) = self.ranges.front() {
             let end = first.end.min(ack);
@@ -123,7 +123,7 @@ impl Scoreboard {
         }
     }
 
-    /// The index of the range that begins at `at`, which is made to begin there.
+    /// Splits the range at `at` if needed. Returns the index of the range that begins there.
     fn cut(&mut self, at: Seq) -> usize {
         let (start, place) = (self.start, at.since(self.start));
         let index = self.ranges.partition_point(|range| range.end.since(start) <= place);
@@ -142,7 +142,7 @@ impl Scoreboard {
         before.map_or(self.start, |range| range.end)
     }
 
-    /// Joins neighbours that are alike.
+    /// Merges equal neighbours.
     fn join(&mut self) {
         let alike = |one: &Range, other: &Range| {
             let sacked = one.fate == Fate::Sacked;
@@ -160,8 +160,8 @@ impl Scoreboard {
         self.ranges.truncate(kept + 1);
     }
 
-    /// A block has arrived: whatever of it is outstanding. `each` gets every range that had not
-    /// been sacked, and its length.
+    /// Marks the outstanding part of a SACK block. Calls `each` with every range that had not been
+    /// sacked, and its length.
     pub(crate) fn sack(&mut self, (from, to): (Seq, Seq), mut each: impl FnMut(Range, u32)) {
         let (from, to) = (from.max(self.start), to.min(self.end()));
         if !from.is_before(to) {
@@ -186,8 +186,8 @@ impl Scoreboard {
         self.join();
     }
 
-    /// Declares lost what is in flight and `is_lost` says so of; gets each range and where it
-    /// begins. How many numbers that were.
+    /// Marks as lost each range in flight for which `is_lost` returns true. `is_lost` gets the
+    /// start of the range and the range. Returns the count of lost numbers.
     pub(crate) fn lose(&mut self, mut is_lost: impl FnMut(Seq, &Range) -> bool) -> u32 {
         let (mut begin, mut count) = (self.start, 0);
         for range in &mut self.ranges {
@@ -204,14 +204,14 @@ impl Scoreboard {
         count
     }
 
-    /// The first `numbers` that are outstanding are lost, if they are in flight.
+    /// Marks the first `numbers` outstanding numbers as lost, if in flight.
     pub(crate) fn lose_first(&mut self, numbers: u32) -> u32 {
         let to = self.start + numbers.min(self.outstanding());
         self.cut(to);
         self.lose(|_, range| !range.end.is_after(to))
     }
 
-    /// The first range that is lost: where it begins and ends.
+    /// Returns start and end of the first lost range.
     pub(crate) fn first_lost(&self) -> Option<(Seq, Seq)> {
         if self.lost == 0 {
             return None;
@@ -220,7 +220,7 @@ impl Scoreboard {
         Some((self.begins(index), self.ranges[index].end))
     }
 
-    /// Numbers leave again: they lie in one range that is not sacked.
+    /// Records a retransmission of numbers that lie in one range that is not sacked.
     pub(crate) fn resend(&mut self, from: Seq, to: Seq, now: Time) {
         let first = self.cut(from);
         let last = self.cut(to);
@@ -245,7 +245,7 @@ mod tests {
         Time::from_nanos(micros * 1000)
     }
 
-    /// Ten segments of 100 in two bursts, over the end of the numbers.
+    /// Returns a board of ten segments of 100 in two bursts, across the wrap of the numbers.
     fn sample() -> Scoreboard {
         let mut board = Scoreboard::new(Seq(0u32.wrapping_sub(250)));
         (0..10).for_each(|n| board.push(100, at(n / 5)));
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(board.lost(), 100);
     }
 
-    /// Against one state per number.
+    /// Compares the ranges with a model that keeps one state per number.
     #[test]
     fn ranges_are_those_of_a_list_of_numbers() {
         let mut random = oorandom::Rand32::new(7);

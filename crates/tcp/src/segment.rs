@@ -1,34 +1,34 @@
-//! A segment, and the numbers in it (RFC 9293 §3.1, §3.4).
+//! A segment and its sequence numbers (RFC 9293 §3.1, §3.4).
 
 use core::fmt;
 use core::ops::{Add, BitOr, Sub};
 
-/// A sequence number: of the numbers modulo 2^32, that which is less than 2^31 ahead is after.
+/// Sequence number modulo 2^32. A number less than 2^31 ahead is after.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Seq(pub u32);
 
 impl Seq {
-    /// Whether this one comes before `other`.
+    /// Returns whether this number is before `other`.
     pub fn is_before(self, other: Seq) -> bool {
         (self.0.wrapping_sub(other.0) as i32) < 0
     }
 
-    /// Whether this one comes after `other`.
+    /// Returns whether this number is after `other`.
     pub fn is_after(self, other: Seq) -> bool {
         other.is_before(self)
     }
 
-    /// How many numbers lie from `earlier` to this one.
+    /// Returns the distance from `earlier` to this number.
     pub fn since(self, earlier: Seq) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// The later of the two.
+    /// Returns the later of the two.
     pub fn max(self, other: Seq) -> Seq {
         if self.is_before(other) { other } else { self }
     }
 
-    /// The earlier of the two.
+    /// Returns the earlier of the two.
     pub fn min(self, other: Seq) -> Seq {
         if self.is_before(other) { self } else { other }
     }
@@ -54,7 +54,7 @@ impl Sub<u32> for Seq {
     }
 }
 
-/// The control bits of a segment, as they are on the wire.
+/// Control bits of a segment, as on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(pub u8);
 
@@ -65,16 +65,16 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// Reset the connection.
     pub const RST: Flags = Flags(0x04);
-    /// Push.
+    /// Push function.
     pub const PSH: Flags = Flags(0x08);
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(0x10);
-    /// Congestion was experienced (RFC 3168 §6.1).
+    /// ECN echo: congestion was experienced (RFC 3168 §6.1).
     pub const ECE: Flags = Flags(0x40);
-    /// The window was reduced (RFC 3168 §6.1).
+    /// Congestion window reduced (RFC 3168 §6.1).
     pub const CWR: Flags = Flags(0x80);
 
-    /// Whether one of these is set.
+    /// Returns whether any of `flags` is set.
     pub fn has(self, flags: Flags) -> bool {
         self.0 & flags.0 != 0
     }
@@ -87,19 +87,19 @@ impl BitOr for Flags {
     }
 }
 
-/// The ECN field of the packet around a segment (RFC 3168 §5).
+/// ECN field of the packet that carries a segment (RFC 3168 §5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Not capable of ECN.
+    /// Not ECN-capable.
     #[default]
     None,
-    /// Capable of ECN: ECT(0).
+    /// ECN-capable: ECT(0).
     Capable,
     /// Congestion experienced.
     Experienced,
 }
 
-/// Blocks that have arrived beyond the acknowledgement (RFC 2018 §3): first and end of each.
+/// SACK blocks beyond the acknowledgement (RFC 2018 §3): start and end of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sacks {
     blocks: [(Seq, Seq); Sacks::MAX],
@@ -107,10 +107,10 @@ pub struct Sacks {
 }
 
 impl Sacks {
-    /// Blocks that fit the options of a segment without timestamps.
+    /// Maximum number of blocks in a segment without timestamps.
     pub const MAX: usize = 4;
 
-    /// Adds a block; one too many is left out.
+    /// Adds a block. A block that does not fit is dropped.
     pub fn push(&mut self, block: (Seq, Seq)) {
         if let Some(free) = self.blocks.get_mut(usize::from(self.count)) {
             *free = block;
@@ -118,51 +118,52 @@ impl Sacks {
         }
     }
 
-    /// The blocks.
+    /// Returns the blocks.
     pub fn as_slice(&self) -> &[(Seq, Seq)] {
         self.blocks.get(..usize::from(self.count)).unwrap_or(&[])
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no blocks.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// The options that a segment has.
+/// Options of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The largest segment that the sender takes (RFC 9293 §3.7.1), in bytes.
+    /// Maximum segment size that the sender accepts, in bytes (RFC 9293 §3.7.1).
     pub mss: Option<u16>,
-    /// How far its windows are shifted (RFC 7323 §2), in bits.
+    /// Window scale shift, in bits (RFC 7323 §2).
     pub scale: Option<u8>,
-    /// It takes selective acknowledgements (RFC 2018 §2).
+    /// Whether the sender accepts selective acknowledgements (RFC 2018 §2).
     pub sack_permitted: bool,
-    /// What has arrived out of order, or twice.
+    /// Blocks that arrived out of order or twice.
     pub sacks: Sacks,
 }
 
-/// A segment without its ports. The payload is a number of bytes.
+/// Segment without its ports. The payload is a byte count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
-    /// Of the first byte, or of the SYN.
+    /// Number of the first byte, or of the SYN.
     pub seq: Seq,
-    /// The next number expected, with [`Flags::ACK`].
+    /// Next number expected; valid with [`Flags::ACK`].
     pub ack: Seq,
     /// Control bits.
     pub flags: Flags,
-    /// The window as it is on the wire: not scaled.
+    /// Window as on the wire, unscaled.
     pub window: u16,
     /// Options.
     pub options: Options,
     /// Bytes of payload.
     pub bytes: u32,
-    /// The ECN field of its packet.
+    /// ECN field of the packet.
     pub mark: Mark,
 }
 
 impl Segment {
-    /// Numbers that it takes: its bytes, a SYN and a FIN (SEG.LEN of RFC 9293 §3.4).
+    /// Returns the count of numbers that the segment occupies: payload, SYN and FIN (SEG.LEN of RFC
+    /// 9293 §3.4).
     pub fn length(&self) -> u32 {
         let controls =
             u32::from(self.flags.has(Flags::SYN)) + u32::from(self.flags.has(Flags::FIN));

@@ -1,10 +1,9 @@
-//! The sending half: what may leave, and when something that has left is sent again (RFC 9293
-//! §3.8).
+//! The sending half: transmission and retransmission (RFC 9293 §3.8).
 //!
-//! What is lost leaves first, then new data, both as far as the congestion window lets them; new
-//! data as far as the receiver's window, too. Small segments are avoided as RFC 9293 §3.8.6.2.1
-//! says. A closed window is probed with an empty segment before the first number that is not
-//! acknowledged: the receiver answers what is outside of its window with its window.
+//! Lost data is sent before new data, both within the congestion window. New data is also limited
+//! by the receiver's window. Small segments are avoided as in RFC 9293 §3.8.6.2.1. A closed window
+//! is probed with an empty segment one number before the first unacknowledged one; the receiver
+//! answers such a segment outside its window with its current window.
 
 use crate::config::Config;
 use crate::congestion::Congestion;
@@ -15,48 +14,48 @@ use crate::scoreboard::Scoreboard;
 use crate::segment::Seq;
 use axon_wire::{Span, Time};
 
-/// What losses have made of the connection.
+/// Recovery state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Recovery {
-    /// Nothing is known to be lost.
+    /// No known loss.
     Open,
-    /// A loss was detected; until `point` is acknowledged (RFC 6675 §5).
+    /// Fast recovery after a detected loss, until `point` is acknowledged (RFC 6675 §5).
     Fast { point: Seq, prr: Prr },
-    /// The timeout expired; until `point` is acknowledged.
+    /// Recovery after a timeout, until `point` is acknowledged.
     Timeout { point: Seq },
 }
 
-/// A tail loss probe that was sent (RFC 8985 §7.4).
+/// Tail loss probe in flight (RFC 8985 §7.4).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Probe {
-    /// The next number to send when it left.
+    /// Next number to send when the probe was sent.
     pub(crate) end: Seq,
-    /// It was something that had been sent before.
+    /// Whether the probe was a retransmission.
     pub(crate) again: bool,
 }
 
-/// The end of the stream.
+/// State of the end of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fin {
     Open,
     Wanted,
-    /// It has left; the number after it.
+    /// The FIN was sent; holds the number after it.
     Sent(Seq),
 }
 
-/// Something to send.
+/// Data to send in one segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Chunk {
     pub(crate) seq: Seq,
     pub(crate) bytes: u32,
     pub(crate) fin: bool,
-    /// The window was reduced (RFC 3168 §6.1.2).
+    /// Whether to set CWR: the window was reduced (RFC 3168 §6.1.2).
     pub(crate) cwr: bool,
-    /// It was sent before.
+    /// Whether the data was sent before.
     pub(crate) again: bool,
 }
 
-/// What has happened to a sender.
+/// Transmission counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) segments: u64,
@@ -67,23 +66,23 @@ pub(crate) struct Sent {
     pub(crate) reductions: u32,
 }
 
-/// The sender of a connection.
+/// Sender of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) board: Scoreboard,
-    /// Bytes that were written and have not left.
+    /// Bytes written and not yet sent.
     unsent: u64,
     fin: Fin,
-    /// Bytes beyond the acknowledgement that the receiver takes (SND.WND).
+    /// Receiver's window beyond the acknowledgement, in bytes (SND.WND).
     pub(crate) window: u32,
     pub(crate) window_max: u32,
-    /// Sequence and acknowledgement of the segment that set it (SND.WL1, SND.WL2).
+    /// Sequence and acknowledgement numbers of the segment that set the window (SND.WL1, SND.WL2).
     pub(crate) window_by: (Seq, Seq),
     pub(crate) scale: u8,
     pub(crate) mss: u32,
     pub(crate) sack: bool,
     pub(crate) ecn: bool,
-    /// Congestion was signalled; once more only after this is acknowledged.
+    /// End of the reduced window; ECE is ignored until this number is acknowledged.
     pub(crate) reduced_until: Option<Seq>,
     pub(crate) say_cwr: bool,
     pub(crate) control: Congestion,
@@ -92,35 +91,37 @@ pub(crate) struct Sender {
     pub(crate) recovery: Recovery,
     pub(crate) probe: Option<Probe>,
     pub(crate) probe_due: bool,
-    /// A timeout has expired since anything left.
+    /// Whether a timeout has expired since the last transmission.
     pub(crate) timed_out: bool,
-    /// A closed window is to be probed.
+    /// Whether a window probe is due.
     window_probe: bool,
-    /// What fits a small window is to be sent (RFC 9293 §3.8.6.2.1, the override timeout).
+    /// Whether to send data that only fits a small window (RFC 9293 §3.8.6.2.1, the override
+    /// timeout).
     small: bool,
     pub(crate) rto_at: Option<Time>,
     pub(crate) probe_at: Option<Time>,
     pub(crate) reorder_at: Option<Time>,
     pub(crate) persist_at: Option<Time>,
-    /// Timeouts in a row without an answer.
+    /// Consecutive timeouts without an answer.
     pub(crate) tries: u8,
-    /// Duplicate acknowledgements in a row, of a peer without SACK.
+    /// Consecutive duplicate acknowledgements of a peer without SACK.
     pub(crate) duplicates: u8,
-    /// Bytes that duplicates stand for, and that are not acknowledged yet.
+    /// Unacknowledged bytes already counted by duplicate acknowledgements.
     pub(crate) counted: u32,
-    /// The congestion window held it back, in the window of data that ends at `usage_until`.
+    /// Whether the congestion window limited the sender in the window of data that ends at
+    /// `usage_until`.
     pub(crate) held: bool,
-    /// The most that was in flight in it.
+    /// Maximum bytes in flight in the window of data that ends at `usage_until`.
     pub(crate) usage: u32,
     usage_until: Seq,
     last_sent: Time,
-    /// Bytes that were acknowledged.
+    /// Acknowledged bytes.
     pub(crate) acked: u64,
     pub(crate) sent: Sent,
 }
 
 impl Sender {
-    /// Before anything is known of the peer; `start` is the number of the first byte.
+    /// Returns a sender before the handshake. `start` is the number of the first byte.
     pub(crate) fn new(start: Seq, config: &Config) -> Sender {
         let mss = u32::from(config.mss);
         Sender {
@@ -161,20 +162,20 @@ impl Sender {
         }
     }
 
-    /// Bytes wait to be sent.
+    /// Queues bytes for transmission.
     pub(crate) fn write(&mut self, bytes: u64) {
         if self.fin == Fin::Open {
             self.unsent = self.unsent.saturating_add(bytes);
         }
     }
 
-    /// Bytes that were written and are not acknowledged.
+    /// Returns the bytes written and not acknowledged.
     pub(crate) fn queued(&self) -> u64 {
         let fin = u32::from(matches!(self.fin, Fin::Sent(_)) && !self.is_finished());
         self.unsent + u64::from(self.board.outstanding().saturating_sub(fin))
     }
 
-    /// Nothing more will be written.
+    /// Closes the stream. Returns whether it was open.
     pub(crate) fn close(&mut self) -> bool {
         let is_open = self.fin == Fin::Open;
         if is_open {
@@ -183,28 +184,29 @@ impl Sender {
         is_open
     }
 
-    /// Whether a FIN has left.
+    /// Returns whether the FIN was sent.
     pub(crate) fn fin_sent(&self) -> bool {
         matches!(self.fin, Fin::Sent(_))
     }
 
-    /// Whether a FIN has left and is acknowledged.
+    /// Returns whether the FIN was sent and is acknowledged.
     pub(crate) fn is_finished(&self) -> bool {
         self.fin == Fin::Sent(self.board.start())
     }
 
-    /// Whether nothing waits behind what has left (RFC 9293 §3.9.1.2).
+    /// Returns whether all written data was sent (RFC 9293 §3.9.1.2).
     pub(crate) fn is_pushed(&self) -> bool {
         self.unsent == 0
     }
 
-    /// When the next timer expires.
+    /// Returns when the next timer expires.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let timers = [self.rto_at, self.probe_at, self.reorder_at, self.persist_at];
         timers.into_iter().flatten().min()
     }
 
-    /// What leaves now, at most `room` bytes of payload. `config` has the buffers and timeouts.
+    /// Returns the next chunk to send, with at most `room` bytes of payload. `config` has the
+    /// buffers and timeouts.
     pub(crate) fn next(&mut self, now: Time, room: u32, config: &Config) -> Option<Chunk> {
         if core::mem::take(&mut self.window_probe) {
             return Some(Chunk { seq: self.board.start() - 1, ..Chunk::default() });
@@ -218,13 +220,13 @@ impl Sender {
         chunk
     }
 
-    /// Whether `bytes` more fit the congestion window.
+    /// Returns whether `bytes` more fit the congestion window.
     fn fits(&self, bytes: u32) -> bool {
         let pipe = self.board.pipe();
         pipe == 0 || pipe.saturating_add(bytes) <= self.control.window
     }
 
-    /// Keeps whether the window is used up, and how much of it (RFC 7661 §4.1).
+    /// Records whether the window is used up, and the maximum use (RFC 7661 §4.1).
     fn note_usage(&mut self, blocked: bool) {
         let pipe = self.board.pipe();
         let held = blocked && pipe + self.mss > self.control.window;
@@ -237,12 +239,13 @@ impl Sender {
     fn lost_chunk(&mut self, now: Time, room: u32, config: &Config) -> Option<Chunk> {
         let (from, to) = self.board.first_lost()?;
         let to = to.min(from + room);
-        // After a timeout the first leaves whatever is thought to be in flight (RFC 6298 §5.4).
+        // After a timeout the first lost range is sent regardless of the flight size (RFC 6298
+        // §5.4).
         let may = core::mem::take(&mut self.timed_out) || self.fits(to.since(from));
         may.then(|| self.again(from, to, now, config))
     }
 
-    /// Sends a range again.
+    /// Retransmits a range.
     pub(crate) fn again(&mut self, from: Seq, to: Seq, now: Time, config: &Config) -> Chunk {
         self.board.resend(from, to, now);
         let fin = self.fin == Fin::Sent(to);
@@ -252,7 +255,8 @@ impl Sender {
         Chunk { seq: from, bytes, fin, cwr: false, again: true }
     }
 
-    /// Bytes of new data and whether a FIN leaves with them, as the receiver's window allows.
+    /// Returns the bytes of new data that the receiver's window allows, and whether a FIN goes with
+    /// them.
     fn offered(&self, room: u32) -> Option<(u32, bool)> {
         let waiting = u32::try_from(self.unsent).unwrap_or(u32::MAX);
         let usable = self.window.saturating_sub(self.board.outstanding());
@@ -260,7 +264,7 @@ impl Sender {
         let bytes = wanted.min(usable);
         let last = u64::from(bytes) == self.unsent;
         let fin = last && self.fin == Fin::Wanted && bytes < usable;
-        // Half the window is worth a segment, and so is all that there is.
+        // Half the window is worth a segment, and so is all the remaining data.
         let small = bytes < wanted && bytes < self.window_max / 2 && !self.small;
         ((bytes > 0 && !small) || fin).then_some((bytes, fin))
     }
@@ -301,7 +305,7 @@ impl Sender {
         Chunk { seq, bytes, fin, cwr, again: false }
     }
 
-    /// Numbers have left, for the first time or again.
+    /// Records sent or retransmitted numbers.
     fn left(&mut self, now: Time, numbers: u32, config: &Config) {
         if let Recovery::Fast { prr, .. } = &mut self.recovery {
             prr.sent(numbers);
@@ -313,13 +317,13 @@ impl Sender {
         }
     }
 
-    /// A segment of new data, whatever the congestion window says.
+    /// Returns a segment of new data regardless of the congestion window.
     pub(crate) fn beyond(&mut self, now: Time, room: u32, config: &Config) -> Option<Chunk> {
         let (bytes, fin) = self.offered(room)?;
         Some(self.fresh(now, bytes, fin, config))
     }
 
-    /// Lets the timers expire that are due. Whether the connection is to be given up.
+    /// Processes the timers that are due. Returns whether to give the connection up.
     pub(crate) fn expire(&mut self, now: Time, config: &Config) -> bool {
         let due = |at: &mut Option<Time>| at.take_if(|at| *at <= now).is_some();
         if due(&mut self.reorder_at) {
@@ -327,7 +331,7 @@ impl Sender {
             self.detect(now);
             self.begin_recovery();
             if was_open && self.recovery != Recovery::Open {
-                // Nothing has arrived: what is lost leaves one by one, not at once.
+                // No data was delivered: lost data is retransmitted one segment at a time.
                 self.follow(now, (0, None), 0, false);
             }
         }
@@ -355,9 +359,9 @@ impl Sender {
         false
     }
 
-    /// The retransmission timeout has expired (RFC 6298 §5.4 to §5.6, RFC 8985 §6.3).
+    /// Processes a retransmission timeout (RFC 6298 §5.4 to §5.6, RFC 8985 §6.3).
     fn time_out(&mut self, now: Time, config: &Config) {
-        // The threshold of a recovery in which this happens stands.
+        // A timeout during a recovery keeps that recovery's threshold.
         let first = match self.recovery {
             Recovery::Open => true,
             Recovery::Fast { .. } => false,
@@ -378,7 +382,7 @@ impl Sender {
         self.timed_out = true;
     }
 
-    /// The reordering window of now.
+    /// Returns the current reordering window.
     pub(crate) fn reordering_window(&self) -> Span {
         let many = self.board.sacked() > 2 * self.mss;
         let sure = many || self.recovery != Recovery::Open;

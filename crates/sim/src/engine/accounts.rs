@@ -1,19 +1,19 @@
-//! The frames that have passed between the world and a station, and those that ended there.
+//! Per-station frame counters: frames exchanged with the world, and frames that ended there.
 
 use axon_node::Drop;
 
-/// Frames between the world and a station, counted over one or more incarnations.
+/// Frame counters between the world and a station, over one or more incarnations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Accounts {
-    /// Frames handed to it, or dropped by its NIC.
+    /// Frames delivered to the station, or dropped by its NIC.
     pub received: u64,
-    /// Frames it put on a wire.
+    /// Frames that the station sent.
     pub sent: u64,
-    /// Of those, frames on a port with nothing connected.
+    /// Frames sent on a port with nothing connected; included in `sent`.
     pub nowhere: u64,
-    /// Frames that had ended, by [`Drop`], as the node reported; [`Drop::BadFcs`] of a host is its
-    /// NIC's. [`Drop::PowerLost`] is what it held when its power went.
+    /// Frames dropped, by [`Drop`], as reported by the node. [`Drop::BadFcs`] of a host counts
+    /// frames dropped by its NIC, [`Drop::PowerLost`] the frames held when the power went off.
     pub dropped: [u64; Drop::ALL.len()],
 }
 

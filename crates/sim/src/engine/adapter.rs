@@ -1,20 +1,19 @@
-//! The adapter between a node and its world: the state of its ports, the busy wires, its next
-//! wake-up, its trace, its accounts.
+//! The adapter between a node and its world: port states, busy wires, the next wake-up, the trace
+//! and the counters.
 //!
-//! In plain English: deliver the `TxDone`s of wires that have become free; deliver the input;
-//! carry out the actions that the node returns (a frame on a wire becomes an arrival to come);
-//! put an event in the queue for the node's deadline.
+//! For each input the adapter delivers the `TxDone`s of wires that have become free, then the
+//! input, executes the actions that the node returns (a frame on a wire becomes a future arrival),
+//! and schedules an event for the node's deadline.
 //!
-//! **`TxDone` is lazy.** A wire that is free again matters only to a node that waits for it,
-//! and mostly none does. So a `TxDone` becomes an event only while its port is
-//! [awaited](axon_node::Node::awaited); the others are delivered before the next input that the
-//! node handles, each with the time at which it was due, if no frame that was passed has taken the
-//! wire meanwhile. The order at one instant is the same for both: before any other input of an
-//! instant come the `TxDone`s due at or before it, by time and then by port. So neither a station
-//! nor the trace sees a difference.
+//! **`TxDone` is lazy.** A free wire matters only to a node that waits for it, and most do not. So
+//! a `TxDone` becomes an event only while its port is [awaited](axon_node::Node::awaited). All
+//! others are delivered before the next input that the node handles, each with its due time, unless
+//! a passed frame has taken the wire meanwhile. Both kinds have the same order: the `TxDone`s due
+//! at or before an instant precede all other inputs of that instant, by time and then by port. The
+//! difference is visible neither to a station nor in the trace.
 //!
-//! All of this is written for any type of node, and made anew for switches and for hosts: what
-//! happens for every frame of every link is one straight piece of code.
+//! The adapter is generic over the node type and monomorphized for switches and hosts, so that the
+//! code for each frame is straight-line.
 
 mod wires;
 
@@ -33,55 +32,55 @@ use crate::link::timing::{Passage, Timing};
 use axon_node::{Action, Drop, Input, Node};
 use axon_wire::{FrameBuf, HopWidth, PortNo, Time};
 
-/// Wake-ups at one instant after which a node is held to be broken.
+/// Wake-ups at one instant after which a node is considered faulty.
 const STUCK_MAX: u32 = 10_000;
 
-/// The port that a frame leaves by; the station, the port and the carrier at the far end.
+/// Egress port; station, port and carrier at the far end.
 type Onward = (PortNo, (Place, PortNo, u32));
 
-/// The adapter between a node and its world. What every frame that passes needs comes first, in two
-/// cache lines with the node of the station before it.
+/// Adapter between a node and its world. The fields that every passing frame needs come first, in
+/// two cache lines with the node of the station before them.
 #[repr(C)]
 pub(crate) struct Adapter {
-    /// No wire is free before.
+    /// Lower bound of the times at which wires become free.
     owed_first: Time,
-    /// No wire that the node waits for is free before.
+    /// Lower bound of the times at which awaited wires become free.
     awaited_first: Time,
-    /// When the wire of each port is free; [`Time::MAX`] where no `TxDone` is owed.
+    /// Time at which the wire of each port becomes free; [`Time::MAX`] if no `TxDone` is pending.
     free_at: Box<[Time]>,
-    /// Events that it has caused.
+    /// Number of events that the station has caused.
     sequence: u64,
     pub(crate) ports: Box<[PortState]>,
-    /// Its number in the world.
+    /// Station number in the world.
     pub(crate) number: u32,
-    /// Wake-ups in a row that did not move its deadline past them.
+    /// Consecutive wake-ups that did not advance the deadline.
     stuck: u32,
     pub(crate) trace: StationTrace,
-    /// Frames in and out of the present incarnation.
+    /// Frame counters of the current incarnation.
     pub(crate) accounts: Accounts,
-    /// When its next wake-up is due, if one is in the queue.
+    /// Time of the queued wake-up, if any.
     armed: Option<Time>,
-    /// Ports that the node waits for, and for whose `TxDone` there is an event.
+    /// Awaited ports whose `TxDone` is queued as an event.
     planned: Vec<PortNo>,
-    /// Its NIC drops a frame with a bad FCS.
+    /// Whether the NIC drops frames with a bad FCS.
     pub(crate) checks_fcs: bool,
-    /// Its frames look like a host's to the pipeline of a switch.
+    /// Whether a switch pipeline treats the station's frames as a host's.
     pub(crate) host: bool,
     pub(crate) name: String,
     pub(crate) timing: Timing,
-    /// Frames in and out of all earlier incarnations, if there were any.
+    /// Frame counters of all earlier incarnations, if any.
     pub(crate) past: Option<Box<Accounts>>,
-    /// What did not balance when an incarnation ended; the first such fault is kept.
+    /// First imbalance found at the end of an incarnation.
     pub(crate) fault: Option<String>,
-    /// The number of incarnations so far, which is that of the running one, from 1.
+    /// Number of incarnations so far; the current one has this number, from 1.
     pub(crate) incarnations: u64,
-    /// Copies of what some ports carry, if any port is captured.
+    /// Captures of ports, if any port is captured.
     pub(crate) taps: Option<Box<Taps>>,
-    /// Datagrams that have ended here, in all incarnations.
+    /// Datagrams lost at this station, in all incarnations.
     pub(crate) lost: LostDatagrams,
-    /// Bits of a hop in the headers of frames here.
+    /// Width of a hop in frame headers, in bits.
     pub(crate) hop_width: HopWidth,
-    /// What the node keeps for its next incarnation.
+    /// Data that the node keeps for its next incarnation.
     pub(crate) store: Store,
 }
 
@@ -113,25 +112,25 @@ impl Adapter {
         }
     }
 
-    /// A prefetch hint: reads a little of what every event needs; see `prefetch.rs`.
+    /// Prefetch hint for the fields that every event needs; see `prefetch.rs`.
     #[inline]
     pub(crate) fn prefetch(&self) -> u64 {
         self.owed_first.ticks() ^ self.trace.events() ^ self.accounts.received
     }
 
-    /// A prefetch hint for what a host needs beside.
+    /// Prefetch hint for the further fields that a host needs.
     #[inline]
     pub(crate) fn prefetch_end(&self) -> u64 {
         self.armed.map_or(0, Time::ticks) ^ self.trace.prefetch()
     }
 
-    /// A prefetch hint for a port where a frame comes in.
+    /// Prefetch hint for an ingress port.
     #[inline]
     pub(crate) fn prefetch_port(&self, port: PortNo) -> u64 {
         self.ports.get(port.index()).map_or(0, |port_state| port_state.wire_free.ticks())
     }
 
-    /// A prefetch hint for a port where a frame goes out.
+    /// Prefetch hint for an egress port.
     #[inline]
     pub(crate) fn prefetch_way(&self, port: PortNo) -> u64 {
         let Some(port_state) = self.ports.get(port.index()) else { return 0 };
@@ -140,7 +139,7 @@ impl Adapter {
         port_state.wire_free.ticks() ^ peer ^ free_at
     }
 
-    /// The state of a port. Ports come into being when they are first used.
+    /// Returns the state of a port. Ports are created on first use.
     pub(crate) fn port_mut(&mut self, port: PortNo) -> &mut PortState {
         let index = port.index();
         if index >= self.ports.len() {
@@ -154,13 +153,13 @@ impl Adapter {
         &mut self.ports[index]
     }
 
-    /// Whether a port has the carrier of this number now.
+    /// Returns whether a port currently has the carrier of this number.
     pub(crate) fn has_carrier(&self, port: PortNo, carrier: u32) -> bool {
         let cable = self.ports.get(port.index()).and_then(|state| state.cable.as_ref());
         cable.is_some_and(|cable| cable.carrier == carrier)
     }
 
-    /// A frame has come in.
+    /// Processes the arrival of a frame.
     #[inline]
     pub(crate) fn arrive<N>(
         &mut self,
@@ -189,13 +188,12 @@ impl Adapter {
             }
         } else if !common.without.passing {
             if self.awaited_first <= common.now {
-                // What the node waits for after that is planned when the event comes that was
-                // planned for this wire: it is still in the queue.
+                // The event planned for this wire is still queued. It plans the next awaited wire.
                 self.free_wires(node, common);
             }
             if let Some(out) = node.pass(common.now, port, &mut frame, &self.free_at) {
                 self.transmit(node, (out, complete_at, intact), frame, common);
-                // What the node waits for is planned already.
+                // The awaited wires are planned already.
                 return if common.without.lazy_tx_done {
                     self.plan_wires(common)
                 };
@@ -208,14 +206,14 @@ impl Adapter {
         self.deliver(node, Input::Frame { port, frame, complete_at, intact }, common);
     }
 
-    /// A wire that the node waits for is free.
+    /// Processes the `TxDone` of an awaited wire.
     pub(crate) fn tx_done<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         self.free_wires(node, common);
         self.await_wires(node, common);
         self.arm(node.deadline(), common);
     }
 
-    /// The node wanted to be called.
+    /// Processes a wake-up that the node requested.
     pub(crate) fn wake<N: Node + ?Sized>(&mut self, node: &mut N, common: &mut Common) {
         if self.armed != Some(common.now) {
             return;
@@ -227,7 +225,7 @@ impl Adapter {
         }
     }
 
-    /// Delivers an input to the node and carries out its actions.
+    /// Delivers an input to the node and executes its actions.
     #[inline]
     pub(crate) fn deliver<N>(&mut self, node: &mut N, input: Input, common: &mut Common)
     where
@@ -240,7 +238,7 @@ impl Adapter {
         self.arm(node.deadline(), common);
     }
 
-    /// Carries out the actions of the node.
+    /// Executes the actions of the node.
     #[inline]
     fn carry_out<N>(&mut self, node: &N, common: &mut Common)
     where
@@ -258,7 +256,7 @@ impl Adapter {
         common.out = out;
     }
 
-    /// Carries out any action but a transmission.
+    /// Executes any action except a transmission.
     #[cold]
     fn note(&mut self, action: Action, common: &mut Common) {
         match action {
@@ -333,7 +331,7 @@ impl Adapter {
         self.carry((way, verdict), passage, (frame, intact), common);
     }
 
-    /// What has been put on the wire comes out at the far end, as the link lets it.
+    /// Schedules the arrival of a sent frame at the far end, subject to the link's faults.
     #[inline(always)]
     fn carry(
         &mut self,
@@ -365,7 +363,7 @@ impl Adapter {
         self.push(handed, peer, arrive, common);
     }
 
-    /// Shows the agent at the far end the lengths of the queues here, before it is handed a frame.
+    /// Sends this station's queue lengths to the agent at the far end, before the frame.
     #[cold]
     fn show_queues<N>(
         &mut self,
@@ -380,7 +378,7 @@ impl Adapter {
         self.push_odd(handed, peer, Kind::Queues { carrier, bytes }, common);
     }
 
-    /// Flips a bit of a frame; one behind its last byte is in its padding or FCS.
+    /// Flips a bit of a frame. A bit past the last byte lies in its padding or FCS.
     #[cold]
     fn flip(&mut self, port: PortNo, frame: &mut FrameBuf, bit: u64, common: &mut Common) {
         frame.make_whole();
@@ -390,14 +388,14 @@ impl Adapter {
         self.record(port, What::Flipped(bit), common);
     }
 
-    /// Counts and records a frame that a link has lost.
+    /// Counts and records a frame lost by a link.
     #[cold]
     fn lose(&mut self, port: PortNo, loss: Loss, frame: &FrameBuf, common: &mut Common) {
         self.lost.count(frame.bytes(), self.hop_width, loss.name());
         self.record(port, What::Lost(loss, frame.contents()), common);
     }
 
-    /// Counts and records a frame that has ended in the station.
+    /// Counts and records a frame dropped in the station.
     #[cold]
     fn drop_frame(&mut self, at: PortNo, reason: Drop, frame: &FrameBuf, common: &mut Common) {
         self.accounts.dropped[reason as usize] += 1;
@@ -405,7 +403,7 @@ impl Adapter {
         self.record(at, What::Dropped(reason, frame.contents()), common);
     }
 
-    /// Ends the incarnation: no wake-up and no `TxDone` is owed any more.
+    /// Ends the incarnation and cancels its wake-up and pending `TxDone`s.
     pub(crate) fn forget(&mut self) {
         self.armed = None;
         self.free_at.fill(Time::MAX);
@@ -414,7 +412,7 @@ impl Adapter {
         self.ports.iter_mut().for_each(|port_state| port_state.is_free_at(Time::ZERO));
     }
 
-    /// Puts a wake-up in the queue if the one that is there, if any, is too late.
+    /// Queues a wake-up unless one is queued that is early enough.
     #[inline]
     pub(crate) fn arm(&mut self, deadline: Option<Time>, common: &mut Common) {
         let Some(deadline) = deadline else {
@@ -456,7 +454,7 @@ impl Adapter {
         }
     }
 
-    /// Adds something that happens here now to the trace.
+    /// Records an occurrence at this station and time in the trace.
     #[inline]
     pub(crate) fn record(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
         self.trace.add(common.now, port, what);
@@ -465,7 +463,7 @@ impl Adapter {
         }
     }
 
-    /// Writes what happens as a line of text and into the captures, where these are wanted.
+    /// Writes an occurrence to the trace text and the captures, if enabled.
     #[cold]
     fn show(&mut self, port: PortNo, what: What<'_>, common: &mut Common) {
         if common.written {

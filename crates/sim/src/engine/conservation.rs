@@ -1,16 +1,15 @@
 //! Conservation: every frame, and every byte of it, has exactly one fate.
 //!
-//! On links, each direction for itself: each frame that was sent (counted where it was sent)
-//! has come out (counted where it came out), is lost for a counted reason, or is in the queue
-//! of events as an arrival to come. Where both ends count for themselves in planes, their
-//! counters of the two ports must say the same, and where nothing was lost on the link also
-//! in bytes. At hosts: each frame that was made is on the wire, ended for want of carrier, or
-//! waits. At switches and controllers: the plane has counted exactly the frames that the
-//! world handed to it and took from it; what came in (from wires and from the control plane)
-//! has been sent, waits in a queue or for its tail, or was dropped for a counted reason;
-//! [`Drop::Consumed`] is the ordinary end of a frame that the control plane reads. A host's
-//! frame that the control plane took over has gone on, was dropped, or waits there. An incarnation
-//! that ends balances at its end, and what it held is counted as [`Drop::PowerLost`].
+//! On links, for each direction: each frame sent (counted at the sender) has arrived (counted at
+//! the receiver), was lost for a counted reason, or is a future arrival in the event queue. Where
+//! both ends count in planes, the counters of the two ports must agree, and if the link lost
+//! nothing, their bytes too. At hosts: each frame made is on the wire, was dropped for want of
+//! carrier, or is queued. At switches and controllers: the plane has counted exactly the frames
+//! that it exchanged with the world; each frame received (from wires and the control plane) was
+//! sent, is queued or waits for its tail, or was dropped for a counted reason; [`Drop::Consumed`]
+//! is the normal end of a frame read by the control plane. A host's frame taken over by the control
+//! plane was forwarded, was dropped, or is held there. Every incarnation balances at its end; the
+//! frames that it held count as [`Drop::PowerLost`].
 
 use crate::engine::Engine;
 use crate::engine::station::{Station, StationNode};
@@ -65,9 +64,9 @@ impl Engine {
         if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
     }
 
-    /// Compares what the link counts in the direction from `side` with what the planes at its
-    /// ends count, where they have known no other link and no other incarnation. `coming` bytes are
-    /// in flight.
+    /// Compares the link's counters in the direction from `side` with those of the planes at its
+    /// ends, where these have served only this link in one incarnation. `coming` bytes are in
+    /// flight.
     fn check_ends(&self, link: LinkId, side: usize, coming: u64) -> Result<(), String> {
         let state = &self.links()[link.0];
         let has_carried = |past: &Fates| past.sent + past.delivered > 0;
@@ -95,10 +94,10 @@ impl Engine {
         Ok(())
     }
 
-    /// What a plane counts at a port, if there is one that has known no other incarnation and no
-    /// other link at that port.
+    /// Returns a plane's counters of a port, if the plane is in its first incarnation and the port
+    /// has had no other link.
     fn port_counters(&self, end: WireEnd) -> Option<PortCounters> {
-        // A node that is suspended has not counted what waits for it.
+        // A suspended node has not counted the frames queued for it.
         let whole = |station: &&Station| {
             let stopped = matches!(station.node, StationNode::Stopped(_));
             station.adapter.incarnations == 1 && !stopped
@@ -110,8 +109,8 @@ impl Engine {
     }
 }
 
-/// In a build with debug assertions, which every test is, no world ends unchecked. (`axon sim` does
-/// not end its world; its report has the same check in it.)
+/// Checks every world at its end in builds with debug assertions, which all tests are. (`axon sim`
+/// does not end its world; its report includes this check.)
 #[cfg(debug_assertions)]
 impl std::ops::Drop for Engine {
     fn drop(&mut self) {
@@ -124,7 +123,7 @@ impl std::ops::Drop for Engine {
 }
 
 impl Station {
-    /// Checks the accounts of an incarnation that ends now, and counts what it holds as lost.
+    /// Checks the counters of an incarnation that ends now and counts its frames as lost.
     pub(crate) fn close_accounts(&mut self) {
         if self.adapter.fault.is_none() {
             self.adapter.fault = check_station(self).err();
@@ -134,8 +133,8 @@ impl Station {
 }
 
 impl Station {
-    /// Counts the datagrams that are lost with an incarnation that ends now: those that it would
-    /// drop if all its ports lost carrier.
+    /// Counts the datagrams lost with an incarnation that ends now: those that it would drop if all
+    /// its ports lost carrier.
     pub(crate) fn empty(&mut self, now: Time) {
         let Station { node, adapter } = self;
         if !node.is_transit() {
@@ -154,7 +153,8 @@ impl Station {
     }
 }
 
-/// Frames that an incarnation holds: in queues, for their tails, or in the control plane.
+/// Returns the number of frames that a node holds: queued, waiting for their tails, or in the
+/// control plane.
 fn held(node: &StationNode) -> u64 {
     match node {
         StationNode::Off | StationNode::Other(_) => 0,
@@ -184,7 +184,7 @@ fn check_station(station: &Station) -> Result<(), String> {
         StationNode::Controller(node) => check_plane(station, node.plane(), 0),
         StationNode::Headless(left) => check_plane(station, &left.plane, 0),
         StationNode::Baseline(node) => node.check(&station.adapter.accounts),
-        // What it has not been given yet, it has not counted: it balances once it goes on.
+        // A stopped node has not counted its pending input; it balances after it resumes.
         StationNode::Off | StationNode::Stopped(_) | StationNode::Other(_) => Ok(()),
     }
 }
@@ -195,7 +195,7 @@ fn check_host(
     received: u64,
 ) -> Result<(), String> {
     let accounts = &station.adapter.accounts;
-    // Its NIC drops a frame with a bad FCS before the host sees it.
+    // The NIC drops a frame with a bad FCS before the host receives it.
     let taken = accounts.received - accounts.dropped[Drop::BadFcs as usize];
     if made == accounts.sent + unsent + waiting && received == taken {
         return Ok(());
@@ -203,7 +203,7 @@ fn check_host(
     Err(format!("made {made}, unsent {unsent}, waiting {waiting}, took {received}: {accounts:?}"))
 }
 
-/// An agent holds a frame, sends it on, or it ends there; and it makes frames of its own.
+/// Checks an agent: each frame is held, forwarded or dropped; the agent also makes its own frames.
 fn check_agent(station: &Station, (received, own, here): (u64, u64, u64)) -> Result<(), String> {
     let accounts = &station.adapter.accounts;
     let dropped: u64 = accounts.dropped.iter().sum();
@@ -244,7 +244,7 @@ fn check_plane(station: &Station, plane: &impl Dataplane, waiting: u64) -> Resul
 
 #[cfg(test)]
 mod tests {
-    //! Faults planted in the world and in its nodes are found.
+    //! Faults planted in the world and in its nodes are detected.
 
     use super::*;
     use crate::World;
@@ -253,7 +253,7 @@ mod tests {
     use axon_plane::{Plane, PlaneConfig};
     use axon_wire::{FrameBuf, MacAddr, Span, Time};
 
-    /// Hosts of a ring that send more than its links take.
+    /// Returns a ring whose hosts send more than its links can carry.
     fn busy() -> World {
         let mut world = World::new(&axon_fabric::topology::ring(4, 2), 7);
         assert!(world.run_until_true(Time::from_nanos(5_000_000_000), World::all_have_addresses));
@@ -274,8 +274,8 @@ mod tests {
         matches!(station.node, StationNode::Switch(_))
     }
 
-    /// Runs the world until the next event is the arrival of a frame at a switch, and takes
-    /// that out.
+    /// Runs the world until the next event is the arrival of a frame at a switch. Removes and
+    /// returns that event.
     fn take_arrival(world: &mut World) -> Event {
         let shard = &mut world.engine_mut().shards[0];
         loop {
@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// What is wrong in a world, which is forgotten: it would complain when it is dropped.
+    /// Returns the conservation fault of a world, which is leaked: dropping it would panic.
     fn fault(world: World) -> String {
         let fault = world.engine().check_conservation().expect_err("there is a fault");
         std::mem::forget(world);
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_link_that_loses_a_byte_without_a_word_is_found() {
         let mut world = busy();
-        // The next frame to a switch that comes from another.
+        // Find the next frame that a switch receives from another.
         let mut found = String::new();
         for _ in 0..100 {
             let mut event = take_arrival(&mut world);
@@ -337,7 +337,7 @@ mod tests {
             unreachable!("an arrival was asked for");
         };
         let shard = &mut world.engine_mut().shards[0];
-        // All that the world counts for an arrival; but the node never gets it.
+        // Count the arrival as the world does, but do not deliver it.
         let station = &mut shard.stations[event.station as usize];
         station.adapter.accounts.received += 1;
         let cable = station.adapter.ports[port.index()].cable.as_mut().expect("it came by a link");
@@ -376,7 +376,7 @@ mod tests {
         engine.power_off(full);
         let lost = engine.accounts().dropped[Drop::PowerLost as usize];
         assert_eq!((lost, engine.check_conservation()), (held, Ok(())));
-        // A fault of an incarnation is reported after its end, too.
+        // A fault of an incarnation is also reported after its end.
         let other = engine.stations().position(is_switch).expect("another switch");
         engine.station_mut(other).adapter.accounts.received += 1;
         engine.power_off(other);

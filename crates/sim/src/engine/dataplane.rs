@@ -1,4 +1,4 @@
-//! The data planes that switches and the controller of a world can have.
+//! Data planes for the switches and the controller of a world.
 
 use axon_node::telemetry::PlaneTelemetry;
 use axon_node::{
@@ -12,28 +12,27 @@ use axon_wire::header::PacketType;
 use axon_wire::{FrameBuf, HopWidth, Hops, PortNo, Route, Time};
 use std::fmt;
 
-/// Which data plane the nodes of a world have.
+/// Kind of data plane of a world's nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DataplaneKind {
-    /// The software plane.
+    /// Software plane.
     #[default]
     Software,
-    /// The reference: slow, obvious, without traffic classes, flow control and cut-through.
+    /// Reference plane: slow and simple, without traffic classes, flow control and cut-through.
     Reference,
-    /// The software plane, with every tenth install refused, some late, and the tables lost now
-    /// and then.
+    /// Software plane that refuses every tenth install, delays some, and occasionally loses its
+    /// tables.
     Refusing,
-    /// Axon as a program: the software plane, with its lookups in the tables of a programmable
-    /// pipeline.
+    /// Software plane with its lookups in the tables of a programmable pipeline.
     Pipeline,
 }
 
 impl DataplaneKind {
-    /// Those that an operator can choose, by name.
+    /// Kinds that an operator can select by name.
     pub const NAMED: [DataplaneKind; 3] =
         [DataplaneKind::Software, DataplaneKind::Reference, DataplaneKind::Pipeline];
 
-    /// The name in `axon sim --dataplane` and in messages.
+    /// Returns the name used by `axon sim --dataplane` and in messages.
     pub const fn name(self) -> &'static str {
         match self {
             DataplaneKind::Software => "software",
@@ -43,7 +42,7 @@ impl DataplaneKind {
         }
     }
 
-    /// What it can do at most with hops of this width.
+    /// Returns the maximum capabilities with hops of this width.
     pub fn capabilities(self, hop_width: HopWidth) -> Capabilities {
         let largest = PlaneConfig::largest(hop_width);
         let inner = match self {
@@ -61,20 +60,20 @@ impl fmt::Display for DataplaneKind {
     }
 }
 
-/// The data plane of a switch or of the controller.
+/// Data plane of a switch or of the controller.
 #[allow(clippy::large_enum_variant, reason = "nearly all are the first, and nodes are in boxes")]
 pub enum SwitchPlane {
-    /// The software plane.
+    /// Software plane.
     Software(Plane),
-    /// The reference.
+    /// Reference plane.
     Reference(Box<Reference>),
-    /// A software plane that refuses.
+    /// Software plane that refuses installs.
     Refusing(Box<Refusing<Plane>>),
-    /// A software plane whose lookups are a program.
+    /// Software plane with its lookups in a pipeline program.
     Pipeline(Box<Plane<AxonTables>>),
 }
 
-/// Calls a function with the data plane that stands here, as `as_ref` or as `as_mut`.
+/// Calls a function with the contained data plane, as `as_ref` or as `as_mut`.
 macro_rules! with_plane {
     ($this:expr, $as:ident, |$plane:ident| $call:expr) => {
         match $this {
@@ -96,11 +95,11 @@ macro_rules! with_plane {
 }
 
 impl SwitchPlane {
-    /// A data plane of this kind.
+    /// Creates a data plane of this kind.
     ///
     /// # Panics
-    /// As [`Plane::new`], [`Reference::new`] and [`AxonTables::new`] do, if the configuration asks
-    /// for what there is not.
+    /// Panics as [`Plane::new`], [`Reference::new`] and [`AxonTables::new`] do, if the
+    /// configuration exceeds the capabilities.
     pub fn new(kind: DataplaneKind, config: PlaneConfig) -> SwitchPlane {
         match kind {
             DataplaneKind::Software => SwitchPlane::Software(Plane::new(config)),
@@ -115,7 +114,7 @@ impl SwitchPlane {
         }
     }
 
-    /// The ports of the software plane, if they are here, to read what only they have.
+    /// Returns the ports of the software plane, if this is one.
     pub fn ports(&self) -> Option<&Ports> {
         match self {
             SwitchPlane::Software(plane) => Some(plane.ports()),
@@ -125,7 +124,7 @@ impl SwitchPlane {
         }
     }
 
-    /// The routes in the table of `port`; none if there is no such port.
+    /// Returns the routes in the table of `port`, or none if the port does not exist.
     pub fn routes_at(&self, port: PortNo) -> Vec<(RouteKey, Route)> {
         let mut ports = self.snapshot().ports;
         ports.get_mut(port.index()).map_or_else(Vec::new, |port| std::mem::take(&mut port.routes))

@@ -1,79 +1,79 @@
-//! Events, and what the stations of a shard have in common.
+//! Events, and the state shared by the stations of a shard.
 
 use crate::engine::queue::{Key, Queue};
 use crate::engine::trace::Line;
 use axon_node::{Action, Note, Reply};
 use axon_wire::{FrameBuf, PortNo, Time};
 
-/// Something to come for the station in slot `station` of its shard.
+/// Future event of the station in slot `station` of its shard.
 #[derive(Debug)]
 pub(crate) struct Event {
     pub(crate) station: u32,
     pub(crate) kind: Kind,
 }
 
-/// What it is.
+/// Kind of event.
 #[derive(Debug)]
 pub(crate) enum Kind {
-    /// A frame comes in by `port`, if the carrier there is still this one.
+    /// A frame arrives at `port`, if the port still has this carrier.
     Arrive { port: PortNo, intact: bool, carrier: u32, complete_at: Time, frame: FrameBuf },
-    /// A wire that the station waits for is free.
+    /// An awaited wire is free.
     TxDone,
-    /// It wanted to be called, if it is still armed for this instant.
+    /// A requested wake-up, valid if still armed for this instant.
     Wake,
-    /// An agent is shown the lengths of its switch's queues as they were when the frame was sent
-    /// that comes next by its port, if the carrier there is still this one.
+    /// Queue lengths of a switch for its agent, taken when the next frame on this port was sent;
+    /// valid if the port still has this carrier.
     Queues { carrier: u32, bytes: Box<[u64]> },
 }
 
-/// Something for another shard.
+/// Event for another shard.
 pub(crate) type Parcel = (Key, Event);
 
-/// What makes the engine fast and must not show.
+/// Optimizations to disable. They must not change any result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Without {
-    /// Every `TxDone` is an event.
+    /// Makes every `TxDone` an event.
     pub(crate) lazy_tx_done: bool,
-    /// Every frame is stored whole where it is sent.
+    /// Stores every frame whole at its sender.
     pub(crate) light_frames: bool,
-    /// Every input is handled by the node: none is [passed](axon_node::Node::pass) or
+    /// Delivers every input to the node: none is [passed](axon_node::Node::pass) or
     /// [absorbed](axon_node::Node::absorb).
     pub(crate) passing: bool,
 }
 
-/// What the stations of a shard have in common.
+/// State shared by the stations of a shard.
 pub(crate) struct Common {
-    /// Of the shard.
+    /// Shard number.
     pub(crate) number: u32,
-    /// The slot of the station that is being called.
+    /// Slot of the station that is being called.
     pub(crate) slot: u32,
     pub(crate) now: Time,
     pub(crate) packet_hops: u64,
-    /// Lines of text are wanted.
+    /// Whether trace text is enabled.
     pub(crate) written: bool,
-    /// Some stations have [`Taps`](crate::engine::taps::Taps).
+    /// Whether any station has [`Taps`](crate::engine::taps::Taps).
     pub(crate) watched: bool,
-    /// What tests switch off, and must not see a difference.
+    /// Optimizations disabled by tests.
     pub(crate) without: Without,
-    /// What the node that is being called asks for.
+    /// Actions of the node that is being called.
     pub(crate) out: Vec<Action>,
     pub(crate) queue: Queue<Event>,
-    /// For the other shards, by number.
+    /// Events for the other shards, by shard number.
     pub(crate) outbox: Vec<Vec<Parcel>>,
     pub(crate) notes: Vec<(Time, u32, Note)>,
-    /// The answer to the command that was just delivered.
+    /// Reply to the command that was just delivered.
     pub(crate) reply: Option<Reply>,
     pub(crate) lines: Vec<Line>,
 }
 
 impl Common {
-    /// Whether somebody looks at what happens.
+    /// Returns whether trace text or captures are enabled.
     #[inline]
     pub(crate) fn is_shown(&self) -> bool {
         self.written || self.watched
     }
 
-    /// Of shard `number`, at time zero, with nothing to come.
+    /// Returns the state of shard `number` at time zero, without events.
     pub(crate) fn new(number: u32, written: bool) -> Common {
         Common {
             number,

@@ -1,11 +1,11 @@
-//! A data plane that has outlived the node of its switch, as the kernel's does: it forwards by the
-//! tables that it has, and what is for the node is lost.
+//! A data plane that outlives the node of its switch, as the kernel's does. It forwards by its
+//! tables, and frames for the node are lost.
 
 use crate::engine::dataplane::SwitchPlane;
 use axon_node::{Action, Awaited, Dataplane, Drop, Input, Node};
 use axon_wire::Time;
 
-/// A data plane without a node.
+/// Data plane without a node.
 pub struct Headless {
     pub(crate) plane: SwitchPlane,
 }

@@ -1,4 +1,4 @@
-//! Reading the state of an engine.
+//! Read access to the state of an engine.
 
 use crate::engine::Engine;
 use crate::engine::accounts::Accounts;
@@ -12,23 +12,23 @@ use axon_node::Note;
 use axon_wire::Time;
 
 impl Engine {
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The stations, in the order they were added.
+    /// Returns the stations, in the order they were added.
     pub fn stations(&self) -> impl ExactSizeIterator<Item = &Station> {
         self.places.iter().map(|at| &self.shards[at.shard as usize].stations[at.slot as usize])
     }
 
-    /// One station, by number.
+    /// Returns a station by number.
     pub fn station(&self, number: usize) -> Option<&Station> {
         let at = self.places.get(number)?;
         self.shards[at.shard as usize].stations.get(at.slot as usize)
     }
 
-    /// One station, to change what stands there from outside. Call [`Engine::nudge`] after.
+    /// Returns a station by number for external changes. Call [`Engine::nudge`] afterwards.
     ///
     /// # Panics
     /// If there is no such station.
@@ -37,12 +37,12 @@ impl Engine {
         &mut self.shards[at.shard as usize].stations[at.slot as usize]
     }
 
-    /// The links, in the order of their ids.
+    /// Returns the links, in the order of their ids.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// What became of the frames that end `side` of a link sent.
+    /// Returns the fates of the frames that end `side` of a link sent.
     ///
     /// # Panics
     /// If there is no such link.
@@ -58,7 +58,7 @@ impl Engine {
         fates
     }
 
-    /// The bytes that end `side` of a link sent, by class, if they are counted.
+    /// Returns the bytes sent by end `side` of a link, by class, if they are counted.
     ///
     /// # Panics
     /// If there is no such link.
@@ -66,59 +66,59 @@ impl Engine {
         self.cable_end_at(link, side)?.classes.as_deref()
     }
 
-    /// One end of a link, unless it is pulled.
+    /// Returns one end of a link, unless it is pulled.
     pub(crate) fn cable_end_at(&self, link: LinkId, side: usize) -> Option<&CableEnd> {
         let end = self.links[link.0].ends[side];
         let port_state = self.station(end.station)?.adapter.ports.get(end.port.index())?;
         port_state.cable.as_ref().filter(|cable| cable.rare.link == link)
     }
 
-    /// The link at a port, and which end of it is there.
+    /// Returns the link at a port and which of its ends is there.
     pub fn link_at(&self, end: WireEnd) -> Option<(LinkId, usize)> {
         let cable =
             self.station(end.station)?.adapter.ports.get(end.port.index())?.cable.as_ref()?;
         Some((cable.rare.link, cable.rare.side))
     }
 
-    /// The notes of the stations: time, station and note, in order of time and station.
+    /// Returns the stations' notes as time, station and note, ordered by time and station.
     pub fn notes(&self) -> &[(Time, usize, Note)] {
         &self.notes
     }
 
-    /// The text of the trace.
+    /// Returns the trace text.
     pub fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// The text of the trace, to flush it.
+    /// Returns the trace text mutably, to flush it.
     pub fn trace_mut(&mut self) -> &mut Trace {
         &mut self.trace
     }
 
-    /// The hash of all that has happened.
+    /// Returns the hash of the whole trace.
     pub fn trace_hash(&self) -> u64 {
         let stations = self.stations().map(|station| &station.adapter.trace);
         trace::combine(stations.chain([&self.world_trace]))
     }
 
-    /// Events handled.
+    /// Returns the number of events handled.
     pub fn events(&self) -> u64 {
         self.shards.iter().map(|shard| shard.events).sum::<u64>() + self.world_trace.events()
     }
 
-    /// Frames that came out of a link.
+    /// Returns the number of frames that came out of a link.
     pub fn packet_hops(&self) -> u64 {
         self.shards.iter().map(|shard| shard.common.packet_hops).sum()
     }
 
-    /// What has passed between the world and all its stations, over all their incarnations.
+    /// Returns the total counters of all stations, over all their incarnations.
     pub fn accounts(&self) -> Accounts {
         let mut sum = Accounts::default();
         self.stations().for_each(|station| sum.add(&station.accounts()));
         sum
     }
 
-    /// Frames, and their bytes, that are to arrive under the carrier that is there: by link
+    /// Returns the number and bytes of frames that will arrive under the current carrier, by link
     /// and by the side that sent them.
     pub(crate) fn arrivals_to_come(&self) -> Vec<[(u64, u64); 2]> {
         let mut sums = vec![[(0, 0); 2]; self.links.len()];

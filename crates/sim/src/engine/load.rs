@@ -1,37 +1,37 @@
-//! What stations have to do, as measured, so that shards have about as much to do as each other.
+//! Measured load of stations, used to balance shards.
 
-/// Events after which it is looked for the first time; then whenever there are twice as many.
+/// Events before the first check. Each further check is due after twice as many.
 const FIRST: u64 = 100_000;
-/// Shards are uneven if one has so much more to do than the mean, in percent.
+/// Excess load of a shard over the mean that makes shards uneven, in percent.
 const UNEVEN_PERCENT: u64 = 15;
 
-/// What stations have had to do.
+/// Load of the stations.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load {
-    /// Events of each station at the last look.
+    /// Events of each station at the last check.
     before: Vec<u64>,
-    /// Events in all at which the next look is due.
+    /// Total events at which the next check is due.
     next: u64,
-    /// Threads that can run at the same time.
+    /// Number of threads that can run at the same time.
     pub(crate) cores: usize,
-    /// They were worth it at last.
+    /// Whether the last run ended with each shard on its own thread.
     pub(crate) beside: bool,
 }
 
 impl Load {
-    /// The stations have had so many events, and are spread over shards now, after so many in all.
+    /// Starts the measurement with the events of each station and their total.
     pub(crate) fn begin(events: Vec<u64>, total: u64) -> Load {
         let next = total + FIRST;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Load { before: events, next, cores, beside: false }
     }
 
-    /// Whether a look is due after so many events in all.
+    /// Returns whether a check is due after `events` events in total.
     pub(crate) fn is_due(&self, events: u64) -> bool {
         events >= self.next
     }
 
-    /// Looks, after so many events in all: what each station has had to do since the last look.
+    /// Records a check after `total` events. Returns the load of each station since the last check.
     pub(crate) fn look(&mut self, events: Vec<u64>, total: u64) -> Vec<u64> {
         self.next = (2 * total).max(total + FIRST);
         let before = std::mem::replace(&mut self.before, events);
@@ -40,7 +40,7 @@ impl Load {
     }
 }
 
-/// Whether one of these has much more to do than the others.
+/// Returns whether one of these shards has a much greater load than the others.
 pub(crate) fn is_uneven(shards: &[u64]) -> bool {
     let (most, sum) = (shards.iter().max().copied().unwrap_or(0), shards.iter().sum::<u64>());
     most * shards.len() as u64 * 100 > sum * (100 + UNEVEN_PERCENT)

@@ -1,42 +1,42 @@
-//! How far apart shards are: the least time from what one does to what another sees of it.
+//! Lookahead: the minimum time in which one shard can affect another.
 
 use axon_wire::Span;
 
-/// Of shards between which there is no link: they see of each other what comes over others.
+/// Lookahead between shards without a link: they affect each other only through others.
 const APART: Span = Span::from_secs(1);
 
-/// The least time from each shard to each other one.
+/// Lookahead from each shard to each other shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lookahead {
     shards: usize,
-    /// Row by row: from each shard to each.
+    /// Lookahead matrix, row by row: from each shard to each.
     spans: Vec<Span>,
 }
 
 impl Lookahead {
-    /// Of so many shards, without any link between them.
+    /// Returns the lookahead of `shards` shards without any link between them.
     pub(crate) fn new(shards: usize) -> Lookahead {
         Lookahead { shards, spans: vec![APART; shards * shards] }
     }
 
-    /// There is a way from one to another that takes so long.
+    /// Adds a link from one shard to another with this delay.
     pub(crate) fn add(&mut self, from: u32, to: u32, span: Span) {
         let known = &mut self.spans[from as usize * self.shards + to as usize];
         *known = span.min(*known);
     }
 
-    /// The least time from one shard to another.
+    /// Returns the lookahead from one shard to another.
     pub(crate) fn between(&self, from: usize, to: usize) -> Span {
         self.spans[from * self.shards + to]
     }
 
-    /// The least time from one shard to any other.
+    /// Returns the lookahead from one shard to any other.
     pub(crate) fn after(&self, from: usize) -> Span {
         let others = (0..self.shards).filter(|&to| to != from);
         others.map(|to| self.between(from, to)).min().unwrap_or(APART)
     }
 
-    /// The least time from any to any other.
+    /// Returns the lookahead from any shard to any other.
     pub(crate) fn least(&self) -> Span {
         (0..self.shards).map(|from| self.after(from)).min().unwrap_or(APART)
     }

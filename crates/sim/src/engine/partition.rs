@@ -1,11 +1,10 @@
-//! Which station goes to which shard.
+//! Partition of the stations into shards.
 //!
-//! In plain English: stations with one link only (hosts, the controller) go with their
-//! neighbour. The others are given out shard by shard: beginning somewhere at the edge of
-//! what is left, always take the station with most links to the shard so far, until the
-//! shard has its share of all links. That keeps neighbours together, so that most frames stay
-//! within a shard, and gives every shard about as much to do. From time to time it is looked what
-//! each has really had to do; if that is uneven, they are given out anew, by shares of that.
+//! Stations with a single link (hosts, the controller) join their neighbour. The others are
+//! assigned shard by shard: starting at the edge of the remaining stations, the station with most
+//! links to the shard is added until the shard has its share of all links. This keeps neighbours
+//! together, so that most frames stay within a shard, and balances the load. The load is measured
+//! from time to time; if it is uneven, stations are assigned anew by measured load.
 
 use crate::engine::Engine;
 use crate::engine::load::{self, Load};
@@ -19,10 +18,9 @@ use axon_wire::Span;
 use std::collections::BinaryHeap;
 
 impl Engine {
-    /// Spreads the stations over so many threads from now on, at least one and at most one
-    /// for each station. What happens is the same, bit for bit. Returns how many threads it
-    /// will be: one where some link between two shards takes no time at all, so that there is
-    /// nothing that a shard could do without knowing what the others do.
+    /// Spreads the stations over `threads` threads, clamped to between one and the number of
+    /// stations. The results are the same, bit for bit. Returns the number of threads used. It is
+    /// one if some link between two shards has no delay, which leaves no lookahead.
     pub fn set_threads(&mut self, threads: usize) -> usize {
         let shards = threads.clamp(1, self.places.len().max(1));
         if let ([shard], 1) = (&mut self.shards[..], shards) {
@@ -42,8 +40,8 @@ impl Engine {
         self.shards.len()
     }
 
-    /// Spreads the stations anew over as many threads, by what each has had to do, if one thread
-    /// has had much more to do than others. Looks from time to time.
+    /// Measures the load from time to time and spreads the stations anew over as many threads if it
+    /// is uneven.
     pub(crate) fn balance(&mut self) {
         if !self.load.is_due(self.events()) {
             return;
@@ -70,7 +68,7 @@ impl Engine {
         self.stations().map(|station| station.adapter.trace.events()).collect()
     }
 
-    /// The least times from each shard to each other one; to be put back.
+    /// Takes the lookahead between shards; the caller puts it back.
     pub(crate) fn take_lookahead(&mut self) -> Lookahead {
         if let Some(known) = self.lookahead.take() {
             return known;
@@ -89,8 +87,8 @@ impl Engine {
         lookahead
     }
 
-    /// The shard of each station. Each has about as much to do as the others, by what `done` says
-    /// of each station; by its links without.
+    /// Returns the shard of each station. Shards are balanced by the load `done` of each station,
+    /// or by links without it.
     fn plan_shards(&self, shards: usize, done: Option<&[u64]>) -> Vec<u32> {
         let peers: Vec<Vec<usize>> = self.stations().map(|station| self.peers(station)).collect();
         let leaf = |station: usize| peers[station].len() <= 1;
@@ -137,7 +135,7 @@ impl Engine {
             .collect()
     }
 
-    /// Moves every station, and what is to come for it, to its shard.
+    /// Moves every station and its events to its shard.
     fn spread(&mut self, shards: usize, plan: &[u32]) {
         let fresh = |number| {
             let mut shard = Shard::new(number as u32, self.trace.is_written());
@@ -183,7 +181,7 @@ impl Engine {
         self.introduce_peers();
     }
 
-    /// Writes into every cable end where its peer is kept now.
+    /// Updates the place of the peer in every cable end.
     fn introduce_peers(&mut self) {
         for link in (0..self.links.len()).map(LinkId) {
             for side in 0..2 {

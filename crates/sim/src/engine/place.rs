@@ -1,6 +1,6 @@
-//! Where stations are kept.
+//! Places of stations.
 
-/// Where a station is kept: in which shard, and where in it.
+/// Shard of a station, and its slot there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) shard: u32,

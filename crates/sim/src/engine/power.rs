@@ -1,5 +1,4 @@
-//! Power: when the nodes of stations start and end, are suspended and go on. And what is set
-//! before: timing, hop width.
+//! Power and suspension of stations, and their initial settings: timing, hop width.
 
 use crate::engine::Engine;
 use crate::engine::station::{StationNode, Stopped};
@@ -11,39 +10,39 @@ use axon_node::{Input, Stored};
 use axon_wire::{HopWidth, PortNo, Time};
 
 impl Engine {
-    /// Gives a switch the timing of a device, before anything is connected to it. Without, it
-    /// stores frames and takes no time.
+    /// Sets a switch's timing to that of a device. Call it before anything is connected. Without
+    /// it, the switch stores and forwards in zero time.
     pub fn set_device(&mut self, station: usize, device: &Device) {
         self.station_mut(station).adapter.timing = Timing::of(device);
     }
 
-    /// Makes the pipelines of switches take what comes from this station for a host's frames.
-    /// Call it before anything is connected.
+    /// Makes the pipelines of switches treat frames from this station as a host's. Call it before
+    /// anything is connected.
     pub fn set_host(&mut self, station: usize) {
         self.station_mut(station).adapter.host = true;
     }
 
-    /// Shows what is connected to a port the lengths of the station's queues, before each frame.
+    /// Sends the station's queue lengths to the peer of a port, before each frame.
     pub(crate) fn show_queues(&mut self, at: WireEnd) {
         self.station_mut(at.station).adapter.port_mut(at.port).shows_queues = true;
     }
 
-    /// Sets how many bits a hop has in the headers of frames.
+    /// Sets the width of a hop in frame headers, in bits.
     pub fn set_hop_width(&mut self, width: HopWidth) {
         (0..self.places.len()).for_each(|at| self.station_mut(at).adapter.hop_width = width);
     }
 
-    /// The number that the next incarnation of a station's node will have: from 1, ever greater.
+    /// Returns the number of the next incarnation of a station's node, from 1, strictly increasing.
     pub fn next_incarnation(&self, station: usize) -> u64 {
         self.station(station).map_or(1, |station| station.adapter.incarnations + 1)
     }
 
-    /// What the nodes of a station have kept for the next incarnation, by key.
+    /// Returns the data that the nodes of a station have kept for the next incarnation, by key.
     pub fn stored(&self, station: usize) -> Vec<Stored> {
         self.station(station).map_or_else(Vec::new, |station| station.adapter.store.all())
     }
 
-    /// Powers a station on with this node; an incarnation that runs there ends first.
+    /// Powers a station on with this node. A running incarnation ends first.
     pub fn power_on(&mut self, station: usize, node: StationNode) {
         self.power_off(station);
         let state = self.station_mut(station);
@@ -58,8 +57,8 @@ impl Engine {
         self.nudge(station);
     }
 
-    /// Powers a station off: what its node held is gone ([`axon_node::Drop::PowerLost`]), its
-    /// neighbours lose carrier.
+    /// Powers a station off. The frames that its node holds are lost
+    /// ([`axon_node::Drop::PowerLost`]), and its neighbours lose carrier.
     pub fn power_off(&mut self, station: usize) {
         let now = self.now();
         let state = self.station_mut(station);
@@ -77,7 +76,7 @@ impl Engine {
         self.refresh_station(station);
     }
 
-    /// Stops the node of a station; nothing happens if it is stopped or has no power.
+    /// Suspends the node of a station. Has no effect if it is suspended or off.
     pub fn stop(&mut self, station: usize) {
         let at = self.places[station];
         let (state, common) = self.shards[at.shard as usize].call(at.slot);
@@ -89,7 +88,7 @@ impl Engine {
         state.node = StationNode::Stopped(Box::new(Stopped { node: stopped, inputs: Vec::new() }));
     }
 
-    /// Lets the node of a station go on; nothing happens if it is not stopped.
+    /// Resumes the node of a station. Has no effect if it is not suspended.
     pub fn go_on(&mut self, station: usize) {
         let node = &mut self.station_mut(station).node;
         let StationNode::Stopped(stopped) = node else { return };
@@ -99,7 +98,7 @@ impl Engine {
         let at = self.places[station];
         let (station, common) = self.shards[at.shard as usize].call(at.slot);
         for input in inputs {
-            // What it has sent since it goes on is forgotten with a carrier that changed before.
+            // Frames sent since it resumed are lost if the carrier changed before.
             if let Input::Link { port, .. } = input {
                 station.adapter.cancel_tx_done(port);
                 station.adapter.port_mut(port).is_free_at(Time::ZERO);

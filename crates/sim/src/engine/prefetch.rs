@@ -1,10 +1,9 @@
-//! Reading ahead: what the next events will need is fetched before it is their turn.
+//! Prefetching for the next events.
 //!
-//! In a large world nothing that an event needs is in the processor's caches, and one thing
-//! leads to the next: the event to its station, that to a node, that to a port. One event
-//! after the other, the waits for memory add up. So when a bucket of events begins, each step
-//! of that way is made for all of its events before the next step: within a step no read
-//! depends on another, and the waits overlap.
+//! In a large world the data of an event is not in the processor's caches, and each read depends on
+//! the previous one: from event to station, to node, to port. Done event by event, the memory
+//! latencies add up. So when a bucket of events begins, each step is made for all its events before
+//! the next step. Within a step no read depends on another, and the latencies overlap.
 
 use crate::engine::event::{Event, Kind};
 use crate::engine::queue::Queue;
@@ -12,10 +11,10 @@ use crate::engine::station::{Station, StationNode};
 use axon_node::Dataplane;
 use axon_wire::{FrameBuf, PortNo};
 
-/// Events that are read ahead for at once, at most.
+/// Maximum number of events prefetched together.
 const TOGETHER: usize = 64;
 
-/// Reads a little of all that the events that have begun will need. Changes nothing.
+/// Touches the data that the events of the current bucket need. Changes nothing.
 pub(crate) fn read(queue: &Queue<Event>, stations: &[Station]) {
     let (mut begun, mut count) = ([None; TOGETHER], 0);
     queue.each_begun(&mut |event| {

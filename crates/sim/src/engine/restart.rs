@@ -1,4 +1,4 @@
-//! The node of a switch ends and starts anew; its data plane goes on.
+//! Crash and restart of a switch's node while its data plane keeps forwarding.
 
 use crate::engine::Engine;
 use crate::engine::dataplane::SwitchPlane;
@@ -10,8 +10,8 @@ use axon_node::{Dataplane, Drop, Input};
 use axon_wire::PortNo;
 
 impl Engine {
-    /// Ends the node of a switch; its data plane goes on, and its ports keep carrier. Frames that
-    /// wait for routes are lost with the node. Nothing happens if no switch runs there.
+    /// Ends the node of a switch. The data plane keeps forwarding, and the ports keep carrier.
+    /// Frames that wait for routes are lost. Has no effect if no switch runs at the station.
     pub fn crash_node(&mut self, station: usize) {
         let state = self.station_mut(station);
         if !matches!(state.node, StationNode::Switch(_)) {
@@ -28,8 +28,7 @@ impl Engine {
         self.record(station, PortNo::CONTROL, What::Power(None));
     }
 
-    /// Starts a node anew on the data plane that has outlived the one before. Nothing happens if
-    /// there is none.
+    /// Starts a node on the data plane left by a crashed one. Has no effect if there is none.
     pub fn restart_node(
         &mut self,
         station: usize,

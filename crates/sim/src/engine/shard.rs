@@ -1,14 +1,13 @@
-//! A part of the world that one thread runs: stations, and the events that are for them.
+//! A shard: the stations that one thread runs, and their events.
 //!
-//! In plain English: take the earliest event, hand it to the station it is for
-//! (`adapter.rs`), repeat.
+//! A shard repeatedly takes its earliest event and delivers it to its station (`adapter.rs`).
 
 use crate::engine::event::{Common, Event};
 use crate::engine::prefetch;
 use crate::engine::station::Station;
 use axon_wire::Time;
 
-/// Stations of a shard above which what an event needs is fetched in advance.
+/// Number of stations in a shard above which event data is prefetched.
 const LARGE: usize = 256;
 
 /// Stations and their events.
@@ -24,7 +23,7 @@ impl Shard {
         Shard { stations: Vec::new(), events: 0, common }
     }
 
-    /// Takes a station in, in the next slot.
+    /// Adds a station in the next slot.
     pub(crate) fn add(&mut self, station: Station) {
         self.stations.push(station);
     }
@@ -56,7 +55,7 @@ impl Shard {
         self.stations[event.station as usize].handle(event.kind, &mut self.common);
     }
 
-    /// The station in a slot, and what it needs to be called.
+    /// Returns the station in a slot and the state needed to call it.
     pub(crate) fn call(&mut self, slot: u32) -> (&mut Station, &mut Common) {
         self.common.slot = slot;
         (&mut self.stations[slot as usize], &mut self.common)

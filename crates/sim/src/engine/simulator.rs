@@ -1,9 +1,8 @@
 //! The engine: stations, links between them, and events in one total order.
 //!
-//! Stations live in shards (`shard.rs`), which run events; the engine is what stands
-//! above them: the links, planned faults, the trace. The engine knows nothing of fabrics:
-//! [`crate::World`] builds one from a fabric file, tests may connect any
-//! [`Node`](axon_node::Node)s.
+//! Stations live in shards (`shard.rs`), which run events. The engine holds the links, planned
+//! faults and the trace. It is independent of fabrics: [`crate::World`] builds one from a fabric
+//! file, and tests may connect any [`Node`](axon_node::Node)s.
 
 use crate::engine::load::Load;
 use crate::engine::lookahead::Lookahead;
@@ -19,35 +18,35 @@ use axon_wire::{PortNo, Time};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Lines of text that wait to be put in order, before some are written.
+/// Maximum number of trace lines buffered for ordering before some are written.
 const LINES_MAX: usize = 1 << 14;
 
-/// The engine.
+/// Simulation engine.
 pub struct Engine {
     pub(crate) now: Time,
     pub(crate) seed: u64,
     pub(crate) shards: Vec<Shard>,
-    /// Where each station is.
+    /// Place of each station.
     pub(crate) places: Vec<Place>,
     pub(crate) links: Vec<Link>,
     pub(crate) trace: Trace,
-    /// What the world itself does: faults.
+    /// Trace of the world's own actions: faults.
     pub(crate) world_trace: StationTrace,
     pub(crate) notes: Vec<(Time, usize, Note)>,
     faults: BTreeMap<(Time, u64), FaultKind>,
     faults_caused: u64,
-    /// The last carrier that came; see [`crate::link::port::CableEnd`].
+    /// Last carrier number assigned; see [`crate::link::port::CableEnd`].
     pub(crate) carriers: u32,
-    /// The least times from shard to shard, until a cable is connected or disconnected.
+    /// Lookahead between shards, valid until a cable is connected or disconnected.
     pub(crate) lookahead: Option<Lookahead>,
-    /// What each station has had to do, and when that is looked at again.
+    /// Load of each station, and the time of the next check.
     pub(crate) load: Load,
-    /// Events in a window for which threads are worth it.
+    /// Events per window from which threads are worthwhile.
     pub(crate) worth: u64,
 }
 
 impl Engine {
-    /// An empty world; `text` takes the trace as lines, if given.
+    /// Returns an empty world. `text` receives the trace lines, if given.
     pub fn new(seed: u64, text: Option<Box<dyn Write>>) -> Engine {
         Engine {
             now: Time::ZERO,
@@ -67,13 +66,13 @@ impl Engine {
         }
     }
 
-    /// Makes room for so many more stations, and no more than that.
+    /// Reserves space for exactly `stations` more stations.
     pub(crate) fn reserve(&mut self, stations: usize) {
         self.places.reserve_exact(stations);
         self.shards[0].stations.reserve_exact(stations);
     }
 
-    /// Adds a place for a node, without power; the number names it.
+    /// Adds a station without power and returns its number.
     pub fn add_station(&mut self, name: &str) -> usize {
         let number = self.places.len();
         let shard = &mut self.shards[0];
@@ -82,24 +81,24 @@ impl Engine {
         number
     }
 
-    /// Plans a fault. The caller carries it out when [`Engine::run`] returns it.
+    /// Plans a fault. The caller executes it when [`Engine::run`] returns it.
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
         self.faults.insert((at.max(self.now), self.faults_caused), fault);
         self.faults_caused += 1;
     }
 
-    /// Plans none of the faults any more that are still to come.
+    /// Cancels all planned faults.
     pub(crate) fn forget_faults(&mut self) {
         self.faults.clear();
     }
 
-    /// Writes the trace of what comes as lines to `text`; call [`Engine::set_threads`] next.
+    /// Writes the further trace as lines to `text`. Call [`Engine::set_threads`] next.
     pub(crate) fn write_to(&mut self, text: Box<dyn Write>) {
         self.trace = Trace::new(Some(text));
     }
 
-    /// Handles all events up to and at `limit`, or up to and at the time of a fault: then the
-    /// fault is returned and is due now, after everything else at its instant. Otherwise
+    /// Handles all events up to and at `limit`, or up to and at the time of a fault. In the latter
+    /// case returns the fault, which is due now, after everything else at its instant. Otherwise
     /// [`Engine::now`] is `limit`.
     pub fn run(&mut self, limit: Time) -> Step {
         let fault = self.faults.first_key_value().map(|(&key, &fault)| (key, fault));
@@ -121,7 +120,7 @@ impl Engine {
         Step::Fault(fault)
     }
 
-    /// Handles the earliest event, unless it or the next fault lies beyond `limit`: like
+    /// Handles the earliest event, unless it or the next fault is beyond `limit`. Like
     /// [`Engine::run`], but returns after each event.
     pub fn step(&mut self, limit: Time) -> Step {
         threads::deliver(&mut self.shards);
@@ -148,7 +147,7 @@ impl Engine {
             }
             return;
         }
-        // What came of cables and power since the last run.
+        // Events from cable and power changes since the last run.
         threads::deliver(&mut self.shards);
         self.balance();
         let lookahead = self.take_lookahead();
@@ -157,12 +156,12 @@ impl Engine {
         self.lookahead = Some(lookahead);
     }
 
-    /// Takes over the notes of stations, and brings the clocks of the shards to now.
+    /// Collects the notes of the stations, and sets the clocks of the shards to now.
     fn take_notes(&mut self) {
         let mut notes = Vec::new();
         for shard in &mut self.shards {
             shard.common.now = self.now;
-            // Takes the vector itself, so that its memory is freed.
+            // Takes the vector itself to free its memory.
             notes.extend(std::mem::take(&mut shard.common.notes));
         }
         if !notes.is_empty() {
@@ -181,7 +180,7 @@ impl Engine {
         }
     }
 
-    /// Asks the node of a station for something, now; `None` without power.
+    /// Sends a command to the node of a station. Returns `None` without power.
     pub fn command(
         &mut self,
         station: usize,
@@ -193,7 +192,7 @@ impl Engine {
         common.reply.take().map(|reply| reply.result)
     }
 
-    /// Reads the deadline of a station's node anew. Call it after a change from outside.
+    /// Rereads the deadline of a station's node. Call it after an external change.
     pub fn nudge(&mut self, station: usize) {
         let Place { shard, slot } = self.places[station];
         let (station, common) = self.shards[shard as usize].call(slot);
@@ -201,14 +200,14 @@ impl Engine {
     }
 }
 
-/// What a step did.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// An event was handled.
     Event,
-    /// This fault is due: the caller carries it out.
+    /// This fault is due; the caller executes it.
     Fault(FaultKind),
-    /// Nothing is left before the limit.
+    /// No event or fault is left before the limit.
     Limit,
 }
 
@@ -221,8 +220,7 @@ mod tests {
     use crate::link::links::WireEnd;
     use axon_wire::{PortNo, Span, Time};
 
-    /// What a run came to: hash, packet-hops, events, what sinks have counted, and what two ports
-    /// carried.
+    /// Result of a run: hash, packet-hops, events, sink counters, and the captures of two ports.
     #[derive(Debug, PartialEq, Eq)]
     struct Outcome {
         hash: u64,
@@ -234,7 +232,7 @@ mod tests {
 
     const ALL: Without = Without { lazy_tx_done: false, light_frames: false, passing: false };
 
-    /// Hosts of a ring that send more than its links take.
+    /// Runs a ring whose hosts send more than its links can carry.
     fn run(without: Without, seed: u64, (threads, worth): (usize, u64)) -> Outcome {
         let mut fabric = axon_fabric::topology::ring(4, 2);
         let mut wires = fabric.links.iter_mut().map(|link| &mut link.wire);
@@ -255,7 +253,7 @@ mod tests {
             let payload = 20 + 190 * host;
             let interval = Span::from_nanos(8 * (payload as u64 + 66));
             world.with_host(host, |node, now| {
-                // A datagram to the last one finds nobody who listens.
+                // No application listens for the datagrams to the last host.
                 if host < 7 {
                     sinks.push((host, node.udp_listen(9)));
                 }

@@ -1,4 +1,4 @@
-//! Stations, which stand at the ends of links: switches, the controller, hosts, test nodes.
+//! Stations, the endpoints of links: switches, the controller, hosts, test nodes.
 
 use crate::engine::accounts::Accounts;
 use crate::engine::adapter::Adapter;
@@ -13,40 +13,40 @@ use axon_control::node::{ControllerNode, SwitchNode};
 use axon_node::{Action, Awaited, Counters, Dataplane, Input, Node};
 use axon_wire::Time;
 
-/// The node of a station in its present incarnation, or none without power.
+/// Node of a station's current incarnation, or none without power.
 pub enum StationNode {
-    /// Without power.
+    /// Powered off.
     Off,
-    /// A switch.
+    /// Switch.
     Switch(Box<SwitchNode<SwitchPlane>>),
-    /// The controller.
+    /// Controller.
     Controller(Box<ControllerNode<SwitchPlane>>),
-    /// A host.
+    /// Host.
     Host(Box<Host>),
-    /// A host that speaks ARP only.
+    /// Host that implements ARP only.
     ArpHost(Box<ArpHost>),
-    /// A switch of another network, or PortLand's fabric manager.
+    /// Switch of another network, or PortLand's fabric manager.
     Baseline(Box<Baseline>),
-    /// An agent at its port.
+    /// Agent at its port.
     Agent(Box<AgentNode<dyn Agent + Send>>),
-    /// The data plane of a switch whose node has crashed.
+    /// Data plane of a switch whose node has crashed.
     Headless(Box<Headless>),
-    /// A node that is suspended, whatever it is.
+    /// Suspended node of any type.
     Stopped(Box<Stopped>),
-    /// Any other node: tests bring their own.
+    /// Any other node, for tests.
     Other(Box<dyn Node + Send>),
 }
 
 impl StationNode {
-    /// Whether it has power.
+    /// Returns whether the station has power.
     pub fn is_on(&self) -> bool {
         !matches!(self, StationNode::Off)
     }
 
-    /// The node as a trait object, whatever it is.
+    /// Returns the node as a trait object.
     pub(crate) fn as_node(&mut self) -> &mut dyn Node {
         match self {
-            // A box of nothing takes no memory.
+            // A box of a zero-sized type allocates no memory.
             StationNode::Off => Box::leak(Box::new(NoNode)),
             StationNode::Switch(node) => &mut **node,
             StationNode::Controller(node) => &mut **node,
@@ -60,7 +60,7 @@ impl StationNode {
         }
     }
 
-    /// What its plane has counted, if it has one.
+    /// Returns the counters of the node's plane, if it has one.
     pub(crate) fn counters(&self) -> Option<&Counters> {
         match self {
             StationNode::Switch(node) => Some(node.plane().counters()),
@@ -76,7 +76,7 @@ impl StationNode {
         }
     }
 
-    /// Whether frames pass through it: a switch or a controller.
+    /// Returns whether frames pass through the node: a switch or a controller.
     pub(crate) fn is_transit(&self) -> bool {
         match self {
             StationNode::Switch(_)
@@ -88,7 +88,7 @@ impl StationNode {
         }
     }
 
-    /// Whether it makes a light frame whole where it reads its payload.
+    /// Returns whether the node completes a light frame where it reads its payload.
     #[inline]
     fn takes_light(&self) -> bool {
         match self {
@@ -98,24 +98,23 @@ impl StationNode {
         }
     }
 
-    /// Whether it is a host, whose NIC drops a frame with a bad FCS.
+    /// Returns whether the node is a host, whose NIC drops frames with a bad FCS.
     pub(crate) fn is_host(&self) -> bool {
         matches!(self, StationNode::Host(_) | StationNode::ArpHost(_))
     }
 }
 
-/// A node that is suspended for a while, as a process may be that is stopped or starved: its ports
-/// keep carrier, what comes in waits, and no timer runs. When it goes on, it is given all of that
-/// at once, in order.
+/// Suspended node, like a stopped or starved process. Its ports keep carrier, its input is queued,
+/// and no timer runs. On resume, it receives all queued input at once, in order.
 pub struct Stopped {
-    /// The node, as it was when it was stopped.
+    /// Node in its state at suspension.
     pub(crate) node: StationNode,
-    /// What it will be given.
+    /// Queued input.
     pub(crate) inputs: Vec<Input>,
 }
 
 impl Stopped {
-    /// Frames that wait for it.
+    /// Returns the number of queued frames.
     pub(crate) fn frames(&self) -> u64 {
         let frames = self.inputs.iter().filter(|input| matches!(input, Input::Frame { .. }));
         frames.count() as u64
@@ -136,10 +135,10 @@ impl Node for Stopped {
     }
 }
 
-/// A place in the world with ports, whatever node runs there.
+/// Station in the world, with ports, independent of the node that runs there.
 #[repr(C, align(64))]
 pub struct Station {
-    /// The node that runs there now.
+    /// Current node.
     pub node: StationNode,
     pub(crate) adapter: Adapter,
 }
@@ -149,7 +148,7 @@ const _: () = assert!(
     "what every frame that passes needs is in two cache lines"
 );
 
-/// The node of a station without power: it ignores every input.
+/// Node of a station without power, which ignores every input.
 struct NoNode;
 
 impl Node for NoNode {
@@ -160,8 +159,8 @@ impl Node for NoNode {
     }
 }
 
-/// Calls a function that takes any node with the one that stands here: where most frames go
-/// (switches and hosts) one made for its type, with nothing left to find out at run time.
+/// Calls a generic function with the station's node. It is monomorphized for switches and hosts,
+/// which handle most frames, so that they need no dynamic dispatch.
 macro_rules! with_node {
     ($station_node:expr, |$node:ident| $call:expr) => {
         match $station_node {
@@ -187,12 +186,12 @@ impl Station {
         Station { node: StationNode::Off, adapter: Adapter::new(name, number) }
     }
 
-    /// `s1`, `h1`, `c1`.
+    /// Returns the station's name: `s1`, `h1`, `c1`.
     pub fn name(&self) -> &str {
         &self.adapter.name
     }
 
-    /// Frames in and out over all its incarnations.
+    /// Returns the frame counters over all incarnations.
     pub fn accounts(&self) -> Accounts {
         let mut sum = self.adapter.accounts.clone();
         if let Some(past) = &self.adapter.past {
@@ -220,7 +219,7 @@ impl Station {
         }
     }
 
-    /// An agent is shown the queues of its switch.
+    /// Passes a switch's queue lengths to its agent.
     #[cold]
     fn take_queues(&mut self, carrier: u32, bytes: &[u64]) {
         if let StationNode::Agent(node) = &mut self.node
@@ -243,7 +242,7 @@ impl Station {
         self.adapter.await_wires(node, common);
     }
 
-    /// Puts the node's deadline in the queue of events.
+    /// Queues an event for the node's deadline.
     pub(crate) fn nudge(&mut self, common: &mut Common) {
         self.adapter.arm(self.node.as_node().deadline(), common);
     }

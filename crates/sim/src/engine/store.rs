@@ -1,15 +1,16 @@
-//! The store of a station: what its node keeps for the next incarnation. It outlives a crash.
+//! Persistent store of a station: the data that its node keeps for the next incarnation. It
+//! survives a crash.
 
 use axon_node::{StoreChange, StoreKey, Stored};
 use std::collections::BTreeMap;
 
-/// The entries of a store, by key. The time of a simulation goes on over a crash, so entries are
-/// kept as they are.
+/// Entries of a store, by key. Simulated time continues over a crash, so entries are kept
+/// unchanged.
 #[derive(Debug, Default)]
 pub(crate) struct Store(BTreeMap<StoreKey, Stored>);
 
 impl Store {
-    /// Makes a change.
+    /// Applies a change.
     pub(crate) fn keep(&mut self, change: StoreChange) {
         match change {
             StoreChange::Put(entry) => drop(self.0.insert(entry.key(), entry)),
@@ -17,7 +18,7 @@ impl Store {
         }
     }
 
-    /// All entries, in the order of their keys.
+    /// Returns all entries, in the order of their keys.
     pub(crate) fn all(&self) -> Vec<Stored> {
         self.0.values().cloned().collect()
     }

@@ -1,24 +1,24 @@
-//! Copies of the frames that single ports of a station carry.
+//! Captures of the frames on single ports of a station.
 
 use crate::engine::trace::What;
 use axon_wire::{PortNo, Time};
 
-/// A frame that a port carried.
+/// Captured frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Captured {
-    /// Outbound: when the node transmitted it; inbound: when the node received it.
+    /// Transmission time of an outbound frame, reception time of an inbound one.
     pub at: Time,
-    /// Whose port.
+    /// Station number.
     pub station: usize,
-    /// Which port.
+    /// Port number.
     pub port: PortNo,
-    /// Whether it went out.
+    /// Whether the frame was outbound.
     pub outbound: bool,
-    /// Its bytes, without FCS.
+    /// Frame bytes, without FCS.
     pub frame: Vec<u8>,
 }
 
-/// The ports of one station that are looked at, and what they carried since the last look.
+/// Captured ports of one station, and their frames since the last read.
 #[derive(Debug, Default)]
 pub(crate) struct Taps {
     ports: Vec<PortNo>,
@@ -26,19 +26,19 @@ pub(crate) struct Taps {
 }
 
 impl Taps {
-    /// Looks at this port too from now on.
+    /// Adds a port to capture.
     pub(crate) fn add(&mut self, port: PortNo) {
         if !self.ports.contains(&port) {
             self.ports.push(port);
         }
     }
 
-    /// What the ports have carried since the last time.
+    /// Takes the frames captured since the last call.
     pub(crate) fn take(&mut self) -> Vec<Captured> {
         std::mem::take(&mut self.frames)
     }
 
-    /// Keeps a copy of a frame that came in or went out by one of the ports.
+    /// Captures a frame if its port is captured.
     pub(crate) fn see(&mut self, at: Time, station: u32, port: PortNo, what: What<'_>) {
         let (frame, outbound) = match what {
             What::Sent(frame) => (frame, true),

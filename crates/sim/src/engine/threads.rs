@@ -1,18 +1,17 @@
-//! One world on several threads, with the result of one.
+//! Multithreaded execution of one world, with the same result as on one thread.
 //!
-//! What a shard does can reach another only over a link between them, and not before the frame's
-//! head has gone through the sender's egress stages, over the wire and through the receiver's
-//! ingress stages. The least time that takes, over all links from the one to the other, is the
-//! *lookahead* between the two. On several threads each shard keeps behind what the others may
-//! still send it (`threads/exchange.rs`). Where there is too little to do for that, one thread runs
-//! all shards in windows: if `T` is the earliest event of all, everything before `T` plus the least
-//! lookahead is already in the queue of the shard that it is for (K. M. Chandy and J. Misra, CACM
-//! 24(4), 1981; the bounded-lag form).
+//! A shard can affect another only over a link between them, and not before the frame's head has
+//! passed the sender's egress stages, the wire and the receiver's ingress stages. The minimum of
+//! this time over all links from one shard to the other is the *lookahead* between them. On several
+//! threads each shard stays behind what the others may still send it (`threads/exchange.rs`). If
+//! there is too little work for that, one thread runs all shards in windows: if `T` is the earliest
+//! event of all, everything before `T` plus the minimum lookahead is already in the queue of its
+//! shard (K. M. Chandy and J. Misra, CACM 24(4), 1981; the bounded-lag form).
 //!
-//! Why the result is the same: a station sees the events that are for it in the order of
-//! their keys, whichever shards run at the time, and a key does not depend on the number of
-//! shards. Stations of different shards share nothing; what the world does itself (faults,
-//! cables, power, readers) it does between runs, when no shard is at work.
+//! The result is the same because a station handles its events in the order of their keys,
+//! regardless of which shards run at the time, and keys do not depend on the number of shards.
+//! Stations of different shards share nothing. The world's own actions (faults, cables, power,
+//! readers) happen between runs, when no shard is running.
 
 mod exchange;
 
@@ -22,15 +21,15 @@ use crate::engine::shard::Shard;
 use axon_wire::{Span, Time};
 use exchange::Exchange;
 
-/// Windows after which it is decided anew whether threads are worth it.
+/// Windows after which the use of threads is reconsidered.
 const STRETCH: u64 = 64;
-/// Events in a window above which they are, unless a test wants it otherwise; below half of it
-/// they are not.
+/// Events per window above which threads are used, unless a test sets another value. Below half of
+/// it they are not.
 pub(crate) const WORTH: u64 = 64;
 
 /// Runs all shards up to and at `end`: on one thread while windows hold fewer events than `worth`,
-/// and side by side while they hold enough; `beside` is how it ended, and how it begins the next
-/// time. There are so many cores.
+/// and on `cores` cores while they hold enough. `beside` holds the mode in which a run ends, in
+/// which the next begins.
 pub(crate) fn run(
     shards: &mut [Shard],
     end: Time,
@@ -45,7 +44,7 @@ pub(crate) fn run(
     debug_assert!(end < Time::MAX, "clocks go beyond the end");
     let is_short = |first: Key| first.time + least * STRETCH > end;
     if next(shards, end).is_none_or(is_short) {
-        // Too short to see whether threads are worth it, and for them to be.
+        // Too short to measure the load, and to benefit from threads.
         alone(shards, end, least, u64::MAX / STRETCH);
         return;
     }
@@ -58,7 +57,7 @@ pub(crate) fn run(
     }
 }
 
-/// On one thread, where there is no lookahead.
+/// Runs on one thread without lookahead.
 fn event_by_event(shards: &mut [Shard], end: Time) {
     while let Some(first) = next(shards, end) {
         let is_next = |shard: &&mut Shard| shard.common.queue.peek() == Some(first);
@@ -69,7 +68,8 @@ fn event_by_event(shards: &mut [Shard], end: Time) {
     }
 }
 
-/// On one thread, window by window, until threads are worth it; says whether it is over.
+/// Runs on one thread, window by window, until threads are worthwhile. Returns whether the run is
+/// complete.
 fn alone(shards: &mut [Shard], end: Time, lookahead: Span, worth: u64) -> bool {
     let events = |shards: &[Shard]| shards.iter().map(|shard| shard.events).sum::<u64>();
     let (mut windows, mut before) = (0, events(shards));
@@ -89,13 +89,14 @@ fn alone(shards: &mut [Shard], end: Time, lookahead: Span, worth: u64) -> bool {
     true
 }
 
-/// The earliest event, if it is due at or before `end`.
+/// Returns the earliest event, if it is due at or before `end`.
 fn next(shards: &[Shard], end: Time) -> Option<Key> {
     let next = shards.iter().filter_map(|shard| shard.common.queue.peek()).min();
     next.filter(|key| key.time <= end)
 }
 
-/// On a thread for each shard, until they are not worth it; says whether it is over.
+/// Runs each shard on its own thread until threads are no longer worthwhile. Returns whether the
+/// run is complete.
 fn side_by_side(
     shards: &mut [Shard],
     end: Time,
@@ -115,7 +116,7 @@ fn side_by_side(
     exchange.close(shards)
 }
 
-/// Moves what shards have for one another.
+/// Moves events between shards.
 pub(crate) fn deliver(shards: &mut [Shard]) {
     for from in 0..shards.len() {
         for to in 0..shards[from].common.outbox.len() {
@@ -126,7 +127,7 @@ pub(crate) fn deliver(shards: &mut [Shard]) {
     }
 }
 
-/// The last moment of the window that begins at `start`.
+/// Returns the last instant of the window that begins at `start`.
 fn window_end(start: Time, lookahead: Span, end: Time) -> Time {
     (start + lookahead - Span::from_ticks(1)).min(end)
 }

@@ -1,20 +1,21 @@
 //! The trace: everything that happened, folded into one hash.
 //!
-//! Each station folds what happens there, in order, into a hash of its own; the hash of the
-//! world is that of all stations' hashes, in the order of stations. So it says all that a
-//! hash over the one order of events would say (what a station does next depends on what
-//! came to it, and when), and yet does not depend on how many threads ran the stations.
+//! Each station folds its own occurrences, in order, into a hash. The hash of the world combines
+//! the hashes of all stations, in the order of stations. It is as conclusive as a hash over the one
+//! order of events, since the behaviour of a station depends on what reached it and when. Yet it
+//! does not depend on the number of threads.
 //!
-//! An event enters by time, port, kind and detail. A frame enters by its length and by XXH3
-//! (64 bits) of its bytes: of the first 64 and of the rest where a host or another end sends, loses
-//! or drops it, so that a rest that is only described is hashed once; of the first 64 where it
-//! comes in there, and where a switch or a controller sends, loses or drops it, since on its way
-//! nothing but its head changes. What comes in at a switch enters by its length alone: it is what
-//! was sent. A bit that a link flips enters by its place. The same fabric and seed give the same
-//! hash on every machine.
+//! An event is hashed by time, port, kind and detail. A frame is hashed by its length and by XXH3
+//! (64 bits) of its bytes. At hosts and other ends, a frame that is sent, lost or dropped is hashed
+//! by its first 64 bytes and, separately, by the rest, so that a rest that is only described is
+//! hashed once. A frame that arrives there is hashed by its first 64 bytes only. So is a frame that
+//! a switch or a controller sends, loses or drops, since only the head changes in transit. A frame
+//! that arrives at a switch is hashed by its length alone: its bytes are those sent. A bit flipped
+//! by a link is hashed by its position. The same fabric and seed give the same hash on every
+//! machine.
 //!
-//! On request the same events are also written as lines of text: by time, then station, then
-//! in the order of what happened there. There a frame shows XXH3 of all of its bytes.
+//! On request the same events are also written as lines of text, ordered by time, then station,
+//! then occurrence at the station. A line shows XXH3 of all bytes of a frame.
 
 use crate::link::links::Loss;
 use axon_fabric::model::FaultKind;
@@ -24,54 +25,54 @@ use std::fmt::Write as _;
 use std::io::Write;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Bytes of each sent frame that a line of text shows, and that enter the hash in transit.
+/// Leading bytes of each sent frame that a line of text shows, and that are hashed in transit.
 const HEAD_BYTES: usize = 64;
-/// The station that stands for the world itself in lines: the last at its instant.
+/// Station number of the world itself in lines; sorts last at its instant.
 const WORLD: u32 = u32::MAX;
-/// Odd numbers without a pattern, to mix with.
+/// Odd constants without a pattern, for mixing.
 const MIX: [u64; 3] = [0xa0c4_3e6d_9b17_f25d, 0xd6e8_feb8_6659_fd93, 0x8f3b_51c2_e07d_4a69];
 
-/// Something that happened at a station.
+/// Occurrence at a station.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
-    /// It put a frame on the wire.
+    /// The station sent a frame.
     Sent(Contents<'a>),
-    /// A frame came in.
+    /// A frame arrived.
     Received(Contents<'a>),
-    /// A frame that it had sent, or that was on its way here, never came out of the link.
+    /// The link lost a frame sent from or to the station.
     Lost(Loss, Contents<'a>),
-    /// The link flips this bit of the frame that was sent last, counted from its first.
+    /// The link flips a bit of the last sent frame; the bit's position counts from the first bit.
     Flipped(u64),
-    /// A frame ended inside it.
+    /// The station dropped a frame.
     Dropped(Drop, Contents<'a>),
-    /// Carrier came or went.
+    /// Carrier was gained or lost.
     Carrier(bool),
-    /// It started (in this incarnation) or lost power.
+    /// An incarnation started, or the station lost power.
     Power(Option<u64>),
-    /// Its node left a note.
+    /// The node left a note.
     Note(&'a Note),
-    /// Something broke or came back, by plan.
+    /// A planned fault or repair.
     Fault(FaultKind),
 }
 
-/// The hash of what happened at one station.
+/// Hash of the occurrences at one station.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub(crate) struct StationTrace {
     hash: u64,
     events: u64,
-    /// Frames that are sent, lost or dropped enter with all their bytes. What the last light frame
-    /// had behind its head, and its hash.
+    /// If set, frames that are sent, lost or dropped are hashed with all their bytes. Caches the
+    /// filling of the last light frame and its hash.
     whole: Option<Box<(Filling, u64)>>,
 }
 
 impl StationTrace {
-    /// Says whether frames enter with all their bytes.
+    /// Sets whether frames are hashed with all their bytes.
     pub(crate) fn set_whole(&mut self, whole: bool) {
         self.whole = whole.then(Box::default);
     }
 
-    /// Adds one event. `port` is [`PortNo::CONTROL`] where none is meant.
+    /// Adds one event. `port` is [`PortNo::CONTROL`] if the event has no port.
     #[inline]
     pub(crate) fn add(&mut self, time: Time, port: PortNo, what: What<'_>) {
         let (kind, detail, length) = match what {
@@ -94,14 +95,14 @@ impl StationTrace {
         self.fold_in(time, port, (kind, detail, length));
     }
 
-    /// Adds a frame that was put on the wire.
+    /// Adds a sent frame.
     #[inline]
     pub(crate) fn sent(&mut self, time: Time, port: PortNo, frame: Contents<'_>) {
         let detail = self.frame_hash(frame);
         self.fold_in(time, port, (1, detail, frame.length()));
     }
 
-    /// Adds a frame that came in.
+    /// Adds a received frame.
     #[inline]
     pub(crate) fn received(&mut self, time: Time, port: PortNo, frame: Contents<'_>) {
         let detail = if self.whole.is_some() { head_hash(frame.stored) } else { 0 };
@@ -127,19 +128,20 @@ impl StationTrace {
         }
     }
 
-    /// A prefetch hint for what a frame with all its bytes needs.
+    /// Prefetch hint for hashing a frame with all its bytes.
     #[inline]
     pub(crate) fn prefetch(&self) -> u64 {
         self.whole.as_ref().map_or(0, |filled| filled.1)
     }
 
-    /// How many events it holds.
+    /// Returns the number of events in the hash.
     pub(crate) fn events(&self) -> u64 {
         self.events
     }
 }
 
-/// The hash of what follows the head: 0 if nothing does. That of the last filling is kept.
+/// Returns the hash of the bytes after the head, or 0 if there are none. Caches the hash of the
+/// last filling.
 #[inline(never)]
 fn rest_hash(filled: &mut (Filling, u64), frame: Contents<'_>) -> u64 {
     let rest = frame.stored.get(HEAD_BYTES..).unwrap_or_default();
@@ -162,21 +164,21 @@ fn head_hash(frame: &[u8]) -> u64 {
     xxh3_64(&frame[..frame.len().min(HEAD_BYTES)])
 }
 
-/// Both halves of the product, folded together: each bit of either number touches all.
+/// Returns both halves of the product, folded: each bit of either number affects all.
 #[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The hash of a world, from those of its stations in order.
+/// Combines the hashes of stations, in order, into that of the world.
 pub(crate) fn combine<'a>(stations: impl Iterator<Item = &'a StationTrace>) -> u64 {
     let words = stations.flat_map(|trace| [trace.hash, trace.events]);
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
     xxh3_64(&bytes)
 }
 
-/// One line of text.
+/// Line of trace text.
 #[derive(Debug)]
 pub(crate) struct Line {
     time: Time,
@@ -185,7 +187,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// What happened at a station, in words.
+    /// Describes an occurrence at a station.
     pub(crate) fn new(time: Time, station: u32, name: &str, port: PortNo, what: What<'_>) -> Line {
         let mut text = format!("{time} {name}");
         let _ = match port {
@@ -218,13 +220,13 @@ impl Line {
         Line { time, station, text }
     }
 
-    /// What happened to the world itself.
+    /// Describes an occurrence in the world itself.
     pub(crate) fn of_world(time: Time, what: What<'_>) -> Line {
         Line::new(time, WORLD, "world", PortNo::CONTROL, what)
     }
 }
 
-/// The first bytes of a frame, as many as show what an ARP packet in a short route says.
+/// Returns the first bytes of a frame in hex, enough to show an ARP packet in a short route.
 fn head(frame: &[u8]) -> String {
     let mut text = String::with_capacity(2 * HEAD_BYTES);
     for byte in frame.iter().take(HEAD_BYTES) {
@@ -233,36 +235,36 @@ fn head(frame: &[u8]) -> String {
     text
 }
 
-/// Where the text of a trace goes.
+/// Output of the trace text.
 pub struct Trace {
     out: Option<Box<dyn Write>>,
     failure: Option<std::io::Error>,
 }
 
 impl Trace {
-    /// A trace whose lines go to `out`, if given.
+    /// Returns a trace that writes its lines to `out`, if given.
     pub fn new(out: Option<Box<dyn Write>>) -> Trace {
         Trace { out, failure: None }
     }
 
-    /// Whether lines are written.
+    /// Returns whether lines are written.
     pub fn is_written(&self) -> bool {
         self.out.is_some()
     }
 
-    /// Why text could not be written, if so; writing stopped there.
+    /// Returns the error that stopped writing, if any.
     pub fn failure(&self) -> Option<&std::io::Error> {
         self.failure.as_ref()
     }
 
-    /// Hands on text that is still buffered.
+    /// Flushes buffered text.
     pub fn flush(&mut self) {
         if let Some(Err(error)) = self.out.as_mut().map(|out| out.flush()) {
             self.failure = Some(error);
         }
     }
 
-    /// Writes lines in their order: those of one station at one instant as they were made.
+    /// Writes lines in order. Lines of one station at one instant keep their order.
     pub(crate) fn write(&mut self, mut lines: Vec<Line>) {
         lines.sort_by_key(|line| (line.time, line.station));
         let Some(out) = &mut self.out else { return };
@@ -276,7 +278,7 @@ impl Trace {
     }
 }
 
-/// Takes those of `lines` that happened before `time`, keeping the order of the others.
+/// Takes the `lines` before `time`, keeping the order of the others.
 pub(crate) fn take_before(lines: &mut Vec<Line>, time: Time) -> Vec<Line> {
     let (before, after) = std::mem::take(lines).into_iter().partition(|line| line.time < time);
     *lines = after;

@@ -1,4 +1,4 @@
-//! Work for hosts: every application by its plan, and what has come of it.
+//! Starting applications on hosts, and reading their results.
 
 use crate::host::apps::{
     AppId, ArpPlan, Asker, Collective, CollectivePlan, FileClient, FilePlan, FlowStats, Initiator,
@@ -10,29 +10,29 @@ use crate::host::node::Host;
 use axon_wire::{Bytes, Span, Time};
 use std::net::Ipv4Addr;
 
-/// Applications. What is given a time starts then, or now if that has passed.
+/// Applications. A start time in the past means now.
 impl Host {
     /// Starts a stream of datagrams.
     pub fn udp_send(&mut self, plan: UdpPlan, now: Time) -> AppId {
         self.add(|stack| Box::new(Source::steady(plan, now, stack)))
     }
 
-    /// Datagrams that an application has sent.
+    /// Returns the datagrams that an application has sent.
     pub fn udp_sent(&self, id: AppId) -> u64 {
         self.flow_stats(id).map_or(0, |stats| stats.sent_packets)
     }
 
-    /// Counts datagrams on a UDP port from now on.
+    /// Counts datagrams on a UDP port.
     pub fn udp_listen(&mut self, port: u16) -> AppId {
         self.udp_listen_by(port, None)
     }
 
-    /// The same, and bytes per `interval` from time zero on, for each sender.
+    /// Counts datagrams on a UDP port, and bytes per `interval` from time zero for each sender.
     pub fn udp_listen_by(&mut self, port: u16, interval: Option<Span>) -> AppId {
         self.add(|_| Box::new(UdpSink::new(port, interval)))
     }
 
-    /// Datagrams and bytes of payload that an application has received.
+    /// Returns the datagrams and payload bytes that an application has received.
     pub fn udp_received(&self, id: AppId) -> (u64, Bytes) {
         self.flow_stats(id).map_or((0, Bytes(0)), |s| (s.received.packets, s.received.bytes))
     }
@@ -42,18 +42,18 @@ impl Host {
         self.add(|stack| Box::new(TcpSender::new(plan, now, stack)))
     }
 
-    /// Takes connections on a TCP port from now on and counts what comes; bytes per
-    /// `interval` from time zero on, for each sender, if asked.
+    /// Accepts connections on a TCP port and counts received bytes; with `interval`, also bytes per
+    /// `interval` from time zero for each sender.
     pub fn tcp_listen(&mut self, port: u16, options: TcpOptions, interval: Option<Span>) -> AppId {
         self.add(|stack| Box::new(TcpSink::new(port, options, interval, stack)))
     }
 
-    /// Asks servers, round after round.
+    /// Sends requests to servers in rounds.
     pub fn request(&mut self, plan: RequestPlan, now: Time) -> AppId {
         self.add(|stack| Box::new(Requester::new(plan, now, stack)))
     }
 
-    /// Answers requests on a TCP and a UDP port of the same number.
+    /// Serves requests on a TCP and a UDP port of the same number.
     pub fn respond(&mut self, plan: RespondPlan) -> AppId {
         self.add(|stack| Box::new(Responder::new(plan, stack)))
     }
@@ -68,7 +68,7 @@ impl Host {
         self.add(|stack| Box::new(Collective::new(plan, now, stack)))
     }
 
-    /// Works with files on a server, which [`Host::respond`]s with
+    /// Runs a file workload against a server, which [`Host::respond`]s with
     /// [`Protocol::Files`](super::apps::Protocol::Files).
     pub fn file_client(&mut self, plan: FilePlan, now: Time) -> AppId {
         self.add(|stack| Box::new(FileClient::new(plan, now, stack)))
@@ -89,32 +89,32 @@ impl Host {
         self.add(|_| Box::new(Replay::new(plan, now)))
     }
 
-    /// Sends frames as they are.
+    /// Sends raw frames.
     pub fn raw(&mut self, plan: RawPlan, now: Time) -> AppId {
         self.add(|_| Box::new(Raw::new(plan, now)))
     }
 
-    /// Counts what comes in of a replay.
+    /// Counts received frames of a replay.
     pub(crate) fn count_replay(&mut self, sink: ReplaySink) -> AppId {
         self.add(|_| Box::new(sink))
     }
 
-    /// Asks for MACs.
+    /// Resolves MAC addresses.
     pub fn ask(&mut self, plan: ArpPlan, now: Time) -> AppId {
         self.add(|_| Box::new(Asker::new(plan, now)))
     }
 
-    /// What an application has counted.
+    /// Returns the statistics of an application.
     pub fn flow_stats(&self, id: AppId) -> Option<&FlowStats> {
         self.app(id).map(|app| app.stats())
     }
 
-    /// What a sink has received from one sender: its address and port.
+    /// Returns what a sink has received from one sender, given by address and port.
     pub fn received_from(&self, id: AppId, from: (Ipv4Addr, u16)) -> Option<&Received> {
         self.app(id)?.received_from(from)
     }
 
-    /// The port that an application sends from; of a connection, once it is opened.
+    /// Returns the source port of an application; for a connection, once it is opened.
     pub fn source_port(&self, id: AppId) -> Option<u16> {
         self.app(id)?.source_port()
     }

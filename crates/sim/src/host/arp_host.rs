@@ -1,10 +1,9 @@
-//! A light host that speaks ARP and nothing else: the ARP generator of paper 001 §5.
+//! A light host that implements ARP only: the ARP generator of paper 001 §5.
 //!
-//! It has a fixed address, announces it after carrier has come (RFC 5227 clause 2.3; paper
-//! 001 §4.2.2 learns hosts from that), answers requests for it, and asks for the
-//! addresses that it is given, one after another at a steady pace. A question without an
-//! answer is asked again after a while, a few times. Without an IP stack it takes a few
-//! hundred bytes, so that a world can hold tens of thousands.
+//! The host has a fixed address, announces it after carrier comes up (RFC 5227 clause 2.3; paper
+//! 001 §4.2.2 learns hosts from that), answers requests for it, and resolves given addresses one
+//! after another at a steady interval. A request without an answer is repeated a few times. Without
+//! an IP stack it takes a few hundred bytes, so that a world can hold tens of thousands.
 
 use crate::host::PORT;
 use axon_node::{Action, Awaited, Input, Node, NodeKind};
@@ -17,72 +16,72 @@ use smoltcp::wire::{
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Announcements of the address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
+/// Number of announcements of the address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u32 = 2;
-/// How often one address is asked for.
+/// Maximum number of requests for one address.
 pub(crate) const TRIES_MAX: u32 = 4;
 
-/// The configuration of an ARP host.
+/// Configuration of an ARP host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpHostConfig {
-    /// Its address at layer 2.
+    /// MAC address.
     pub mac: MacAddr,
-    /// Its fixed address.
+    /// Fixed IPv4 address.
     pub ip: Ipv4Addr,
-    /// Between two tries of a question, and between two announcements.
+    /// Interval between requests for one address, and between announcements.
     pub retry: Span,
-    /// From carrier to the first announcement; never without.
+    /// Delay from carrier to the first announcement; `None` disables announcements.
     pub announce_after: Option<Span>,
 }
 
-/// How the ARP hosts of a world behave.
+/// Configuration of the ARP hosts of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpHosts {
-    /// Between two tries of a question, and between two announcements.
+    /// Interval between requests for one address, and between announcements.
     pub retry: Span,
-    /// Each host's first announcement comes at a random time within this span after carrier,
-    /// since hosts do not boot at the same instant; none announces without.
+    /// Maximum random delay from carrier to each host's first announcement, since hosts do not boot
+    /// simultaneously; `None` disables announcements.
     pub announce_within: Option<Span>,
 }
 
 impl Default for ArpHosts {
-    /// A second for both.
+    /// Returns one second for both.
     fn default() -> ArpHosts {
         let second = Span::from_secs(1);
         ArpHosts { retry: second, announce_within: Some(second) }
     }
 }
 
-/// Questions to ask: one target after another at a steady pace.
+/// Addresses to resolve, one after another at a steady interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskPlan {
-    /// Whom to ask for, in order.
+    /// Addresses to resolve, in order.
     pub targets: Vec<Ipv4Addr>,
-    /// When to ask for the first.
+    /// Time of the first request.
     pub first_at: Time,
-    /// From each to the next.
+    /// Interval between addresses.
     pub interval: Span,
 }
 
-/// What came of the questions so far.
+/// Statistics of address resolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AskStats {
-    /// Addresses asked for.
+    /// Addresses requested.
     pub asked: u64,
-    /// Of these, how many were answered.
+    /// Addresses answered.
     pub answered: u64,
-    /// Of these, how many were given up.
+    /// Addresses given up.
     pub failed: u64,
-    /// Requests sent: more than `asked` where one was repeated.
+    /// Requests sent, repetitions included.
     pub requests: u64,
-    /// From the first request to the answer, all answers together.
+    /// Sum of the times from first request to answer.
     pub waited: Span,
-    /// The same, the longest.
+    /// Maximum time from first request to answer.
     pub waited_max: Span,
 }
 
 impl AskStats {
-    /// Adds what came of another host's questions.
+    /// Adds the statistics of another host.
     pub fn add(&mut self, other: &AskStats) {
         self.asked += other.asked;
         self.answered += other.answered;
@@ -93,7 +92,7 @@ impl AskStats {
     }
 }
 
-/// A question that is not answered yet.
+/// Unanswered request.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     target: Ipv4Addr,
@@ -102,7 +101,7 @@ struct Open {
     tries: u32,
 }
 
-/// The host.
+/// ARP host.
 #[derive(Debug)]
 pub struct ArpHost {
     config: ArpHostConfig,
@@ -111,7 +110,7 @@ pub struct ArpHost {
     tx: VecDeque<FrameBuf>,
     announce: Option<(Time, u32)>,
     plan: AskPlan,
-    /// How many of the plan's targets were asked for.
+    /// Number of targets requested.
     next: usize,
     open: Vec<Open>,
     stats: AskStats,
@@ -121,7 +120,7 @@ pub struct ArpHost {
 }
 
 impl ArpHost {
-    /// A host that has just been switched on, without carrier yet.
+    /// Returns a host that was just powered on, without carrier.
     pub fn new(config: ArpHostConfig) -> ArpHost {
         ArpHost {
             config,
@@ -139,45 +138,45 @@ impl ArpHost {
         }
     }
 
-    /// Its address.
+    /// Returns the host's IPv4 address.
     pub fn address(&self) -> Ipv4Addr {
         self.config.ip
     }
 
-    /// Its address at layer 2.
+    /// Returns the host's MAC address.
     pub fn mac(&self) -> MacAddr {
         self.config.mac
     }
 
-    /// Replaces what is left of its plan. Questions that were asked already stay open.
+    /// Replaces the rest of the plan. Open requests continue.
     pub fn ask(&mut self, plan: AskPlan) {
         self.plan = plan;
         self.next = 0;
     }
 
-    /// What came of its questions so far.
+    /// Returns the statistics so far.
     pub fn stats(&self) -> AskStats {
         self.stats
     }
 
-    /// Whether every question of its plan is answered or given up.
+    /// Returns whether every address of the plan is answered or given up.
     pub fn is_done(&self) -> bool {
         self.next == self.plan.targets.len() && self.open.is_empty()
     }
 
-    /// Frames that it has made, that ended inside it unsent, and that wait now.
+    /// Returns the numbers of frames made, dropped unsent, and queued.
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
         (self.made, self.unsent, self.tx.len() as u64)
     }
 
-    /// Frames that came in.
+    /// Returns the number of received frames.
     pub fn received(&self) -> u64 {
         self.received
     }
 
     fn link(&mut self, now: Time, up: bool) {
         self.carrier = up;
-        // No `TxDone` is owed for a frame that lost its carrier.
+        // No `TxDone` is pending for a frame that lost its carrier.
         self.busy = false;
         self.unsent += self.tx.len() as u64;
         self.tx.clear();
@@ -213,7 +212,7 @@ impl ArpHost {
         }
     }
 
-    /// Announces and asks what is due.
+    /// Sends the due announcements and requests.
     fn due(&mut self, now: Time) {
         if let Some((at, left)) = self.announce.filter(|&(at, _)| at <= now) {
             self.request(self.config.ip);
@@ -249,8 +248,8 @@ impl ArpHost {
         self.send(ArpOperation::Request, MacAddr::BROADCAST, (MacAddr([0; 6]), target));
     }
 
-    /// Queues an ARP frame, with room in front for the route that the edge will put there; or
-    /// forgets it where there is no carrier.
+    /// Queues an ARP frame with headroom for the route that the edge inserts. Drops it without
+    /// carrier.
     fn send(&mut self, operation: ArpOperation, to: MacAddr, target: (MacAddr, Ipv4Addr)) {
         self.made += 1;
         if !self.carrier {

@@ -1,12 +1,12 @@
-//! A host's bond: several NICs behind one stack, with LACP (IEEE 802.1AX), as Linux has it in mode
+//! A host's bond: several NICs behind one stack, with LACP (IEEE 802.1AX), like Linux in mode
 //! 802.3ad.
 //!
-//! In plain English: the host is a system of its own. Its ports run LACP; those whose partner is
-//! that of the first are one aggregate. What comes in at a port that collects is taken. What goes
-//! out is distributed by a hash of both MAC addresses, and of addresses and ports of IP (Linux'
-//! `layer3+4`) over the ports that distribute: a conversation stays on one link and in order. Each
-//! port has a short queue, so that one that waits for its wire does not hold up the others. With no
-//! port that distributes, the stack has no carrier.
+//! The host is an LACP system of its own. The ports whose partner is that of the first port form
+//! one aggregate. Frames received on a collecting port are accepted. Outgoing frames are
+//! distributed by a hash of both MAC addresses, and of IP addresses and ports (Linux' `layer3+4`),
+//! over the distributing ports, so a conversation stays on one link and in order. Each port has a
+//! short queue, so that a port waiting for its wire does not block the others. Without a
+//! distributing port, the stack has no carrier.
 
 use axon_lacp::{LacpConfig, LacpPort, Mux, Selection};
 use axon_wire::constants::ethertype;
@@ -15,14 +15,14 @@ use axon_wire::lacp::{Lacpdu, Partner, SystemId};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::collections::VecDeque;
 
-/// Frames that wait at one port before the stack has to wait.
+/// Maximum number of frames queued at one port before the stack has to wait.
 const QUEUE_FRAMES_MAX: usize = 4;
-/// The key of the one aggregate.
+/// Key of the single aggregate.
 const KEY: u16 = 9;
-/// The priority of the system and of its ports.
+/// Priority of the system and of its ports.
 const PRIORITY: u16 = 0xffff;
 
-/// The ports of a host with a bond.
+/// Ports of a host with a bond.
 #[derive(Clone, Debug)]
 pub(crate) struct Bond {
     mac: MacAddr,
@@ -39,7 +39,7 @@ struct Port {
 }
 
 impl Bond {
-    /// A bond of so many ports without carrier.
+    /// Returns a bond of `ports` ports without carrier.
     pub(crate) fn new(mac: MacAddr, ports: u16) -> Bond {
         let port = |number: u16| {
             let system = SystemId { priority: PRIORITY, mac };
@@ -56,20 +56,20 @@ impl Bond {
         Bond { mac, ports: (0..ports).map(port).collect(), selection: Selection::default() }
     }
 
-    /// The state of a port, as LACP has it.
+    /// Returns the LACP state of a port.
     pub(crate) fn state(&self, port: PortNo) -> Option<Mux> {
         self.ports.get(port.index()).map(|port| port.lacp.mux_state())
     }
 
-    /// Whether any port distributes.
+    /// Returns whether any port distributes.
     pub(crate) fn is_up(&self) -> bool {
         self.ports.iter().any(Port::distributes)
     }
 
-    /// The carrier of a port has changed. Gives back the frames that waited there.
+    /// Handles a carrier change of a port. Returns the frames queued there.
     pub(crate) fn link(&mut self, now: Time, port: PortNo, up: bool) -> VecDeque<FrameBuf> {
         let Some(port) = self.ports.get_mut(port.index()) else { return VecDeque::new() };
-        // No `TxDone` is owed for a frame that lost its carrier.
+        // No `TxDone` is pending for a frame that lost its carrier.
         (port.up, port.busy) = (up, false);
         port.lacp.link(now, up);
         let waited = std::mem::take(&mut port.queue);
@@ -77,7 +77,7 @@ impl Bond {
         waited
     }
 
-    /// Whether a frame is LACP's, which is handled here.
+    /// Handles an LACP frame. Returns whether the frame was one.
     pub(crate) fn takes(&mut self, now: Time, port: PortNo, frame: &[u8]) -> bool {
         let Ok(pdu) = Lacpdu::parse(frame) else { return false };
         if let Some(port) = self.ports.get_mut(port.index()) {
@@ -87,19 +87,19 @@ impl Bond {
         true
     }
 
-    /// Whether frames that come in by a port are taken.
+    /// Returns whether a port accepts received frames.
     pub(crate) fn collects(&self, port: PortNo) -> bool {
         self.state(port).is_some_and(|mux| mux >= Mux::Collecting)
     }
 
-    /// The wire of a port is free.
+    /// Marks the wire of a port as free.
     pub(crate) fn wire_is_free(&mut self, port: PortNo) {
         if let Some(port) = self.ports.get_mut(port.index()) {
             port.busy = false;
         }
     }
 
-    /// Does what LACP has due.
+    /// Processes the LACP timers that are due.
     pub(crate) fn timeout(&mut self, now: Time) {
         let due = |port: &&mut Port| port.lacp.deadline().is_some_and(|at| at <= now);
         let mut any = false;
@@ -112,23 +112,23 @@ impl Bond {
         }
     }
 
-    /// When LACP has something to do.
+    /// Returns when the next LACP timer is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let waits = |port: &&Port| !port.busy;
         self.ports.iter().filter(waits).filter_map(|port| port.lacp.deadline()).min()
     }
 
-    /// Whether the stack may hand over a frame.
+    /// Returns whether the stack may send a frame.
     pub(crate) fn has_room(&self) -> bool {
         self.is_up() && self.ports.iter().all(|port| port.queue.len() < QUEUE_FRAMES_MAX)
     }
 
-    /// Frames that wait for a wire.
+    /// Returns the number of queued frames.
     pub(crate) fn waiting(&self) -> usize {
         self.ports.iter().map(|port| port.queue.len()).sum()
     }
 
-    /// Queues a frame at the port of its conversation. Gives it back if none distributes.
+    /// Queues a frame at the port of its conversation. Returns the frame if no port distributes.
     pub(crate) fn put(&mut self, frame: FrameBuf) -> Option<FrameBuf> {
         let open: Vec<usize> =
             (0..self.ports.len()).filter(|&port| self.ports[port].distributes()).collect();
@@ -138,7 +138,7 @@ impl Bond {
         None
     }
 
-    /// What leaves next, and by which port; a LACPDU is made now, which is said.
+    /// Returns the next frame and its port, and whether it is a newly made LACPDU.
     pub(crate) fn next(&mut self, now: Time) -> Option<(PortNo, FrameBuf, bool)> {
         let mac = self.mac;
         for (number, port) in (0..).map(PortNo).zip(&mut self.ports) {
@@ -179,7 +179,7 @@ impl Port {
     }
 }
 
-/// A hash of the conversation that a frame belongs to: FNV-1a.
+/// Returns a hash (FNV-1a) of the conversation to which a frame belongs.
 fn conversation(frame: &[u8]) -> u32 {
     let mut hash: u32 = 0x811c_9dc5;
     let mut add = |bytes: &[u8]| {

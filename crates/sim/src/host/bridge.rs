@@ -1,29 +1,29 @@
-//! A plain learning bridge: an ordinary switch by which several hosts are behind one port.
+//! A plain learning bridge: an ordinary switch that connects several hosts to one port.
 //!
-//! In plain English: it learns the source of each frame, and sends a frame to the port where its
-//! destination was learned, or to all others. Its port 0 leads up, to the fabric; hosts are at the
-//! others. Frames for this link alone (IEEE 802.1Q clause 8.6.3) end here. A frame is sent on when
-//! all of it has come. It knows nothing of Axon.
+//! It learns the source of each frame, and forwards a frame to the port where its destination was
+//! learned, or to all others. Port 0 is the uplink to the fabric; the other ports have hosts.
+//! Frames with reserved addresses (IEEE 802.1Q clause 8.6.3) are not forwarded. Frames are stored
+//! and forwarded. The bridge is unaware of Axon.
 //!
-//! A *private* bridge has protected ports (RFC 5517): between hosts nothing passes, and a frame for
-//! a destination that it has not learned goes up only.
+//! A *private* bridge has protected ports (RFC 5517): hosts cannot reach each other, and a frame
+//! for an unknown destination goes to the uplink only.
 
 use axon_node::{Action, Input, Node};
 use axon_wire::{FrameBuf, MacAddr, PortNo, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The port that leads to the fabric.
+/// Uplink to the fabric.
 pub const UP: PortNo = PortNo(0);
-/// Frames that wait for one wire; those beyond are lost.
+/// Maximum number of frames queued for one wire. Further frames are dropped.
 const QUEUE_FRAMES_MAX: usize = 1_000;
 
-/// A bridge.
+/// Learning bridge.
 #[derive(Debug, Default)]
 pub struct Bridge {
     is_private: bool,
     ports: Vec<Port>,
     learned: BTreeMap<MacAddr, PortNo>,
-    /// Frames whose last byte is still to come, in the order in which they came.
+    /// Frames being received, by the time of their last byte and arrival order.
     held: BTreeMap<(Time, u64), (PortNo, FrameBuf)>,
     count: u64,
 }
@@ -36,13 +36,13 @@ struct Port {
 }
 
 impl Bridge {
-    /// A bridge for so many hosts.
+    /// Returns a bridge for `hosts` hosts.
     pub fn new(hosts: usize, is_private: bool) -> Bridge {
         let ports = (0..=hosts).map(|_| Port::default()).collect();
         Bridge { is_private, ports, ..Bridge::default() }
     }
 
-    /// Sends on a frame that has come whole.
+    /// Forwards a complete frame.
     fn relay(&mut self, now: Time, from: PortNo, frame: &FrameBuf, out: &mut Vec<Action>) {
         let bytes = frame.bytes();
         let ends = (MacAddr::destination_of(bytes), MacAddr::source_of(bytes));
@@ -125,7 +125,7 @@ mod tests {
         MacAddr([2, 0, 0, 0, 0, last])
     }
 
-    /// The ports by which a frame leaves that comes in by `port`.
+    /// Returns the egress ports of a frame that arrives at `port`.
     fn leaves(bridge: &mut Bridge, port: u16, (from, to): (MacAddr, MacAddr)) -> Vec<u16> {
         let frame = FrameBuf::new(&[&to.0[..], &from.0, &[8, 0], &[0; 46]].concat());
         let (port, complete_at) = (PortNo(port), Time::ZERO);

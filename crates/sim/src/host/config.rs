@@ -1,42 +1,43 @@
-//! What a host is made from.
+//! Configuration of a host.
 
 use crate::host::dcb_nic::HostDcb;
 use axon_wire::vlan::VlanId;
 use axon_wire::{MacAddr, Span};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The configuration of a host.
+/// Configuration of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostConfig {
-    /// Its address at layer 2.
+    /// MAC address.
     pub mac: MacAddr,
-    /// A fixed address and prefix length; DHCP without.
+    /// Fixed address and prefix length; `None` uses DHCP.
     pub fixed: Option<(Ipv4Addr, u8)>,
-    /// Whether it is a gateway: it answers pings to all addresses that are not of its subnet.
+    /// Whether the host is a gateway, which answers pings to all addresses outside its subnet.
     pub is_gateway: bool,
-    /// Whether it has IPv6, and a fixed address of it if there is one.
+    /// IPv6 with an optional fixed address; `None` disables IPv6.
     pub ipv6: Option<Option<Ipv6Addr>>,
-    /// Whether it announces a fixed address; otherwise it says nothing before it is asked.
+    /// Whether the host announces a fixed address. Otherwise it is silent until it receives a
+    /// request.
     pub announces: bool,
-    /// The longest IP packet it sends, in bytes.
+    /// Maximum IP packet size, in bytes.
     pub mtu: u16,
-    /// Feeds the stack's random numbers.
+    /// Seed of the stack's random numbers.
     pub seed: u64,
-    /// Between two tries: DHCP DISCOVER, ARP request, announcement.
+    /// Retry interval of DHCP DISCOVER, ARP requests and announcements.
     pub retry: Span,
-    /// Its NIC has priorities and flow control; without, it has one queue and ignores flow control.
+    /// Priorities and flow control of the NIC; `None` has one queue and ignores flow control.
     pub dcb: Option<HostDcb>,
-    /// Its VLAN, in a fabric that has some; none in the others, and for hosts in none.
+    /// VLAN of the host, in a fabric with VLANs.
     pub vlan: HostVlan,
-    /// Ports of its bond; 0 for a host with one port and no LACP.
+    /// Number of bond ports; 0 for a host with one port and no LACP.
     pub bond_ports: u16,
 }
 
-/// The VLAN of a host.
+/// VLAN of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostVlan {
-    /// The VLAN whose tag all frames of the host have, both ways; none if they have none.
+    /// VLAN ID of the tag on all frames of the host, in both directions; none if untagged.
     pub tag: VlanId,
-    /// Whether the host remembers whose frames it has received.
+    /// Whether the host records the senders of received frames.
     pub remembers: bool,
 }

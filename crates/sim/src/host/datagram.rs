@@ -1,8 +1,8 @@
 //! UDP datagrams in Ethernet frames, beside the stack (RFC 768, RFC 791).
 //!
-//! Sources of datagrams make their frames and sinks read them without the IP stack, whose
-//! time counts whole microseconds and whose sockets cost a search per frame. The frames are
-//! the same to the bit: what no application here listens for goes to the stack.
+//! Datagram sources and sinks bypass the IP stack, whose time has a resolution of one microsecond
+//! and whose sockets cost a search per frame. The frames are bit-identical. Frames for which no
+//! application here listens go to the stack.
 
 use axon_wire::{Contents, MacAddr};
 use smoltcp::phy::ChecksumCapabilities;
@@ -12,39 +12,39 @@ use smoltcp::wire::{
 };
 use std::net::Ipv4Addr;
 
-/// Ethernet, IPv4 and UDP headers, in bytes.
+/// Length of the Ethernet, IPv4 and UDP headers, in bytes.
 pub(crate) const HEADER_BYTES: usize = ETHERNET_HEADER_LEN + IP_HEADER_BYTES;
-/// IPv4 and UDP headers, in bytes.
+/// Length of the IPv4 and UDP headers, in bytes.
 pub(crate) const IP_HEADER_BYTES: usize = IPV4_HEADER_LEN + UDP_HEADER_LEN;
-/// What ordinary hosts start with.
+/// Initial TTL, as on ordinary hosts.
 const HOP_LIMIT: u8 = 64;
 
-/// The two ends of a datagram: MAC, address and port.
+/// MAC, address and port of both ends of a datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addresses {
     pub(crate) source: (MacAddr, Ipv4Addr, u16),
     pub(crate) target: (MacAddr, Ipv4Addr, u16),
 }
 
-/// Where a datagram comes from and where it goes: addresses and ports.
+/// Source address and port, then destination address and port.
 pub(crate) type Ends = ((Ipv4Addr, u16), (Ipv4Addr, u16));
 
-/// Views of an IPv4 header without options and of what follows it as a UDP header.
+/// Views of an IPv4 header without options and of the UDP header after it.
 pub(crate) type Headers<'a> = (Ipv4Packet<&'a [u8]>, UdpPacket<&'a [u8]>);
 
-/// A datagram that came in.
+/// Received datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Datagram<'a> {
     pub(crate) from: (Ipv4Addr, u16),
     pub(crate) target: Ipv4Addr,
     pub(crate) port: u16,
-    /// The payload, as much of it as is stored.
+    /// Stored part of the payload.
     pub(crate) payload: &'a [u8],
-    /// The bytes of the payload, stored or not.
+    /// Length of the whole payload, in bytes.
     pub(crate) bytes: usize,
 }
 
-/// Fills `frame`, which is as long as headers and payload together; `write` fills the payload.
+/// Fills `frame`, whose length is that of headers and payload. `write` fills the payload.
 pub(crate) fn emit(frame: &mut [u8], ends: Addresses, write: impl FnOnce(&mut [u8])) {
     let payload_bytes = frame.len() - HEADER_BYTES;
     let ethernet = EthernetRepr {
@@ -70,8 +70,8 @@ pub(crate) fn emit(frame: &mut [u8], ends: Addresses, write: impl FnOnce(&mut [u
     udp.emit(&mut datagram, &source, &target, payload_bytes, write, &checksums);
 }
 
-/// Reads a whole datagram in a unicast IPv4 packet, without its checksum: the FCS was good.
-/// Fragments and packets with options are the stack's business.
+/// Parses a whole datagram in a unicast IPv4 packet. The checksum is not verified, as the FCS was
+/// good. Fragments and packets with options are left to the stack.
 pub(crate) fn parse(frame: Contents<'_>) -> Option<Datagram<'_>> {
     let ethernet = EthernetFrame::new_checked(frame.stored).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
@@ -88,8 +88,8 @@ pub(crate) fn parse(frame: Contents<'_>) -> Option<Datagram<'_>> {
     Some(Datagram { from, target: ip.dst_addr(), port: udp.dst_port(), payload, bytes })
 }
 
-/// The headers at the start of an IPv4 packet, if it has no options and carries a whole UDP
-/// datagram. The lengths that they state are not checked: the packet may be the start of one.
+/// Returns the headers at the start of an IPv4 packet, if it has no options and carries a whole UDP
+/// datagram. Their length fields are not checked, as the packet may be truncated.
 fn headers(packet: &[u8]) -> Option<Headers<'_>> {
     let head: &[u8; IP_HEADER_BYTES] = packet.first_chunk()?;
     let (ip, udp) = head.split_at(IPV4_HEADER_LEN);
@@ -99,8 +99,8 @@ fn headers(packet: &[u8]) -> Option<Headers<'_>> {
     (plain && whole && ip.next_header() == IpProtocol::Udp).then_some((ip, udp))
 }
 
-/// The ends of a whole datagram, of what follows the addresses and tags of a frame: the EtherType
-/// and an IPv4 packet without options.
+/// Returns the ends of a whole datagram. `msdu` follows the addresses and tags of a frame: the
+/// EtherType and an IPv4 packet without options.
 pub(crate) fn ends(msdu: &[u8]) -> Option<Ends> {
     let (ethertype, packet) = msdu.split_first_chunk()?;
     if EthernetProtocol::from(u16::from_be_bytes(*ethertype)) != EthernetProtocol::Ipv4 {
@@ -110,12 +110,11 @@ pub(crate) fn ends(msdu: &[u8]) -> Option<Ends> {
     Some(((ip.src_addr(), udp.src_port()), (ip.dst_addr(), udp.dst_port())))
 }
 
-/// Bytes of payload that hold a datagram's number and the time it was sent.
+/// Length of a payload stamp in bytes: the datagram's number and its transmission time.
 pub(crate) const STAMP_BYTES: usize = 16;
 
-/// Writes a number and a time (in ticks) over the first 16 bytes of the payload, and keeps
-/// the checksum true: the difference of each word is added to it (RFC 1624, equation 3).
-/// Shorter payloads stay as they are.
+/// Writes a number and a time (in ticks) to the first 16 bytes of the payload, and updates the
+/// checksum by the difference of each word (RFC 1624, equation 3). Shorter payloads stay unchanged.
 pub(crate) fn stamp(frame: &mut [u8], number: u64, ticks: u64) {
     const CHECKSUM: usize = 40;
     if frame.len() < HEADER_BYTES + STAMP_BYTES {
@@ -134,7 +133,7 @@ pub(crate) fn stamp(frame: &mut [u8], number: u64, ticks: u64) {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }
-    // Zero would mean that there is no checksum (RFC 768).
+    // Zero would mean no checksum (RFC 768).
     let checksum = match !(sum as u16) {
         0 => 0xffff,
         checksum => checksum,
@@ -142,7 +141,7 @@ pub(crate) fn stamp(frame: &mut [u8], number: u64, ticks: u64) {
     frame[CHECKSUM..CHECKSUM + 2].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// The number and the time of a stamped payload.
+/// Returns the number and the time of a stamped payload.
 pub(crate) fn read_stamp(payload: &[u8]) -> Option<(u64, u64)> {
     let (number, rest) = payload.split_first_chunk()?;
     Some((u64::from_be_bytes(*number), u64::from_be_bytes(*rest.first_chunk()?)))

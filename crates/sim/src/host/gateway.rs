@@ -1,12 +1,12 @@
-//! What a host does that is the gateway to a real network: it answers for all that is outside.
+//! Gateway function of a host: answers for addresses outside the fabric.
 
 use crate::host::config::HostConfig;
 use axon_wire::{MacAddr, echo, host_frame};
 use smoltcp::wire::Ipv4Cidr;
 use std::net::IpAddr;
 
-/// The answer to a ping to an address outside, from that address; `None` for other frames, and of
-/// hosts that are no gateway.
+/// Returns the answer to a ping to an outside address, from that address. Returns `None` for other
+/// frames and for hosts that are not a gateway.
 pub(crate) fn answer(frame: &[u8], config: &HostConfig) -> Option<Vec<u8>> {
     let (ip, prefix_len) = config.fixed.filter(|_| config.is_gateway)?;
     if MacAddr::destination_of(frame) != Some(config.mac) {

@@ -1,11 +1,10 @@
-//! The interface of a host's IP stack, which is made when something needs it.
+//! The interface of a host's IP stack, created on demand.
 //!
-//! Streams of datagrams, their sinks and connections of the host's own TCP do without smoltcp, and
-//! so does much of a large fabric for all of its time. An interface takes 10 KiB, nearly all for
-//! its cache of neighbours. So its configuration is kept here until there is a socket, or a packet
-//! of IP that it may have to answer. ARP is answered here meanwhile, as it would answer, and a few
-//! neighbours are remembered, which it learns when it is made. When that is does not show: it does
-//! nothing of its own.
+//! Datagram streams, their sinks and connections of the host's own TCP do not use smoltcp, and nor
+//! do most hosts of a large fabric. An interface takes 10 KiB, mostly for its neighbour cache. So
+//! only its configuration is kept here until there is a socket, or an IP packet that it may have to
+//! answer. Until then ARP is answered here as the interface would answer, and a few neighbours are
+//! kept for it. The time of creation has no visible effect: an interface does nothing of its own.
 
 use crate::host::nic::Nic;
 use crate::host::resolve::arp_frame;
@@ -20,30 +19,30 @@ use smoltcp::wire::{
 };
 use std::net::Ipv4Addr;
 
-/// Neighbours that are remembered without it, at most.
+/// Maximum number of neighbours kept without an interface.
 const NEIGHBOURS_MAX: usize = 8;
 
-/// A neighbour that has sent an ARP packet to this host, at last then.
+/// Neighbour that has sent an ARP packet to this host, and the time of its last one.
 type Neighbour = (Instant, Ipv4Addr, EthernetAddress);
 
-/// The interface, made or not.
+/// Interface, created or not.
 pub(crate) struct Interface {
     mac: MacAddr,
-    /// Of its random numbers.
+    /// Seed of the random numbers.
     seed: u64,
     addresses: Vec<IpCidr>,
-    /// Those that it has to learn when it is made.
+    /// Neighbours to add when the interface is created.
     neighbours: Vec<Neighbour>,
     made: Option<Box<IpInterface>>,
 }
 
 impl Interface {
-    /// Without an address.
+    /// Returns an interface without an address.
     pub(crate) fn new(mac: MacAddr, seed: u64) -> Interface {
         Interface { mac, seed, addresses: Vec::new(), neighbours: Vec::new(), made: None }
     }
 
-    /// Gives it these addresses, and no others. It forgets its neighbours.
+    /// Sets the addresses, replacing all others. Clears the neighbours.
     pub(crate) fn set_addresses(&mut self, addresses: impl Iterator<Item = IpCidr>) {
         self.addresses = addresses.collect();
         self.addresses.shrink_to_fit();
@@ -53,19 +52,19 @@ impl Interface {
         }
     }
 
-    /// Enters the router for all that is outside the subnet, or that there is none. A router comes
-    /// by DHCP, whose socket has made it.
+    /// Sets or removes the router for destinations outside the subnet. A router comes by DHCP,
+    /// whose socket has created the interface.
     pub(crate) fn set_router(&mut self, router: Option<Ipv4Addr>) {
         let Some(made) = &mut self.made else { return };
         let routes = made.routes_mut();
-        // The table has room for one, and takes it in the place of the one before.
+        // The table has room for one route, which replaces the previous one.
         let _ = match router {
             Some(router) => routes.add_default_ipv4_route(router).ok().flatten(),
             None => routes.remove_default_ipv4_route(),
         };
     }
 
-    /// Forgets the MACs of all neighbours.
+    /// Clears the MACs of all neighbours.
     pub(crate) fn forget_neighbours(&mut self) {
         self.neighbours.clear();
         if let Some(made) = &mut self.made {
@@ -73,7 +72,7 @@ impl Interface {
         }
     }
 
-    /// Takes in the frames that wait for it, and lets sockets send.
+    /// Processes the queued frames, and lets sockets send.
     pub(crate) fn poll(&mut self, at: Instant, nic: &mut Nic, sockets: &mut SocketSet<'_>) {
         let has_sockets = has_any(sockets);
         if self.made.is_none() && !has_sockets {
@@ -84,9 +83,9 @@ impl Interface {
         }
     }
 
-    /// Takes the frames for which it need not be made, up to the first for which it has to be.
+    /// Processes frames that do not need the interface, up to the first that does.
     fn take_first(&mut self, at: Instant, nic: &mut Nic) {
-        // The interface takes no frame before it could answer it.
+        // The interface takes no frame that it has no room to answer.
         while nic.has_room() {
             match nic.rx.front().map(|frame| self.use_of(frame.bytes())) {
                 Some(Use::Ignore) => {}
@@ -99,7 +98,7 @@ impl Interface {
         }
     }
 
-    /// What it would do with a frame.
+    /// Returns how the interface would handle a frame.
     fn use_of(&self, frame: &[u8]) -> Use {
         let Ok(frame) = EthernetFrame::new_checked(frame) else { return Use::Ignore };
         let to = frame.dst_addr();
@@ -117,7 +116,7 @@ impl Interface {
         if is_ignored { Use::Ignore } else { Use::Poll }
     }
 
-    /// The same with an ARP packet; `None` if nothing.
+    /// Returns how the interface would handle an ARP packet; `None` if it would ignore it.
     fn use_of_arp(&self, packet: &[u8]) -> Option<Use> {
         let packet = ArpRepr::parse(&ArpPacket::new_checked(packet).ok()?).ok()?;
         let ArpRepr::EthernetIpv4 {
@@ -146,7 +145,7 @@ impl Interface {
         Some(Use::Learn { ip, mac, answer })
     }
 
-    /// Remembers a neighbour, if there is room.
+    /// Adds or updates a neighbour. Returns false if there is no room.
     fn remember(&mut self, neighbour: Neighbour) -> bool {
         if let Some(known) = self.neighbours.iter_mut().find(|known| known.1 == neighbour.1) {
             *known = neighbour;
@@ -159,7 +158,7 @@ impl Interface {
         has_room
     }
 
-    /// When it is to be polled next.
+    /// Returns when to poll the interface next.
     pub(crate) fn poll_at(
         &mut self,
         at: Instant,
@@ -169,9 +168,9 @@ impl Interface {
         has_any(sockets).then(|| self.make(at, nic).poll_at(at, sockets)).flatten()
     }
 
-    /// What a connection needs of it to be opened.
+    /// Returns the context needed to open a connection.
     pub(crate) fn context(&mut self, nic: &mut Nic) -> &mut Context {
-        // It has the time from its first poll.
+        // The first poll sets the time.
         self.make(Instant::ZERO, nic).context()
     }
 
@@ -184,7 +183,7 @@ impl Interface {
             enter_addresses(&mut made, addresses);
             let own = addresses.iter().find_map(as_v4);
             let own = own.map_or(Ipv4Addr::UNSPECIFIED, |own| own.address());
-            // Replies, to which nothing is answered, by a NIC that is never full.
+            // Feed ARP replies, which cause no answer, through a NIC that is never full.
             let mut aside = Nic::new(nic.mtu());
             for (at, ip, from) in std::mem::take(neighbours) {
                 let reply = arp_reply((from, ip), (EthernetAddress(mac.0), own));
@@ -200,13 +199,13 @@ fn has_any(sockets: &SocketSet<'_>) -> bool {
     sockets.iter().next().is_some()
 }
 
-/// What an IP interface does with a frame.
+/// Handling of a frame by an IP interface.
 enum Use {
-    /// The interface learns where a neighbour is, and may answer with ARP.
+    /// The interface learns a neighbour, and may answer with ARP.
     Learn { ip: Ipv4Addr, mac: EthernetAddress, answer: Option<Vec<u8>> },
-    /// It drops it and learns nothing.
+    /// The interface drops the frame and learns nothing.
     Ignore,
-    /// It has to be made to find out.
+    /// The interface must be created to process the frame.
     Poll,
 }
 
@@ -221,7 +220,7 @@ fn ip_is_unicast(ip: Ipv4Addr) -> bool {
     !(ip.is_multicast() || ip.is_broadcast() || ip.is_unspecified())
 }
 
-/// An ARP reply from one to another: MAC and address.
+/// Returns an ARP reply between two ends, each given by MAC and address.
 fn arp_reply(from: (EthernetAddress, Ipv4Addr), to: (EthernetAddress, Ipv4Addr)) -> Vec<u8> {
     let arp = ArpRepr::EthernetIpv4 {
         operation: ArpOperation::Reply,
@@ -233,13 +232,13 @@ fn arp_reply(from: (EthernetAddress, Ipv4Addr), to: (EthernetAddress, Ipv4Addr))
     arp_frame(arp, from.0, to.0)
 }
 
-/// Whether a packet speaks of groups of IPv4, of which the interface knows nothing.
+/// Returns whether a packet is IGMP, which the interface does not support.
 fn is_igmp(packet: &[u8]) -> bool {
     let packet = Ipv4Packet::new_checked(packet);
     packet.is_ok_and(|ip| ip.next_header() == IpProtocol::Igmp && ip.dst_addr().is_multicast())
 }
 
-/// Whether a packet asks for groups of IPv6, with no option that may have to be answered.
+/// Returns whether a packet is an MLD query without options that may need an answer.
 fn is_mld_query(packet: &[u8]) -> bool {
     let message = || {
         let ip = Ipv6Packet::new_checked(packet).ok()?;
@@ -275,7 +274,7 @@ mod tests {
     const MAC: MacAddr = MacAddr([2, 0x68, 0, 0, 0, 1]);
     const OTHER: MacAddr = MacAddr([2, 0x68, 0, 0, 0, 2]);
 
-    /// An ARP packet to 10.0.0.1 from an address of the same subnet.
+    /// Returns an ARP packet to 10.0.0.1 from an address of the same subnet.
     fn arp(operation: u8, last: u8) -> Vec<u8> {
         let mut frame = [&MAC.0[..], &OTHER.0, &[8, 6, 0, 1, 8, 0, 6, 4, 0, operation]].concat();
         frame.extend([&OTHER.0[..], &[10, 0, 0, last], &MAC.0, &[10, 0, 0, 1]].concat());
@@ -283,7 +282,7 @@ mod tests {
         frame
     }
 
-    /// A query of all groups of IPv4 (`17`: what a datagram is otherwise) to 224.0.0.1.
+    /// Returns a query of all IPv4 groups to 224.0.0.1, or a datagram if `protocol` is 17.
     fn query_v4(protocol: u8) -> Vec<u8> {
         let mut frame = vec![1, 0, 0x5e, 0, 0, 1];
         frame.extend(OTHER.0);
@@ -294,7 +293,7 @@ mod tests {
         frame
     }
 
-    /// The same of IPv6, behind the option that routers look at.
+    /// Returns a query of all IPv6 groups, after a router alert option.
     fn query_v6(kind: u8) -> Vec<u8> {
         let mut frame = vec![0x33, 0x33, 0, 0, 0, 1];
         frame.extend(OTHER.0);
@@ -309,7 +308,7 @@ mod tests {
         frame
     }
 
-    /// One that is not made, with a NIC.
+    /// Returns an interface that is not created, with a NIC.
     fn unmade(prefix_len: u8) -> (Interface, Nic) {
         let (mut interface, mut nic) = (Interface::new(MAC, 7), Nic::new(1500));
         nic.carrier = true;
@@ -326,7 +325,8 @@ mod tests {
         interface.poll(at, nic, &mut SocketSet::new(Vec::new()));
     }
 
-    /// An interface, and what it is given, at a time each; says whether it is made after.
+    /// Feeds frames to an interface, each at its own time. Returns whether it is created
+    /// afterwards.
     fn given(frames: &[Vec<u8>]) -> (Interface, Nic, bool) {
         let (mut interface, mut nic) = unmade(8);
         for (frame, millis) in frames.iter().zip(0..) {
@@ -356,7 +356,7 @@ mod tests {
         assert!(given(&many(NEIGHBOURS_MAX as u8 + 1)).2, "it remembers no more than a few");
     }
 
-    /// What is sent when a frame comes in, without an interface and with one.
+    /// Returns the answers to a frame, without an interface and with one.
     fn answers(prefix_len: u8, frame: &[u8]) -> [Vec<FrameBuf>; 2] {
         [false, true].map(|is_made| {
             let (mut interface, mut nic) = unmade(prefix_len);
@@ -376,7 +376,7 @@ mod tests {
         assert_eq!(without, with);
         assert_eq!(without.len(), 1);
         let mut others = vec![arp(2, 2), arp(3, 2), arp(1, 255), query_v4(2), query_v6(130)];
-        // Of another subnet, of a group, for another address, for another MAC, cut.
+        // From another subnet or a group, for another address or MAC, truncated.
         for (at, byte) in [(28, 11), (22, 3), (41, 9), (5, 9)] {
             others.push(arp(1, 2));
             others.last_mut().expect("one")[at] = byte;
@@ -403,16 +403,16 @@ mod tests {
         poll(&mut interface, &mut nic, 1);
         assert!(interface.made.is_none() && nic.rx.len() == 2);
         nic.next(axon_wire::Time::ZERO).expect("a frame leaves");
-        // The answer takes the room, so the next frame waits still.
+        // The answer fills the NIC, so the next frame still waits.
         poll(&mut interface, &mut nic, 2);
         assert!(interface.made.is_none() && nic.rx.len() == 1 && !nic.has_room());
-        // Made for another reason, it learns whom it has heard of all the same.
+        // Created for another reason, it still adds the neighbours heard before.
         interface.context(&mut nic);
         assert!(interface.neighbours.is_empty() && nic.rx.len() == 1);
     }
 
-    /// What the host answers to a ping of 10.0.0.2 then. The frame comes from a router, so that it
-    /// learns nothing of it.
+    /// Returns the host's answer to a ping from 10.0.0.2. The frame comes from a router, so that
+    /// the interface learns nothing from it.
     fn answer_to_ping(interface: &mut Interface, nic: &mut Nic, millis: i64) -> FrameBuf {
         let router = [2, 0x68, 0, 0, 0, 9];
         let mut ping = [&MAC.0[..], &router, &[8, 0, 0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1]].concat();
@@ -426,7 +426,7 @@ mod tests {
 
     #[test]
     fn what_it_would_have_learned_before_it_was_made_it_knows_after_for_as_long() {
-        // Learned at 0 s, and made at 50 s.
+        // Learned at 0 s, created at 50 s.
         for (seconds, is_known) in [(59, true), (61, false)] {
             let (mut interface, mut nic, is_made) = given(&[arp(2, 2)]);
             assert!(!is_made);

@@ -1,13 +1,13 @@
-//! A host's IPv6 addresses: how it gets them, and how it makes sure that nobody else has them.
+//! A host's IPv6 addresses: assignment and duplicate address detection.
 //!
-//! In plain English (RFC 4862): the host has a link-local address made of its MAC, its fixed
-//! address if there is one, and an address of each prefix that a router advertises. It asks for
-//! each of them before it uses it. If somebody answers, or asks for the same at the same time, the
-//! address stays unused; otherwise it is the host's one interval later. Then the host looks for
-//! routers, three times at most, four intervals apart (RFC 4861 clause 10). A host that says
-//! nothing of itself takes its addresses without asking, as Linux does with `nodad`.
+//! A host (RFC 4862) has a link-local address made from its MAC, its fixed address if there is one,
+//! and an address of each prefix that a router advertises. It probes each address before use. If
+//! another host answers, or probes the same address at the same time, the address stays unused;
+//! otherwise it is valid one interval later. Then the host solicits routers, at most three times,
+//! four intervals apart (RFC 4861 clause 10). A silent host uses its addresses without probing, as
+//! Linux does with `nodad`.
 //!
-//! The stack has no state for this: it answers solicitations for the addresses that it is given.
+//! The stack keeps no state for this: it answers solicitations for the addresses that it is given.
 
 use crate::host::nic::Nic;
 use axon_wire::constants::ethertype::IPV6;
@@ -19,64 +19,64 @@ use smoltcp::wire::{
 };
 use std::net::Ipv6Addr;
 
-/// Addresses of a host at most.
+/// Maximum number of addresses of a host.
 pub(crate) const ADDRESSES_MAX: usize = 3;
-/// Solicitations of routers (RFC 4861 clause 10, MAX_RTR_SOLICITATIONS) ...
+/// Number of router solicitations (RFC 4861 clause 10, MAX_RTR_SOLICITATIONS).
 const SOLICITATIONS: u32 = 3;
-/// ... and the intervals between them (RTR_SOLICITATION_INTERVAL, of one second each).
+/// Intervals between router solicitations (RTR_SOLICITATION_INTERVAL, of one second each).
 const SOLICITATION_INTERVALS: u64 = 4;
-/// Bits of the prefix of a link.
+/// Prefix length of a link, in bits.
 const LINK_BITS: u8 = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Nobody was asked yet, for want of carrier.
+    /// Not yet probed, for want of carrier.
     New,
-    /// Valid from then on, if nobody objects.
+    /// Valid from this time, unless a duplicate is found.
     Tentative(Time),
     Valid,
-    /// Somebody else has it.
+    /// Used by another host.
     Duplicate,
 }
 
-/// The addresses of a host.
+/// Addresses of a host.
 #[derive(Debug)]
 pub(crate) struct Ipv6 {
     mac: MacAddr,
     interval: Span,
-    /// Whether it takes addresses without a word.
+    /// Whether addresses are used without probing.
     silent: bool,
     addresses: Vec<(Ipv6Addr, State)>,
-    /// The next solicitation of routers, and how many are left.
+    /// Time of the next router solicitation, and the number left.
     solicit: Option<(Time, u32)>,
 }
 
 impl Ipv6 {
-    /// A host without carrier. `interval` is that of its questions.
+    /// Returns the state of a host without carrier. `interval` separates probes and solicitations.
     pub(crate) fn new(mac: MacAddr, fixed: Option<Ipv6Addr>, silent: bool, interval: Span) -> Ipv6 {
         let own = [Some(nd::link_local(mac)), fixed].into_iter().flatten();
         let addresses = own.map(|ip| (ip, State::New)).collect();
         Ipv6 { mac, interval, silent, addresses, solicit: None }
     }
 
-    /// The addresses that the host uses now, the link-local one first.
+    /// Returns the valid addresses, the link-local one first.
     pub(crate) fn valid(&self) -> impl Iterator<Item = Ipv6Addr> {
         let valid = self.addresses.iter().filter(|(_, state)| *state == State::Valid);
         valid.map(|&(ip, _)| ip)
     }
 
-    /// The address that others are to reach it by: the first of global scope.
+    /// Returns the host's public address: the first of global scope.
     pub(crate) fn address(&self) -> Option<Ipv6Addr> {
         self.valid().find(|ip| !ip.is_unicast_link_local())
     }
 
-    /// The address to ask for `target` from.
+    /// Returns the source address for a solicitation of `target`.
     pub(crate) fn source_for(&self, target: Ipv6Addr) -> Option<Ipv6Addr> {
         let is_local = |ip: Ipv6Addr| ip.is_unicast_link_local();
         self.valid().find(|&ip| is_local(ip) == is_local(target)).or_else(|| self.valid().next())
     }
 
-    /// Carrier has come or gone: the link may be another one.
+    /// Handles a carrier change, after which the link may be another one.
     pub(crate) fn carrier(&mut self, now: Time, up: bool) {
         for (_, state) in &mut self.addresses {
             *state = State::New;
@@ -85,7 +85,7 @@ impl Ipv6 {
         self.solicit = starts.then_some((now + self.interval, SOLICITATIONS));
     }
 
-    /// Does what is due; says whether the addresses in use have changed.
+    /// Processes what is due. Returns whether the valid addresses have changed.
     pub(crate) fn poll(&mut self, now: Time, nic: &mut Nic) -> bool {
         let mut changed = false;
         for (ip, state) in &mut self.addresses {
@@ -112,7 +112,7 @@ impl Ipv6 {
         changed
     }
 
-    /// When something is due.
+    /// Returns when something is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let tentative = self.addresses.iter().filter_map(|&(_, state)| match state {
             State::Tentative(at) => Some(at),
@@ -121,13 +121,13 @@ impl Ipv6 {
         tentative.chain(self.solicit.map(|(at, _)| at)).min()
     }
 
-    /// Reads a frame; says whether there is something to do.
+    /// Processes a received frame. Returns whether there is something to do.
     pub(crate) fn receive(&mut self, frame: &[u8]) -> bool {
         let Some((IPV6, packet)) = host_frame::contents(frame) else { return false };
         match nd::parse(packet) {
             Some(Some(Nd::Advertisement { target, .. })) => self.taken(target),
             Some(Some(Nd::Solicitation { source: None, target, .. })) => {
-                // Its own comes back from no fabric.
+                // No fabric returns the host's own solicitation.
                 MacAddr::source_of(frame) != Some(self.mac) && self.taken(target)
             }
             Some(_) => false,
@@ -135,7 +135,7 @@ impl Ipv6 {
         }
     }
 
-    /// Somebody else has an address, or tries to have it.
+    /// Marks an address as a duplicate, after an answer or a probe of another host.
     fn taken(&mut self, target: Ipv6Addr) -> bool {
         for (ip, state) in &mut self.addresses {
             if *ip == target && matches!(state, State::Tentative(_)) {
@@ -145,7 +145,7 @@ impl Ipv6 {
         false
     }
 
-    /// Takes the prefix of a router advertisement (RFC 4862 clause 5.5.3).
+    /// Processes the prefix of a router advertisement (RFC 4862 clause 5.5.3).
     fn advertised(&mut self, packet: &[u8]) -> bool {
         let Some(prefix) = prefix(packet) else { return false };
         self.solicit = None;
@@ -159,7 +159,7 @@ impl Ipv6 {
     }
 }
 
-/// The prefix that a packet advertises for addresses, if it is a sound router advertisement.
+/// Returns the prefix for addresses in a packet, if it is a valid router advertisement.
 fn prefix(packet: &[u8]) -> Option<Ipv6Addr> {
     let ip = Ipv6Packet::new_checked(packet).ok()?;
     let (from, to) = (ip.src_addr(), ip.dst_addr());
@@ -215,12 +215,12 @@ mod tests {
         let (mut ipv6, mut nic) = started(false);
         assert_eq!((valid(&ipv6), nic.waiting()), (vec![], 2), "both are asked for");
         assert_eq!(ipv6.deadline(), Some(at(1000)));
-        // Somebody has the fixed one.
+        // Another host has the fixed address.
         assert!(!ipv6.receive(&nd::advertisement(OTHER, fixed(), None)));
         assert!(ipv6.poll(at(1000), &mut nic));
         assert_eq!(valid(&ipv6), [nd::link_local(MAC)]);
         assert_eq!((ipv6.address(), nic.waiting()), (None, 3), "it looks for a router");
-        // Another tries to have the same at the same time.
+        // Another host probes the same address at the same time.
         let (mut ipv6, mut nic) = started(false);
         ipv6.receive(&nd::detection(OTHER, fixed()));
         ipv6.receive(&nd::detection(MAC, nd::link_local(MAC)));

@@ -1,12 +1,12 @@
-//! Whose datagrams were lost, and why.
+//! Lost datagrams, by flow and reason.
 //!
-//! In plain English: wherever a frame ends for a counted reason, the station looks whether a UDP
-//! datagram is in it, behind whatever header and tags, and counts it by its two ends. So a flow
-//! of datagrams knows what of it was lost; what neither came nor was lost is in flight.
+//! Wherever a frame ends for a counted reason, the station looks for a UDP datagram in it, after
+//! any header and tags, and counts it by its two ends. A flow's datagrams that neither arrived nor
+//! were lost are in flight.
 //!
-//! A frame with a flipped bit is counted where it is dropped, if its addresses and ports are still
-//! those of its flow; the control plane's taking a frame in is no loss, unless it is an error
-//! packet, which goes nowhere from there.
+//! A frame with a flipped bit is counted where it is dropped, if the addresses and ports of its
+//! flow are intact. A frame consumed by the control plane is not a loss, unless it is an error
+//! packet, which is not forwarded from there.
 
 use crate::host::datagram::{self, Ends};
 use axon_node::Drop;
@@ -15,22 +15,22 @@ use axon_wire::cn::Tagged;
 use axon_wire::header::{HeaderView, PacketType};
 use std::collections::BTreeMap;
 
-/// What an error packet that the control plane takes in is lost for.
+/// Loss reason of an error packet consumed by the control plane.
 const ERROR_PACKET: &str = "error_packet";
 
-/// Datagrams that were lost, by flow and reason.
+/// Lost datagrams, by flow and reason.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LostDatagrams {
     counts: BTreeMap<(Ends, &'static str), u64>,
 }
 
 impl LostDatagrams {
-    /// A frame has ended for this reason.
+    /// Counts a frame that has ended for this reason.
     #[cold]
     pub(crate) fn count(&mut self, frame: &[u8], width: HopWidth, reason: &'static str) {
         let mut reason = reason;
         let mut plain = frame;
-        // A host's frame may begin like a header, too: by its address.
+        // A host's frame may also begin like a header, through its address.
         if let Ok(view) = HeaderView::parse(frame, width) {
             plain = view.payload();
             if reason == Drop::Consumed.name() && view.packet_type() == PacketType::Error {
@@ -45,14 +45,14 @@ impl LostDatagrams {
         }
     }
 
-    /// Adds all that another has counted.
+    /// Adds the counts of another station.
     pub(crate) fn merge(&mut self, other: &LostDatagrams) {
         for (&key, count) in &other.counts {
             *self.counts.entry(key).or_default() += count;
         }
     }
 
-    /// What was lost from one end to another, by reason.
+    /// Returns the losses from one end to another, by reason.
     pub(crate) fn of(&self, ends: Ends) -> BTreeMap<&'static str, u64> {
         let all = self.counts.range((ends, "")..).take_while(|((of, _), _)| *of == ends);
         all.map(|((_, reason), &count)| (*reason, count)).collect()

@@ -1,4 +1,4 @@
-//! A host's NIC: queues in memory between the IP stack and the wire.
+//! A host's NIC: queues between the IP stack and the wire.
 
 use crate::host::dcb_nic::DcbNic;
 use crate::host::lost::LostDatagrams;
@@ -9,28 +9,28 @@ use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
 use smoltcp::time::Instant;
 use std::collections::VecDeque;
 
-/// Vectors that are kept, at most.
+/// Maximum number of vectors kept for reuse.
 const SPARE_MAX: usize = 4;
-/// Frames that wait for the wire, at most; more wait inside the stack.
+/// Maximum number of frames queued for the wire; further frames wait in the stack.
 const TX_FRAMES_MAX: usize = 256;
 
-/// The two queues, and what became of the frames in them.
+/// Receive and transmit queues, and their counters.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Nic {
     pub(crate) carrier: bool,
-    /// What holds frames instead of `tx` in a host with Data Center Bridging.
+    /// Transmit queues that replace `tx` in a host with Data Center Bridging.
     pub(crate) dcb: Option<Box<DcbNic>>,
     tx: VecDeque<FrameBuf>,
-    /// Vectors to use again.
+    /// Vectors for reuse.
     spare: Vec<Vec<u8>>,
-    /// Frames that the stack or an application made.
+    /// Number of frames made by the stack or an application.
     pub(crate) made: u64,
     pub(crate) rx: VecDeque<FrameBuf>,
     mtu: u16,
-    /// Frames that ended here because there was no carrier.
+    /// Number of frames dropped for want of carrier.
     pub(crate) unsent: u64,
-    /// The datagrams among them.
+    /// Datagrams among the frames dropped for want of carrier.
     pub(crate) lost: LostDatagrams,
 }
 
@@ -49,39 +49,39 @@ impl Nic {
         }
     }
 
-    /// The longest IP packet, in bytes.
+    /// Returns the maximum IP packet size in bytes.
     pub(crate) fn mtu(&self) -> u16 {
         self.mtu
     }
 
-    /// Whether the stack can hand over another frame now. A NIC with priorities takes every
-    /// one: a paused priority must not hold up the others.
+    /// Returns whether the stack can send another frame now. A NIC with priorities always has room,
+    /// as a paused priority must not block the others.
     pub(crate) fn has_room(&self) -> bool {
         self.tx.len() < TX_FRAMES_MAX
     }
 
-    /// Whether the datagram socket of this port has to wait before it may send.
+    /// Returns whether the datagram socket of this port has to wait.
     pub(crate) fn blocks(&mut self, socket: u16) -> bool {
         self.dcb.as_mut().is_some_and(|dcb| !dcb.has_room(socket))
     }
 
-    /// Whether frames wait for the wire in the one queue of a plain NIC.
+    /// Returns whether frames wait in the single queue of a plain NIC.
     pub(crate) fn has_frames(&self) -> bool {
         !self.tx.is_empty()
     }
 
-    /// The number of the frame that was queued last, and of the last one that does not wait any
-    /// more in the one queue of a plain NIC.
+    /// Returns the numbers of the last frame queued and of the last frame that has left the single
+    /// queue of a plain NIC.
     pub(crate) fn numbers(&self) -> (u64, u64) {
         (self.made, self.made - self.tx.len() as u64)
     }
 
-    /// Frames that wait for the wire.
+    /// Returns the number of queued frames.
     pub(crate) fn waiting(&self) -> usize {
         self.tx.len() + self.dcb.as_ref().map_or(0, |dcb| dcb.waiting())
     }
 
-    /// What leaves next, if anything may: the wire is free.
+    /// Takes the next frame to send, if any may leave. The wire must be free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
         let Some(dcb) = &mut self.dcb else {
             return self.tx.pop_front();
@@ -91,7 +91,7 @@ impl Nic {
         request.or_else(|| dcb.next(now))
     }
 
-    /// Queues a frame, or forgets it where there is no carrier, as a kernel does.
+    /// Queues a frame, or drops it without carrier, as a kernel does.
     pub(crate) fn queue(&mut self, frame: FrameBuf) {
         self.made += 1;
         match &mut self.dcb {
@@ -104,28 +104,28 @@ impl Nic {
         }
     }
 
-    /// Drops the frames that wait for a wire that is gone, and ends all pauses.
+    /// Drops the queued frames after a loss of carrier, and ends all pauses.
     pub(crate) fn flush(&mut self) {
         let mut waiting = Vec::from(std::mem::take(&mut self.tx));
         waiting.extend(self.dcb.as_mut().into_iter().flat_map(|dcb| dcb.reset()));
         waiting.iter().for_each(|frame| self.end(frame));
     }
 
-    /// A frame ends here. It has no header yet, so none of any width.
+    /// Counts a dropped frame. It has no header yet, so the hop width does not matter.
     pub(crate) fn end(&mut self, frame: &FrameBuf) {
         self.unsent += 1;
         self.lost.count(frame.bytes(), HopWidth::default(), Loss::NoCarrier.name());
     }
 
-    /// Keeps the memory of a frame for later.
+    /// Keeps a frame's memory for reuse.
     pub(crate) fn recycle(&mut self, frame: FrameBuf) {
         if self.spare.len() < SPARE_MAX {
             self.spare.push(frame.into_vec());
         }
     }
 
-    /// Builds a frame of `length` bytes, padded to the Ethernet minimum, with room in front
-    /// for the route that the edge will put there, and queues it.
+    /// Builds and queues a frame of `length` bytes, padded to the Ethernet minimum, with headroom
+    /// for the route that the edge inserts.
     pub(crate) fn build<R>(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> R) -> R {
         let mut store = self.spare.pop().unwrap_or_default();
         store.clear();
@@ -137,8 +137,8 @@ impl Nic {
 }
 
 impl Nic {
-    /// Builds a frame of which `stored` bytes are stored, padded to the Ethernet minimum, and
-    /// what follows them is described; queues it.
+    /// Builds and queues a frame with `stored` stored bytes, padded to the Ethernet minimum, and a
+    /// described filling after them.
     pub(crate) fn build_light(
         &mut self,
         stored: usize,
@@ -152,16 +152,16 @@ impl Nic {
         self.queue(FrameBuf::light(store, FrameBuf::HEADROOM, filling));
     }
 
-    /// Builds a frame of these bytes.
+    /// Queues a frame of these bytes.
     pub(crate) fn put(&mut self, frame: &[u8]) {
         self.build(frame.len(), |bytes| bytes.copy_from_slice(frame));
     }
 
-    /// Queues a copy of `model`, which has its padding, and what follows it, after `change` has
-    /// changed it.
+    /// Queues a copy of `model`, which includes its padding, with the filling after it, as modified
+    /// by `change`.
     pub(crate) fn copy(&mut self, model: &[u8], filling: Filling, change: impl FnOnce(&mut [u8])) {
         let mut store = self.spare.pop().unwrap_or_default();
-        // What was in the room for the route does not matter, and is not cleared.
+        // The content of the headroom does not matter and is not cleared.
         store.truncate(FrameBuf::HEADROOM);
         store.resize(FrameBuf::HEADROOM, 0);
         store.extend_from_slice(model);
@@ -194,7 +194,7 @@ impl Device for Nic {
     }
 }
 
-/// A frame on its way up.
+/// Received frame on its way to the stack.
 pub(crate) struct Received(FrameBuf);
 
 impl RxToken for Received {
@@ -203,7 +203,7 @@ impl RxToken for Received {
     }
 }
 
-/// A place for a frame on its way down.
+/// Transmit slot for a frame from the stack.
 pub(crate) struct Room<'a>(&'a mut Nic);
 
 impl TxToken for Room<'_> {

@@ -1,20 +1,20 @@
 //! A host: a real IP stack (smoltcp) behind one port, unaware of Axon.
 //!
-//! A host is a [`Node`] like any other: frames, carrier and time come in, frames go out. It
-//! gets its address by DHCP (RFC 2131) or has a fixed one, which it announces when carrier
-//! comes (RFC 5227 clause 2.3; paper 001 §4.2.2 learns hosts from that), answers pings, and
-//! runs the small applications that it is given.
+//! A host is a [`Node`] like any other: its input is frames, carrier and time, its output frames.
+//! It gets its address by DHCP (RFC 2131) or has a fixed one, which it announces when carrier comes
+//! up (RFC 5227 clause 2.3; paper 001 §4.2.2 learns hosts from that). It answers pings and runs
+//! small applications.
 //!
-//! smoltcp counts microseconds. `now` is rounded down, and a deadline lies on a whole
-//! microsecond, so the stack is never called before the moment it asked for.
+//! smoltcp counts microseconds. `now` is rounded down, and a deadline lies on a whole microsecond,
+//! so the stack is never called before its deadline.
 //!
-//! Three habits of smoltcp would show something that no ordinary host shows, and are evened out
-//! here. It asks for at most one address a second whatever the number of neighbours, so
-//! applications ask for their target's address themselves (`resolve.rs`). It does not act on
-//! gratuitous ARP, so a changed address empties its cache. And it believes an address for a minute
-//! even if nobody answers from there; a kernel verifies a neighbour from which nothing has
-//! come for 5 s with 3 requests a second apart (Linux: `delay_first_probe_time`,
-//! `mcast_solicit`), so an address that stays silent that long is forgotten and asked for.
+//! Three properties of smoltcp differ from ordinary hosts and are compensated here. It resolves at
+//! most one address a second regardless of the number of neighbours, so applications resolve their
+//! targets themselves (`resolve.rs`). It ignores gratuitous ARP, so a changed address empties its
+//! cache. And it keeps an address for a minute even if the neighbour is silent, whereas a kernel
+//! verifies a neighbour silent for 5 s with 3 requests a second apart (Linux:
+//! `delay_first_probe_time`, `mcast_solicit`). So an address silent for that long is removed and
+//! resolved again.
 
 mod bonded;
 mod counted;
@@ -44,44 +44,44 @@ use std::net::Ipv4Addr;
 
 mod vlans;
 
-/// The one port of a host.
+/// Single port of a host.
 pub const PORT: PortNo = PortNo(0);
-/// Announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
+/// Number of announcements of a fixed address (RFC 5227 clause 1.1, ANNOUNCE_NUM).
 const ANNOUNCEMENTS: u32 = 2;
 
-/// A host. What every frame needs comes first.
+/// Host. The fields that every frame needs come first.
 #[repr(C)]
 pub struct Host {
-    /// When something beside the applications and the ring of received frames is due.
+    /// Deadline of everything except the applications and the receive ring.
     pub(super) due: Option<Time>,
     busy: bool,
-    /// The stack was left with more to send than the NIC takes.
+    /// Whether the stack has more to send than the NIC could take.
     nic_was_full: bool,
     bond: Option<Box<Bond>>,
-    /// Frames that came in.
+    /// Number of received frames.
     received: u64,
-    /// Of those, frames for other hosts.
+    /// Number of received frames for other hosts.
     misdelivered: u64,
     apps: Apps,
     pub(crate) rx: RxRing,
     pub(crate) stack: Stack,
     tcp: TcpWatch,
     pub(super) config: HostConfig,
-    /// Its addresses of IPv6, if it has any.
+    /// IPv6 addresses, if IPv6 is enabled.
     pub(super) ipv6: Option<Ipv6>,
-    /// Its IPv4 address as the stack has it.
+    /// IPv4 address configured in the stack.
     pub(super) cidr: Option<Ipv4Cidr>,
     dhcp: Option<SocketHandle>,
     pub(super) pings: Vec<Ping>,
     announce: Option<(Time, u32)>,
-    /// DHCP acknowledgements that came in.
+    /// Number of received DHCP acknowledgements.
     dhcp_acks: u64,
-    /// Whose frames came in, if the host remembers that.
+    /// Senders of received frames, if the host records them.
     senders: BTreeSet<MacAddr>,
 }
 
 impl Host {
-    /// A host that has just been switched on, without carrier yet.
+    /// Returns a host that was just powered on, without carrier.
     ///
     /// # Panics
     /// If the configuration of its NIC's traffic classes is invalid.
@@ -139,22 +139,22 @@ impl Host {
         }
     }
 
-    /// Its address, if it has one now.
+    /// Returns the host's current IPv4 address.
     pub fn address(&self) -> Option<Ipv4Addr> {
         self.stack.address
     }
 
-    /// Its address at layer 2.
+    /// Returns the host's MAC address.
     pub fn mac(&self) -> MacAddr {
         self.config.mac
     }
 
-    /// DHCP acknowledgements that it has received: the first lease, and every renewal.
+    /// Returns the number of received DHCP acknowledgements: the first lease and every renewal.
     pub fn dhcp_acks(&self) -> u64 {
         self.dhcp_acks
     }
 
-    /// Lets an application run; it is polled when the host is next called.
+    /// Adds an application, which is polled when the host is next called.
     pub(crate) fn add(&mut self, make: impl FnOnce(&mut Stack) -> Box<dyn App>) -> AppId {
         self.stack.adding = self.apps.next_id();
         let app = make(&mut self.stack);
@@ -162,79 +162,78 @@ impl Host {
         self.apps.add(app)
     }
 
-    /// An application, to look at.
+    /// Returns an application.
     pub(crate) fn app(&self, id: AppId) -> Option<&dyn App> {
         self.apps.get(id)
     }
 
-    /// Stops an application for good: it sends nothing new and closes what is open.
+    /// Stops an application permanently: it sends nothing new and closes what is open.
     pub fn stop(&mut self, id: AppId, now: Time) {
         self.apps.stop(id, now, &mut self.stack);
         self.due = Some(now);
     }
 
-    /// The same at a later time.
+    /// Stops an application permanently at a later time.
     pub fn stop_at(&mut self, id: AppId, at: Time) {
         self.apps.stop_at(id, at);
     }
 
-    /// Asks for the MAC of `target` now, so that what is sent later need not wait for it.
+    /// Resolves the MAC of `target` now, so that later transmissions need not wait for it.
     pub fn resolve(&mut self, target: Ipv4Addr, now: Time) {
         self.stack.neighbours.want(target);
         self.due = Some(now);
     }
 
-    /// Takes frames from the port no faster than `rate` from now on, as fast as they come without
-    /// one. The ring before the slow reader holds 512 frames; those that find it full are dropped
-    /// and counted ([`Drop::QueueFull`](axon_node::Drop::QueueFull)). Priorities with flow control
-    /// have [room of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is
-    /// paused.
+    /// Limits the rate at which the host reads received frames; `None` removes the limit. The
+    /// receive ring holds 512 frames; frames that find it full are dropped and counted
+    /// ([`Drop::QueueFull`](axon_node::Drop::QueueFull)). Priorities with flow control have [room
+    /// of their own](crate::host::dcb_nic::RingLimits) instead, and their sender is paused.
     pub fn set_receive_rate(&mut self, rate: Option<Rate>) {
         self.rx.set_rate(rate);
     }
 
-    /// TCP without selective acknowledgements, and without recovery beside the stack.
+    /// Disables selective acknowledgements, and recovery beside the stack.
     pub fn without_sack(&mut self) {
         self.tcp.without_recovery();
         self.stack.tcp.without_sack();
     }
 
-    /// How long each frame that comes from now on is processed before the stack and the
-    /// applications see it: a latency, others come in meanwhile.
+    /// Sets the processing time of each received frame before the stack and the applications get
+    /// it. It is a latency: other frames are received meanwhile.
     pub fn set_processing(&mut self, processing: Span) {
         self.rx.set_processing(processing);
     }
 
-    /// Its NIC, if that has priorities.
+    /// Returns the NIC, if it has priorities.
     pub(crate) fn dcb_nic(&self) -> Option<&DcbNic> {
         self.stack.nic.dcb.as_deref()
     }
 
-    /// The same, to change it.
+    /// Returns the NIC mutably, if it has priorities.
     pub(crate) fn dcb_nic_mut(&mut self) -> Option<&mut DcbNic> {
         self.stack.nic.dcb.as_deref_mut()
     }
 
-    /// Frames that this host has made, that ended inside it unsent, and that wait now.
+    /// Returns the numbers of frames made, dropped unsent, and queued.
     pub(crate) fn accounts(&self) -> (u64, u64, u64) {
         let nic = &self.stack.nic;
         let bonded = self.bond.as_ref().map_or(0, |bond| bond.waiting());
         (nic.made, nic.unsent, (nic.waiting() + bonded) as u64)
     }
 
-    /// Frames that came in.
+    /// Returns the number of received frames.
     pub(crate) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Of the frames that came in, those for the MAC of another host: none, if the fabric is right.
+    /// Returns the number of received frames for the MAC of another host; zero in a correct fabric.
     pub fn misdelivered(&self) -> u64 {
         self.misdelivered
     }
 
     fn carrier(&mut self, up: bool, now: Time) {
         self.stack.nic.carrier = up;
-        // No `TxDone` is owed for a frame that lost its carrier.
+        // No `TxDone` is pending for a frame that lost its carrier.
         self.busy = false;
         self.stack.nic.flush();
         if let Some(dcb) = &mut self.stack.nic.dcb {
@@ -256,8 +255,8 @@ impl Host {
         }
     }
 
-    /// Hands a frame to the application that listens for it, or puts it before the stack.
-    /// Says whether the stack has to be called.
+    /// Delivers a frame to the application that listens for it, or to the stack. Returns whether
+    /// the stack has to be called.
     fn take(&mut self, now: Time, mut frame: FrameBuf) -> bool {
         if self.apps.watches() {
             frame.make_whole();
@@ -297,7 +296,8 @@ impl Host {
         true
     }
 
-    /// Whether the application that a frame is for only counts it; `None` if it is for none.
+    /// Returns whether the application that listens for a frame only counts it; `None` if no
+    /// application listens.
     #[inline]
     fn listener(&self, frame: Contents<'_>) -> Option<bool> {
         let datagram = datagram::parse(frame)?;
@@ -337,7 +337,7 @@ impl Host {
         self.due = self.next_due(now);
     }
 
-    /// Takes what the DHCP client has got; says whether that is something new.
+    /// Applies the DHCP client's result. Returns whether it is new.
     fn poll_dhcp(&mut self) -> bool {
         let new = self.dhcp.and_then(|dhcp| self.stack.poll_dhcp(dhcp, self.ipv6.as_ref()));
         let Some(cidr) = new else { return false };
@@ -359,7 +359,7 @@ impl Host {
         let Stack { iface, nic, sockets, .. } = &mut self.stack;
         let stack = iface.poll_at(instant(now), nic, sockets).map(|at| {
             let at = Time::from_nanos(at.total_micros().max(0) as u64 * 1000);
-            // What is still due after a poll waits for something else: ask again soon.
+            // What is still due after a poll waits for something else: poll again soon.
             if at <= now { now + Span::from_micros(1000) } else { at }
         });
         let pings = self.pings.iter().filter_map(Ping::deadline).min();
@@ -370,7 +370,7 @@ impl Host {
         [stack, pings, announce, neighbours, ipv6].into_iter().flatten().min()
     }
 
-    /// Lets applications look at their connections, and connections send.
+    /// Lets applications handle changes on their connections, and connections send.
     fn serve_tcp(&mut self, now: Time) {
         if self.stack.tcp.is_unused() {
             return;
@@ -387,7 +387,7 @@ impl Host {
         }
     }
 
-    /// Looks at a frame that leaves, for connections of the stack.
+    /// Examines a sent frame, for connections of the stack.
     fn watch_sent(&mut self, frame: &FrameBuf) {
         if !self.stack.has_sockets || self.stack.tcp.sent(frame.bytes()) {
             return;
@@ -397,7 +397,7 @@ impl Host {
         }
     }
 
-    /// Puts the next frame on the wire if that is free.
+    /// Sends the next frame if the wire is free.
     fn transmit(&mut self, now: Time, out: &mut Vec<Action>) {
         if self.bond.is_some() {
             return self.transmit_bonded(now, out);

@@ -1,4 +1,4 @@
-//! A host's ping: ICMP echo requests at an interval, replies counted (RFC 792, RFC 4443).
+//! A host's ping: ICMP echo requests at an interval, with replies counted (RFC 792, RFC 4443).
 
 use crate::host::apps::Histogram;
 use axon_wire::{Span, Time};
@@ -9,34 +9,35 @@ use smoltcp::wire::{Icmpv4Packet, Icmpv4Repr, Icmpv6Packet, Icmpv6Repr, IpAddres
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
-/// Bytes of an echo request's data, by default: as many as ping(8) sends.
+/// Default length of an echo request's data in bytes, as in ping(8).
 const DATA_BYTES: u16 = 56;
-/// Header of an echo request, in bytes.
+/// Length of an echo request's header, in bytes.
 const HEADER_BYTES: usize = 8;
-/// Requests that may wait inside the stack for a neighbour's address.
+/// Maximum number of requests in the stack that wait for a neighbour's address.
 const WAITING_MAX: usize = 4;
 
-/// What to ping and how often.
+/// Target, rate and duration of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PingPlan {
-    /// Whom.
+    /// Target address.
     pub target: IpAddr,
-    /// When the first request goes out, if not at once.
+    /// Earliest time of the first request.
     pub start: Time,
-    /// Between requests.
+    /// Interval between requests.
     pub interval: Span,
-    /// How many requests at most, up to 65,535.
+    /// Maximum number of requests, up to 65,535.
     pub count: u16,
-    /// Stop after this many replies; zero for never.
+    /// Number of replies after which to stop; zero for no limit.
     pub enough: u16,
-    /// How long to wait for replies after the last request.
+    /// Time to wait for replies after the last request.
     pub linger: Span,
-    /// Bytes of data in a request; with 28 of headers (48 over IPv6) it has to fit the MTU.
+    /// Data length of a request in bytes. With 28 bytes of headers (48 over IPv6) it must fit the
+    /// MTU.
     pub data_bytes: u16,
 }
 
 impl PingPlan {
-    /// Asks until one reply comes: up to `count` requests, one each `interval`.
+    /// Returns a ping that stops at the first reply: up to `count` requests, one per `interval`.
     pub fn until_reply(target: impl Into<IpAddr>, interval: Span, count: u16) -> PingPlan {
         PingPlan {
             target: target.into(),
@@ -49,7 +50,7 @@ impl PingPlan {
         }
     }
 
-    /// Sends `count` requests, one each `interval`, and counts the replies.
+    /// Returns a ping that sends `count` requests, one per `interval`, and counts the replies.
     pub fn steady(target: impl Into<IpAddr>, interval: Span, count: u16) -> PingPlan {
         PingPlan {
             target: target.into(),
@@ -63,29 +64,29 @@ impl PingPlan {
     }
 }
 
-/// What came of a ping.
+/// Statistics of a ping.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PingStats {
-    /// Requests sent.
+    /// Number of requests sent.
     pub sent: u32,
-    /// Requests answered.
+    /// Number of requests answered.
     pub received: u32,
-    /// The shortest time from request to reply.
+    /// Minimum time from request to reply.
     pub rtt_min: Option<Span>,
-    /// The longest.
+    /// Maximum time from request to reply.
     pub rtt_max: Option<Span>,
-    /// The longest time between two requests that were answered with none answered between.
+    /// Maximum time between two answered requests with no answered request between them.
     pub gap_max: Span,
-    /// Whether it has ended.
+    /// Whether the ping has ended.
     pub done: bool,
 }
 
-/// A ping that runs.
+/// Running ping.
 #[derive(Debug)]
 pub(crate) struct Ping {
     pub(crate) plan: PingPlan,
     pub(crate) stats: PingStats,
-    /// From request to reply.
+    /// Times from request to reply.
     pub(crate) times: Histogram,
     socket: Option<SocketHandle>,
     ident: u16,
@@ -93,12 +94,12 @@ pub(crate) struct Ping {
     end: Option<Time>,
     waiting: VecDeque<(u16, Time)>,
     answered_last: Option<Time>,
-    /// Since when no reply has come, or the target's address was last marked stale.
+    /// Time since the last reply, or since the target's address was last marked stale.
     silent_since: Time,
 }
 
 impl Ping {
-    /// Opens the socket that the replies come to.
+    /// Opens the socket for the replies.
     pub(crate) fn new(
         plan: PingPlan,
         ident: u16,
@@ -126,7 +127,7 @@ impl Ping {
         }
     }
 
-    /// Takes replies, sends what is due. Says whether it has sent or ended.
+    /// Receives replies and sends what is due. Returns whether it has sent or ended.
     pub(crate) fn poll(&mut self, now: Time, sockets: &mut SocketSet<'static>) -> bool {
         let Some(handle) = self.socket else {
             return false;
@@ -157,8 +158,8 @@ impl Ping {
         let sequence = self.stats.sent as u16;
         let data = vec![0x61; usize::from(self.plan.data_bytes)];
         let bytes = HEADER_BYTES + data.len();
-        // With its buffer full of requests for a neighbour that does not answer, this one
-        // is lost, as it would be in a kernel.
+        // If the buffer is full of requests for an unresolved neighbour, this one is lost, as in a
+        // kernel.
         if let Ok(bytes) = socket.send(bytes, self.plan.target.into()) {
             request(bytes, self.plan.target, (self.ident, sequence), &data);
         }
@@ -192,7 +193,7 @@ impl Ping {
         self.answered_last = Some(self.answered_last.map_or(asked, |last| last.max(asked)));
     }
 
-    /// Whether the target has been silent for `patience`; true once each time.
+    /// Returns whether the target has been silent for `patience`; true once each time.
     pub(crate) fn fell_silent(&mut self, now: Time, patience: Span) -> bool {
         let silent = !self.stats.done && now.since(self.silent_since) >= patience;
         if silent {
@@ -201,7 +202,7 @@ impl Ping {
         silent
     }
 
-    /// When it has something to do of its own.
+    /// Returns when the ping is next due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         match (self.next, self.end) {
             (Some(next), Some(end)) => Some(next.min(end)),
@@ -210,8 +211,8 @@ impl Ping {
     }
 }
 
-/// Writes an echo request. The stack fills in the checksum of one over IPv6, which covers its own
-/// address too.
+/// Writes an echo request. Over IPv6 the stack fills in the checksum, which also covers the source
+/// address.
 fn request(bytes: &mut [u8], target: IpAddr, (ident, seq_no): (u16, u16), data: &[u8]) {
     let checksums = ChecksumCapabilities::default();
     match target {
@@ -227,7 +228,7 @@ fn request(bytes: &mut [u8], target: IpAddr, (ident, seq_no): (u16, u16), data: 
     }
 }
 
-/// The number of the request that a message answers; the stack has checked it.
+/// Returns the number of the request that a message answers. The stack has verified the message.
 fn reply(bytes: &[u8], from: IpAddr) -> Option<u16> {
     match from {
         IpAddr::V4(_) => {

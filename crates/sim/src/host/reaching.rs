@@ -1,5 +1,4 @@
-//! Whom a host reaches and by which addresses: its pings, its addresses of IPv6, and neighbours
-//! that have moved.
+//! Reachability of a host's peers: pings, IPv6 addresses, and neighbours that have moved.
 
 use crate::host::apps::Histogram;
 use crate::host::ipv6::Ipv6;
@@ -9,21 +8,21 @@ use crate::host::stack::set_address;
 use axon_wire::{FrameBuf, Time, nd};
 use std::net::Ipv6Addr;
 
-/// Retry intervals after which a silent neighbour's address is no longer believed.
+/// Retry intervals after which a silent neighbour's address is removed.
 const PATIENCE: u64 = 8;
 
 impl Host {
-    /// Its IPv6 address of global scope, if it has a valid one now.
+    /// Returns the host's valid IPv6 address of global scope, if any.
     pub fn address6(&self) -> Option<Ipv6Addr> {
         self.ipv6.as_ref()?.address()
     }
 
-    /// Its IPv6 addresses that are valid now, the link-local one first.
+    /// Returns the host's valid IPv6 addresses, the link-local one first.
     pub fn addresses6(&self) -> impl Iterator<Item = Ipv6Addr> {
         self.ipv6.iter().flat_map(Ipv6::valid)
     }
 
-    /// Starts a ping; it runs when the host is next called. The number names it.
+    /// Starts a ping, which runs when the host is next called. Returns its number.
     pub fn ping(&mut self, plan: PingPlan, now: Time) -> usize {
         let number = self.pings.len();
         let ident = number as u16 + 1;
@@ -32,26 +31,26 @@ impl Host {
         number
     }
 
-    /// Times from request to reply of ping `number` so far.
+    /// Returns the round-trip times of ping `number` so far.
     pub fn ping_times(&self, number: usize) -> Option<&Histogram> {
         self.pings.get(number).map(|ping| &ping.times)
     }
 
-    /// What came of ping `number` so far.
+    /// Returns the statistics of ping `number` so far.
     pub fn ping_stats(&self, number: usize) -> Option<PingStats> {
         self.pings.get(number).map(|ping| ping.stats)
     }
 
-    /// The pings so far, with their plans.
+    /// Returns the pings so far, with their plans.
     pub fn pings(&self) -> impl Iterator<Item = (&PingPlan, &PingStats)> {
         self.pings.iter().map(|ping| (&ping.plan, &ping.stats))
     }
 
-    /// Learns from a frame what has to do with IPv6.
+    /// Processes the IPv6 contents of a frame.
     pub(super) fn take_v6(&mut self, frame: &[u8]) {
         let Some(ipv6) = &mut self.ipv6 else { return };
         if ipv6.receive(frame) {
-            // There is a new prefix: its address is asked for at once.
+            // A new prefix was advertised: probe its address at once.
             self.due = Some(Time::ZERO);
         }
         if self.stack.neighbours.receive_v6(frame) {
@@ -78,8 +77,8 @@ impl Host {
         }
     }
 
-    /// Makes the stack forget the MACs of all neighbours, as it cannot forget one, and gives it
-    /// those of IPv6 that are known: it asks for one a second, whosever that is.
+    /// Clears the stack's neighbour cache, since a single entry cannot be removed, and restores the
+    /// known IPv6 neighbours. The stack resolves only one address a second in total.
     pub(super) fn renew_neighbours(&mut self) {
         self.stack.iface.forget_neighbours();
         for (ip, mac) in self.stack.neighbours.known_v6() {

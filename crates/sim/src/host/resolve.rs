@@ -1,10 +1,10 @@
 //! A host's ARP and neighbour discovery beside its stack: requests per neighbour, announcements,
-//! and what is received.
+//! and received packets.
 //!
-//! A kernel repeats a request for each neighbour on its own, once per interval (Linux:
-//! `retrans_time_ms`, one second). smoltcp has one interval for all neighbours together, so
-//! a host with many would seem slow for a reason that is not the fabric's. These requests
-//! go out beside those of the stack, whose cache the answers fill.
+//! A kernel repeats a request for each neighbour independently, once per interval (Linux:
+//! `retrans_time_ms`, one second). smoltcp has a single interval for all neighbours, so a host with
+//! many would seem slow for a reason unrelated to the fabric. These requests are sent beside those
+//! of the stack, whose cache is filled by the answers.
 
 use crate::host::ipv6::Ipv6;
 use crate::host::nic::Nic;
@@ -18,19 +18,19 @@ use smoltcp::wire::{
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The addresses of a host that it asks from.
+/// Source addresses of a host's requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own<'a> {
     pub(crate) v4: Option<Ipv4Addr>,
     pub(crate) v6: Option<&'a Ipv6>,
 }
 
-/// Whom the host's applications want to reach, and what is known of them.
+/// Neighbours wanted by the host's applications, and their known addresses.
 #[derive(Debug)]
 pub(crate) struct Neighbours {
     interval: Span,
     known: BTreeMap<IpAddr, MacAddr>,
-    /// Unknown ones, and when to ask for them (again).
+    /// Unresolved addresses and the time of the next request for each.
     unknown: BTreeMap<IpAddr, Time>,
 }
 
@@ -39,7 +39,7 @@ impl Neighbours {
         Neighbours { interval, known: BTreeMap::new(), unknown: BTreeMap::new() }
     }
 
-    /// An application wants to reach `ip`.
+    /// Marks `ip` as wanted by an application.
     pub(crate) fn want(&mut self, ip: impl Into<IpAddr>) {
         let ip = ip.into();
         if !self.known.contains_key(&ip) {
@@ -47,12 +47,12 @@ impl Neighbours {
         }
     }
 
-    /// The MAC of `ip`, if it is known.
+    /// Returns the MAC of `ip`, if it is known.
     pub(crate) fn known(&self, ip: impl Into<IpAddr>) -> Option<MacAddr> {
         self.known.get(&ip.into()).copied()
     }
 
-    /// The IPv6 addresses whose MACs are known, with these.
+    /// Returns the IPv6 addresses with known MACs, and these MACs.
     pub(crate) fn known_v6(&self) -> impl Iterator<Item = (Ipv6Addr, MacAddr)> {
         self.known.iter().filter_map(|(ip, &mac)| match ip {
             IpAddr::V6(ip) => Some((*ip, mac)),
@@ -60,7 +60,7 @@ impl Neighbours {
         })
     }
 
-    /// The same while `still`; otherwise `ip` is no longer asked for.
+    /// Marks `ip` as wanted if `still`; otherwise stops its requests.
     pub(crate) fn wanted(&mut self, ip: IpAddr, still: bool) {
         if still {
             self.want(ip);
@@ -69,19 +69,19 @@ impl Neighbours {
         }
     }
 
-    /// Asks for an address that was known again; says whether it was.
+    /// Requests a known address again. Returns whether it was known.
     pub(crate) fn mark_stale(&mut self, ip: IpAddr) -> bool {
         let known = self.known.remove(&ip).is_some();
         self.want(ip);
         known
     }
 
-    /// Forgets every address that was learned.
+    /// Clears all learned addresses.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
     }
 
-    /// Sends the requests that are due, to neighbours of the families in which the host has an
+    /// Sends the due requests, for neighbours of the address families in which the host has an
     /// address.
     pub(crate) fn ask(&mut self, now: Time, mac: MacAddr, own: Own<'_>, nic: &mut Nic) {
         for (&target, next) in &mut self.unknown {
@@ -100,15 +100,15 @@ impl Neighbours {
         }
     }
 
-    /// When a request is due.
+    /// Returns when the next request is due.
     pub(crate) fn deadline(&self, own: Own<'_>) -> Option<Time> {
         let has_v6 = own.v6.is_some_and(|v6| v6.valid().next().is_some());
         let asks = |ip: &IpAddr| if ip.is_ipv4() { own.v4.is_some() } else { has_v6 };
         self.unknown.iter().filter(|(ip, _)| asks(ip)).map(|(_, &at)| at).min()
     }
 
-    /// Learns from an advertisement of a neighbour, if that is asked for or known; says whether an
-    /// address that was known has moved to another MAC.
+    /// Processes a neighbour advertisement for a wanted or known address. Returns whether a known
+    /// address has moved to another MAC.
     pub(crate) fn receive_v6(&mut self, frame: &[u8]) -> bool {
         let Some((IPV6, packet)) = host_frame::contents(frame) else { return false };
         let Some(Some(Nd::Advertisement { target, target_mac: Some(mac) })) = nd::parse(packet)
@@ -124,8 +124,8 @@ impl Neighbours {
         before.is_some_and(|before| before != mac)
     }
 
-    /// Learns from an ARP frame to this host or to all; says whether an address that was
-    /// known has moved to another MAC.
+    /// Processes an ARP frame to this host or to all. Returns whether a known address has moved to
+    /// another MAC.
     pub(crate) fn receive(&mut self, frame: &[u8], own: Option<Ipv4Addr>) -> bool {
         let Some((sender_ip, sender, target)) = parse_arp(frame) else {
             return false;
@@ -145,7 +145,7 @@ impl Neighbours {
     }
 }
 
-/// Sends a gratuitous ARP request: this address is mine (RFC 5227 clause 2.3).
+/// Sends a gratuitous ARP request that announces the address (RFC 5227 clause 2.3).
 pub(crate) fn announce(mac: MacAddr, ip: Ipv4Addr, nic: &mut Nic) {
     request(mac, ip, ip, nic);
 }
@@ -161,7 +161,7 @@ fn request(mac: MacAddr, ip: Ipv4Addr, target: Ipv4Addr, nic: &mut Nic) {
     nic.put(&arp_frame(arp, EthernetAddress(mac.0), EthernetAddress::BROADCAST));
 }
 
-/// An ARP packet in a frame.
+/// Returns an ARP packet in a frame.
 pub(crate) fn arp_frame(arp: ArpRepr, from: EthernetAddress, to: EthernetAddress) -> Vec<u8> {
     let ethernet = EthernetRepr { src_addr: from, dst_addr: to, ethertype: EthernetProtocol::Arp };
     let mut bytes = vec![0; ethernet.buffer_len() + arp.buffer_len()];
@@ -171,7 +171,7 @@ pub(crate) fn arp_frame(arp: ArpRepr, from: EthernetAddress, to: EthernetAddress
     bytes
 }
 
-/// Sender's address, sender's MAC and target's address of an ARP frame.
+/// Returns sender address, sender MAC and target address of an ARP frame.
 fn parse_arp(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr, Ipv4Addr)> {
     let frame = EthernetFrame::new_checked(frame).ok()?;
     if frame.ethertype() != EthernetProtocol::Arp {
@@ -188,7 +188,7 @@ fn parse_arp(frame: &[u8]) -> Option<(Ipv4Addr, MacAddr, Ipv4Addr)> {
     }
 }
 
-/// Whether a frame carries a DHCP acknowledgement.
+/// Returns whether a frame carries a DHCP acknowledgement.
 pub(crate) fn is_dhcp_ack(frame: &[u8]) -> bool {
     let message = || {
         let frame = EthernetFrame::new_checked(frame).ok()?;

@@ -1,13 +1,11 @@
-//! The ring of received frames between a host's wire and its stack.
+//! The receive ring between a host's wire and its stack.
 //!
-//! An ordinary host takes a frame the moment it is whole. One that is set to be slow takes
-//! frames no faster than its rate, one after the other; what finds the ring full ends there.
-//! Beside that each frame may take a time to be processed, during which others come in: a
-//! latency, not a limit.
+//! An ordinary host reads a frame as soon as it is complete. A slow host reads frames no faster
+//! than its rate, one after another, and drops those that find the ring full. In addition each
+//! frame may take a processing time during which others arrive: a latency, not a limit.
 //!
-//! Where a priority has flow control, its frames are not counted but their bytes: the ring says
-//! when the sender is to stop and when it may go on ([`RingLimits`]), and only what comes after
-//! the headroom is used up ends there.
+//! A priority with flow control is limited by bytes instead of frames: the ring determines when to
+//! pause and resume the sender ([`RingLimits`]), and drops only frames beyond the headroom.
 
 use crate::host::dcb_nic::RingLimits;
 use axon_node::Drop;
@@ -15,36 +13,36 @@ use axon_wire::priority::{PRIORITIES, Priority};
 use axon_wire::{Bytes, FrameBuf, Rate, Span, Time};
 use std::collections::VecDeque;
 
-/// Frames that a ring holds by default.
+/// Default number of frames in a ring.
 const FRAMES_MAX: usize = 512;
 
-/// A frame that waits.
+/// Queued frame.
 #[derive(Debug)]
 struct Waiting {
-    /// When the stack gets it.
+    /// Time at which the stack gets the frame.
     ready: Time,
-    /// The group whose bytes it is counted among, if it is.
+    /// Group of priorities in whose bytes the frame is counted, if any.
     group: Option<Priority>,
     frame: FrameBuf,
 }
 
-/// The ring.
+/// Receive ring.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct RxRing {
-    /// In the order in which they came.
+    /// Queued frames, in the order of arrival.
     waiting: VecDeque<Waiting>,
     rate: Option<Rate>,
     processing: Span,
-    /// Frames without flow control that it holds.
+    /// Capacity in frames without flow control.
     frames_max: usize,
-    /// When the slow reader has read all that is in the ring.
+    /// Time at which the slow reader has read the whole ring.
     read_until: Time,
-    /// For groups with flow control.
+    /// Limits of groups with flow control.
     limits: Option<RingLimits>,
-    /// What waits of each group with flow control, by its first priority.
+    /// Queued bytes of each group with flow control, by its first priority.
     bytes: [u64; PRIORITIES],
-    /// Frames that wait of all others.
+    /// Number of queued frames without flow control.
     lossy: usize,
 }
 
@@ -62,12 +60,13 @@ impl RxRing {
         }
     }
 
-    /// Groups with flow control are held to these limits.
+    /// Sets the limits of groups with flow control.
     pub(crate) fn set_limits(&mut self, limits: RingLimits) {
         self.limits = Some(limits);
     }
 
-    /// Whether the sender of a group is to stop, or may go on; neither between the limits.
+    /// Returns whether to pause the sender of a group (true) or resume it (false); `None` between
+    /// the limits.
     pub(crate) fn signal(&self, group: Priority) -> Option<bool> {
         let (bytes, limits) = (self.bytes[group.index()], self.limits?);
         match bytes {
@@ -77,27 +76,27 @@ impl RxRing {
         }
     }
 
-    /// Frames are read no faster than this from now on; those in the ring keep their times.
+    /// Sets the reading rate for further frames; those in the ring keep their times.
     pub(crate) fn set_rate(&mut self, rate: Option<Rate>) {
         self.rate = rate;
         self.read_until = Time::ZERO;
     }
 
-    /// So many frames without flow control fit from now on; those in the ring stay.
+    /// Sets the capacity in frames without flow control; frames in the ring stay.
     pub(crate) fn set_frames(&mut self, frames: usize) {
         self.frames_max = frames;
     }
 
-    /// Every frame that comes from now on takes this long beside.
+    /// Sets the additional processing time of further frames.
     pub(crate) fn set_processing(&mut self, processing: Span) {
         self.processing = processing;
     }
 
-    /// Takes a frame that is whole at `complete_at`; gives it back at once if nothing holds
-    /// it up. `group` says by which name its priority has flow control, if it has.
+    /// Adds a frame that is complete at `complete_at`. Returns it if nothing delays it. `group` is
+    /// the flow control group of its priority, if any.
     ///
     /// # Errors
-    /// The frame, and why it ends here: the ring is full.
+    /// The frame and the drop reason: the ring is full.
     pub(crate) fn put(
         &mut self,
         now: Time,
@@ -116,7 +115,7 @@ impl RxRing {
         }
         ready += self.processing;
         if let Some(last) = self.waiting.back() {
-            // Never past one that came before.
+            // Frames stay in order.
             ready = ready.max(last.ready);
         }
         if ready <= now && self.waiting.is_empty() {
@@ -130,8 +129,8 @@ impl RxRing {
         Ok(None)
     }
 
-    /// Whether a frame that is whole at `complete_at` would be given back at once, and would leave
-    /// nothing behind.
+    /// Returns whether a frame that is complete at `complete_at` would be returned at once, leaving
+    /// the ring unchanged.
     #[inline]
     pub(crate) fn gives_back_at_once(&self, now: Time, complete_at: Time) -> bool {
         let is_free = self.rate.is_none() && self.processing == Span::ZERO;
@@ -148,7 +147,7 @@ impl RxRing {
         }
     }
 
-    /// The next frame that is due, and its group.
+    /// Takes the next frame that is due, and its group.
     pub(crate) fn take(&mut self, now: Time) -> Option<(FrameBuf, Option<Priority>)> {
         self.waiting.front().filter(|next| next.ready <= now)?;
         let Waiting { group, frame, .. } = self.waiting.pop_front()?;
@@ -159,7 +158,7 @@ impl RxRing {
         Some((frame, group))
     }
 
-    /// When the next is due.
+    /// Returns when the next frame is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.waiting.front().map(|next| next.ready)
     }

@@ -1,4 +1,4 @@
-//! A host's IP stack with what stands around it: what applications work on.
+//! A host's IP stack with its surroundings, as used by applications.
 
 use crate::host::apps::AppId;
 use crate::host::datagram;
@@ -14,27 +14,27 @@ use smoltcp::time::Instant;
 use smoltcp::wire::{IpCidr, Ipv4Cidr};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// The first port that connections and streams send from (RFC 6335 clause 6).
+/// First ephemeral port (RFC 6335 clause 6).
 const EPHEMERAL_FIRST: u16 = 49152;
 
-/// The stack. What datagrams need comes first, for they pass by the rest.
+/// Stack of a host. The fields for datagrams, which bypass the rest, come first.
 #[repr(C)]
 pub(crate) struct Stack {
     pub(crate) address: Option<Ipv4Addr>,
     pub(crate) mac: MacAddr,
-    /// The longest IP packet, in bytes.
+    /// Maximum IP packet size, in bytes.
     pub(crate) mtu: u16,
-    /// The host's subnet and the router for all that is outside, if it was given one.
+    /// Subnet of the host and its router, if configured.
     router: Option<(Ipv4Cidr, Ipv4Addr)>,
-    /// Ports given out so far.
+    /// Number of ephemeral ports assigned so far.
     ports: u16,
     pub(crate) nic: Nic,
     pub(crate) neighbours: Neighbours,
     /// Connections beside the stack.
     pub(crate) tcp: Tcp,
-    /// The application that is being added, or was last.
+    /// Application being added, or added last.
     pub(crate) adding: AppId,
-    /// Applications have connections of the stack.
+    /// Whether applications have connections of the stack.
     pub(crate) has_sockets: bool,
     pub(crate) iface: Interface,
     pub(crate) sockets: SocketSet<'static>,
@@ -64,8 +64,8 @@ impl Stack {
         }
     }
 
-    /// Takes what the DHCP client has got beside the addresses of IPv6; `None` if that is nothing
-    /// new.
+    /// Applies the DHCP client's result, keeping the IPv6 addresses. Returns the new IPv4 address,
+    /// if any, or `None` if nothing has changed.
     pub(crate) fn poll_dhcp(
         &mut self,
         client: SocketHandle,
@@ -83,13 +83,13 @@ impl Stack {
         Some(cidr)
     }
 
-    /// Enters the subnet and the router, or that there is none.
+    /// Sets the subnet and the router, or removes them.
     fn set_router(&mut self, router: Option<(Ipv4Cidr, Ipv4Addr)>) {
         self.router = router;
         self.iface.set_router(router.map(|(_, router)| router));
     }
 
-    /// Whose MAC a packet for an address goes to: that of the address itself, or of the router.
+    /// Returns the next hop for an address: the address itself, or the router.
     pub(crate) fn next_hop(&self, target: IpAddr) -> IpAddr {
         match (self.router, target) {
             (Some((subnet, router)), IpAddr::V4(ip)) if !subnet.contains_addr(&ip) => router.into(),
@@ -97,15 +97,15 @@ impl Stack {
         }
     }
 
-    /// A port to send from; they come round after 16,384.
+    /// Returns an ephemeral port; ports repeat after 16,384.
     pub(crate) fn ephemeral_port(&mut self) -> u16 {
         let port = EPHEMERAL_FIRST + self.ports;
         self.ports = (self.ports + 1) % (u16::MAX - EPHEMERAL_FIRST);
         port
     }
 
-    /// This host's address and the MAC of `target`, if both are known now; otherwise the
-    /// target is asked for from now on.
+    /// Returns this host's address and the MAC of `target` if both are known. Otherwise starts
+    /// resolving the target.
     pub(crate) fn way_to(&mut self, target: Ipv4Addr) -> Option<(Ipv4Addr, MacAddr)> {
         let next = self.next_hop(target.into());
         let known = self.neighbours.known(next);
@@ -115,8 +115,8 @@ impl Stack {
         self.address.zip(known)
     }
 
-    /// Sends one datagram that `write` fills with `bytes` bytes. Says whether it could: the
-    /// target's MAC is known and the NIC has room.
+    /// Sends one datagram with `bytes` bytes of payload, written by `write`. Returns whether it was
+    /// sent: the target's MAC is known and the NIC has room.
     pub(crate) fn send_datagram(
         &mut self,
         ports: (u16, u16),
@@ -140,13 +140,13 @@ impl Stack {
     }
 }
 
-/// Gives an interface this address, or none, and those of IPv6 beside it.
+/// Sets the IPv4 address of an interface, or none, with the IPv6 addresses.
 pub(crate) fn set_address(iface: &mut Interface, cidr: Option<Ipv4Cidr>, v6: Option<&Ipv6>) {
     let v6 = v6.into_iter().flat_map(Ipv6::valid).map(|ip| IpCidr::new(ip.into(), 64));
     iface.set_addresses(cidr.map(IpCidr::Ipv4).into_iter().chain(v6));
 }
 
-/// Simulated time as smoltcp counts it, rounded down to a microsecond.
+/// Returns simulated time as smoltcp's, rounded down to a microsecond.
 pub(crate) fn instant(now: Time) -> Instant {
     Instant::from_micros(now.as_micros() as i64)
 }

@@ -1,4 +1,4 @@
-//! Cabling: which ports are connected, and which therefore have carrier.
+//! Cabling: connected ports, and the carrier that follows.
 
 use crate::engine::Engine;
 use crate::engine::trace::What;
@@ -15,7 +15,7 @@ impl Engine {
     /// Connects two free ports by a new link.
     ///
     /// # Panics
-    /// If a port is taken.
+    /// If a port is in use.
     pub fn connect(&mut self, a: WireEnd, b: WireEnd, wire: Wire) -> LinkId {
         let id = LinkId(self.links.len());
         self.links.push(Link::new([a, b], wire));
@@ -24,7 +24,7 @@ impl Engine {
         id
     }
 
-    /// Disconnects both ends of a link; what is in flight on it is lost.
+    /// Disconnects both ends of a link. Frames in flight on it are lost.
     pub fn disconnect(&mut self, link: LinkId) {
         self.pull(link);
     }
@@ -53,10 +53,10 @@ impl Engine {
         noise
     }
 
-    /// Connects a link again, perhaps to other ports.
+    /// Connects a link again, possibly to other ports.
     ///
     /// # Panics
-    /// If a port is taken.
+    /// If a port is in use.
     pub fn reconnect(&mut self, link: LinkId, a: WireEnd, b: WireEnd) {
         let noise = self.pull(link);
         let state = &mut self.links[link.0];
@@ -105,13 +105,13 @@ impl Engine {
         ends.iter().for_each(|end| self.restore_ways(end.station));
     }
 
-    /// The noise from end `side` of a link, of which nothing has been drawn.
+    /// Returns the noise from end `side` of a link in its initial state.
     pub(super) fn fresh_noise(&self, link: LinkId, side: usize) -> Noise {
         let stream = (link.0 as u64) << 1 | side as u64;
         Noise::new(self.seed, stream, &self.links[link.0].wire)
     }
 
-    /// How frames go from end `side` of a link.
+    /// Returns the timing of frames from end `side` of a link.
     pub(super) fn way(&self, link: LinkId, side: usize) -> Way {
         let Link { ends, wire, .. } = &self.links[link.0];
         let (near, far) = (ends[side].station, ends[1 - side].station);
@@ -129,7 +129,7 @@ impl Engine {
         )
     }
 
-    /// Bits per second of the fastest link of a station.
+    /// Returns the rate of a station's fastest link, in bits per second.
     fn fastest(&self, station: usize) -> Option<u64> {
         let cables = self
             .station(station)?
@@ -140,8 +140,8 @@ impl Engine {
         cables.map(|cable| self.links[cable.rare.link.0].wire.rate.bits_per_second()).max()
     }
 
-    /// Works out anew how frames come to a station: whether they are stored depends on the
-    /// fastest link that is connected.
+    /// Recomputes the timing of frames to a station. Store-and-forward depends on its fastest
+    /// connected link.
     pub(super) fn restore_ways(&mut self, station: usize) {
         self.lookahead = None;
         if !self.station_mut(station).adapter.timing.is_cut_through() {
@@ -174,8 +174,8 @@ impl Engine {
         }
     }
 
-    /// Starts to count the bytes of a link by class, from nothing; `axon` says that the link
-    /// joins Axons.
+    /// Starts to count the bytes of a link by class, from zero. `axon` is whether the link joins
+    /// Axons.
     pub fn count_classes(&mut self, link: LinkId, axon: bool) {
         for side in 0..2 {
             self.with_cable_end(link, side, |cable| {
@@ -184,9 +184,9 @@ impl Engine {
         }
     }
 
-    /// Carrier is there when the link is connected and whole and both ends have power. When
-    /// that changes, frames in flight are lost, no `TxDone` is owed, and the nodes get
-    /// [`Input::Link`].
+    /// Recomputes the carrier of a link. It is up when the link is connected and intact and both
+    /// ends have power. On a change, frames in flight are lost, pending `TxDone`s are cancelled,
+    /// and the nodes get [`Input::Link`].
     pub(crate) fn refresh_carrier(&mut self, link: LinkId) {
         let state = &self.links[link.0];
         let ends = state.ends;

@@ -1,37 +1,36 @@
-//! What a link carried, by what it was for: the control overhead of paper 001 §5.4.
+//! Bytes carried by a link, by class: the control overhead of paper 001 §5.4.
 //!
-//! A link counts only once counting is switched on: a run without it pays one comparison a
-//! frame. Bytes are those of the frame on the wire: headers, padding to the
-//! Ethernet minimum and FCS included; preamble and gap are not. Control messages are sealed,
-//! so what is inside a routed one is not looked at: an experiment separates discovery from
-//! address resolution by the time at which they are sent.
+//! Counting must be switched on; a link without it pays one comparison per frame. Bytes are those
+//! of the frame on the wire: headers, padding to the Ethernet minimum and FCS are included,
+//! preamble and gap are not. Control messages are sealed, so routed ones are not classified by
+//! content: an experiment separates discovery from address resolution by transmission time.
 
 use axon_wire::constants::ethertype::{ARP, PORTLAND};
 use axon_wire::link::{ETHERNET_BYTES, FRAME_BYTES_MIN};
 use axon_wire::{FrameBuf, MacAddr};
 
-/// Frame check sequence, in bytes.
+/// Length of the frame check sequence, in bytes.
 const FCS_BYTES: u64 = 4;
 
-/// What a frame is for.
+/// Class of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Class {
-    /// Between the two ends of the link alone: discovery, heartbeats, BPDUs, LLDP.
+    /// Control frames between the two ends of the link: discovery, heartbeats, BPDUs, LLDP.
     Link,
-    /// Between control planes across the network: source-routed by Axons, or PortLand's.
+    /// Control messages across the network: source-routed by Axons, or PortLand's.
     Routed,
-    /// Plain ARP, of a host or to it.
+    /// Plain ARP, from or to a host.
     Arp,
-    /// Everything else: what hosts send one another.
+    /// Everything else: data between hosts.
     Data,
 }
 
 impl Class {
-    /// All of them, in order.
+    /// All classes, in order.
     pub const ALL: [Class; 4] = [Class::Link, Class::Routed, Class::Arp, Class::Data];
 
-    /// The name in results.
+    /// Returns the name in results.
     pub const fn name(self) -> &'static str {
         match self {
             Class::Link => "link",
@@ -41,10 +40,10 @@ impl Class {
         }
     }
 
-    /// What `frame` is for. `axon` says that the link joins Axons: there a frame starts with
-    /// an Axon header, unless it goes to a link-local address.
+    /// Returns the class of `frame`. `axon` is whether the link joins Axons: there a frame starts
+    /// with an Axon header, unless it goes to a link-local address.
     pub fn of(frame: &[u8], axon: bool) -> Class {
-        /// The packet type of control messages, in the upper half of a header's first byte.
+        /// Packet type of control messages, in the upper half of a header's first byte.
         const CONTROL: u8 = axon_wire::header::PacketType::Control as u8;
         let Some(destination) = MacAddr::destination_of(frame) else {
             return Class::Data;
@@ -64,7 +63,7 @@ impl Class {
     }
 }
 
-/// What one direction of a link has carried since it began to count.
+/// Byte counters of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassBytes {
     /// Whether the link joins Axons.
@@ -73,7 +72,7 @@ pub struct ClassBytes {
 }
 
 impl ClassBytes {
-    /// Nothing so far, on a link that joins Axons, or on one of plain Ethernet.
+    /// Returns zero counters, for a link that joins Axons or one of plain Ethernet.
     pub fn new(axon: bool) -> ClassBytes {
         ClassBytes { axon, bytes: Default::default() }
     }
@@ -84,7 +83,7 @@ impl ClassBytes {
         self.bytes[Class::of(frame.bytes(), self.axon) as usize] += bytes;
     }
 
-    /// Bytes of a class.
+    /// Returns the bytes of a class.
     pub fn of(&self, class: Class) -> u64 {
         self.bytes[class as usize]
     }
@@ -93,7 +92,7 @@ impl ClassBytes {
         self.bytes.iter_mut().zip(other.bytes).for_each(|(sum, bytes)| *sum += bytes);
     }
 
-    /// All bytes.
+    /// Returns the total bytes.
     pub fn total(&self) -> u64 {
         self.bytes.iter().sum()
     }
@@ -106,7 +105,7 @@ mod tests {
     use axon_wire::{HopWidth, Hops};
 
     fn axon(kind: PacketType) -> Vec<u8> {
-        // Hops 8 and 6, where an Ethernet frame would have the EtherType of ARP.
+        // Hops 8 and 6 are where an Ethernet frame would have the EtherType of ARP.
         let hops = Hops::from([1, 2, 3, 4, 5, 6, 8, 6]);
         let mut bytes = vec![0; HopWidth::Eight.header_bytes(hops.len()) + 50];
         header::emit(&mut bytes, HopWidth::Eight, kind, &hops, &[]).unwrap();

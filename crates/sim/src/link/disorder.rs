@@ -1,47 +1,47 @@
-//! What no good link does, and what a control plane must bear all the same: frames that come out
-//! twice, later than those behind them, or altered with a good FCS.
+//! Link disorder, which a control plane must tolerate although good links do not cause it: frames
+//! that are duplicated, delayed behind later ones, or corrupted with a good FCS.
 //!
-//! Any frame may be duplicated or late. Only messages of the control plane are altered, and only
-//! behind the headers: an altered route would lead a frame astray on any fabric, and against that
-//! there is nothing but the FCS.
+//! Any frame may be duplicated or delayed. Only control plane messages are corrupted, and only
+//! after the headers: a corrupted route would misdirect a frame on any fabric, and only the FCS
+//! protects against that.
 
 use axon_wire::header::{HeaderView, PacketType};
 use axon_wire::{HopWidth, Span, link};
 use oorandom::Rand64;
 
-/// How often a link disturbs frames, per million.
+/// Disorder rates of a link, per million frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
-    /// Frames that come out twice.
+    /// Rate of frames that arrive twice.
     pub duplicate_ppm: u32,
-    /// Frames that come out up to `late_max` later, behind others that were sent after them.
+    /// Rate of frames that arrive up to `late_max` late, behind frames sent after them.
     pub late_ppm: u32,
-    /// The most by which a frame is late.
+    /// Maximum delay of a late frame.
     pub late_max: Span,
-    /// Control messages, with hops of `hop_width`, in which a bit flips under a good FCS.
+    /// Rate of control messages, with hops of `hop_width`, in which a bit flips under a good FCS.
     pub forge_ppm: u32,
-    /// Bits of a hop in this fabric.
+    /// Width of a hop in this fabric, in bits.
     pub hop_width: HopWidth,
 }
 
-/// In which odd way a frame comes out.
+/// Disorder that affects a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Odd {
-    /// Two times.
+    /// The frame arrives twice.
     Twice,
-    /// So much later.
+    /// The frame arrives this much later.
     Late(Span),
-    /// With this bit flipped, and a good FCS.
+    /// The frame arrives with this bit flipped and a good FCS.
     Forged(u64),
 }
 
 impl Disorder {
-    /// Whether anything is disturbed.
+    /// Returns whether any rate is nonzero.
     pub(crate) fn is_on(&self) -> bool {
         self.duplicate_ppm > 0 || self.late_ppm > 0 || self.forge_ppm > 0
     }
 
-    /// What becomes of the next frame. The shares add up to no more than a million.
+    /// Draws the disorder of the next frame. The rates add up to at most a million.
     pub(crate) fn draw(&self, random: &mut Rand64, frame: &[u8]) -> Option<Odd> {
         if !self.is_on() {
             return None;
@@ -65,7 +65,7 @@ impl Disorder {
     }
 }
 
-/// The bytes at the end of a control message that are its envelope, padding included.
+/// Returns the length in bytes of the sealed end of a control message, padding included.
 fn sealed_bytes(frame: &[u8], width: HopWidth) -> Option<usize> {
     if let Some(payload) = link::parse(frame) {
         return Some(payload.len()).filter(|&bytes| bytes > 0);

@@ -1,4 +1,4 @@
-//! Faults of links: cut, silent, slow, noisy, disorderly, and mended again.
+//! Link faults: cut, silent, slow, noisy and disorderly links, and their repair.
 
 use crate::engine::Engine;
 use crate::link::disorder::Disorder;
@@ -7,33 +7,33 @@ use crate::link::noise::Noise;
 use axon_wire::Rate;
 
 impl Engine {
-    /// Breaks a link (both ends lose carrier) or mends it.
+    /// Cuts a link, so that both ends lose carrier, or repairs it.
     pub fn set_cut(&mut self, link: LinkId, cut: bool) {
         self.links[link.0].cut = cut;
         self.refresh_carrier(link);
     }
 
-    /// Makes a link swallow every frame while its ends keep carrier, or mends it.
+    /// Makes a link drop every frame while its ends keep carrier, or repairs it.
     pub fn set_silent(&mut self, link: LinkId, silent: bool) {
         (0..2).for_each(|side| self.set_silent_from(link, side, silent));
     }
 
-    /// The same for the frames that end `side` sends only; those of the other end pass.
+    /// Makes a link drop every frame from end `side` only, or repairs it.
     pub fn set_silent_from(&mut self, link: LinkId, side: usize, silent: bool) {
         self.links[link.0].silent[side] = silent;
         self.with_cable_end(link, side, |cable| cable.silent = silent);
     }
 
-    /// Lets a link disturb the frames of both directions in ways that no FCS shows, or, with rates
-    /// of 0, no longer. A link that is connected anew does not.
+    /// Sets the disorder of a link in both directions, which no FCS shows. Rates of 0 disable it.
+    /// It ends when the link is connected anew.
     pub fn set_disorder(&mut self, link: LinkId, disorder: Disorder) {
         for side in 0..2 {
             self.with_noise(link, side, |noise| noise.set_disorder(disorder));
         }
     }
 
-    /// Changes the rate of a link, in both directions, for all that is sent from now on. What is
-    /// on the wire goes on as it was.
+    /// Sets the rate of a link in both directions for further transmissions. Frames on the wire are
+    /// not affected.
     pub fn set_rate(&mut self, link: LinkId, rate: Rate) {
         self.links[link.0].wire.rate = rate;
         let ends = self.links[link.0].ends;
@@ -46,13 +46,13 @@ impl Engine {
         ends.iter().for_each(|end| self.restore_ways(end.station));
     }
 
-    /// Changes how many frames a link loses, per million.
+    /// Sets the loss rate of a link, in frames per million.
     pub fn set_loss(&mut self, link: LinkId, loss_ppm: u32) {
         self.links[link.0].wire.loss_ppm = loss_ppm;
         self.refresh_noise(link);
     }
 
-    /// Changes how many bits a link flips, per 10^15.
+    /// Sets the bit error rate of a link, in bits per 10^15.
     pub fn set_bit_errors(&mut self, link: LinkId, per_1e15: u64) {
         self.links[link.0].wire.bit_errors_per_1e15 = per_1e15;
         self.refresh_noise(link);

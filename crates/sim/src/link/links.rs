@@ -1,47 +1,47 @@
-//! Links: what is between two ports, and what became of the frames in each direction.
+//! Links between two ports, and the fates of the frames in each direction.
 //!
-//! A link's state is the world's: it changes only when something is connected, broken or
-//! mended. What every frame changes (counts, noise) stands at the ports of its two ends, so
-//! that stations can run beside one another.
+//! A link's state belongs to the world and changes only when something is connected, broken or
+//! repaired. State that changes with every frame (counters, noise) is kept at the ports of the two
+//! ends, so that stations can run in parallel.
 
 use axon_fabric::model::Wire;
 use axon_wire::PortNo;
 
-/// Names a link of a world: first the fabric's links between switches in their order, then
-/// the hosts' links in the order of hosts, then the controller's, then those of agents in their
-/// order, then links added later.
+/// ID of a link of a world: first the fabric's links between switches in their order, then the
+/// hosts' links in the order of hosts, then the controller's, then those of agents in their order,
+/// then links added later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LinkId(pub usize);
 
 /// One end of a link: a station of the world, and its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WireEnd {
-    /// The station, by index.
+    /// Station index.
     pub station: usize,
-    /// Its port.
+    /// Port number.
     pub port: PortNo,
 }
 
-/// Why a frame never came out of a link.
+/// Reason for the loss of a frame on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Loss {
-    /// Taken by the link's loss rate.
+    /// Loss by the link's loss rate.
     Noise,
-    /// The link is silent: it takes every frame but keeps carrier.
+    /// The link is silent: it drops every frame but keeps carrier.
     Silent,
-    /// It was in flight (on the wire, or in the pipelines at its ends) when the link lost
-    /// carrier. Counted at once; in the trace when it would have come out at the far end.
+    /// The frame was in flight (on the wire, or in the pipelines at its ends) when the link lost
+    /// carrier. It is counted at once, and traced at the time of its arrival.
     Cut,
-    /// It was sent without carrier, or on a port with nothing connected.
+    /// The frame was sent without carrier, or on a port with nothing connected.
     NoCarrier,
 }
 
 impl Loss {
-    /// All of them, in order.
+    /// All reasons, in order.
     pub const ALL: [Loss; 4] = [Loss::Noise, Loss::Silent, Loss::Cut, Loss::NoCarrier];
 
-    /// The name in traces and results.
+    /// Returns the name in traces and results.
     pub const fn name(self) -> &'static str {
         match self {
             Loss::Noise => "link_noise",
@@ -52,28 +52,28 @@ impl Loss {
     }
 }
 
-/// What became of the frames of one direction of a link.
+/// Fates of the frames of one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fates {
-    /// Frames handed to this direction.
+    /// Number of frames sent in this direction.
     pub sent: u64,
-    /// Frames that came out at the other end.
+    /// Number of frames that arrived at the other end.
     pub delivered: u64,
-    /// Frames lost, by [`Loss`].
+    /// Number of frames lost, by [`Loss`].
     pub lost: [u64; 4],
-    /// Frames on their way now: in the sender's egress pipeline, on the wire, or in the
+    /// Number of frames in flight: in the sender's egress pipeline, on the wire, or in the
     /// receiver's ingress pipeline.
     pub in_flight: u64,
-    /// Of those sent, frames in which this link flipped a bit.
+    /// Number of sent frames in which this link flipped a bit.
     pub corrupted: u64,
-    /// Second copies that this link made of frames that were sent.
+    /// Number of second copies that this link made of sent frames.
     pub duplicated: u64,
 }
 
 impl Fates {
-    /// Whether every frame has exactly one fate, where so many arrivals at the far end were
-    /// counted that are still to come: what was sent is counted at one end, what came out at
-    /// the other, and what is in flight in the queue of events.
+    /// Returns whether every frame has exactly one fate. `arrivals` is the number of future
+    /// arrivals at the far end. Sent frames are counted at one end, arrived ones at the other, and
+    /// those in flight are in the event queue.
     pub fn balance(&self, arrivals: u64) -> bool {
         self.sent + self.duplicated == self.delivered + self.lost.iter().sum::<u64>() + arrivals
     }
@@ -84,29 +84,29 @@ impl Fates {
         self.corrupted += other.corrupted;
         self.duplicated += other.duplicated;
         self.lost.iter_mut().zip(other.lost).for_each(|(sum, count)| *sum += count);
-        // Sums of the two ends may be looked at in any order; nothing is in flight if more
-        // came out than went in, and then the balance says so.
+        // The sums of the two ends may be read in any order. Nothing is in flight if more frames
+        // arrived than were sent, and the balance then fails.
         let ended = self.delivered + self.lost.iter().sum::<u64>();
         self.in_flight = (self.sent + self.duplicated).saturating_sub(ended);
     }
 }
 
-/// A link.
+/// Link of a world.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Its two ends; a frame sent by end `side` arrives at end `1 - side`.
+    /// Ends of the link. A frame sent by end `side` arrives at end `1 - side`.
     pub ends: [WireEnd; 2],
-    /// Rate, latency and noise, the same in both directions.
+    /// Rate, latency and noise, equal in both directions.
     pub wire: Wire,
-    /// Whether both of its ends are connected.
+    /// Whether both ends are connected.
     pub connected: bool,
-    /// Whether it is cut: no carrier.
+    /// Whether the link is cut and has no carrier.
     pub cut: bool,
-    /// Whether it takes every frame without a sign, by the side that sends.
+    /// Whether the link silently drops every frame, by the side that sends.
     pub silent: [bool; 2],
-    /// Whether its ends see carrier.
+    /// Whether the ends have carrier.
     pub carrier: bool,
-    /// Counts from before it was last disconnected, if it ever was, by the side that sent.
+    /// Counters from before the last disconnection, if any, by the side that sent.
     pub(crate) past: Option<Box<[Fates; 2]>>,
 }
 

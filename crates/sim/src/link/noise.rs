@@ -1,30 +1,29 @@
-//! What a wire does to frames at random: some it takes, in some it flips a bit.
+//! Random noise of a wire: frame losses and bit errors.
 //!
-//! Each direction of each link has random streams of its own, one for losses, one for bit errors
-//! and one for what `disorder.rs` does, so that what happens elsewhere, or another kind of noise,
-//! never shifts it. The streams move on for every frame while their rate is not zero, whatever else
-//! befalls it.
+//! Each direction of each link has its own random streams, one for losses, one for bit errors and
+//! one for `disorder.rs`, so that events elsewhere, or another kind of noise, never shift them. A
+//! stream advances for every frame while its rate is not zero, regardless of the frame's fate.
 //!
-//! Whether any of a frame's bits flips is drawn once for the frame. Bits are independent, so
-//! all of `n` survive with probability (1 - p)^n, which is worked out by repeated squaring in
-//! fixed point: integers only, the same on every machine. One bit then flips, every one as
-//! likely; at the rates of real cables a second one in the same frame would be a wonder.
+//! Whether any of a frame's bits flips is drawn once per frame. Bits are independent, so all of `n`
+//! survive with probability (1 - p)^n, computed by repeated squaring in fixed point: integers only,
+//! the same on every machine. Then one bit flips, drawn uniformly; at the rates of real cables a
+//! second one in the same frame is negligible.
 
 use crate::link::disorder::{Disorder, Odd};
 use crate::link::timing::padded_bytes;
 use axon_fabric::model::Wire;
 use oorandom::Rand64;
 
-/// One, in the fixed point of probabilities.
+/// Probability 1 in fixed point.
 const ONE: u64 = 1 << 63;
-/// A rate of bit errors of one.
+/// Bit error rate of 1.
 const PER_BIT_MAX: u64 = 1_000_000_000_000_000;
-/// The bit that separates the random streams of bit errors from those of losses.
+/// Bit that separates the random streams of bit errors from those of losses.
 const BIT_STREAMS: u128 = 1 << 100;
-/// The same for those of disorder.
+/// Bit that separates the random streams of disorder from those of losses.
 const DISORDER_STREAMS: u128 = 1 << 101;
 
-/// The noise of one direction of a link.
+/// Noise of one direction of a link.
 #[derive(Clone, Debug)]
 pub(crate) struct Noise {
     losses: Rand64,
@@ -36,7 +35,7 @@ pub(crate) struct Noise {
 }
 
 impl Noise {
-    /// Fresh streams for one direction; `stream` differs for each in the world.
+    /// Returns fresh streams for one direction. `stream` is unique in the world.
     pub(crate) fn new(seed: u64, stream: u64, wire: &Wire) -> Noise {
         let stream = u128::from(stream);
         Noise {
@@ -49,34 +48,34 @@ impl Noise {
         }
     }
 
-    /// Takes over other rates of disorder.
+    /// Sets the disorder rates.
     pub(crate) fn set_disorder(&mut self, disorder: Disorder) {
         self.disorder = disorder;
     }
 
-    /// In which odd way the next frame comes out, if in one.
+    /// Returns the disorder of the next frame, if any.
     pub(crate) fn disturbs(&mut self, frame: &[u8]) -> Option<Odd> {
         self.disorder.draw(&mut self.oddities, frame)
     }
 
-    /// Takes over changed rates.
+    /// Sets the noise rates.
     pub(crate) fn set(&mut self, wire: &Wire) {
         self.loss_ppm = wire.loss_ppm;
         self.bit_errors_per_1e15 = wire.bit_errors_per_1e15;
     }
 
-    /// Whether there is any.
+    /// Returns whether there is any noise.
     pub(crate) fn is_on(&self) -> bool {
         self.loss_ppm > 0 || self.bit_errors_per_1e15 > 0 || self.disorder.is_on()
     }
 
-    /// Whether the next frame is lost.
+    /// Returns whether the next frame is lost.
     pub(crate) fn takes(&mut self) -> bool {
         self.loss_ppm > 0 && self.losses.rand_range(0..1_000_000) < u64::from(self.loss_ppm)
     }
 
-    /// Which bit of the next frame flips, if one does, counted from the first of its
-    /// destination address; beyond its bytes are its padding and its FCS.
+    /// Returns the flipped bit of the next frame, if any, counted from the first of its destination
+    /// address. A bit beyond its bytes lies in its padding or FCS.
     pub(crate) fn flips(&mut self, bytes: usize) -> Option<u64> {
         if self.bit_errors_per_1e15 == 0 {
             return None;
@@ -87,7 +86,7 @@ impl Noise {
     }
 }
 
-/// The probability, in fixed point, that `bits` bits all arrive as they were sent.
+/// Returns the probability, in fixed point, that `bits` bits all arrive unchanged.
 fn survival(per_1e15: u64, bits: u64) -> u64 {
     let sound = u128::from(PER_BIT_MAX.saturating_sub(per_1e15));
     let mut factor = (u128::from(ONE) * sound / u128::from(PER_BIT_MAX)) as u64;

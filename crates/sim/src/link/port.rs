@@ -1,4 +1,4 @@
-//! A port of a station: the cable end there, and what that half of the link counts.
+//! A port of a station: its cable end, and the counters of that half of the link.
 
 use crate::engine::place::Place;
 use crate::link::classes::ClassBytes;
@@ -8,27 +8,27 @@ use crate::link::noise::Noise;
 use crate::link::timing::Way;
 use axon_wire::{FrameBuf, PortNo, Time};
 
-/// The state of a port of a station: all that a frame needs to pass, in two cache lines.
+/// State of a station's port: everything that a passing frame needs, in two cache lines.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(crate) struct PortState {
-    /// The cable that is connected, if any.
+    /// Connected cable, if any.
     pub(crate) cable: Option<CableEnd>,
-    /// The end of the gap after the last frame.
+    /// End of the gap after the last frame.
     pub(crate) wire_free: Time,
-    /// When the far end was last handed a frame from here.
+    /// Time at which the far end last received a frame from here.
     pub(crate) handed_last: Time,
-    /// Another cable was connected before.
+    /// Whether another cable was connected before.
     pub(crate) reconnected: bool,
-    /// At the far end is an agent that reads the lengths of queues here.
+    /// Whether an agent at the far end reads the queue lengths here.
     pub(crate) shows_queues: bool,
-    /// When the node may hand over the next frame: only to see that it does not sooner.
+    /// Earliest time of the node's next frame; only to check that it is not sent sooner.
     #[cfg(debug_assertions)]
     pub(crate) free_at: Time,
 }
 
 impl PortState {
-    /// The node may hand over the next frame then.
+    /// Sets the earliest time of the node's next frame.
     #[inline]
     pub(crate) fn is_free_at(&mut self, _at: Time) {
         #[cfg(debug_assertions)]
@@ -44,8 +44,8 @@ const _: () = assert!(
     "a port is two cache lines"
 );
 
-/// One end of a cable. It counts what this end sends, and what comes out here. The fields for what
-/// comes in are in the second of its cache lines, those for what goes out in both.
+/// One end of a cable. It counts the frames sent from here and those that arrive here. The fields
+/// for arrivals are in the second of its cache lines, those for transmissions in both.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct CableEnd {
@@ -54,48 +54,48 @@ pub(crate) struct CableEnd {
     pub(crate) peer_port: PortNo,
     pub(crate) silent: bool,
     pub(crate) noisy: bool,
-    /// Which carrier there is, by a number that never comes back; 0 is none. A frame that
-    /// was sent under another carrier is lost.
+    /// Number of the current carrier, never reused; 0 is none. A frame sent under another carrier
+    /// is lost.
     pub(crate) carrier: u32,
-    /// Frames sent from here.
+    /// Number of frames sent from here.
     pub(crate) sent: u64,
-    /// Frames that came out here.
+    /// Number of frames that arrived here.
     pub(crate) delivered: u64,
-    /// Bytes sent, by class, once counting has been switched on.
+    /// Bytes sent, by class, if counting is on.
     pub(crate) classes: Option<Box<ClassBytes>>,
     pub(crate) rare: Box<Rare>,
 }
 
-/// The part of a cable end that few frames need.
+/// Rarely used part of a cable end.
 #[derive(Debug)]
 pub(crate) struct Rare {
     pub(crate) link: LinkId,
     pub(crate) side: usize,
-    /// Frames sent from here that were lost, by [`Loss`].
+    /// Number of frames sent from here and lost, by [`Loss`].
     pub(crate) lost: [u64; Loss::ALL.len()],
-    /// Frames sent from here in which the link flipped a bit.
+    /// Number of frames sent from here in which the link flipped a bit.
     pub(crate) corrupted: u64,
-    /// Second copies that the link made of frames sent from here.
+    /// Number of second copies that the link made of frames sent from here.
     pub(crate) duplicated: u64,
-    /// None only if it was never on; there if the cable is `noisy`.
+    /// Noise, present if the cable is `noisy`; `None` only if it never was.
     pub(crate) noise: Option<Box<Noise>>,
 }
 
-/// What a link does with a frame at its start.
+/// Fate of a frame, decided at transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It will come out.
+    /// The frame arrives.
     Passes,
-    /// It will come out with this bit flipped.
+    /// The frame arrives with this bit flipped.
     Flips(u64),
-    /// It will come out in a way that no FCS shows.
+    /// The frame arrives with a disorder that no FCS shows.
     Odd(Odd),
-    /// It will not.
+    /// The frame is lost.
     Lost(Loss),
 }
 
 impl CableEnd {
-    /// Counts a frame of `bytes` bytes that is sent, and says what becomes of it.
+    /// Counts a sent frame and returns its fate.
     #[inline(always)]
     pub(crate) fn send(&mut self, frame: &FrameBuf) -> Verdict {
         self.sent += 1;
@@ -105,7 +105,7 @@ impl CableEnd {
         Verdict::Passes
     }
 
-    /// The same where something may happen to the frame, or its bytes are counted.
+    /// Counts a sent frame and returns its fate, on a link with faults, noise or class counting.
     #[inline(never)]
     fn send_closely(&mut self, frame: &FrameBuf) -> Verdict {
         let noise = if self.noisy { self.draw(frame) } else { Verdict::Passes };
@@ -130,7 +130,8 @@ impl CableEnd {
         verdict
     }
 
-    /// Drawn whatever the state of the link, so that a fault does not shift the stream.
+    /// Draws the noise of a frame, regardless of the link's state, so that a fault does not shift
+    /// the stream.
     #[cold]
     fn draw(&mut self, frame: &FrameBuf) -> Verdict {
         let noise = self.rare.noise.as_deref_mut().expect("a noisy cable has noise");
@@ -144,13 +145,13 @@ impl CableEnd {
         }
     }
 
-    /// What this end knows of the direction from here.
+    /// Returns this end's counters of the direction from here.
     pub(crate) fn fates_from_here(&self) -> Fates {
         let Rare { lost, corrupted, duplicated, .. } = *self.rare;
         Fates { sent: self.sent, lost, corrupted, duplicated, ..Fates::default() }
     }
 
-    /// What this end knows of the direction to here.
+    /// Returns this end's counters of the direction to here.
     pub(crate) fn fates_to_here(&self) -> Fates {
         Fates { delivered: self.delivered, ..Fates::default() }
     }

@@ -1,47 +1,46 @@
-//! When a frame goes through a switch and over a wire: times only, in integers.
+//! Timing of frames through a switch and over a wire, in integers.
 //!
-//! A frame of `n` bytes (without FCS, padded to 60) occupies its wire for 8 bytes of
-//! preamble, `n` bytes, 4 bytes of FCS and 12 bytes of gap (IEEE 802.3 clauses 3.1.1 and
-//! 4.4.2).
+//! A frame of `n` bytes (without FCS, padded to 60) occupies its wire for 8 bytes of preamble, `n`
+//! bytes, 4 bytes of FCS and 12 bytes of gap (IEEE 802.3 clauses 3.1.1 and 4.4.2).
 //!
-//! **Inside a switch.** The plane decides in no time; the [`Device`] of the fabric says how
-//! long the hardware takes. Its stages lie on two sides of the output buffer, where the
-//! plane's queue stands. Those of the ingress side pass before the plane sees a frame, those
-//! of the egress side between the plane's `Transmit` and the first bit on the wire. A queued
-//! frame has forgotten what its ingress port was, so the egress side is the same for all
-//! frames: that of `from_switch`. What `from_host` takes more or less than that is put on its
-//! ingress side, so that the sum from first bit in to first bit out is exact for both. (The
-//! cycle that thesis 000 §4.4.1 adds for each further 32-bit word of a route is not modelled:
-//! Table 4.2 includes the first word, which holds eight hops.)
+//! **Inside a switch.** The plane decides in zero time; the fabric's [`Device`] gives the time that
+//! the hardware takes. Its stages lie on both sides of the output buffer, where the plane's queue
+//! is. Ingress stages pass before the plane gets a frame, egress stages between the plane's
+//! `Transmit` and the first bit on the wire. A queued frame has no record of its ingress port, so
+//! the egress side is the same for all frames: that of `from_switch`. The difference for
+//! `from_host` is added to its ingress side, so that the sum from first bit in to first bit out is
+//! exact for both. (The cycle that thesis 000 §4.4.1 adds for each further 32-bit word of a route
+//! is not modelled: Table 4.2 includes the first word, which holds eight hops.)
 //!
-//! **Cut-through.** The plane is handed a frame when its head has passed the ingress stages,
-//! with `complete_at` the moment when its tail will have. The last bit leaves no earlier than
-//! the egress stages after that: where the plane has taken bytes off, the frame starts so
-//! much later that it never runs dry on the wire. Ethernet does not say how long a frame is
-//! before it ends, so a switch cannot know when to start towards a faster wire: a frame from a
-//! port slower than the switch's fastest is stored whole. Hosts, controllers and
-//! store-and-forward switches get a frame when its last bit is in.
+//! **Cut-through.** The plane gets a frame when its head has passed the ingress stages, with
+//! `complete_at` the time at which its tail will have. The last bit leaves no earlier than the
+//! egress stages after that: where the plane has removed bytes, the frame starts that much later,
+//! so that it never underruns on the wire. Ethernet does not give the length of a frame in advance,
+//! so a switch cannot know when to start towards a faster wire: a frame from a port slower than the
+//! switch's fastest is stored whole. Hosts, controllers and store-and-forward switches get a frame
+//! when its last bit has arrived.
 //!
-//! **Order.** A stage that takes time for each byte lets nobody overtake.
+//! **Order.** A stage that takes time per byte keeps frames in order.
 
 use axon_fabric::model::{Device, Side, Stage};
 use axon_plane::ProbeUnits;
 use axon_wire::link::FRAME_BYTES_MIN;
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// Preamble and start delimiter, in bytes.
+/// Length of preamble and start delimiter, in bytes.
 const PREAMBLE_BYTES: u64 = 8;
-/// Frame check sequence, in bytes.
+/// Length of the frame check sequence, in bytes.
 pub(crate) const FCS_BYTES: u64 = 4;
 /// Gap between frames, in bytes.
 const GAP_BYTES: u64 = 12;
 
-/// Bytes of a frame from its destination address to the end of its FCS, padding included.
+/// Returns the length of a frame in bytes from its destination address to the end of its FCS,
+/// padding included.
 pub(crate) fn padded_bytes(bytes: usize) -> u64 {
     bytes.max(FRAME_BYTES_MIN) as u64 + FCS_BYTES
 }
 
-/// A time that may grow with the bytes of a frame (padding included, FCS not).
+/// Delay that may grow with the bytes of a frame (padding included, FCS not).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Delay {
     fixed: u64,
@@ -71,7 +70,7 @@ impl Delay {
     }
 }
 
-/// What a station does to the time of its frames.
+/// Delays of a station's frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Timing {
     cut_through: bool,
@@ -82,7 +81,7 @@ pub(crate) struct Timing {
 }
 
 impl Timing {
-    /// That of a switch.
+    /// Returns the timing of a switch.
     pub(crate) fn of(device: &Device) -> Timing {
         let egress = Delay::of(&device.from_switch, Some(Side::Egress));
         Timing {
@@ -96,17 +95,17 @@ impl Timing {
 }
 
 impl Timing {
-    /// Whether frames may leave before they have come.
+    /// Returns whether frames may leave before they are complete.
     pub(crate) fn is_cut_through(&self) -> bool {
         self.cut_through
     }
 }
 
-/// A rate, with the time of a byte worked out where it is a whole number of ticks.
+/// Rate, with a precomputed time per byte if that is a whole number of ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Speed {
     rate: Rate,
-    /// Zero where a byte takes no whole number of ticks.
+    /// Ticks per byte; zero if not a whole number.
     byte_ticks: u64,
 }
 
@@ -117,7 +116,7 @@ impl Speed {
         Speed { rate, byte_ticks: if exact { byte.ticks() } else { 0 } }
     }
 
-    /// How long so many bytes take, rounded up to a tick.
+    /// Returns the time for `bytes` bytes, rounded up to a tick.
     #[inline]
     pub(crate) fn time_for(self, bytes: u64) -> Span {
         if self.byte_ticks > 0 {
@@ -128,39 +127,40 @@ impl Speed {
     }
 }
 
-/// The head of a frame that is stored: no number of bytes, and no `Option`, whose tag a port would
-/// have to read in its first cache line to know whether it has a cable.
+/// Head of a frame that is stored: not a number of bytes. An `Option` would have a tag that a port
+/// would have to read in its first cache line to know whether it has a cable.
 const STORED: u32 = u32::MAX;
 
-/// All that decides when a frame that is sent here is seen there.
+/// Parameters that determine when a frame sent at one station is received at another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     speed: Speed,
-    /// From the plane's decision to the first bit.
+    /// Delay from the plane's decision to the first bit.
     egress: Delay,
-    /// From the head, or from the last bit, to the plane at the far end: the latency of the
+    /// Delay from the head, or from the last bit, to the plane at the far end: the latency of the
     /// wire and the ingress stages there.
     onward: Delay,
-    /// Bytes that make the head; [`STORED`] where the far end stores frames.
+    /// Length of the head in bytes; [`STORED`] if the far end stores frames.
     head_bytes: u32,
 }
 
-/// When things happen to one frame on one way.
+/// Times of one frame on one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Passage {
-    /// The end of the gap after it on the wire.
+    /// End of the gap after the frame on the wire.
     pub(crate) gap_end: Time,
-    /// The sender may hand over the next one.
+    /// Time at which the sender may send the next frame.
     pub(crate) free: Time,
-    /// The far end is handed the frame.
+    /// Time at which the far end receives the frame.
     pub(crate) handed: Time,
-    /// Its tail has passed the ingress stages of the far end.
+    /// Time at which the frame's tail has passed the ingress stages of the far end.
     pub(crate) complete: Time,
 }
 
 impl Way {
-    /// The way over a wire from one station to another. `from_host` says that the sender is a
-    /// host; `stored` that the far end must store frames from this port, cut-through or not.
+    /// Returns the way over a wire from one station to another. `from_host` is whether the sender
+    /// is a host, `stored` whether the far end must store frames from this port even if it cuts
+    /// through.
     pub(crate) fn new(
         speed: Speed,
         latency: Span,
@@ -171,7 +171,7 @@ impl Way {
     ) -> Way {
         let cut_through = far.cut_through && !stored;
         let ingress = if from_host { far.from_host } else { far.from_switch };
-        // No frame is as long as 2^32 bytes, and no head longer than its frame.
+        // No frame has 2^32 bytes, and no head is longer than its frame.
         let head_bytes = u32::try_from(far.head_bytes).unwrap_or(STORED - 1);
         Way {
             speed,
@@ -181,9 +181,9 @@ impl Way {
         }
     }
 
-    /// What becomes of a frame of `bytes` bytes that is transmitted at `now`: its tail will
-    /// have passed the sender's ingress stages at `complete_at`, its wire is taken until
-    /// `wire_free`, and the far end was last handed a frame at `handed_last`.
+    /// Returns the times of a frame of `bytes` bytes that is transmitted at `now`. Its tail will
+    /// have passed the sender's ingress stages at `complete_at`, its wire is busy until
+    /// `wire_free`, and the far end last received a frame at `handed_last`.
     #[inline(always)]
     pub(crate) fn passage(
         &self,
@@ -211,7 +211,7 @@ impl Way {
         Passage { gap_end, free: gap_end - egress, handed, complete }
     }
 
-    /// No frame transmitted at `now` is handed over before `now` plus this.
+    /// Returns the minimum time from transmission to reception at the far end.
     pub(crate) fn lookahead(&self) -> Span {
         let least = padded_bytes(0);
         let on_wire = self.speed.time_for(match self.head_bytes {
@@ -222,7 +222,7 @@ impl Way {
     }
 }
 
-/// Where the probe units of a device stand: at its ports, so that all its stages lie between
+/// Returns the position of a device's probe units: at its ports, so that all its stages lie between
 /// them. A probe comes from a switch and takes those stages.
 pub(crate) fn probe_units(device: &Device) -> ProbeUnits {
     let sum = |side: Side, of: fn(&Stage) -> Span| {
@@ -331,8 +331,8 @@ mod tests {
     fn a_frame_never_leaves_faster_than_it_comes() {
         let none = Timing::default();
         let way = way(&none, &none, false);
-        // 90 bytes are left of a frame whose tail is here at 2000 ns: it may start when the
-        // rest on its way is just as long as the rest on the wire.
+        // 90 bytes are left of a frame whose tail arrives at 2000 ns: it may start when the rest
+        // still to arrive is just as long as the rest on the wire.
         let late = plain(&way, at(1000), 90, at(2000));
         assert_eq!(late.complete, at(2000 + 500));
         assert_eq!(late.free, at(2000 + 96));

@@ -1,4 +1,4 @@
-//! The agents of a world: each is a station behind a link to its switch's agent port.
+//! Agents of a world: each is a station on a link to its switch's agent port.
 
 use crate::engine::station::StationNode;
 use crate::link::links::{LinkId, WireEnd};
@@ -10,33 +10,33 @@ use axon_fabric::model::Fabric;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What an agent has counted.
+/// Counters of an agent.
 #[derive(Clone, Debug, Serialize)]
 pub struct AgentReport {
-    /// Its name in the fabric file.
+    /// Name of the agent in the fabric file.
     pub agent: String,
     /// `cache`, `congestion`, `forwarder` or `run`, as in the fabric file.
     pub kind: &'static str,
-    /// What the agent has counted itself, by name: see its file in `crates/agents`.
+    /// Counters of the agent itself, by name: see its file in `crates/agents`.
     pub counters: BTreeMap<&'static str, u64>,
-    /// What the payload buffers of its port have counted.
+    /// Counters of the payload buffers at the agent's port.
     pub payload: CacheCounters,
-    /// Handles that it answered and that named no packet which it held.
+    /// Number of answered handles that matched no held packet.
     pub refused: u64,
 }
 
 impl World {
-    /// The station of an agent, by its index in the fabric.
+    /// Returns the station of an agent, by its index in the fabric.
     pub fn agent_station(&self, agent: usize) -> usize {
         self.host_station(self.fabric().hosts.len()) + agent
     }
 
-    /// The link between an agent and its switch.
+    /// Returns the link between an agent and its switch.
     pub fn agent_link(&self, agent: usize) -> LinkId {
         LinkId(self.controller_link().0 + 1 + agent)
     }
 
-    /// An agent at its port, if it runs.
+    /// Returns an agent, if it runs.
     pub fn agent(&self, agent: usize) -> Option<&AgentNode<dyn Agent + Send>> {
         match &self.engine().station(self.agent_station(agent))?.node {
             StationNode::Agent(node) => Some(node),
@@ -56,27 +56,26 @@ impl World {
         }
     }
 
-    /// (Re)starts an agent that ships with nothing in memory; one of the user's own runs on Linux
-    /// only.
+    /// (Re)starts a built-in agent with empty state. A user's own agent runs on Linux only.
     pub fn start_agent(&mut self, index: usize) {
         let station = self.agent_station(index);
         let setup = &self.fabric().agents[index];
         let Some(agent) = setup.kind.build() else { return };
         let mut config = setup.port;
         config.cache.seed = self.node_seed(station);
-        // The fabric's settings were checked where they were read.
+        // The fabric's settings were checked when they were read.
         if let Ok(node) = AgentNode::new(config, agent) {
             self.engine.power_on(station, StationNode::Agent(Box::new(node)));
         }
     }
 
-    /// Ends an agent: its port loses carrier, and what it held is lost.
+    /// Ends an agent: its port loses carrier, and the packets it held are lost.
     pub fn stop_agent(&mut self, index: usize) {
         let station = self.agent_station(index);
         self.engine.power_off(station);
     }
 
-    /// Agents that cannot run here.
+    /// Returns warnings for agents that cannot run in the simulator.
     pub(crate) fn agent_warnings(&self) -> Vec<String> {
         let own = self.fabric().agents.iter().filter(|agent| agent.kind.build().is_none());
         own.map(|agent| {
@@ -85,7 +84,7 @@ impl World {
         .collect()
     }
 
-    /// What all agents that run have counted so far.
+    /// Returns the counters of all running agents.
     pub fn agent_reports(&self) -> Vec<AgentReport> {
         let all = self.fabric().agents.iter().enumerate();
         let report = |(index, setup): (usize, &axon_fabric::model::AgentSetup)| {

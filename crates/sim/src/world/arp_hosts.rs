@@ -1,4 +1,4 @@
-//! Worlds whose hosts speak ARP only.
+//! Worlds whose hosts implement ARP only.
 
 use crate::engine::station::StationNode;
 use crate::host::arp_host::{ArpHost, ArpHostConfig, ArpHosts, AskPlan, AskStats};
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 impl World {
-    /// A world whose hosts speak ARP only, all just switched on. Each has the address that
-    /// the fabric fixes; one without is given the next free one of the pool.
+    /// Returns a world whose hosts implement ARP only, all just powered on. Each has its address
+    /// from the fabric, or else the next free one of the pool.
     ///
     /// # Panics
     /// If the pool is too small for that, which the fabric's own check excludes.
@@ -35,7 +35,7 @@ impl World {
         Some(ArpHost::new(ArpHostConfig { mac: host.mac, ip: host.ip?, retry, announce_after }))
     }
 
-    /// An ARP host, if there is one with power.
+    /// Returns an ARP host, if there is one with power.
     pub fn arp_host(&self, host: usize) -> Option<&ArpHost> {
         match &self.engine().station(self.host_station(host))?.node {
             StationNode::ArpHost(host) => Some(host),
@@ -43,7 +43,7 @@ impl World {
         }
     }
 
-    /// Gives an ARP host questions to ask; says whether there is such a host.
+    /// Gives an ARP host addresses to resolve. Returns whether there is such a host.
     pub fn ask(&mut self, host: usize, plan: AskPlan) -> bool {
         let station = self.host_station(host);
         let StationNode::ArpHost(node) = &mut self.engine_mut().station_mut(station).node else {
@@ -54,7 +54,7 @@ impl World {
         true
     }
 
-    /// What came of all questions of all hosts so far.
+    /// Returns the address resolution statistics of all hosts.
     pub fn ask_stats(&self) -> AskStats {
         let mut sum = AskStats::default();
         let hosts = 0..self.fabric().hosts.len();
@@ -62,7 +62,7 @@ impl World {
         sum
     }
 
-    /// Whether every question is answered or given up.
+    /// Returns whether every request is answered or given up.
     pub fn all_answered(&self) -> bool {
         let mut hosts = (0..self.fabric().hosts.len()).filter_map(|host| self.arp_host(host));
         hosts.all(ArpHost::is_done)
@@ -77,7 +77,7 @@ mod tests {
     use crate::link::links::LinkId;
     use axon_wire::Time;
 
-    /// A world of two switches with two hosts each, all of them known to the controller.
+    /// Returns a world of two switches with two hosts each, all known to the controller.
     fn booted() -> World {
         let fabric = axon_fabric::topology::line(2, 2);
         let mut world = World::with_arp_hosts(&fabric, 1, ArpHosts::default());
@@ -133,8 +133,8 @@ mod tests {
             [Class::Routed, Class::Arp, Class::Data].map(|class| counted.of(class))
         };
         assert_eq!(bytes(world.access_link(0)), [0, 128, 0], "a request and its answer");
-        // The controller is at the first switch, so only the second half of the setup, both
-        // ways, takes the link between the two.
+        // The controller is at the first switch, so only the second half of the setup, in both
+        // directions, crosses the link between the two.
         let [routed, arp, data] = bytes(LinkId(0));
         assert!(routed > 128 && arp == 0 && data == 0, "{routed} {arp} {data}");
         let [routed, ..] = bytes(world.controller_link());

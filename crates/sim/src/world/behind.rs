@@ -1,4 +1,4 @@
-//! Several hosts behind one port, by a plain bridge.
+//! Several hosts behind one port, connected by a plain bridge.
 
 use crate::engine::station::StationNode;
 use crate::host::PORT;
@@ -9,11 +9,11 @@ use axon_fabric::model::End;
 use axon_wire::{MacAddr, PortNo};
 
 impl World {
-    /// Moves the cables of these hosts to a new bridge, whose own cable goes to a port of a switch.
-    /// That may be the port of one of them. A private bridge lets nothing pass between them.
+    /// Moves the cables of these hosts to a new bridge, whose own cable goes to a port of a switch,
+    /// possibly that of one of them. A private bridge forwards nothing between them.
     ///
     /// # Panics
-    /// If the port is taken by something else.
+    /// If the port is used by something else.
     pub fn put_behind(&mut self, hosts: &[usize], at: End, is_private: bool) {
         let wire = self.fabric.hosts[hosts[0]].wire;
         let station = self.engine.add_station(&format!("b{}", self.bridges.len() + 1));
@@ -29,7 +29,7 @@ impl World {
         self.bridges.insert(station);
     }
 
-    /// Where a frame that comes to a bridge from a host leaves it for the fabric.
+    /// Returns the end at which a frame from a host leaves its bridge towards the fabric.
     pub(crate) fn beyond_bridge(&self, end: WireEnd) -> Option<WireEnd> {
         match self.bridges.contains(&end.station) && end.port != UP {
             true => self.far_end(WireEnd { station: end.station, port: UP }),
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// Whether a host with this MAC is behind a bridge.
+    /// Returns whether a host with this MAC is behind a bridge.
     pub(crate) fn is_behind(&self, bridge: usize, mac: MacAddr) -> bool {
         let host = self.fabric.hosts.iter().position(|host| host.mac == mac);
         let near = host.map(|host| WireEnd { station: self.host_station(host), port: PORT });

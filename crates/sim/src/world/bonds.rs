@@ -1,4 +1,4 @@
-//! Hosts with bonds: one link for each port, the first in the place of a host's only one.
+//! Hosts with bonds: one link for each port, the first in place of a host's single one.
 
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::World;
@@ -6,13 +6,13 @@ use axon_fabric::model::Fabric;
 use axon_wire::PortNo;
 
 impl World {
-    /// The ports of the bond of a host; 0 without one.
+    /// Returns the number of ports of a host's bond; 0 without a bond.
     pub(crate) fn bond_ports(&self, host: usize) -> u16 {
         let bond = self.fabric().bonds.iter().find(|bond| bond.host == Some(host));
         bond.map_or(0, |bond| bond.members.len() as u16)
     }
 
-    /// The link of a port of a host's bond: the first is the host's own.
+    /// Returns the link of a port of a host's bond. The first is the host's own.
     ///
     /// # Panics
     /// If the host has no bond, or that no such port.

@@ -1,4 +1,4 @@
-//! Captures: copies of the frames that single ports carry, for other tools.
+//! Captures: copies of the frames on single ports, for other tools.
 
 use crate::engine::Engine;
 use crate::link::links::WireEnd;
@@ -8,7 +8,7 @@ use axon_wire::PortNo;
 
 pub use crate::engine::taps::Captured;
 
-/// The port of a fabric's world that has this name: `s1-p0`, `h1-p0` or `c1-p0`.
+/// Returns the port of a fabric's world with this name: `s1-p0`, `h1-p0` or `c1-p0`.
 pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
     let (node, port) = split_port(name)?;
     if let Some(switch) = switch_index(fabric, node) {
@@ -25,8 +25,8 @@ pub fn port_by_name(fabric: &Fabric, name: &str) -> Option<WireEnd> {
 }
 
 impl Engine {
-    /// Keeps a copy of each frame that a port carries from now on, until
-    /// [`Engine::take_captured`]. How many threads there are is settled before.
+    /// Starts to capture the frames on a port; see [`Engine::take_captured`]. Set the number of
+    /// threads before.
     ///
     /// # Panics
     /// If there is no such station.
@@ -35,7 +35,7 @@ impl Engine {
         self.station_mut(end.station).adapter.taps.get_or_insert_default().add(end.port);
     }
 
-    /// What was captured since the last time, in order of time, then of stations.
+    /// Takes the frames captured since the last call, in order of time, then of stations.
     pub fn take_captured(&mut self) -> Vec<Captured> {
         let mut all = Vec::new();
         for station in self.shards.iter_mut().flat_map(|shard| &mut shard.stations) {

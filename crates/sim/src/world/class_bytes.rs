@@ -1,4 +1,4 @@
-//! What the links of a world carry, by class.
+//! Bytes carried by the links of a world, by class.
 
 use crate::link::classes::ClassBytes;
 use crate::link::links::LinkId;
@@ -6,7 +6,7 @@ use crate::world::World;
 use axon_fabric::model::Network;
 
 impl World {
-    /// Lets all links count bytes by class from now on, from nothing.
+    /// Starts to count bytes by class on all links, from zero.
     pub fn count_classes(&mut self) {
         let axon = self.fabric().network == Network::Axon;
         let (cables, controller) = (self.fabric().links.len(), self.controller_link());
@@ -15,7 +15,7 @@ impl World {
         }
     }
 
-    /// What a link has carried since it began to count, both directions together.
+    /// Returns the bytes that a link has carried since counting began, in both directions together.
     pub fn class_bytes(&self, link: LinkId) -> ClassBytes {
         let mut sum = ClassBytes::default();
         for side in 0..2 {

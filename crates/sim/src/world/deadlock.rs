@@ -1,11 +1,10 @@
-//! Finds a deadlock in a world: lossless buffers that have paused one another for good.
+//! Deadlock detection in a world: lossless buffers that have paused one another permanently.
 //!
-//! For each link between switches and each lossless priority, see whether the
-//! switch at its end has sent XOFF; if so, note in which queues the frames of that
-//! buffer wait, and for which priorities each of these is paused by its peer
-//! ([`axon_plane::Ports::blocked`]). What that amounts to, [`axon_prove::deadlock`]
-//! knows. Priorities that share a class wait in the same queues and are paused together, but each
-//! buffer waits only where frames of its own do.
+//! For each link between switches and each lossless priority, the detection determines whether the
+//! switch at its end has sent XOFF, in which queues the frames of that buffer wait, and for which
+//! priorities each of these is paused by its peer ([`axon_plane::Ports::blocked`]).
+//! [`axon_prove::deadlock`] finds the cycles. Priorities that share a class wait in the same queues
+//! and are paused together, but each buffer waits only where its own frames do.
 
 use crate::world::World;
 use axon_control::controller::topology::SwitchIndex;
@@ -16,24 +15,23 @@ use axon_prove::{BlockedBuffer, Buffer, Cycle};
 use axon_wire::{PortNo, Priority};
 use serde::Serialize;
 
-/// Buffers that were found to wait for each other for ever.
+/// Deadlocked buffers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deadlock {
-    /// When they were first seen to, in nanoseconds: looked at once in a millisecond or more
-    /// often.
+    /// Time of detection in nanoseconds. Detection runs at least once per millisecond.
     pub at_ns: u64,
-    /// Their ingress ports, each waiting for the next, the first once more at the end.
+    /// Ingress ports of the cycle, each waiting for the next; the first is repeated at the end.
     pub cycle: Vec<String>,
 }
 
 impl World {
-    /// Whether the fabric's switches can pause each other at all.
+    /// Returns whether the fabric's switches can pause each other at all.
     pub(crate) fn has_lossless(&self) -> bool {
         self.fabric().dcb.as_ref().is_some_and(|dcb| !dcb.lossless.is_empty())
     }
 
-    /// A cycle of buffers that wait for each other for ever, if there is one now. A buffer is
-    /// named by the end of its link that sends, the switch by its number in the fabric.
+    /// Returns a cycle of deadlocked buffers, if there is one now. A buffer is identified by the
+    /// sending end of its link, a switch by its number in the fabric.
     pub fn deadlock(&self) -> Option<Cycle> {
         let lossless = self.fabric().dcb.as_ref()?.lossless;
         let links = self.fabric().links.iter();
@@ -45,13 +43,13 @@ impl World {
         axon_prove::deadlock(&blocked)
     }
 
-    /// The same with the names of the ports, for the report.
+    /// Returns a cycle of deadlocked buffers by port name, for the report.
     pub(crate) fn named_deadlock(&self) -> Option<Deadlock> {
         let cycle = cycle_names::ingress_ports(self.fabric(), &self.deadlock()?);
         Some(Deadlock { at_ns: self.now().as_nanos(), cycle })
     }
 
-    /// The buffer at `to` of what comes from `from`, if the sender is paused.
+    /// Returns the buffer at `to` for frames from `from`, if the sender is paused.
     fn blocked(&self, from: End, to: End, priority: Priority) -> Option<BlockedBuffer> {
         let ports = self.switch(to.switch)?.plane().ports()?;
         let blocked = ports.blocked(self.now(), to.port, priority)?;
@@ -64,7 +62,7 @@ impl World {
     }
 }
 
-/// The buffer at the far end of a switch's port.
+/// Returns the buffer at the far end of a switch's port.
 fn buffer(from: usize, egress: PortNo, priority: Priority) -> Buffer {
     Buffer { from: SwitchIndex(from as u32), egress, priority }
 }

@@ -1,9 +1,9 @@
-//! A fabric that runs: switches, controller and hosts on an [`Engine`].
+//! A running fabric: switches, controller and hosts on an [`Engine`].
 //!
 //! Stations are the switches in order, then the controller, then the hosts and then the agents,
-//! each in order; links are those of [`LinkId`]. Everything starts at time zero. The seed decides
-//! the noise of links and the random numbers of hosts; those of switches and the controller follow
-//! from it, their number and their incarnation.
+//! each in order; links are those of [`LinkId`]. Everything starts at time zero. The seed
+//! determines the noise of links and the random numbers of hosts; those of switches and the
+//! controller derive from it, their number and their incarnation.
 
 use crate::engine::dataplane::{DataplaneKind, SwitchPlane};
 use crate::engine::station::StationNode;
@@ -26,29 +26,29 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// The controller's one port.
+/// Single port of the controller.
 const CONTROLLER_PORT: PortNo = PortNo(0);
 
-/// How a world begins, beside its fabric.
+/// Initial settings of a world, in addition to its fabric.
 #[derive(Default)]
 pub struct Setup {
-    /// What noise and random numbers follow from.
+    /// Seed of noise and random numbers.
     pub seed: u64,
-    /// The data plane of switches and of the controller.
+    /// Data plane of switches and of the controller.
     pub dataplane: DataplaneKind,
-    /// Routes that the table of a port holds, if fewer than the data plane's own number.
+    /// Maximum number of routes in a port's table, if below the data plane's own.
     pub routes_per_port: Option<usize>,
-    /// Hosts with a fixed address do not announce it: they say nothing before they are asked.
+    /// Whether hosts with a fixed address do not announce it and stay silent until requested.
     pub silent_hosts: bool,
-    /// Starts control programs in Python, for fabrics that have one.
+    /// Loader of Python control programs, for fabrics that have one.
     pub python: Option<PythonLoader>,
-    /// Takes the trace as lines of text, if given.
+    /// Receives the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
-    /// Ports of whose frames copies are kept, from the first.
+    /// Ports to capture from the start.
     pub capture: Vec<WireEnd>,
 }
 
-/// A fabric and its hosts.
+/// Running fabric with its hosts.
 pub struct World {
     pub(crate) engine: Engine,
     pub(crate) fabric: Fabric,
@@ -57,29 +57,29 @@ pub struct World {
     routes_per_port: Option<usize>,
     silent_hosts: bool,
     host_retry: Span,
-    /// How hosts behave if they are ARP hosts only.
+    /// Settings of ARP hosts, if the world has only those.
     pub(crate) arp_hosts: Option<ArpHosts>,
-    /// What switches of another network are built from.
+    /// Plans for switches of another network.
     plans: Plans,
-    /// What runs of the fabric's traffic.
+    /// Running traffic of the fabric.
     pub(crate) traffic: Vec<Running>,
-    /// The stations that are bridges with hosts behind them.
+    /// Stations that are bridges with hosts behind them.
     pub(crate) bridges: BTreeSet<usize>,
 }
 
 impl World {
-    /// A world in which everything has just been switched on. The fabric's own faults are
+    /// Returns a world in which everything was just powered on. The fabric's own faults are
     /// planned; [`World::inject`] adds others.
     pub fn new(fabric: &Fabric, seed: u64) -> World {
         World::with_trace(fabric, seed, None)
     }
 
-    /// The same, with its trace written as lines to `text`.
+    /// Returns a world like [`World::new`], with its trace written as lines to `text`.
     pub fn with_trace(fabric: &Fabric, seed: u64, text: Option<Box<dyn Write>>) -> World {
         World::begin(fabric, Setup { seed, trace: text, ..Setup::default() })
     }
 
-    /// A world that begins as `setup` says.
+    /// Returns a world with the settings in `setup`.
     ///
     /// # Panics
     /// If the fabric needs what its data plane cannot do; see [`axon_fabric::needs`]. If its
@@ -96,7 +96,7 @@ impl World {
         world
     }
 
-    /// A world with all stations and links in place, without power.
+    /// Returns a world with all stations and links in place, without power.
     fn wired(fabric: &Fabric, setup: Setup, arp_hosts: Option<ArpHosts>) -> World {
         let Setup { seed, dataplane, routes_per_port, trace, python, .. } = setup;
         let mut own = fabric.clone();
@@ -173,13 +173,13 @@ impl World {
         self.engine.power_on(switch, StationNode::Switch(Box::new(node)));
     }
 
-    /// Ends the node of a switch, as when a process is killed whose data plane is the kernel's: the
-    /// data plane goes on.
+    /// Crashes the node of a switch, like a killed process with the kernel's data plane: the data
+    /// plane keeps forwarding.
     pub fn crash_node(&mut self, switch: usize) {
         self.engine.crash_node(switch);
     }
 
-    /// Starts the node of a switch anew, on the data plane that has outlived the one before.
+    /// Restarts the node of a switch on the data plane left by the crashed one.
     pub fn restart_node(&mut self, switch: usize) {
         let incarnation = self.engine.next_incarnation(switch);
         let seed = self.node_seed(switch);
@@ -187,7 +187,7 @@ impl World {
         self.engine.restart_node(switch, |plane| SwitchNode::new(config.control, plane));
     }
 
-    /// (Re)starts the controller with nothing in memory but what its store has.
+    /// (Re)starts the controller, which keeps only its store.
     pub fn start_controller(&mut self) {
         let station = self.controller_station();
         let incarnation = self.engine.next_incarnation(station);
@@ -204,12 +204,12 @@ impl World {
         self.engine.power_on(station, StationNode::Controller(Box::new(node)));
     }
 
-    /// Gives the controller another policy from its next start on, as when its file has changed.
+    /// Sets the controller's policy from its next start, like a change of its file.
     pub fn set_policy(&mut self, policy: Policy) {
         self.fabric.policy = policy;
     }
 
-    /// (Re)starts a host; its pings and streams are forgotten.
+    /// (Re)starts a host, without its pings and streams.
     pub fn start_host(&mut self, index: usize) {
         let station = self.host_station(index);
         if let Some(host) = self.new_arp_host(index) {
@@ -234,8 +234,8 @@ impl World {
         self.engine.power_on(station, StationNode::Host(Box::new(host)));
     }
 
-    /// The address and prefix length of a host without a DHCP client: the one of its file, or one
-    /// of a VLAN that leases none.
+    /// Returns the address and prefix length of a host without a DHCP client: from the fabric file,
+    /// or of a VLAN without leases.
     fn fixed_address(&self, index: usize) -> Option<(Ipv4Addr, u8)> {
         let host = &self.fabric.hosts[index];
         let given = || self.fabric.addresses()[index];
@@ -248,45 +248,44 @@ impl World {
         Some((ip?, self.fabric.prefix_len_of(host)))
     }
 
-    /// Lets the world run on so many threads from now on. What happens is the same, bit for
-    /// bit. Returns how many it really uses: one where links between its parts take no time.
+    /// Sets the number of threads. The results are the same, bit for bit. Returns the number used,
+    /// which is one if links between parts of the world have no delay.
     pub fn set_threads(&mut self, threads: usize) -> usize {
         self.engine.set_threads(threads)
     }
 
-    /// How long hosts that start from now on wait between two tries (DHCP, ARP): one second
-    /// unless set here. Restarts the hosts.
+    /// Sets the retry interval of hosts (DHCP, ARP), one second by default. Restarts the hosts.
     pub fn set_host_retry(&mut self, retry: Span) {
         self.host_retry = retry;
         (0..self.fabric.hosts.len()).for_each(|host| self.start_host(host));
     }
 
-    /// A seed for the next incarnation of a station.
+    /// Returns a seed for the next incarnation of a station.
     pub(crate) fn node_seed(&self, station: usize) -> u64 {
         let stream = (station as u128) << 64 | u128::from(self.engine.next_incarnation(station));
         oorandom::Rand64::new_inc(u128::from(self.seed), stream).rand_u64()
     }
 }
 
-/// Running.
+/// Running a world.
 impl World {
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.engine.now()
     }
 
-    /// Handles everything up to and at `end`.
+    /// Handles all events up to and at `end`.
     pub fn run_until(&mut self, end: Time) {
         self.run_until_true(end, |_| false);
     }
 
-    /// Handles everything for `span`.
+    /// Handles all events for `span`.
     pub fn run_for(&mut self, span: Span) {
         self.run_until(self.now() + span);
     }
 
-    /// Runs until `condition` holds; looks at the start and every millisecond. Says whether
-    /// it came to hold before `limit`.
+    /// Runs until `condition` holds, checked at the start and every millisecond. Returns whether it
+    /// held before `limit`.
     pub fn run_until_true(
         &mut self,
         limit: Time,
@@ -306,7 +305,7 @@ impl World {
         }
     }
 
-    /// Handles one event, or one fault, up to and at `limit`; says whether there was one.
+    /// Handles one event, or one fault, up to and at `limit`. Returns whether there was one.
     pub fn step(&mut self, limit: Time) -> bool {
         match self.engine.step(limit) {
             Step::Limit => false,
@@ -318,7 +317,7 @@ impl World {
         }
     }
 
-    /// Starts a ping from a host. A host without power starts none and answers `None`.
+    /// Starts a ping from a host. Returns `None` if the host has no power.
     pub fn ping(&mut self, host: usize, plan: PingPlan) -> Option<PingId> {
         let now = self.now();
         let number = self.host_mut(host)?.ping(plan, now);
@@ -326,55 +325,55 @@ impl World {
         Some(PingId { host, number })
     }
 
-    /// What came of a ping so far; `None` if its host has restarted since.
+    /// Returns the statistics of a ping so far; `None` if its host has restarted since.
     pub fn ping_stats(&self, id: PingId) -> Option<PingStats> {
         self.host(id.host)?.ping_stats(id.number)
     }
 }
 
-/// Access to what a world is made of.
+/// Access to the components of a world.
 impl World {
-    /// The fabric that runs here.
+    /// Returns the running fabric.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// The engine below.
+    /// Returns the underlying engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// The engine below, to connect and disconnect links.
+    /// Returns the underlying engine mutably, to connect and disconnect links.
     pub fn engine_mut(&mut self) -> &mut Engine {
         &mut self.engine
     }
 
-    /// The hash of all that has happened.
+    /// Returns the hash of the whole trace.
     pub fn trace_hash(&self) -> u64 {
         self.engine.trace_hash()
     }
 
-    /// The station of the controller.
+    /// Returns the station of the controller.
     pub fn controller_station(&self) -> usize {
         self.fabric.switches.len()
     }
 
-    /// The station of a host.
+    /// Returns the station of a host.
     pub fn host_station(&self, host: usize) -> usize {
         self.fabric.switches.len() + 1 + host
     }
 
-    /// The link between a host and its edge.
+    /// Returns the link between a host and its edge.
     pub fn access_link(&self, host: usize) -> LinkId {
         LinkId(self.fabric.links.len() + host)
     }
 
-    /// The link between the controller and its switch.
+    /// Returns the link between the controller and its switch.
     pub fn controller_link(&self) -> LinkId {
         LinkId(self.fabric.links.len() + self.fabric.hosts.len())
     }
 
-    /// A switch, if it has power.
+    /// Returns a switch, if it has power.
     pub fn switch(&self, switch: usize) -> Option<&SwitchNode<SwitchPlane>> {
         match &self.engine.station(switch)?.node {
             StationNode::Switch(node) => Some(node),
@@ -382,7 +381,7 @@ impl World {
         }
     }
 
-    /// The controller, if it has power.
+    /// Returns the controller, if it has power.
     pub fn controller(&self) -> Option<&ControllerNode<SwitchPlane>> {
         match &self.engine.station(self.controller_station())?.node {
             StationNode::Controller(node) => Some(node),
@@ -390,8 +389,8 @@ impl World {
         }
     }
 
-    /// A switch of another network, or what stands in the controller's place there, if it
-    /// has power.
+    /// Returns a switch of another network, or the node at its controller's station, if it has
+    /// power.
     pub fn baseline(&self, station: usize) -> Option<&Baseline> {
         match &self.engine.station(station)?.node {
             StationNode::Baseline(node) => Some(node),
@@ -399,7 +398,7 @@ impl World {
         }
     }
 
-    /// A programmable switch, if it has power.
+    /// Returns a programmable switch, if it has power.
     pub fn program_node(&self, switch: usize) -> Option<&ProgramNode> {
         match self.baseline(switch)? {
             Baseline::Program(node) => Some(node),
@@ -407,7 +406,7 @@ impl World {
         }
     }
 
-    /// A host, if it has power.
+    /// Returns a host, if it has power.
     pub fn host(&self, host: usize) -> Option<&Host> {
         match &self.engine.station(self.host_station(host))?.node {
             StationNode::Host(node) => Some(node),
@@ -415,7 +414,7 @@ impl World {
         }
     }
 
-    /// A host, to change it; call [`World::nudge_host`] after.
+    /// Returns a host mutably. Call [`World::nudge_host`] afterwards.
     pub fn host_mut(&mut self, host: usize) -> Option<&mut Host> {
         let station = self.host_station(host);
         match &mut self.engine.station_mut(station).node {
@@ -424,12 +423,12 @@ impl World {
         }
     }
 
-    /// Lets a host act on what was changed by [`World::host_mut`].
+    /// Lets a host act on changes made through [`World::host_mut`].
     pub fn nudge_host(&mut self, host: usize) {
         self.engine.nudge(self.host_station(host));
     }
 
-    /// The address of a host, if it has one now.
+    /// Returns the current IPv4 address of a host.
     pub fn address(&self, host: usize) -> Option<Ipv4Addr> {
         match self.arp_host(host) {
             Some(host) => Some(host.address()),
@@ -437,12 +436,12 @@ impl World {
         }
     }
 
-    /// The IPv6 address of global scope of a host, if it has one now.
+    /// Returns the current IPv6 address of global scope of a host.
     pub fn address6(&self, host: usize) -> Option<Ipv6Addr> {
         self.host(host)?.address6()
     }
 
-    /// Whether every host has an address, and one of IPv6 if it is to have one.
+    /// Returns whether every host has an address, and an IPv6 address if it is to have one.
     pub fn all_have_addresses(&self) -> bool {
         let has_v6 = |host: usize| {
             !self.wants_v6(host) || self.host(host).is_none_or(|host| host.address6().is_some())
@@ -450,10 +449,10 @@ impl World {
         (0..self.fabric.hosts.len()).all(|host| self.address(host).is_some() && has_v6(host))
     }
 
-    /// Connects a host to another port instead of its present one, at the same instant.
+    /// Moves a host to another port at the same instant.
     ///
     /// # Panics
-    /// If the port is taken.
+    /// If the port is in use.
     pub fn move_host(&mut self, host: usize, to: End) {
         let near = WireEnd { station: self.host_station(host), port: host::PORT };
         let far = WireEnd { station: to.switch, port: to.port };
@@ -463,7 +462,7 @@ impl World {
     /// Connects two free ports of switches by a new link.
     ///
     /// # Panics
-    /// If a port is taken.
+    /// If a port is in use.
     pub fn connect(&mut self, a: End, b: End, wire: Wire) -> LinkId {
         let end = |end: End| WireEnd { station: end.switch, port: end.port };
         self.engine.connect(end(a), end(b), wire)

@@ -1,4 +1,4 @@
-//! What breaks and what comes back.
+//! Injection of faults and repairs.
 
 use crate::link::links::{LinkId, WireEnd};
 use crate::world::World;
@@ -6,12 +6,11 @@ use axon_fabric::model::{Cable, End, Fabric, FaultKind};
 use axon_wire::Time;
 
 impl World {
-    /// Breaks or mends something now.
+    /// Injects a fault or a repair now.
     ///
-    /// A link that is cut shows both its ends that carrier is gone; a silent one does not, nor
-    /// does a node that is suspended.
-    /// Either way, "up" makes it whole. A switch or a controller that comes back is a new
-    /// node in a new incarnation, with nothing in memory; one that is up already stays as it is.
+    /// Both ends of a cut link lose carrier; those of a silent link do not, nor do the peers of a
+    /// suspended node. In both cases, "up" restores it. A switch or a controller that comes back is
+    /// a new node in a new incarnation, with empty state; one that is up already is unchanged.
     pub fn inject(&mut self, fault: FaultKind) {
         match fault {
             FaultKind::LinkDown(link) => self.engine.set_cut(LinkId(link), true),
@@ -55,18 +54,18 @@ impl World {
         }
     }
 
-    /// Plans a fault for later (for now, if `at` has passed).
+    /// Plans a fault for a later time, or for now if `at` has passed.
     pub fn plan(&mut self, at: Time, fault: FaultKind) {
         self.engine.plan(at, fault);
     }
 
-    /// Takes the faults of another fabric as those of its own; plans nothing.
+    /// Adopts the fault settings of another fabric. Plans nothing.
     pub(crate) fn set_faults(&mut self, fabric: &Fabric) {
         self.fabric.faults.clone_from(&fabric.faults);
         self.fabric.faults_after_start.clone_from(&fabric.faults_after_start);
     }
 
-    /// The link of the world that is a cable of the fabric.
+    /// Returns the link of the world for a cable of the fabric.
     pub fn cable(&self, cable: Cable) -> LinkId {
         match cable {
             Cable::Link(link) => LinkId(link),

@@ -1,4 +1,4 @@
-//! What the NICs of a fabric's hosts are configured with.
+//! Configuration of the NICs of a fabric's hosts.
 
 use crate::host::dcb_nic::{HostCn, HostDcb, HostFlowControl, RingLimits};
 use axon_fabric::dcb::{self, Defence};
@@ -9,8 +9,8 @@ use axon_wire::link::ETHERNET_BYTES;
 use axon_wire::priority::Priority;
 use axon_wire::vlan::TAG_BYTES;
 
-/// The DCB configuration of a host, by index: none in a fabric where all frames have priority 0
-/// and are in one class. Classes are scheduled as in switches, with constant weights.
+/// Returns the DCB configuration of a host, by index; `None` in a fabric where all frames have
+/// priority 0 and are in one class. Classes are scheduled as in switches, with constant weights.
 pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
     let wire = &fabric.hosts[host].wire;
     let frame_bytes_max = usize::from(fabric.mtu) + ETHERNET_BYTES + TAG_BYTES;
@@ -39,8 +39,8 @@ pub(crate) fn host_dcb(fabric: &Fabric, host: usize) -> Option<HostDcb> {
     })
 }
 
-/// The reaction points of a host that belongs to the domain, with the standard's variables
-/// brought to the rate of its link.
+/// Returns the reaction points of a host in the domain, with the standard's variables scaled to the
+/// rate of its link.
 fn host_cn(fabric: &Fabric, cn: &dcb::Cn, host: usize) -> Option<HostCn> {
     let seed = fabric.seed << 16 ^ host as u64;
     let host = &fabric.hosts[host];

@@ -1,4 +1,4 @@
-//! Work for the hosts of a world, and what has come of it.
+//! Access to the hosts of a world, and their results.
 
 use crate::host::Host;
 use crate::host::apps::{AppId, FlowStats};
@@ -6,8 +6,8 @@ use crate::world::World;
 use axon_wire::Time;
 
 impl World {
-    /// Calls `work` with a host and the simulated time, then lets the host act on it. Answers what
-    /// `work` returns, `None` if the host has no power.
+    /// Calls `work` with a host and the simulated time, then lets the host act on it. Returns the
+    /// result of `work`, or `None` if the host has no power.
     pub fn with_host<R>(
         &mut self,
         host: usize,
@@ -19,7 +19,7 @@ impl World {
         Some(result)
     }
 
-    /// What an application of a host has counted.
+    /// Returns the statistics of a host's application.
     pub fn flow_stats(&self, host: usize, id: AppId) -> Option<&FlowStats> {
         self.host(host)?.flow_stats(id)
     }

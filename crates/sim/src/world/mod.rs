@@ -1,5 +1,5 @@
-//! A whole fabric in simulated time: its switches, controller and hosts, what runs on them,
-//! and what is seen of it.
+//! A whole fabric in simulated time: its switches, controller and hosts, their workload, and the
+//! observations.
 
 pub mod agents;
 mod arp_hosts;

@@ -1,4 +1,4 @@
-//! Probes in a world: from a path of switches to a plan, from a plan to a report.
+//! Probes in a world: plans for a path of switches, and their reports.
 
 use crate::world::World;
 use axon_fabric::model::{End, Fabric};
@@ -7,23 +7,23 @@ use axon_node::{CommandError, Done, PortKind, PortView, Request};
 use axon_wire::{PortNo, Time};
 use std::collections::VecDeque;
 
-/// Why no probe can go where it was asked to.
+/// Reason why no probe can follow the requested path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// A path has two switches at least.
+    /// The path has fewer than two switches.
     #[error("a path needs two switches at least, as s1,s2: a probe leaves its switch and returns")]
     TooShort,
-    /// Two switches that follow each other have no link.
+    /// Two consecutive switches have no link.
     #[error("{from} has no link to {to}; it has links to {}", neighbours(linked))]
     NoLink {
-        /// A switch of the path.
+        /// Switch of the path.
         from: String,
-        /// The next.
+        /// Next switch of the path.
         to: String,
-        /// Where the first has links to.
+        /// Switches to which `from` has links.
         linked: Vec<String>,
     },
-    /// No path joins two switches.
+    /// No path joins the two switches.
     #[error("no path leads from {0} to {1}")]
     Apart(String, String),
 }
@@ -32,8 +32,8 @@ fn neighbours(names: &[String]) -> String {
     if names.is_empty() { "nowhere".into() } else { names.join(" ") }
 }
 
-/// The links of a path of switches, by index: for each the end it leaves by and the end it
-/// arrives at. Of parallel links the first in the file is taken.
+/// Returns the links of a path of switches, by index: for each the egress and the ingress end. Of
+/// parallel links the first in the file is taken.
 ///
 /// # Errors
 /// Fewer than two switches, or two in a row without a link.
@@ -44,7 +44,7 @@ pub fn links_of(fabric: &Fabric, path: &[usize]) -> Result<Vec<(End, End)>, Path
     path.windows(2).map(|pair| link(fabric, pair[0], pair[1])).collect()
 }
 
-/// Both directions of every link that a switch has, its own end first.
+/// Returns both directions of every link of a switch, its own end first.
 fn links_from(fabric: &Fabric, switch: usize) -> impl Iterator<Item = (End, End)> {
     let both = fabric.links.iter().flat_map(|link| [(link.a, link.b), (link.b, link.a)]);
     both.filter(move |(near, _)| near.switch == switch)
@@ -65,7 +65,7 @@ fn link(fabric: &Fabric, from: usize, to: usize) -> Result<(End, End), PathError
     })
 }
 
-/// A probe along a path of switches and back the same way; one of 60 bytes, to be changed.
+/// Returns a probe along a path of switches and back the same way, with 60 bytes by default.
 ///
 /// # Errors
 /// As [`links_of`].
@@ -76,7 +76,7 @@ pub fn plan_along(fabric: &Fabric, path: &[usize]) -> Result<ProbePlan, PathErro
     Ok(ProbePlan::out_and_back(&out, &back))
 }
 
-/// A shortest path of switches, found breadth first in the order of the file's links.
+/// Returns a shortest path of switches, found breadth first in the order of the file's links.
 ///
 /// # Errors
 /// There is none.
@@ -103,8 +103,8 @@ pub fn shortest_path(fabric: &Fabric, from: usize, to: usize) -> Result<Vec<usiz
     Ok(path)
 }
 
-/// The switches that a route from `switch` passes, that one included; `None` if a hop leads
-/// nowhere. The last hop, to a host, is not followed.
+/// Returns the switches on a route from `switch`, that one included; `None` if a hop leads nowhere.
+/// The last hop, to a host, is not followed.
 pub fn switches_of(fabric: &Fabric, switch: usize, hops: &[PortNo]) -> Option<Vec<usize>> {
     let mut path = vec![switch];
     let mut at = switch;
@@ -117,10 +117,10 @@ pub fn switches_of(fabric: &Fabric, switch: usize, hops: &[PortNo]) -> Option<Ve
 }
 
 impl World {
-    /// Gives a switch a plan of probes. A switch without power takes none and answers `None`.
+    /// Starts a plan of probes on a switch. Returns `None` if the switch has no power.
     ///
     /// # Errors
-    /// What is wrong with the plan.
+    /// The fault of the plan.
     pub fn probe(
         &mut self,
         switch: usize,
@@ -135,13 +135,13 @@ impl World {
         }))
     }
 
-    /// What came of a plan so far; `None` if its switch has restarted since.
+    /// Returns the report of a plan so far; `None` if its switch has restarted since.
     pub fn probe_report(&self, switch: usize, id: ProbeId) -> Option<&ProbeReport> {
         self.switch(switch)?.probes().find(|report| report.id == id)
     }
 
-    /// Whether both ends of every link of a path have found each other, so that a probe can
-    /// pass.
+    /// Returns whether both ends of every link of a path have discovered each other, so that a
+    /// probe can pass.
     pub fn is_path_known(&self, links: &[(End, End)]) -> bool {
         let known = |end: End| {
             let switch = self.switch(end.switch);
@@ -150,8 +150,8 @@ impl World {
         links.iter().all(|&(near, far)| known(near) && known(far))
     }
 
-    /// Runs until a plan is finished; `None` if that was not before `limit`, or its switch
-    /// lost power.
+    /// Runs until a plan is finished. Returns `None` if it is not finished before `limit`, or its
+    /// switch lost power.
     pub fn run_probe(&mut self, switch: usize, id: ProbeId, limit: Time) -> Option<ProbeReport> {
         let done = |world: &World| world.probe_report(switch, id).is_none_or(ProbeReport::is_done);
         self.run_until_true(limit, done);

@@ -1,4 +1,4 @@
-//! Who may reach whom: VLANs, tenants, what is behind an uplink, and over which family.
+//! Reachability between hosts: VLANs, tenants, uplinks, and address families.
 
 use crate::host::HostVlan;
 use crate::link::links::WireEnd;
@@ -10,8 +10,7 @@ use axon_wire::PortNo;
 use axon_wire::vlan::VlanId;
 
 impl World {
-    /// The VLAN of a host: it is in the one of its frames without a tag, or else in the lowest of
-    /// those with one.
+    /// Returns the VLAN of a host: its untagged VLAN, or else the lowest of its tagged ones.
     pub(super) fn host_vlan(&self, index: usize) -> HostVlan {
         let host = &self.fabric.hosts[index];
         let at = End { switch: host.switch, port: host.port };
@@ -20,18 +19,19 @@ impl World {
         HostVlan { tag: tagged.unwrap_or_default(), remembers: true }
     }
 
-    /// The VLAN that a host is in, if it is in one.
+    /// Returns the VLAN of a host, if it is in one.
     pub(super) fn vlan_of(&self, index: usize) -> VlanId {
         let access = self.fabric.vlan_of(&self.fabric.hosts[index]).map(|vlan| vlan.id);
         access.unwrap_or(self.host_vlan(index).tag)
     }
 
-    /// Whether there are neither VLANs nor tenants.
+    /// Returns whether there are neither VLANs nor tenants.
     pub(super) fn everyone_may_reach_everyone(&self) -> bool {
         self.fabric.vlans.is_empty() && self.fabric.policy.is_open()
     }
 
-    /// Whether two hosts may reach each other: they are in one VLAN, and `isolation` lets them.
+    /// Returns whether two hosts may reach each other: they are in one VLAN, and `isolation`
+    /// permits it.
     pub fn may_reach(&self, one: usize, other: usize) -> bool {
         let identity = |host: usize| {
             let far = self.far_end(WireEnd { station: self.host_station(host), port: PortNo(0) });
@@ -42,13 +42,13 @@ impl World {
             && self.fabric.policy.allows(&identity(one), &identity(other))
     }
 
-    /// Whether a host stands for what is behind an uplink.
+    /// Returns whether a host represents the network behind an uplink.
     pub(super) fn is_gateway(&self, index: usize) -> bool {
         self.fabric.uplinks.iter().any(|uplink| uplink.host == index)
     }
 
-    /// Whether a host is to have an IPv6 address of global scope; what is behind an uplink is not:
-    /// it is advertised nothing.
+    /// Returns whether a host is to have an IPv6 address of global scope. A host behind an uplink
+    /// is not, as it receives no router advertisements.
     pub fn wants_v6(&self, host: usize) -> bool {
         if self.is_gateway(host) {
             return false;

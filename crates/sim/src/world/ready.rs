@@ -1,15 +1,16 @@
-//! Whether a network is ready to carry what hosts send.
+//! Readiness of a network for its hosts' traffic.
 //!
-//! A host with a fixed address has it at once, long before its switch can do anything for it.
-//! So traffic and pings wait for the network, and what that means differs:
+//! A host with a fixed address has it at once, long before its switch can forward its frames. So
+//! traffic and pings wait until the network is ready, which depends on the network:
 //!
-//! - ours: every switch that the controller can reach knows its way there and what is behind
-//!   each link to another switch, and the controller knows each host by its address;
-//! - ours without a controller: the same of every switch, which knows each host itself;
-//! - bridges: all that hang together have one root, every port between them that is to forward
-//!   does and every other blocks, and every port to a host forwards;
+//! - Axon: every switch that the controller can reach knows its route to the controller and the far
+//!   end of each link to another switch, and the controller knows each host by its address;
+//! - Axon without a controller: every switch knows the far end of each link to another switch, and
+//!   each host by its address;
+//! - bridges: all connected bridges have one root, every port between them that is to forward does
+//!   and every other blocks, and every port to a host forwards;
 //! - PortLand: every switch knows its level, and the fabric manager every host by its address;
-//! - static multipath: nothing, its tables are there from the start.
+//! - static multipath: always ready, as its tables exist from the start.
 
 use crate::engine::dataplane::SwitchPlane;
 use crate::link::links::WireEnd;
@@ -24,13 +25,13 @@ use axon_wire::PortNo;
 use std::net::IpAddr;
 
 impl World {
-    /// Whether every host has an address and the network can carry what it sends. Hosts and
-    /// switches that are cut off, or without power, are not waited for.
+    /// Returns whether every host has an address and the network can carry its traffic. Hosts and
+    /// switches that are disconnected, or without power, are ignored.
     pub fn is_ready(&self) -> bool {
         self.all_have_addresses() && self.unready().is_none()
     }
 
-    /// The first thing that the network still lacks, in words.
+    /// Describes the first thing that the network still lacks.
     pub fn unready(&self) -> Option<String> {
         match self.fabric.network {
             Network::Axon if self.fabric.is_static() => self.static_lacks(),
@@ -42,8 +43,8 @@ impl World {
         }
     }
 
-    /// The names of connected hosts that have no address, and a sentence about those that have
-    /// none because they are cut off, if there are any.
+    /// Returns the names of connected hosts without an address, and a sentence about disconnected
+    /// hosts without one, if there are any.
     pub(crate) fn without_address(&self) -> (Vec<String>, Option<String>) {
         let connected = self.connected_hosts();
         let hosts = (0..self.fabric.hosts.len()).filter(|&host| self.address(host).is_none());
@@ -58,7 +59,7 @@ impl World {
         (names(lacking), (count > 0).then(|| text + &cut_off.join(", ")))
     }
 
-    /// Links between switches that carry frames.
+    /// Returns the links between switches that carry frames.
     fn live_links(&self) -> impl Iterator<Item = (End, End)> {
         let links = self.fabric.links.iter().map(|link| (link.a, link.b));
         links.filter(|(a, _)| {
@@ -107,7 +108,7 @@ impl World {
         None
     }
 
-    /// A live link that an end of it has not found yet.
+    /// Describes a live link that one of its ends has not discovered yet.
     fn unknown_link(&self) -> Option<String> {
         let name = |switch: usize| &self.fabric.switches[switch].name;
         for (a, b) in self.live_links() {
@@ -132,7 +133,7 @@ impl World {
         Some(format!("the program of {} is not ready", self.fabric.switches[switch].name))
     }
 
-    /// The control programs that have ended or lack entries, and why.
+    /// Returns a warning for each control program that has ended or lacks entries.
     pub(crate) fn program_warnings(&self) -> impl Iterator<Item = String> {
         let switches = self.fabric.switches.iter().enumerate();
         switches.filter_map(|(index, switch)| {
@@ -143,7 +144,7 @@ impl World {
         })
     }
 
-    /// A connected host whose address is not known to whom it must be known.
+    /// Describes a connected host whose address is not known where it must be.
     fn missing_host(&self, whom: &str, known: impl Fn(usize, IpAddr) -> bool) -> Option<String> {
         let mut hosts = self.connected_hosts().into_iter();
         let missing =

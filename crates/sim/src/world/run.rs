@@ -1,13 +1,11 @@
-//! A whole scenario, start to report: hosts boot and get addresses, and the network gets
-//! ready to carry what they send (`ready.rs`); then the fabric's traffic
-//! runs or, without any, every pair pings, the fabric's faults happen, and every connected
-//! pair pings again.
+//! A whole scenario, start to report. Hosts boot and get addresses, and the network gets ready to
+//! carry their traffic (`ready.rs`). Then the fabric's traffic runs or, without any, every pair
+//! pings, the fabric's faults happen, and every connected pair pings again.
 //!
-//! In plain English: run for a millisecond of simulated time at most; report the progress to the
-//! observer, which may end the run; take a sample if one is due; go on until the stage is over.
-//! Where links are lossless, each time see whether buffers wait for each other for ever: the first
-//! such cycle is kept for the report, and the run goes on. These checks change nothing in the
-//! world, so they leave its trace as it is.
+//! Each step runs for at most a millisecond of simulated time, reports the progress to the
+//! observer, which may end the run, and takes a sample if one is due, until the stage is over. If
+//! links are lossless, each step checks for a deadlock: the first one is kept for the report, and
+//! the run continues. These checks change nothing in the world, so they leave its trace unchanged.
 
 use crate::world::warm::Warm;
 use axon_fabric::model::Fabric;

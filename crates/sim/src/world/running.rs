@@ -1,53 +1,53 @@
-//! What runs of a fabric's traffic.
+//! Running traffic of a fabric.
 
 use crate::host::apps::AppId;
 
-/// The port of the first entry.
+/// Port of the first entry.
 const PORT_FIRST: u16 = 5001;
 
-/// A ping that was started: by which host, and its number there.
+/// ID of a started ping: its host, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PingId {
-    /// The host that asks, by index.
+    /// Index of the host that pings.
     pub host: usize,
-    /// Its number there.
+    /// Number of the ping at its host.
     pub number: usize,
 }
 
-/// Who is at an end of a flow.
+/// Name of an end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Name {
-    /// A host.
+    /// Single host.
     Host(usize),
-    /// More than one.
+    /// Several hosts.
     Several,
 }
 
-/// What does the work of a flow.
+/// Application that runs a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// Nothing: a host had no address or no power when it was to start.
+    /// None: a host had no address or no power at the start.
     None,
-    /// An application of a host.
+    /// Application of a host.
     App(usize, AppId),
-    /// A ping.
+    /// Ping.
     Ping(PingId),
-    /// A host that speaks ARP only.
+    /// Host that implements ARP only.
     ArpHost(usize),
 }
 
-/// A flow that was started.
+/// Started flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Running {
     pub(crate) entry: usize,
     pub(crate) from: Name,
     pub(crate) to: Name,
     pub(crate) work: Work,
-    /// Who counts what arrives, if that is another host; a replay's frames may go to several.
+    /// Applications on other hosts that count arrivals; a replay's frames may go to several hosts.
     pub(crate) sinks: Vec<(usize, AppId)>,
 }
 
-/// The port of an entry, by its number.
+/// Returns the port of an entry, by its number.
 pub(crate) fn port_of(entry: usize) -> u16 {
     PORT_FIRST + (entry % 40_000) as u16
 }

@@ -1,4 +1,4 @@
-//! Random worlds, each run with all that makes the engine fast and without: nobody can tell.
+//! Random worlds, each run with and without all engine optimizations, with equal results.
 
 use crate::World;
 use crate::engine::event::Without;
@@ -9,9 +9,9 @@ use axon_wire::{PortNo, Span, Time};
 use oorandom::Rand32;
 use std::fmt::Write;
 
-/// Worlds that are drawn; `AXON_WORLDS` says how many others.
+/// Number of worlds drawn; `AXON_WORLDS` sets the number of further ones.
 const WORLDS: u64 = 6;
-/// A world runs for so long under traffic, in steps of which each may end with a fault.
+/// Duration of a step. A world runs under traffic in steps, each of which may end with a fault.
 const STEP: Span = Span::from_micros(500);
 const STEPS: u64 = 6;
 
@@ -31,7 +31,7 @@ fn choose<'a>(dice: &mut Rand32, of: &[&'a str]) -> &'a str {
     of[dice.rand_range(0..of.len() as u32) as usize]
 }
 
-/// Traffic of one kind, between hosts that are drawn.
+/// Returns traffic of one kind, between random hosts.
 fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
     let from = dice.rand_range(0..hosts.len() as u32) as usize;
     let by = dice.rand_range(1..hosts.len() as u32) as usize;
@@ -59,13 +59,13 @@ fn entry(dice: &mut Rand32, hosts: &[String], priority: u32) -> String {
     format!("- {{ {app}, {ends}, priority: {priority} }}\n")
 }
 
-/// A fabric and its traffic.
+/// Returns a fabric with traffic.
 fn fabric(seed: u64) -> Fabric {
     let dice = &mut Rand32::new(seed);
     let topology = ring_with_chords(seed);
     let hosts: Vec<String> =
         (1..=topology.matches("{ at: s").count()).map(|n| format!("h{n}")).collect();
-    // Each of these is in some of every six.
+    // Each kind occurs in every six worlds.
     let kind = seed % 3;
     let (lossless, vlans, small_tables) = (kind == 0, kind == 1, kind == 2);
     let ipv6 = seed % 2 == 1;
@@ -107,20 +107,20 @@ fn fabric(seed: u64) -> Fabric {
     axon_fabric::parse("w.yaml".as_ref(), &text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What anybody can see of a run.
+/// Visible results of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Seen {
     hash: u64,
     packet_hops: u64,
     captured: Vec<(Time, Vec<u8>)>,
-    /// Flows, and what was dropped.
+    /// Flows, and drops.
     report: String,
 }
 
 fn run(fabric: &Fabric, seed: u64, without: Without, threads: usize) -> Seen {
     let dice = &mut Rand32::new(!seed);
     let mut world = World::new(fabric, seed);
-    // Threads run however little there is to do.
+    // Threads run regardless of the load.
     world.engine_mut().worth = 0;
     world.set_threads(threads);
     world.engine_mut().shards.iter_mut().for_each(|shard| shard.common.without = without);

@@ -1,8 +1,8 @@
-//! Starts the traffic of a fabric.
+//! Start of a fabric's traffic.
 //!
-//! Each entry has a port of its own, so that what one entry's flows receive is never counted
-//! for another's. First every server and sink listens, then every source and client is given
-//! its plan and the time when it starts.
+//! Each entry has a port of its own, so that data received by one entry's flows is never counted
+//! for another's. First every server and sink listens, then every source and client gets its plan
+//! and its start time.
 
 use crate::host::apps::{
     AppId, ArpPlan, CollectivePlan, Congestion, FilePlan, Likenesses, OnOffPlan, Protocol,
@@ -20,12 +20,12 @@ use axon_wire::{MacAddr, Span, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
-/// After which a request over UDP is sent again.
+/// Retry timeout of a request over UDP.
 const TIMEOUT: Span = Span::from_millis(10);
-/// Bytes of an incast's requests.
+/// Size of an incast's requests, in bytes.
 const INCAST_REQUEST: u32 = 64;
 
-/// An entry that is being started.
+/// Entry that is being started.
 struct Starting<'a> {
     number: usize,
     entry: &'a Traffic,
@@ -35,7 +35,7 @@ struct Starting<'a> {
 }
 
 impl World {
-    /// Starts the fabric's traffic: starts and stops of its entries count from now. Call it
+    /// Starts the fabric's traffic. Start and stop times of its entries count from now. Call it
     /// when every host has its address; a flow between hosts without one is not started.
     pub fn start_traffic(&mut self) {
         let now = self.now();
@@ -61,8 +61,8 @@ impl World {
         }
     }
 
-    /// Gives the frames of an entry, both ways, their priority: those of its port, or the
-    /// echoes between its hosts.
+    /// Sets the priority of an entry's frames in both directions: those of its port, or the echoes
+    /// between its hosts.
     pub(crate) fn set_priorities(&mut self, entry: &Traffic, port: u16) {
         if entry.priority == Priority::ZERO {
             return;
@@ -94,14 +94,14 @@ impl World {
         self.traffic.push(Running { entry: starting.number, from, to, work, sinks });
     }
 
-    /// A seed of a flow's own.
+    /// Returns the seed of a flow.
     fn flow_seed(&self, starting: &Starting<'_>, host: usize, flow: usize) -> u64 {
         let stream = (starting.number as u128) << 64 | flow as u128;
         let seed = self.node_seed(self.host_station(host));
         oorandom::Rand64::new_inc(u128::from(seed), stream).rand_u64()
     }
 
-    /// Sources, and a sink at each host that receives.
+    /// Starts sources, and a sink at each receiving host.
     fn start_flows(&mut self, starting: &Starting<'_>) {
         let Starting { entry, port, .. } = *starting;
         let mut sinks: BTreeMap<usize, AppId> = BTreeMap::new();
@@ -139,9 +139,9 @@ impl World {
         }
     }
 
-    /// Has the hosts count what comes in of a replay. One that replaces MACs leads to its
-    /// target alone. If it does not, `addressed` are the destinations that the capture itself
-    /// has: each host counts what goes to it, and the target what goes to none of the hosts.
+    /// Lets the hosts count received frames of a replay. A replay that replaces MACs goes to its
+    /// target alone. Otherwise `addressed` are the destinations in the capture: each host counts
+    /// frames for itself, and the target those for none of the hosts.
     fn count_replay(
         &mut self,
         (from, to): (usize, usize),
@@ -149,7 +149,7 @@ impl World {
         addressed: Option<BTreeSet<MacAddr>>,
     ) -> Vec<(usize, AppId)> {
         let hosts = &self.fabric().hosts;
-        // PortLand replaces the sender's MAC as well.
+        // PortLand also replaces the sender's MAC.
         let known = addressed.is_none() && self.fabric().network != Network::PortLand;
         let sender = known.then(|| hosts[from].mac);
         let mut places = BTreeMap::from([(to, BTreeSet::from([hosts[to].mac]))]);
@@ -196,7 +196,7 @@ impl World {
         })
     }
 
-    /// Clients, and a server at each host that answers.
+    /// Starts clients, and a server at each answering host.
     fn start_clients(&mut self, starting: &Starting<'_>) {
         let Starting { entry, port, start, .. } = *starting;
         let plan = match &entry.app {
@@ -228,7 +228,7 @@ impl World {
         }
     }
 
-    /// One client that asks all others.
+    /// Starts one client that sends requests to all others.
     fn start_incast(&mut self, starting: &Starting<'_>) {
         let Starting { entry, port, start, .. } = *starting;
         let App::Incast { transport, bytes, .. } = entry.app else { return };
@@ -321,7 +321,7 @@ impl World {
     }
 }
 
-/// The destinations that a capture's frames keep, if they do.
+/// Returns the destinations of a capture's frames, if the rewrite keeps them.
 fn addressed(frames: &[CapturedFrame], rewrite: Rewrite) -> Option<BTreeSet<MacAddr>> {
     let mac = |frame: &CapturedFrame| frame.bytes.first_chunk().map(|mac| MacAddr(*mac));
     (rewrite == Rewrite::Nothing).then(|| frames.iter().filter_map(mac).collect())
@@ -355,7 +355,7 @@ fn server(port: u16, how: traffic::Transport, protocol: Protocol, service: Span)
     RespondPlan { port, options, protocol, service }
 }
 
-/// The requests of request/response and of incast.
+/// Returns the requests of request/response and of incast.
 fn request_plan(app: &App, targets: Vec<Ipv4Addr>, port: u16) -> RequestPlan {
     let (how, request, response, think, count) = match *app {
         App::RequestResponse { transport, request, response, think, count, .. } => {

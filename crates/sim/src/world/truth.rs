@@ -1,8 +1,8 @@
-//! What is really there, to hold against what switches and controller believe.
+//! The true topology, to compare with the state of switches and controller.
 //!
-//! The world knows which links carry frames; nodes only find out. A route is stale if the
-//! frame that follows it through the true topology would not reach the host whose MAC it is
-//! for. That is checked by walking it, hop by hop, as a frame would.
+//! The world knows which links carry frames, whereas nodes must discover it. A route is stale if a
+//! frame that follows it through the true topology would not reach the host whose MAC it is for.
+//! This is checked by following it hop by hop.
 
 use crate::engine::station::StationNode;
 use crate::link::links::WireEnd;
@@ -13,16 +13,16 @@ use axon_wire::{Hops, MacAddr, PortNo, Route};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// A route that does not lead to the host it is for.
+/// Route that does not lead to its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaleRoute {
-    /// Where it stands: `s1-p0`.
+    /// Port whose table holds the route: `s1-p0`.
     pub at: String,
-    /// Whom it is for.
+    /// Destination MAC.
     pub destination: MacAddr,
-    /// What it says.
+    /// Hops of the route.
     pub hops: Hops,
-    /// Where it leads.
+    /// Description of where the route leads.
     pub leads_to: String,
 }
 
@@ -34,8 +34,8 @@ impl fmt::Display for StaleRoute {
 }
 
 impl World {
-    /// Where a frame that leaves by this port comes in, if the link carries frames, both ways: by
-    /// one that is silent in one direction there are no routes.
+    /// Returns the end at which a frame from this port arrives, if the link carries frames in both
+    /// directions. There are no routes over a link that is silent in one direction.
     pub(crate) fn far_end(&self, from: WireEnd) -> Option<WireEnd> {
         let (id, side) = self.engine.link_at(from)?;
         let link = &self.engine.links()[id.0];
@@ -43,9 +43,8 @@ impl World {
         self.beyond_bridge(far)
     }
 
-    /// The switches that a frame from the controller can reach, itself excluded: a switch
-    /// that is not among them is out of its reach. Without a controller: the largest part that
-    /// hangs together.
+    /// Returns for each switch whether a frame from the controller can reach it. Without a
+    /// controller, returns the largest connected part.
     pub fn controlled_switches(&self) -> Vec<bool> {
         if self.fabric.is_static() {
             return self.largest_part();
@@ -54,7 +53,7 @@ impl World {
         self.reached_from(self.far_end(from).map(|end| end.station))
     }
 
-    /// The largest set of switches that reach each other; of equal ones, the first.
+    /// Returns the largest set of switches that reach each other; of equal ones, the first.
     fn largest_part(&self) -> Vec<bool> {
         let mut seen = vec![false; self.fabric.switches.len()];
         let mut largest = (0, seen.clone());
@@ -86,8 +85,8 @@ impl World {
         reached
     }
 
-    /// The hosts whose edge the controller can reach: any two of them should be able to
-    /// talk. Without a controller: those in the largest part that hangs together.
+    /// Returns the hosts whose edge the controller can reach, any two of which should be able to
+    /// communicate. Without a controller, returns those in the largest connected part.
     pub fn connected_hosts(&self) -> Vec<usize> {
         let reached = match self.fabric.network {
             Network::Axon | Network::PortLand => self.controlled_switches(),
@@ -106,8 +105,8 @@ impl World {
             .collect()
     }
 
-    /// Every valid route, on any switch that the controller can reach, that does not lead to
-    /// the host it is for.
+    /// Returns every valid route that does not lead to its host, on all switches that the
+    /// controller can reach.
     pub fn stale_routes(&self) -> Vec<StaleRoute> {
         let mut stale = Vec::new();
         for (index, reached) in self.controlled_switches().into_iter().enumerate() {
@@ -133,9 +132,8 @@ impl World {
         stale
     }
 
-    /// Follows a route from a switch. Answers with the MAC of the host at its end, or with
-    /// words about where it ends instead. A bridge leads to the host that the route is for, if that
-    /// is behind it.
+    /// Follows a route from a switch. Returns the MAC of the host at its end, or a description of
+    /// where it ends instead. A bridge leads to the route's destination if that host is behind it.
     fn walk(&self, switch: usize, hops: &Hops, to: MacAddr) -> Result<MacAddr, String> {
         let mut station = switch;
         for &port in hops.iter() {
@@ -167,7 +165,7 @@ impl World {
         }
     }
 
-    /// Entries in a switch's tables (reservations included) on all its ports.
+    /// Returns the number of entries in a switch's tables (reservations included) on all its ports.
     pub fn table_entries(&self, switch: usize) -> usize {
         let ports = 0..self.fabric.switches[switch].ports;
         self.switch(switch)

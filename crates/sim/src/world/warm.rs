@@ -1,9 +1,9 @@
-//! A run up to a moment from which it may go on in more than one way: the network is ready, and
-//! its traffic has run for some time. Saved, it is where many runs begin that differ in what
-//! breaks afterwards.
+//! A run that may continue in more than one way from some point: the network is ready, and its
+//! traffic has run for some time. It can be saved as the start of many runs that differ in their
+//! later faults.
 //!
-//! Whether it goes on at once, later, or in another process, what happens is the same: every run
-//! is [`Warm::up`] and then [`Warm::go_to_the_end`].
+//! The result is the same whether it continues at once, later, or in another process: every run is
+//! [`Warm::up`] and then [`Warm::go_to_the_end`].
 
 use super::results::{Pings, Report, Round, Samples, all_pairs};
 use super::watch::{Options, Progress, Stage, Watch};
@@ -13,53 +13,53 @@ use axon_fabric::model::{Cable, Fabric, Fault, FaultKind};
 use axon_wire::{Span, Time};
 use std::ops::ControlFlow;
 
-/// How long frames may still be in flight after all have stopped sending.
+/// Maximum time for which frames may be in flight after all flows have stopped sending.
 const DRAIN: Span = Span::from_millis(20);
-/// How long unfinished flows and datagrams in flight are waited for while none of them moves: the
-/// edge gives up a route after less, and a stream sends again before.
+/// Time without progress after which unfinished flows and datagrams in flight are given up. An edge
+/// gives up a route sooner, and a stream retransmits sooner.
 const QUIET: Span = Span::from_secs(10);
-/// The same while other flows run that have no end.
+/// Time without progress after which they are given up while endless flows are running.
 const QUIET_ENDLESS: Span = Span::from_secs(1);
-/// How often it is looked whether they move.
+/// Interval of the checks for progress.
 const LOOK: Span = Span::from_millis(100);
 
-/// Faults, and when each happens.
+/// Faults and their times.
 type Planned = Vec<(Time, FaultKind)>;
 
-/// A run whose network is ready.
+/// Run whose network is ready.
 pub struct Warm {
     world: World,
     seed: u64,
     threads: usize,
-    /// When the network was ready, or was waited for no longer.
+    /// Time at which the network was ready, or the wait for it ended.
     boot: Time,
-    /// Hosts that had an address then.
+    /// Number of hosts that had an address at `boot`.
     addressed: usize,
-    /// Traffic runs, since `boot`.
+    /// Whether traffic is running, since `boot`.
     runs: bool,
     warnings: Vec<String>,
     stopped: Option<String>,
-    /// The first that was seen.
+    /// First deadlock seen.
     deadlock: Option<Deadlock>,
-    /// The fabric that it began with, if it is to go on with another.
+    /// Fabric with which the run began, if it is to continue with another.
     origin: Option<Box<Fabric>>,
 }
 
-/// Why a run does not go on with a fabric.
+/// Reason why a run cannot continue with a fabric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlike {
-    /// Something else than its faults is not that of the run.
+    /// The fabric differs in something other than its faults.
     Fabric,
-    /// A fault that has happened is not among its faults, or one is there that has not: the
-    /// moment of the first.
+    /// A past fault is missing from the fabric, or the fabric has a past fault that has not
+    /// happened. Holds the time of the first.
     Past(Time),
-    /// With its faults, links have other rates at their slowest or fastest, by which switches
-    /// and hosts are set up.
+    /// The faults change the lowest or highest rates of links, from which switches and hosts are
+    /// configured.
     Rates,
 }
 
 impl Warm {
-    /// Builds the world, and runs until its network is ready. Takes `trace` out of the options.
+    /// Builds the world and runs until its network is ready. Takes `trace` out of the options.
     pub fn up(fabric: &Fabric, options: &mut Options, watch: &mut dyn Watch) -> Warm {
         let seed = options.seed.unwrap_or(fabric.seed);
         let (trace, capture) = (options.trace.take(), options.capture.clone());
@@ -94,10 +94,9 @@ impl Warm {
         warm
     }
 
-    /// Lets the traffic run for `span`, whole milliseconds, so that the moments at which it is
-    /// looked whether all is done stay what they are; it may end before, or be stopped by the
-    /// observer. Afterwards the run may go on with other faults than those of `fabric`, with
-    /// which it began.
+    /// Runs the traffic for `span`, in whole milliseconds, so that the times of the completion
+    /// checks do not change. It may end earlier, or be stopped by the observer. Afterwards the run
+    /// may continue with faults other than those of `fabric`, with which it began.
     #[must_use]
     pub fn ahead(
         mut self,
@@ -117,49 +116,49 @@ impl Warm {
         run.warm
     }
 
-    /// When the network was ready.
+    /// Returns when the network was ready.
     pub fn ready_at(&self) -> Time {
         self.boot
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     pub fn now(&self) -> Time {
         self.world.now()
     }
 
-    /// The hash of all that has happened.
+    /// Returns the hash of the whole trace.
     pub fn trace_hash(&self) -> u64 {
         self.world.engine().trace_hash()
     }
 
-    /// Frames that came out of a link.
+    /// Returns the number of frames that came out of a link.
     pub fn packet_hops(&self) -> u64 {
         self.world.engine().packet_hops()
     }
 
-    /// What is to be said of it at the end.
+    /// Returns the warnings for the report.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Why the observer ended the run, if it did.
+    /// Returns the reason why the observer ended the run, if it did.
     pub fn stopped(&self) -> Option<&str> {
         self.stopped.as_deref()
     }
 
-    /// Whether it may go on as a run of `fabric`.
+    /// Checks whether the run may continue with `fabric`.
     ///
     /// # Errors
-    /// It is not the same fabric, with other faults to come.
+    /// If `fabric` differs in more than its future faults.
     pub fn accepts(&self, fabric: &Fabric) -> Result<(), Unlike> {
         self.origin.as_ref().map_or(Ok(()), |origin| self.compare(origin, fabric))
     }
 
-    /// Makes it a run of `fabric` from now on: the same one, with other faults to come. Takes what
-    /// it needs of the options: threads, ports to capture, and where its trace goes.
+    /// Continues the run with `fabric`: the same one, with other faults to come. Takes threads,
+    /// ports to capture, and the trace output from the options.
     ///
     /// # Errors
-    /// It is not the same fabric; the run is as it was.
+    /// If `fabric` differs in more than its future faults. The run is then unchanged.
     pub fn continue_as(&mut self, fabric: &Fabric, options: &mut Options) -> Result<(), Unlike> {
         if let Some(origin) = &self.origin {
             self.compare(origin, fabric)?;
@@ -182,13 +181,13 @@ impl Warm {
         Ok(())
     }
 
-    /// Runs to the end that the options and the fabric name, and reports.
+    /// Runs to the end set by the options and the fabric. Returns the report.
     pub fn go_on(self, fabric: &Fabric, options: &Options, watch: &mut dyn Watch) -> Report {
         self.go_to_the_end(fabric, options, watch).0
     }
 
-    /// As [`Warm::go_on`], and hands over the world as it is then: to free a large one takes a
-    /// while, which a process that ends need not spend.
+    /// Runs like [`Warm::go_on`], and also returns the final world: freeing a large one takes a
+    /// while, which a process that ends can save.
     pub fn go_to_the_end(
         self,
         fabric: &Fabric,
@@ -224,10 +223,10 @@ impl Warm {
         (report, warm.world)
     }
 
-    /// The ports to capture and the threads, of these options.
+    /// Applies the ports to capture and the number of threads from the options.
     fn spread(&mut self, options: &Options) {
         self.threads = self.world.set_threads(options.threads);
-        // The ports may be in other hands now.
+        // The ports may belong to other shards now.
         let engine = self.world.engine_mut();
         options.capture.iter().for_each(|&port| engine.capture(port));
     }
@@ -236,7 +235,7 @@ impl Warm {
         Run { warm: self, watch, captures: !options.capture.is_empty(), samples: None }
     }
 
-    /// A warning of faults that the run did not come to.
+    /// Returns a warning about faults that the run did not reach.
     fn missed_faults(&self, fabric: &Fabric) -> Option<String> {
         let planned = fault_times(fabric, self.boot);
         let mut missed = planned.iter().filter(|&&at| at > self.world.now());
@@ -249,15 +248,15 @@ impl Warm {
         ))
     }
 
-    /// Faults whose times count from `from`: those that have happened, and those to come. What is
-    /// due now has happened, unless the run has not gone on since `from`.
+    /// Splits faults, with times relative to `from`, into past and future ones. A fault due now is
+    /// past, unless the run has not advanced since `from`.
     fn split(&self, faults: &[Fault], from: Time) -> (Planned, Planned) {
         let now = self.world.now();
         let all = faults.iter().map(|fault| (from + fault.at, fault.what));
         all.partition(|&(at, _)| at < now || (at == now && from < now))
     }
 
-    /// Whether a run of `before` may go on with `after` now.
+    /// Checks whether a run of `before` may continue with `after` now.
     fn compare(&self, before: &Fabric, after: &Fabric) -> Result<(), Unlike> {
         let whole = |fabric: &Fabric| {
             let (faults, faults_after_start) = (Vec::new(), Vec::new());
@@ -288,7 +287,7 @@ impl Warm {
     }
 }
 
-/// When the fabric's faults happen, in order, if traffic or pings began at `boot`.
+/// Returns the times of the fabric's faults, in order, if traffic or pings began at `boot`.
 fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
     let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
     let mut all: Vec<Time> = fabric.faults.iter().map(|fault| Time::ZERO + fault.at).collect();
@@ -297,15 +296,15 @@ fn fault_times(fabric: &Fabric, boot: Time) -> Vec<Time> {
     all
 }
 
-/// When the last of the fabric's faults happens that were still to come at `boot`.
+/// Returns the time of the last of the fabric's faults that were still to come at `boot`.
 fn last_fault(fabric: &Fabric, boot: Time) -> Option<Time> {
     let after_start = fabric.faults_after_start.iter().map(|fault| boot + fault.at);
     let all = fabric.faults.iter().map(|fault| Time::ZERO + fault.at);
     all.filter(|&at| at > boot).chain(after_start).max()
 }
 
-/// What a fabric's traffic should have begun to send and did not: an entry whose time came,
-/// with hosts that are connected, of which not one sent anything.
+/// Describes traffic that should have begun and did not: entries whose time came, with connected
+/// hosts, none of which sent anything.
 fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     let ran = world.now().since(boot);
     let connected = world.connected_hosts();
@@ -326,17 +325,17 @@ fn silent_entries(fabric: &Fabric, world: &World, boot: Time) -> Vec<String> {
     silent
 }
 
-/// A run of a scenario, while it is watched.
+/// Run of a scenario with its observer.
 struct Run<'a> {
     warm: Warm,
     watch: &'a mut dyn Watch,
-    /// Ports are captured.
+    /// Whether ports are captured.
     captures: bool,
     samples: Option<Samples>,
 }
 
 impl Run<'_> {
-    /// Runs until `done` says so, or to `end`, or until the watcher has seen enough.
+    /// Runs until `done` returns true, or to `end`, or until the observer ends the run.
     fn go(&mut self, stage: Stage, end: Time, mut done: impl FnMut(&World) -> bool) {
         let began = self.warm.world.now();
         loop {
@@ -372,15 +371,15 @@ impl Run<'_> {
         }
     }
 
-    /// Starts the fabric's traffic, if it does not run yet.
+    /// Starts the fabric's traffic, unless it is running.
     fn start_traffic(&mut self) {
         if !std::mem::replace(&mut self.warm.runs, true) {
             self.warm.world.start_traffic();
         }
     }
 
-    /// Lets hosts do what the fabric file says: for the time that was asked for, or until all
-    /// is done and what is in flight has come.
+    /// Runs the fabric's traffic: for the requested time, or until all is complete and no data is
+    /// in flight.
     fn traffic(&mut self, fabric: &Fabric, options: &Options) {
         if self.warm.stopped.is_some() {
             return;
@@ -398,8 +397,8 @@ impl Run<'_> {
         }
     }
 
-    /// Goes on as long as flows that have an end are on their way to it, and datagrams of those
-    /// that have ended are neither received nor lost; not in a deadlock, which has no end.
+    /// Continues while flows that have an end make progress, and datagrams of ended flows are
+    /// neither received nor lost. Stops at a deadlock, which is permanent.
     fn resolve(&mut self, began: Time) {
         let quiet = if self.warm.world.has_endless_traffic() { QUIET_ENDLESS } else { QUIET };
         let mut left = self.warm.world.unresolved(began);
@@ -420,14 +419,14 @@ impl Run<'_> {
         }
     }
 
-    /// When the fabric has settled after the last fault that was still to come when its network
-    /// was ready; then, if there is none.
+    /// Returns when the fabric has settled after the last fault that was still to come when its
+    /// network was ready, or that time if there is none.
     fn settled(&self, fabric: &Fabric, options: &Options) -> Time {
         let boot = self.warm.boot;
         last_fault(fabric, boot).map_or(boot, |last| last + options.settle)
     }
 
-    /// One round of pings and, if the fabric has faults, another after the last of them.
+    /// Runs one round of pings and, if the fabric has faults, another after the last of them.
     fn pings(&mut self, fabric: &Fabric, options: &Options) -> Vec<Round> {
         let faults = !fault_times(fabric, self.warm.boot).is_empty();
         let mut rounds = Vec::new();
@@ -445,7 +444,7 @@ impl Run<'_> {
         rounds
     }
 
-    /// Lets every connected pair ping until it has an answer.
+    /// Runs a round in which every connected pair pings until it has an answer.
     fn round(&mut self, options: &Options) -> Round {
         let plan = (options.interval, options.requests);
         let pings: Pings = all_pairs(&mut self.warm.world, plan, options.pairs_max);

@@ -1,4 +1,4 @@
-//! How a scenario is run, and who watches it.
+//! Options and observers of a scenario run.
 
 use crate::engine::dataplane::DataplaneKind;
 use crate::link::links::WireEnd;
@@ -8,44 +8,44 @@ use axon_wire::{Span, Time};
 use std::io::Write;
 use std::ops::ControlFlow;
 
-/// How a scenario is run.
+/// Options of a scenario run.
 pub struct Options {
-    /// The world's seed; the fabric's without.
+    /// Seed of the world; `None` uses the fabric's.
     pub seed: Option<u64>,
-    /// The data plane of switches and of the controller.
+    /// Data plane of switches and of the controller.
     pub dataplane: DataplaneKind,
-    /// Starts control programs in Python, for fabrics that have one.
+    /// Loader of Python control programs, for fabrics that have one.
     pub python: Option<PythonLoader>,
-    /// Threads to run on; what happens is the same with any number.
+    /// Number of threads; the results do not depend on it.
     pub threads: usize,
-    /// Takes the trace as lines of text, if given.
+    /// Receives the trace as lines of text, if given.
     pub trace: Option<Box<dyn Write>>,
-    /// How long hosts may take to get their addresses, and the network to get ready, before
-    /// the pings or the traffic begin all the same.
+    /// Maximum time for hosts to get their addresses and the network to get ready. The pings or the
+    /// traffic then begin regardless.
     pub boot: Span,
-    /// Between two requests of a ping that has no answer yet.
+    /// Interval between requests of an unanswered ping.
     pub interval: Span,
-    /// Requests of one ping at most.
+    /// Maximum number of requests of one ping.
     pub requests: u16,
     /// Quiet time after the last fault, before the second round.
     pub settle: Span,
-    /// Ordered pairs that ping in one round at most; of more, an even share is taken.
+    /// Maximum number of ordered pairs that ping in one round; of more, a regular subset is taken.
     pub pairs_max: usize,
-    /// How long to go on after the network is ready; until everything is done and the last
-    /// fault is over without.
+    /// Duration of the run after the network is ready; `None` runs until everything is complete and
+    /// the last fault is over.
     pub duration: Option<Span>,
-    /// Without a duration: how long traffic that does not come to an end of its own may last,
-    /// or longer if an entry says when it stops.
+    /// Without a duration: maximum duration of traffic that has no end, or longer if an entry sets
+    /// a stop time.
     pub traffic: Span,
-    /// Ports whose frames the watcher is shown.
+    /// Ports whose frames are passed to the observer.
     pub capture: Vec<WireEnd>,
-    /// Sample every port from when the network is ready, this often at first.
+    /// Initial sampling interval of every port, from when the network is ready.
     pub samples: Option<Span>,
 }
 
 impl Default for Options {
-    /// Twenty requests 250 ms apart, half a minute to boot, three seconds to settle, at most
-    /// 10,000 pairs, a second of traffic.
+    /// Returns twenty requests 250 ms apart, 30 s to boot, 3 s to settle, at most 10,000 pairs, and
+    /// 1 s of traffic.
     fn default() -> Options {
         Options {
             seed: None,
@@ -66,47 +66,47 @@ impl Default for Options {
     }
 }
 
-/// What a run is busy with.
+/// Stage of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Hosts get their addresses, and the network gets ready.
     Boot,
-    /// A round of pings.
+    /// Round of pings.
     Pings,
     /// Faults happen, and the fabric settles.
     Faults,
-    /// Hosts do what the fabric file says.
+    /// Hosts run the traffic of the fabric file.
     Traffic,
 }
 
-/// How far a run has come.
+/// Progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What it is busy with.
+    /// Current stage.
     pub stage: Stage,
     /// Simulated time.
     pub now: Time,
-    /// When the stage began.
+    /// Start of the stage.
     pub began: Time,
-    /// When it ends, at the latest.
+    /// Latest end of the stage.
     pub end: Time,
-    /// Events handled.
+    /// Number of events handled.
     pub events: u64,
-    /// Frames that came out of a link.
+    /// Number of frames that came out of a link.
     pub packet_hops: u64,
 }
 
-/// An observer of a run.
+/// Observer of a run.
 pub trait Watch {
-    /// Sees how far it has come, each millisecond of simulated time or more often. An answer
-    /// to break ends the run, for that reason; the report holds what there is.
+    /// Reports the progress, at least once per millisecond of simulated time. Breaking ends the run
+    /// with the returned reason; the report then covers the run so far.
     fn progress(&mut self, _progress: &Progress) -> ControlFlow<String> {
         ControlFlow::Continue(())
     }
 
-    /// Sees what the ports in [`Options::capture`] carried, in order of time.
+    /// Passes the frames captured on the ports in [`Options::capture`], in order of time.
     fn captured(&mut self, _frames: Vec<Captured>) {}
 }
 
-/// Nobody.
+/// Null observer.
 impl Watch for () {}

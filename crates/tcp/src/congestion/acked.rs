@@ -1,23 +1,25 @@
-//! An acknowledgement, as congestion control sees it: bytes, round trips, and where the round ends.
+//! An acknowledgement as the input of congestion control: bytes, round trips, sequence numbers.
 
 use crate::segment::Seq;
 use axon_wire::{Span, Time};
 
-/// What an acknowledgement says to the algorithm.
+/// Acknowledgement passed to the congestion control algorithm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Acked {
     pub(crate) now: Time,
-    /// Bytes that it acknowledges anew.
+    /// Newly acknowledged bytes.
     pub(crate) bytes: u32,
-    /// The smoothed round trip.
+    /// Smoothed round-trip time.
     pub(crate) rtt: Span,
-    /// The window, and nothing else, held the sender back since the last one (RFC 7661, §4.1).
+    /// Whether the congestion window alone limited the sender since the last acknowledgement (RFC
+    /// 7661 §4.1).
     pub(crate) limited: bool,
-    /// The sender is repairing after a timeout: one segment per acknowledgement (RFC 3465 §2.3).
+    /// Whether the sender is recovering from a timeout: one segment per acknowledgement (RFC 3465
+    /// §2.3).
     pub(crate) after_timeout: bool,
-    /// The round trip that it shows.
+    /// Round-trip sample of this acknowledgement, if any.
     pub(crate) sample: Option<Span>,
-    /// The number that it acknowledges up to, and the next one to send.
+    /// Acknowledgement number, followed by the next number to send.
     pub(crate) ack: Seq,
     pub(crate) next: Seq,
 }

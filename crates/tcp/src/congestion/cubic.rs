@@ -1,42 +1,42 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion event.
 //!
-//! W(t) = C * (t - K)^3 + W_max, in segments and seconds, with C = 0.4; K = cbrt((W_max - cwnd)
-//! / C) is when W reaches W_max again. Here times are whole microseconds and windows bytes, and the
-//! products have 128 bits: C * mss * t^3 / 10^18. Beside it a window is computed that grows as
-//! Reno's would on average (§4.3), and the larger one counts.
+//! W(t) = C * (t - K)^3 + W_max, in segments and seconds, with C = 0.4. W reaches W_max again at K
+//! = cbrt((W_max - cwnd) / C). This code uses whole microseconds and bytes, with 128-bit products:
+//! C * mss * t^3 / 10^18. It also computes a window that grows as Reno's would on average (§4.3),
+//! and uses the larger of the two.
 
 use axon_wire::{Span, Time};
 
 /// C = 2/5 (§4.6).
 const C: (u128, u128) = (2, 5);
-/// Beta = 7/10: what is left after congestion (§4.6).
+/// Beta = 7/10: the factor applied to the window on congestion (§4.6).
 const BETA: (u64, u64) = (7, 10);
-/// Microseconds in a second, to the third power.
+/// Cube of the microseconds in a second.
 const SECOND_CUBED: u128 = 1_000_000_000_000_000_000;
-/// Times beyond this change nothing any more, and their cubes fit.
+/// Maximum time in microseconds. Later times give the same window, and its cube fits 128 bits.
 const MICROS_MAX: u64 = 1 << 34;
 
-/// The state of a connection.
+/// CUBIC state of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cubic {
-    /// When the present stage of congestion avoidance began.
+    /// Start of the current congestion avoidance stage.
     epoch: Option<Time>,
-    /// Since when the sender does not use its window.
+    /// Time since which the sender has not used its window.
     paused: Option<Time>,
-    /// The window before the last congestion, in bytes; zero if there was none.
+    /// Window before the last congestion event, in bytes; zero if there was none.
     w_max: u32,
-    /// The window when it was last reduced (`cwnd_prior`), in bytes.
+    /// Window at the time of the last reduction (`cwnd_prior`), in bytes.
     prior: u32,
-    /// When W reaches `w_max`, in microseconds from the epoch.
+    /// Time at which W reaches `w_max`, in microseconds since the epoch.
     k: u64,
-    /// What Reno's window would be (`W_est`), in bytes.
+    /// Estimate of Reno's window (`W_est`), in bytes.
     estimate: u32,
-    /// What is left over of its division, and of the window's.
+    /// Division remainder of the estimate, followed by that of the window.
     estimate_rest: u64,
     rest: u64,
 }
 
-/// The integer cube root, rounded down.
+/// Returns the integer cube root, rounded down.
 fn cube_root(number: u128) -> u64 {
     let mut root: u128 = 0;
     for bit in (0..43).rev() {
@@ -48,14 +48,14 @@ fn cube_root(number: u128) -> u64 {
     root as u64
 }
 
-/// K in microseconds for a window that is `below` bytes under W_max.
+/// Returns K in microseconds for a window that is `below` bytes under W_max.
 fn k_of(below: u32, mss: u32) -> u64 {
     let segments = u128::from(below) * C.1 * SECOND_CUBED;
     cube_root(segments / (u128::from(mss.max(1)) * C.0))
 }
 
 impl Cubic {
-    /// W at a time after the epoch, in bytes.
+    /// Returns W in bytes at `micros` microseconds after the epoch.
     fn curve(&self, micros: u64, mss: u32) -> u32 {
         let micros = micros.min(MICROS_MAX);
         let away = u128::from(micros.abs_diff(self.k));
@@ -81,8 +81,8 @@ impl Cubic {
         (self.estimate, self.estimate_rest, self.rest) = (window, 0, 0);
     }
 
-    /// The window after `bytes` more were acknowledged in congestion avoidance (§4.2 to §4.5), with
-    /// a round trip of `rtt`.
+    /// Returns the window after `bytes` more were acknowledged in congestion avoidance (§4.2 to
+    /// §4.5), with a round-trip time of `rtt`.
     pub(crate) fn grown(
         &mut self,
         (now, rtt): (Time, Span),
@@ -91,7 +91,7 @@ impl Cubic {
         bytes: u32,
     ) -> u32 {
         if let (Some(since), Some(epoch)) = (self.paused.take(), self.epoch) {
-            // Time in which the window was not used does not count (§4.2).
+            // Time in which the window was unused does not count (§4.2).
             self.epoch = Some(epoch + now.since(since));
         }
         if self.epoch.is_none() {
@@ -115,15 +115,15 @@ impl Cubic {
         window.saturating_add(u32::try_from(step).unwrap_or(u32::MAX)).min(most)
     }
 
-    /// What a window of Reno's grows by per window, in bytes, times 17: alpha = 3 * (1 - beta) / (1
-    /// + beta) = 9/17 segments until it is where it was before the congestion, then 1 (§4.3).
+    /// Returns the growth of the Reno estimate per window, in bytes times 17: alpha = 3 * (1 -
+    /// beta) / (1 + beta) = 9/17 segments until it reaches `prior`, then 1 segment (§4.3).
     fn step(&self, mss: u32) -> u64 {
         let alpha = if self.estimate < self.prior { 9 } else { 17 };
         alpha * u64::from(mss)
     }
 
-    /// The threshold after congestion (§4.6). A window that had not come to where the one before
-    /// was makes way for others (fast convergence, §4.7).
+    /// Returns the threshold after congestion (§4.6). A window that has not reached the previous
+    /// W_max gives up bandwidth to other flows (fast convergence, §4.7).
     pub(crate) fn reduced(&mut self, window: u32) -> u32 {
         self.epoch = None;
         self.prior = window;
@@ -136,12 +136,13 @@ impl Cubic {
         (wide * BETA.0 / BETA.1) as u32
     }
 
-    /// After a timeout the next stage begins where slow start ends, with K = 0 (§4.8).
+    /// Resets the state after a timeout. The next stage begins where slow start ends, with K = 0
+    /// (§4.8).
     pub(crate) fn timed_out(&mut self) {
         (self.epoch, self.w_max, self.paused) = (None, 0, None);
     }
 
-    /// The window is not used from now on.
+    /// Records that the window is unused from `now`.
     pub(crate) fn pause(&mut self, now: Time) {
         if self.epoch.is_some() {
             self.paused.get_or_insert(now);
@@ -168,7 +169,7 @@ mod tests {
         }
     }
 
-    /// 100 segments before the loss: K = cbrt(30 / 0.4) = 4.217 s.
+    /// With 100 segments before the loss, K = cbrt(30 / 0.4) = 4.217 s.
     #[test]
     fn the_curve_is_that_of_rfc_9438() {
         for segments in [10, 100, 1000, 80_000] {
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_window_in_use_follows_the_curve() {
-        // Many segments and a long round trip: the cubic region.
+        // A large window and a long round trip reach the cubic region.
         let mut cubic = Cubic::default();
         let mut window = cubic.reduced(2000 * MSS);
         let rtt = Span::from_millis(100);
@@ -219,12 +220,12 @@ mod tests {
         let mut cubic = Cubic::default();
         let mut window = cubic.reduced(100 * MSS);
         run(&mut cubic, &mut window, Time::ZERO, Span::from_micros(100), 40);
-        // 9/17 of a segment a round.
+        // The estimate grows by 9/17 of a segment per round.
         let grown = f64::from(window) / f64::from(MSS) - 70.0;
         assert!((grown - 40.0 * 9.0 / 17.0).abs() < 1.0, "{grown}");
         run(&mut cubic, &mut window, Time::from_nanos(4_000_000), Span::from_micros(100), 60);
         let grown = f64::from(window) / f64::from(MSS) - 100.0;
-        // 56.7 rounds to 100 segments, then a segment a round.
+        // The estimate takes 56.7 rounds to 100 segments, then grows by one segment per round.
         assert!((42.0..45.0).contains(&grown), "{grown}");
     }
 

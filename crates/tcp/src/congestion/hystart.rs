@@ -1,54 +1,52 @@
 //! HyStart++ (RFC 9406): slow start ends when round trips grow, before the queue overflows.
 //!
-//! The shortest round trip of each round is compared with that of the round before. If it has
-//! grown by an eighth (and 4 ms at least), the window grows four times slower from then on, for up
-//! to five rounds (conservative slow start). If round trips are shorter again meanwhile, slow start
-//! goes on; else it has ended. Queues that drain in less than 4 ms never show.
+//! The minimum round trip of each round is compared with that of the previous round. If it has
+//! grown by an eighth (and at least 4 ms), the window grows four times slower for up to five rounds
+//! (conservative slow start). If round trips shorten meanwhile, slow start resumes; otherwise it
+//! ends. Queues that drain in less than 4 ms are not detected.
 
 use super::acked::Acked;
 use crate::segment::Seq;
 use axon_wire::Span;
 
-/// The least by which a round trip has to grow (§4.3, MIN_RTT_THRESH).
+/// Minimum growth of the round trip that ends slow start (§4.3, MIN_RTT_THRESH).
 const GROWN_MIN: Span = Span::from_millis(4);
-/// By which it is enough (MAX_RTT_THRESH).
+/// Growth of the round trip that always ends slow start (MAX_RTT_THRESH).
 const GROWN_MAX: Span = Span::from_millis(16);
-/// The part of a round trip by which it has to grow (MIN_RTT_DIVISOR).
+/// Divisor of the round trip that gives the required growth (MIN_RTT_DIVISOR).
 const GROWN_PART: u64 = 8;
-/// Samples in a round before it is judged (N_RTT_SAMPLE).
+/// Samples per round before it is evaluated (N_RTT_SAMPLE).
 const SAMPLES: u8 = 8;
-/// Conservative slow start is so many times slower (CSS_GROWTH_DIVISOR).
+/// Growth divisor of conservative slow start (CSS_GROWTH_DIVISOR).
 const SLOWER: u32 = 4;
-/// Rounds of it (CSS_ROUNDS).
+/// Rounds of conservative slow start (CSS_ROUNDS).
 const ROUNDS: u8 = 5;
-/// Segments that one acknowledgement lets the window grow by, at most: L of a sender that does not
-/// pace.
+/// Maximum window growth per acknowledgement, in segments: L of a sender without pacing.
 const SEGMENTS_MAX: u32 = 8;
 
-/// How far it has come.
+/// Stage of slow start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Stage {
     #[default]
     SlowStart,
-    /// So many rounds of conservative slow start are left, this one included; the round trip with
-    /// which it began.
+    /// Conservative slow start: rounds left, including this one, and the round trip at its start.
     Conservative { left: u8, baseline: Span },
 }
 
-/// The first slow start of a connection.
+/// State of a connection's first slow start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct HyStart {
     stage: Stage,
-    /// Where the present round ends (windowEnd).
+    /// End of the current round (windowEnd).
     end: Option<Seq>,
-    /// The shortest round trip of the round before, and of this one.
+    /// Minimum round trip of the previous round, followed by that of the current round.
     last: Option<Span>,
     current: Option<Span>,
     samples: u8,
 }
 
 impl HyStart {
-    /// Takes an acknowledgement; whether slow start has ended with it.
+    /// Processes an acknowledgement. Returns whether it ends slow start.
     pub(crate) fn takes(&mut self, acked: &Acked) -> bool {
         if self.end.is_none_or(|end| !acked.ack.is_before(end)) {
             self.end = Some(acked.next);
@@ -82,7 +80,7 @@ impl HyStart {
         false
     }
 
-    /// What the window grows by when `bytes` are acknowledged.
+    /// Returns the window growth, in bytes, when `bytes` are acknowledged.
     pub(crate) fn growth(&self, bytes: u32, mss: u32) -> u32 {
         let bytes = bytes.min(SEGMENTS_MAX * mss);
         match self.stage {
@@ -99,8 +97,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    /// Rounds of 16 acknowledgements of a segment each, all with one round trip in milliseconds;
-    /// the number of the round in which slow start ends.
+    /// Runs rounds of 16 one-segment acknowledgements, each round with one round trip in
+    /// milliseconds. Returns the round in which slow start ends.
     fn ends_in(hystart: &mut HyStart, rounds: &[u64]) -> Option<usize> {
         for (round, &millis) in (0u32..).zip(rounds) {
             for segment in 1..=16 {

@@ -1,7 +1,7 @@
-//! Congestion control: how much may be in flight (RFC 5681), by one of several algorithms.
+//! Congestion control: the limit of data in flight (RFC 5681), set by one of several algorithms.
 //!
-//! All begin with slow start from an initial window of ten segments (RFC 6928), and differ in how
-//! the window grows after it and by how much it shrinks. The window counts bytes.
+//! All algorithms begin with slow start from an initial window of ten segments (RFC 6928). They
+//! differ in window growth after slow start and in the reduction. The window is in bytes.
 
 mod acked;
 mod cubic;
@@ -18,10 +18,10 @@ use dctcp::Dctcp;
 use hystart::HyStart;
 use reno::Reno;
 
-/// The window grows no further: more than any receiver's window.
+/// Maximum window, in bytes; larger than any receive window.
 const WINDOW_MAX: u32 = 1 << 30;
 
-/// What grows the window once slow start has ended.
+/// Window growth after slow start.
 #[derive(Clone, Debug)]
 enum Law {
     None,
@@ -30,20 +30,20 @@ enum Law {
     Dctcp(Dctcp),
 }
 
-/// The window of a connection.
+/// Congestion window of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Congestion {
-    /// Bytes that may be in flight (cwnd).
+    /// Maximum bytes in flight (cwnd).
     pub(crate) window: u32,
-    /// Where slow start ends, in bytes (ssthresh).
+    /// Slow start threshold, in bytes (ssthresh).
     pub(crate) threshold: u32,
     mss: u32,
     law: Law,
-    /// The first slow start of CUBIC, until the threshold is set.
+    /// State of CUBIC's first slow start, until the threshold is set.
     hystart: Option<HyStart>,
 }
 
-/// The initial window (RFC 6928 §2), in bytes.
+/// Returns the initial window in bytes (RFC 6928 §2).
 fn initial(mss: u32) -> u32 {
     (10 * mss).min((2 * mss).max(14_600))
 }
@@ -61,12 +61,12 @@ impl Congestion {
         Congestion { window, threshold: u32::MAX, mss, law, hystart }
     }
 
-    /// Whether the window is in slow start.
+    /// Returns whether the window is in slow start.
     pub(crate) fn in_slow_start(&self) -> bool {
         self.window < self.threshold
     }
 
-    /// Grows the window by what was acknowledged outside of recovery.
+    /// Grows the window after an acknowledgement outside recovery.
     pub(crate) fn acknowledged(&mut self, acked: &Acked) {
         if let Law::None = self.law {
             return;
@@ -106,15 +106,15 @@ impl Congestion {
         self.window = self.window.min(WINDOW_MAX);
     }
 
-    /// DCTCP's estimate of how much is marked (RFC 8257 §3.3). An acknowledgement up to `ack` came,
-    /// of `bytes` new bytes, with or without ECE, while `next` was the next number to send.
+    /// Updates DCTCP's estimate of marked bytes (RFC 8257 §3.3) after an acknowledgement up to
+    /// `ack` of `bytes` new bytes. `echo` is its ECE flag, `next` the next number to send.
     pub(crate) fn marked(&mut self, ack: Seq, next: Seq, bytes: u32, echo: bool) {
         if let Law::Dctcp(dctcp) = &mut self.law {
             dctcp.count(ack, next, bytes, echo);
         }
     }
 
-    /// The threshold after congestion: at least two segments (RFC 5681, equation 4).
+    /// Returns the threshold after congestion, at least two segments (RFC 5681, equation 4).
     fn reduced(&mut self) -> u32 {
         let window = self.window;
         let threshold = match &mut self.law {
@@ -125,37 +125,36 @@ impl Congestion {
         threshold.max(2 * self.mss)
     }
 
-    /// A loss was detected: the threshold shrinks. The window follows by proportional rate
-    /// reduction.
+    /// Reduces the threshold after a loss. Proportional rate reduction then lowers the window.
     pub(crate) fn lost(&mut self) {
         self.threshold = self.reduced();
     }
 
-    /// Proportional rate reduction sets the window.
+    /// Sets the window computed by proportional rate reduction.
     pub(crate) fn set(&mut self, window: u32) {
         if !matches!(self.law, Law::None) {
             self.window = window.min(WINDOW_MAX);
         }
     }
 
-    /// Recovery from a loss has ended: the window is the threshold (RFC 6937 §3).
+    /// Sets the window to the threshold at the end of loss recovery (RFC 6937 §3).
     pub(crate) fn recovered(&mut self) {
         self.set(self.threshold);
     }
 
-    /// A loss was detected that is repaired already: window and threshold shrink at once.
+    /// Reduces window and threshold at once, after a loss that is already repaired.
     pub(crate) fn lost_last(&mut self) {
         self.threshold = self.reduced();
         self.window = self.window.min(self.threshold);
     }
 
-    /// Whether marks reduce the window by how much is marked.
+    /// Returns whether the algorithm is DCTCP.
     pub(crate) const fn is_dctcp(&self) -> bool {
         matches!(self.law, Law::Dctcp(_))
     }
 
-    /// Congestion was signalled by ECE: window and threshold shrink at once. DCTCP shrinks them by
-    /// how much is marked (RFC 8257 §3.4), the others as after a loss (RFC 3168 §6.1.2).
+    /// Reduces window and threshold at once on ECE. DCTCP reduces them by the share of marked bytes
+    /// (RFC 8257 §3.4), the others as after a loss (RFC 3168 §6.1.2).
     pub(crate) fn signalled(&mut self) {
         self.threshold = match &self.law {
             Law::Dctcp(dctcp) => dctcp.reduced(self.window).max(2 * self.mss),
@@ -164,8 +163,8 @@ impl Congestion {
         self.window = self.window.min(self.threshold);
     }
 
-    /// The retransmission timeout expired: one segment, and slow start (RFC 5681 §3.1). `first`
-    /// is whether the lost data had not timed out before.
+    /// Sets the window to one segment and enters slow start after a retransmission timeout (RFC
+    /// 5681 §3.1). `first` is whether the lost data had not timed out before.
     pub(crate) fn timed_out(&mut self, first: bool) {
         if let Law::None = self.law {
             return;
@@ -179,7 +178,7 @@ impl Congestion {
         self.window = self.mss;
     }
 
-    /// Nothing was sent for longer than the timeout: back to the initial window (RFC 5681 §4.1).
+    /// Restores the initial window after an idle period longer than the timeout (RFC 5681 §4.1).
     pub(crate) fn idle(&mut self, now: Time) {
         match &mut self.law {
             Law::None => return,
@@ -189,7 +188,7 @@ impl Congestion {
         self.window = self.window.min(initial(self.mss));
     }
 
-    /// DCTCP's share of bytes that were marked, in 1 / 2^20.
+    /// Returns DCTCP's share of marked bytes, in units of 1 / 2^20.
     pub(crate) fn alpha(&self) -> Option<u32> {
         match &self.law {
             Law::Dctcp(dctcp) => Some(dctcp.alpha()),

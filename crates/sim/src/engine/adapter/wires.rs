@@ -1,4 +1,4 @@
-//! The wires of a station that are busy, and the `TxDone`s that are owed for them.
+//! Busy wires of a station and their pending `TxDone`s.
 
 use super::Adapter;
 use crate::engine::event::{Common, Kind};
@@ -6,7 +6,7 @@ use axon_node::{Awaited, Input, Node};
 use axon_wire::{PortNo, Time};
 
 impl Adapter {
-    /// Delivers the `TxDone`s that are due, by time and then by port.
+    /// Delivers the due `TxDone`s, by time and then by port.
     #[inline]
     pub(crate) fn free_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
@@ -33,8 +33,8 @@ impl Adapter {
         }
     }
 
-    /// Frees the wires that nobody waits for, in one go: their order does not matter. If the node
-    /// waits for one that is free just now, others of this instant keep their place in the order.
+    /// Frees the wires that the node does not wait for, in one pass; their order does not matter.
+    /// If an awaited wire becomes free now, other wires of this instant keep their order.
     #[inline]
     fn free_idle<N>(&mut self, node: &mut N, now: Time)
     where
@@ -52,7 +52,7 @@ impl Adapter {
         self.owed_first = first;
     }
 
-    /// The wire that is free first, and when.
+    /// Returns the time and port of the wire that becomes free first.
     #[inline]
     fn first_owed(&mut self) -> Option<(Time, PortNo)> {
         let mut first = (Time::MAX, PortNo::CONTROL);
@@ -65,7 +65,7 @@ impl Adapter {
         (first.0 < Time::MAX).then_some(first)
     }
 
-    /// The wire of `port` is busy until then.
+    /// Marks the wire of `port` as busy until `due`.
     #[inline(always)]
     pub(super) fn owe(&mut self, port: PortNo, due: Time) {
         if self.awaited_first < Time::MAX {
@@ -75,7 +75,7 @@ impl Adapter {
         self.owed_first = self.owed_first.min(due);
     }
 
-    /// What was planned for the wire of `port` counts no more.
+    /// Discards the planned event of `port`.
     #[inline(never)]
     fn forget_plan(&mut self, port: PortNo) {
         self.planned.retain(|&planned| planned != port);
@@ -83,7 +83,7 @@ impl Adapter {
         self.awaited_first = dues.min().unwrap_or(Time::MAX);
     }
 
-    /// Plans an event for each busy wire that the node now waits for.
+    /// Plans an event for each busy wire that the node now awaits.
     #[inline]
     pub(crate) fn await_wires<N>(&mut self, node: &mut N, common: &mut Common)
     where
@@ -116,7 +116,7 @@ impl Adapter {
         }
     }
 
-    /// Cancels the `TxDone` that is owed for a port.
+    /// Cancels the pending `TxDone` of a port.
     pub(crate) fn cancel_tx_done(&mut self, port: PortNo) {
         if let Some(free_at) = self.free_at.get_mut(port.index()) {
             *free_at = Time::MAX;

@@ -1,42 +1,44 @@
-//! A calendar of events (R. Brown, CACM 31(10), 1988): for those that come in no order.
+//! A calendar queue (R. Brown, CACM 31(10), 1988) for events in arbitrary order.
 //!
-//! It is a wheel of buckets, each for an equal stretch of time, and a heap for what lies beyond one
-//! turn of the wheel. A bucket is a plain list until its time comes; then it is sorted, and read
-//! from its end. What is added to the bucket that is being read goes to a small heap beside it.
-//! Entries are small; the events themselves lie in a slab and move twice, in and out.
+//! The calendar is a wheel of buckets of equal duration, and a heap for events beyond one turn of
+//! the wheel. A bucket is an unsorted list until its time comes. It is then sorted and read from
+//! its end. Events added to the current bucket go to a small heap beside it. Entries are small; the
+//! events themselves lie in a slab and are moved twice, in and out.
 //!
-//! The width of a bucket follows the events, so that one holds some few whatever the size of the
-//! world. It decides how long things take, never their order.
+//! The bucket width adapts so that a bucket holds a few events in worlds of any size. The width
+//! affects speed, never order.
 
 use super::key::{Key, Order};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Buckets of the wheel: a power of two.
+/// Number of buckets in the wheel, a power of two.
 const BUCKETS: usize = 4096;
-/// Events that a bucket should hold.
+/// Target number of events per bucket.
 const WANTED: usize = 6;
-/// Buckets are made narrower above so many times that in each that is not empty, on average.
+/// Buckets are narrowed when the mean number of events per non-empty bucket exceeds this multiple
+/// of the target.
 const CROWDED: u64 = 2;
-/// Buckets are made wider below one in so many of that. Each that is read holds one at least.
+/// Buckets are widened when the mean number of events per bucket read, at least 1, is below the
+/// target divided by this.
 const SPARSE: u64 = 3;
-/// Fewer entries than this are sorted as they are; of more than [`INDICES`], their places in a
-/// bucket would not fit.
+/// Fewer entries than this are sorted directly. So are more than [`INDICES`], as their positions
+/// would not fit a rank.
 const PLAIN: usize = 4;
-/// A power of two.
+/// Maximum number of entries sorted by rank, a power of two.
 const INDICES: usize = 256;
-/// After so many buckets their width is reconsidered.
+/// Number of buckets after which the width is reconsidered.
 const PERIOD: u64 = 512;
-/// Events of one bucket, or added to it while it is read, above which it is held too wide.
+/// Number of events in the current bucket, including added ones, above which it is too wide.
 const BUCKET_MAX: usize = 256;
-/// Periods with too few events, at most, before buckets are made wider.
+/// Maximum number of sparse periods before buckets are widened.
 const PATIENCE_MAX: u32 = 1024;
-/// The widest bucket is 2^36 ticks, 0.69 s.
+/// Shift of the maximum bucket width: 2^36 ticks, 0.69 s.
 const SHIFT_MAX: u32 = 36;
-/// The width of buckets at the start: 2^12 ticks, 41 ns.
+/// Shift of the initial bucket width: 2^12 ticks, 41 ns.
 const SHIFT_START: u32 = 12;
 
-/// A key, and where its event lies.
+/// Key of an event and its index in the slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     time: u64,
@@ -46,14 +48,14 @@ struct Entry {
 }
 
 impl Entry {
-    /// Its key as two numbers to compare.
+    /// Returns the key as two numbers to compare.
     #[inline]
     fn order(&self) -> Order {
         Order::new(self.time, self.source, self.sequence)
     }
 }
 
-/// An entry in a heap that gives the earliest first.
+/// Entry in a min-heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Early(Entry);
 
@@ -69,40 +71,40 @@ impl Ord for Early {
     }
 }
 
-/// Events in a calendar.
+/// Calendar of events.
 #[derive(Debug)]
 pub(super) struct Calendar<E> {
-    /// The bucket that is being read, the latest first.
+    /// Current bucket, the latest entry first.
     current: Vec<Entry>,
-    /// What was added to it, or before it, meanwhile.
+    /// Entries added to the current bucket, or before it, since it was opened.
     late: BinaryHeap<Early>,
-    /// To sort with: when each entry of `current` is due and where it stands, as one number; and
-    /// the entries in their new order.
+    /// Sorting buffers: time and position of each entry of `current` as one number, and the entries
+    /// in their new order.
     ranks: Vec<u64>,
     sorted: Vec<Entry>,
     wheel: Vec<Vec<Entry>>,
-    /// Lists to use again, the last one first: it is still in the processor's caches.
+    /// Lists for reuse. The last one is taken first, as it is still in the caches.
     spare: Vec<Vec<Entry>>,
-    /// One bit for each bucket that is not empty.
+    /// Bitmap of non-empty buckets.
     occupied: Vec<u64>,
-    /// Beyond the wheel.
+    /// Events beyond the wheel.
     far: BinaryHeap<Early>,
-    /// The bucket of the first of those; the last there is without any.
+    /// Bucket of the first event beyond the wheel; the last possible bucket if there is none.
     far_first: u64,
-    /// The number of the bucket that is being read: time divided by the width.
+    /// Number of the current bucket: time divided by the width.
     base: u64,
-    /// The width of a bucket, as a power of two.
+    /// Bucket width, as a power of two.
     shift: u32,
     slots: Vec<Option<E>>,
     free: Vec<u32>,
-    /// Events of one bucket above which it is tried with narrower ones.
+    /// Number of events in a bucket above which narrower ones are tried.
     bucket_max: usize,
-    /// Periods in a row with too few events in a bucket.
+    /// Consecutive sparse periods.
     sparse: u32,
-    /// So many of them before buckets are made wider: twice as many each time that it was too
-    /// wide, since all that is to come moves.
+    /// Sparse periods before buckets are widened. Doubles each time the width proves too large,
+    /// since a change of width moves all events.
     patience: u32,
-    /// Since the width was last reconsidered: buckets read, and events in them.
+    /// Buckets read since the width was last reconsidered, followed by the events in them.
     turns: u64,
     turned: u64,
 }
@@ -136,7 +138,7 @@ impl<E> Calendar<E> {
     /// Adds an event.
     ///
     /// # Panics
-    /// With more than 2^32 events to come.
+    /// With more than 2^32 queued events.
     pub(super) fn push(&mut self, key: Key, event: E) {
         let slot = match self.free.pop() {
             Some(slot) => {
@@ -174,7 +176,7 @@ impl<E> Calendar<E> {
         }
     }
 
-    /// The place of the earliest event, if its bucket begins at or before `limit`.
+    /// Returns the order of the earliest event, if its bucket begins at or before `limit`.
     pub(super) fn front(&mut self, limit: u64) -> Option<Order> {
         if self.is_read() {
             self.turn(limit);
@@ -182,18 +184,19 @@ impl<E> Calendar<E> {
         self.open()
     }
 
-    /// Whether all events of the bucket that is being read are taken.
+    /// Returns whether all events of the current bucket are taken.
     fn is_read(&self) -> bool {
         self.current.is_empty() && self.late.is_empty()
     }
 
-    /// The place of the earliest event in the bucket that is being read.
+    /// Returns the order of the earliest event in the current bucket.
     fn open(&self) -> Option<Order> {
         let late = self.late.peek().map(|early| early.0.order());
         self.current.last().map(Entry::order).into_iter().chain(late).min()
     }
 
-    /// No event is earlier: the time of the first that is open, or the beginning of its bucket.
+    /// Returns a lower bound of all event times: the first open event's time, or the start of its
+    /// bucket.
     pub(super) fn from(&self) -> u64 {
         match self.open() {
             Some(order) => order.0,
@@ -201,7 +204,7 @@ impl<E> Calendar<E> {
         }
     }
 
-    /// Takes the event that [`Calendar::front`] has found.
+    /// Takes the event found by [`Calendar::front`].
     pub(super) fn pop(&mut self) -> Option<(Key, E)> {
         let late = self.late.peek().map(|early| early.0.order());
         let read = self.current.last().map(Entry::order);
@@ -215,14 +218,14 @@ impl<E> Calendar<E> {
         Some((entry.order().key(), event))
     }
 
-    /// Shows the events of the bucket that is being read that happen at or before `limit`, but for
-    /// those that were added meanwhile.
+    /// Calls `show` with the events of the current bucket at or before `limit`, except those added
+    /// since it was opened.
     pub(super) fn each_until<'a>(&'a self, limit: u64, show: &mut impl FnMut(&'a E)) {
         let due = self.current.iter().rev().take_while(|entry| entry.time <= limit);
         due.filter_map(|entry| self.slots[entry.slot as usize].as_ref()).for_each(show);
     }
 
-    /// Begins the next bucket that is not empty, unless it lies beyond `limit`.
+    /// Opens the next non-empty bucket, unless it lies beyond `limit`.
     fn turn(&mut self, limit: u64) {
         let Some(bucket) = self.next_bucket().filter(|bucket| bucket << self.shift <= limit) else {
             return;
@@ -248,7 +251,7 @@ impl<E> Calendar<E> {
         }
     }
 
-    /// Moves what lay beyond the wheel and no longer does into it, now that `bucket` is read.
+    /// Moves events into the wheel that are no longer beyond it when `bucket` is current.
     #[cold]
     #[inline(never)]
     fn draw_near(&mut self, bucket: u64) {
@@ -271,23 +274,23 @@ impl<E> Calendar<E> {
         self.far_first = first.unwrap_or(u64::MAX);
     }
 
-    /// The number of the next bucket that holds something.
+    /// Returns the number of the next non-empty bucket.
     #[inline]
     fn next_bucket(&self) -> Option<u64> {
         let first = (self.base + 1) as usize % BUCKETS;
         let word = self.occupied[first / 64] >> (first % 64);
         if word != 0 {
-            // All that is near comes before all that is far.
+            // Buckets of the wheel come before all events beyond it.
             return Some(self.base + 1 + u64::from(word.trailing_zeros()));
         }
         self.next_bucket_beyond()
     }
 
-    /// The same where the next some buckets are empty.
+    /// Returns the next non-empty bucket if the nearest ones are empty.
     fn next_bucket_beyond(&self) -> Option<u64> {
         let far = (self.far_first < u64::MAX).then_some(self.far_first);
         let first = (self.base + 1) as usize % BUCKETS;
-        // The word with the first bucket is looked at twice: its upper part, at last its lower.
+        // The first bucket's word is scanned twice: first its upper part, last its lower part.
         let words = (0..=BUCKETS / 64).map(|step| {
             let index = (first / 64 + step) % (BUCKETS / 64);
             let mask = match step {
@@ -304,7 +307,7 @@ impl<E> Calendar<E> {
         near.into_iter().next().into_iter().chain(far).min()
     }
 
-    /// Fits the width of buckets to what those of late have held.
+    /// Adapts the bucket width to the recent number of events per bucket.
     #[cold]
     fn reconsider(&mut self) {
         let (held, wanted) = (self.turned, self.turns * WANTED as u64);
@@ -319,9 +322,9 @@ impl<E> Calendar<E> {
         }
     }
 
-    /// The bucket that is being read is too wide: makes all of them so narrow that the first
-    /// holds about as many as it should. Where that does not help, since all happens at once,
-    /// it is not tried again soon.
+    /// Narrows all buckets so that the first holds about the target number of events, if the
+    /// current bucket is too full. If all events are at one instant, this does not help and is not
+    /// retried soon.
     #[cold]
     fn refine(&mut self) {
         let late = self.late.iter().map(|early| early.0.time);
@@ -336,7 +339,7 @@ impl<E> Calendar<E> {
         self.bucket_max = if self.current.len() > held / 2 { held * 2 } else { BUCKET_MAX };
     }
 
-    /// Changes the width of buckets, and puts every entry where it now belongs.
+    /// Changes the bucket width and moves every entry to its new bucket.
     fn set_width(&mut self, shift: u32) {
         let mut entries: Vec<Entry> = std::mem::take(&mut self.current);
         for list in self.wheel.iter_mut().filter(|list| list.capacity() > 0) {
@@ -359,8 +362,8 @@ impl<E> Calendar<E> {
         self.sort();
     }
 
-    /// Puts what is being read in order, the latest first. All of it lies in one bucket, so a few
-    /// bits say when; most times differ, and numbers are sorted faster than entries.
+    /// Sorts the current bucket, the latest entry first. Its entries lie in one bucket, so a few
+    /// bits give the time. Most times differ, and numbers sort faster than entries.
     fn sort(&mut self) {
         if !(PLAIN..=INDICES).contains(&self.current.len()) {
             self.current.sort_unstable_by_key(|entry| Reverse(entry.order()));
@@ -384,7 +387,7 @@ impl<E> Calendar<E> {
         }
     }
 
-    /// The place of the earliest event.
+    /// Returns the order of the earliest event.
     pub(super) fn peek(&self) -> Option<Order> {
         if let Some(open) = self.open() {
             return Some(open);
@@ -396,7 +399,7 @@ impl<E> Calendar<E> {
         near.chain(far).map(Entry::order).min()
     }
 
-    /// All events, in no order.
+    /// Returns all events, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
         self.slots.iter().flatten()
     }

@@ -1,15 +1,15 @@
-//! The place of an event among all.
+//! The order of events.
 
 use axon_wire::Time;
 
-/// The place of an event among all events.
+/// Key of an event, which defines the total order of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
-    /// When it happens.
+    /// Time of the event.
     pub time: Time,
-    /// The station that caused it.
+    /// Station that caused the event.
     pub source: u32,
-    /// Events that this source had caused before.
+    /// Number of events that this source had caused before.
     pub sequence: u64,
 }
 

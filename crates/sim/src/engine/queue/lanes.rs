@@ -1,12 +1,12 @@
-//! Events that need no sorting, since they come nearly in order.
+//! Lanes for events that arrive nearly in order and need no sorting.
 //!
-//! Most events follow their cause by one of a few spans of time: that of a cable, of a frame on the
-//! wire, of a source from one datagram to the next. Those of one span are caused in the order in
-//! which they happen. So a few lists, each in order because only what is later than its last is
-//! appended, take nearly all of them, and the earliest is the first of one of them.
+//! Most events follow their cause by one of a few delays: that of a cable, of a frame on the wire,
+//! of a source between two datagrams. Events with one delay are caused in the order in which they
+//! happen. So a few lists, each kept in order by appending only events later than its last, hold
+//! nearly all of them, and the earliest event is the first of one list.
 //!
-//! There are two lists for each power of two of the span, so an event of the far future never bars
-//! a list to those that are near.
+//! There are two lists for each power of two of the delay, so an event in the far future never
+//! blocks a list for near ones.
 
 mod lane;
 
@@ -14,9 +14,9 @@ use super::key::{Key, Order};
 use axon_wire::Time;
 use lane::{Item, Lane, Spare};
 
-/// Lists for each power of two of the span.
+/// Lists for each power of two of the delay.
 const WAYS: usize = 2;
-/// Powers of two: events more than 2^32 ticks ahead, 43 ms, are too few to matter.
+/// Powers of two of the delay. Events more than 2^32 ticks (43 ms) ahead are too few to matter.
 const SPANS: usize = 32;
 const LANES: usize = WAYS * SPANS;
 
@@ -25,16 +25,16 @@ const LANES: usize = WAYS * SPANS;
 pub(super) struct Lanes<E> {
     lanes: Box<[Lane<E>; LANES]>,
     spare: Spare<E>,
-    /// When the first event of each list happens; [`u64::MAX`] of an empty one.
+    /// Time of the first event of each list; [`u64::MAX`] if empty.
     heads: [u64; LANES],
-    /// When the last event of each list happens, or has happened.
+    /// Time of the last event of each list, including events already taken.
     backs: [u64; LANES],
-    /// One bit for each list that is not empty.
+    /// Bitmap of non-empty lists.
     busy: u64,
-    /// When the earliest event happens, and its list; [`u64::MAX`] without any.
+    /// Time and list of the earliest event; [`u64::MAX`] if there is none.
     first: u64,
     first_lane: usize,
-    /// When the event happened that was taken last.
+    /// Time of the event taken last.
     now: u64,
 }
 
@@ -54,8 +54,8 @@ impl<E> Default for Lanes<E> {
 }
 
 impl<E> Lanes<E> {
-    /// The list that an event may be appended to: that of its span, unless the event is earlier
-    /// than the last of each.
+    /// Returns the list to which an event may be appended: one of its delay, unless the event is
+    /// earlier than the last of each.
     #[inline(always)]
     pub(super) fn lane_of(&self, key: Key) -> Option<usize> {
         let time = key.time.ticks();
@@ -73,7 +73,7 @@ impl<E> Lanes<E> {
         }
     }
 
-    /// Appends an event to the list that is for it.
+    /// Appends an event to its list.
     #[inline(always)]
     pub(super) fn push(&mut self, lane: usize, key: Key, event: E) {
         let lane = lane % LANES;
@@ -88,7 +88,8 @@ impl<E> Lanes<E> {
         self.lanes[lane].push(item, &mut self.spare);
     }
 
-    /// The list for an event that is not later than the last of both from `lane` on.
+    /// Returns the list for an event that is not later than the last event of both lists from
+    /// `lane`.
     #[cold]
     fn tied_lane_of(&self, key: Key, lane: usize) -> Option<usize> {
         let order = Order::of(key);
@@ -96,7 +97,7 @@ impl<E> Lanes<E> {
         (lane..lane + WAYS).find(fits)
     }
 
-    /// An event is the first of a list.
+    /// Puts an event into an empty list.
     #[inline]
     fn begin(&mut self, lane: usize, key: Key) {
         let time = key.time.ticks();
@@ -107,19 +108,19 @@ impl<E> Lanes<E> {
         }
     }
 
-    /// When the earliest event happens; [`u64::MAX`] without any.
+    /// Returns the time of the earliest event, or [`u64::MAX`] if there is none.
     #[inline]
     pub(super) fn first(&self) -> u64 {
         self.first
     }
 
-    /// The place of the earliest event.
+    /// Returns the order of the earliest event.
     #[inline]
     pub(super) fn order(&self) -> Option<Order> {
         self.lanes[self.first_lane].first().map(Item::order)
     }
 
-    /// Time has come so far by an event that was not here.
+    /// Advances the time to that of an event taken elsewhere.
     #[inline]
     pub(super) fn advance(&mut self, now: u64) {
         self.now = now;
@@ -167,7 +168,7 @@ impl<E> Lanes<E> {
         order(lane) < order(other)
     }
 
-    /// Shows the events that happen at or before `limit`, in no order.
+    /// Calls `show` with the events at or before `limit`, in no particular order.
     pub(super) fn each_until<'a>(&'a self, limit: u64, show: &mut impl FnMut(&'a E)) {
         let mut busy = self.busy;
         while busy != 0 {
@@ -179,7 +180,7 @@ impl<E> Lanes<E> {
         }
     }
 
-    /// All events, in no order.
+    /// Returns all events, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &E> {
         self.lanes.iter().flat_map(Lane::iter).map(|item| &item.event)
     }

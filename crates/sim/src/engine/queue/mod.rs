@@ -1,11 +1,11 @@
-//! The events to come, in one total order.
+//! The event queue, in one total order.
 //!
-//! The order is that of [`Key`]: time, then the station that caused the event, then how
-//! many events that station had caused before. No two events share a key, so the order
-//! does not depend on how the queue keeps them.
+//! The order is that of [`Key`]: time, then the station that caused the event, then the number of
+//! events that it had caused before. No two events share a key, so the order does not depend on the
+//! queue's implementation.
 //!
-//! It keeps most of them in lists that are in order as they are (`lanes.rs`), and the others in a
-//! calendar (`calendar.rs`).
+//! Most events are kept in lists that need no sorting (`lanes.rs`), the others in a calendar
+//! (`calendar.rs`).
 
 mod calendar;
 mod key;
@@ -18,22 +18,22 @@ use calendar::Calendar;
 use key::Order;
 use lanes::Lanes;
 
-/// Events that are to be fetched from memory together.
+/// Target number of events prefetched together.
 const TOGETHER: u64 = 32;
-/// They are not looked for further ahead than so many ticks, 10 ms.
+/// Maximum prefetch distance, in ticks (10 ms).
 const STRETCH_MAX: u64 = 1 << 30;
 
-/// A priority queue of events, earliest key first.
+/// Priority queue of events, smallest key first.
 #[derive(Debug)]
 pub struct Queue<E> {
     lanes: Lanes<E>,
     calendar: Calendar<E>,
-    /// Nothing in the calendar happens before.
+    /// Lower bound of the event times in the calendar.
     calendar_from: u64,
     len: usize,
-    /// Events up to here were shown by [`Queue::each_begun`].
+    /// Time up to which [`Queue::each_begun`] has shown events.
     shown: u64,
-    /// When that was, how far ahead they are shown, in ticks, and how many were taken since.
+    /// Time of the last prefetch, followed by its distance in ticks and the events taken since.
     since: u64,
     stretch: u64,
     taken: u64,
@@ -55,10 +55,10 @@ impl<E> Default for Queue<E> {
 }
 
 impl<E> Queue<E> {
-    /// Adds an event. Keys must differ; the caller counts sequences.
+    /// Adds an event. Keys must be unique; the caller counts sequences.
     ///
     /// # Panics
-    /// With more than 2^32 events to come.
+    /// With more than 2^32 queued events.
     #[inline(always)]
     pub fn push(&mut self, key: Key, event: E) {
         self.len += 1;
@@ -95,7 +95,7 @@ impl<E> Queue<E> {
         self.lanes.pop()
     }
 
-    /// The same where the earliest may be in the calendar.
+    /// Takes the earliest event at or before `limit`, which may be in the calendar.
     #[inline(never)]
     fn pop_either(&mut self, limit: u64) -> Option<(Key, E)> {
         let first = self.lanes.first();
@@ -117,8 +117,8 @@ impl<E> Queue<E> {
         taken
     }
 
-    /// If the events that were shown are taken, or many that were not, shows some more, unless the
-    /// next is due beyond `limit`; says whether it did. Nobody need call this.
+    /// Extends the prefetch range if all shown events, or many others, were taken, unless the next
+    /// event is beyond `limit`. Returns whether it did. Calling this is optional.
     #[inline]
     pub fn begin(&mut self, limit: Time) -> bool {
         let next = self.lanes.first().min(self.calendar_from);
@@ -130,7 +130,7 @@ impl<E> Queue<E> {
         true
     }
 
-    /// Shows as far ahead as some dozens of events take at the pace of those since the last time.
+    /// Sets the prefetch range to the time of some dozens of events at the recent rate.
     #[cold]
     fn show(&mut self, next: u64) {
         let pace = next.saturating_sub(self.since).saturating_mul(TOGETHER) / self.taken.max(1);
@@ -141,29 +141,29 @@ impl<E> Queue<E> {
         self.calendar_from = self.calendar.from();
     }
 
-    /// Shows the events that have begun with [`Queue::begin`], less those taken.
+    /// Calls `show` with the remaining events in the range of [`Queue::begin`].
     pub fn each_begun<'a>(&'a self, show: &mut impl FnMut(&'a E)) {
         self.lanes.each_until(self.shown, show);
         self.calendar.each_until(self.shown, show);
     }
 
-    /// The key of the earliest event.
+    /// Returns the key of the earliest event.
     pub fn peek(&self) -> Option<Key> {
         let both = self.lanes.order().into_iter().chain(self.calendar.peek());
         both.min().map(Order::key)
     }
 
-    /// Events to come, in no order: for counting only.
+    /// Returns the queued events, in no particular order; for counting only.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
         self.lanes.iter().chain(self.calendar.iter())
     }
 
-    /// How many events are to come.
+    /// Returns the number of queued events.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing is to come.
+    /// Returns whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -193,13 +193,13 @@ mod tests {
         assert!(queue.is_empty() && queue.pop().is_none());
     }
 
-    /// How far ahead events are caused, in ticks: up to a power of two that changes as the
-    /// world does, from all at once to seconds.
+    /// Returns the maximum delay of events in ticks, a power of two that depends on the phase, from
+    /// zero to seconds.
     fn spans(phase: u64) -> u64 {
         [1, 1 << 4, 1 << 20, 1 << 12, 1 << 38, 1 << 8, 1 << 30][phase as usize % 7]
     }
 
-    /// How far ahead the next event is: one of three spans, as frames and timers have them, or any.
+    /// Returns the delay of the next event: one of three, as with frames and timers, or arbitrary.
     fn ahead(random: &mut oorandom::Rand64, step: u64, seed: u64) -> u64 {
         match seed % 2 {
             0 => [100_000, 120_000, 400_000][random.rand_range(0..3) as usize],
@@ -269,7 +269,7 @@ mod tests {
         for time in 1..1000 {
             queue.push(key(time * 100, 0, time), time);
         }
-        // Ten times as many at once after a quiet stretch.
+        // Ten times as many events at once after a quiet period.
         for time in 1000..2000 {
             queue.push(key(1_000_000 + time * 10, 0, time), time);
         }

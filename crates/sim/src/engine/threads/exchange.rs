@@ -1,11 +1,11 @@
-//! What threads share while they run shards side by side.
+//! State shared by threads that run shards in parallel.
 //!
-//! Each shard has a *clock*: it has done, and sent, all that it does before. So whatever it still
-//! sends comes to another shard at its clock plus the lookahead between the two, or later. A shard
-//! may do what is due before all of these moments; it then puts its own clock forward, which
-//! lets the others go on (conservative synchronisation with null messages: R. E. Bryant, MIT, 1977;
-//! K. M. Chandy and J. Misra, IEEE Trans. Softw. Eng. 5(5), 1979). Nobody waits for all: who has
-//! more to do in one stretch may have less in the next.
+//! Each shard has a *clock*: it has handled and sent everything before it. Whatever it still sends
+//! reaches another shard at its clock plus the lookahead between the two, or later. A shard may
+//! handle what is due before all of these times. It then advances its own clock, which lets the
+//! others proceed (conservative synchronisation with null messages: R. E. Bryant, MIT, 1977; K. M.
+//! Chandy and J. Misra, IEEE Trans. Softw. Eng. 5(5), 1979). There is no global barrier: a shard
+//! with more work in one stretch may have less in the next.
 #![allow(clippy::disallowed_types, reason = "threads run shards; no lock or thread orders events")]
 
 use crate::engine::event::Parcel;
@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Mutex, OnceLock};
 use std::thread::Thread;
 
-/// Looks at the clocks before a thread sleeps: at most, and at least, where each has a processor.
-/// They become fewer where looking was in vain, as on processors that others use.
+/// Maximum and minimum number of polls of the clocks before a thread sleeps, if each thread has a
+/// processor. Failed polls lower the number, for processors shared with other processes.
 const LOOKS: (u32, u32) = (4096, 16);
-/// A clock is put forward at least so often within the time that lies between two shards, so
-/// that who waits for it need not wait for all of that.
+/// A clock is advanced at least this many times per lookahead, so that a waiting shard need not
+/// wait for a whole lookahead.
 const PARTS: u64 = 4;
-/// Lookaheads after which it is decided anew whether threads are worth it.
+/// Lookaheads after which the use of threads is reconsidered.
 const STRETCH: u64 = 64;
 
-/// What threads share.
+/// State shared by the threads.
 pub(super) struct Exchange<'a> {
     lookahead: &'a Lookahead,
     end: Time,
@@ -34,20 +34,19 @@ pub(super) struct Exchange<'a> {
     looks_max: u32,
     clocks: Vec<Clock>,
     sleepers: Vec<Sleeper>,
-    /// From each shard to each, row by row.
+    /// Events from each shard to each, row by row.
     mail: Vec<Mutex<Vec<Parcel>>>,
-    /// Threads are not worth it.
+    /// Whether threads are not worthwhile.
     sparse: AtomicBool,
-    /// A thread panicked and will not go on.
+    /// Whether a thread has panicked.
     broken: AtomicBool,
 }
 
-/// The moment before which a shard has done and sent everything, in ticks; in a cache line of its
-/// own.
+/// Time in ticks before which a shard has handled and sent everything; in its own cache line.
 #[repr(align(64))]
 struct Clock(AtomicU64);
 
-/// The thread of a shard, and whether it waits to be woken.
+/// Thread of a shard, and whether it sleeps.
 #[derive(Default)]
 struct Sleeper {
     sleeps: AtomicBool,
@@ -55,7 +54,7 @@ struct Sleeper {
 }
 
 impl<'a> Exchange<'a> {
-    /// For shards that have done everything before `begin`.
+    /// Returns the state for shards that have handled everything before `begin`.
     pub(super) fn new(
         lookahead: &'a Lookahead,
         shards: usize,
@@ -76,8 +75,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// What one thread does, until its shard has done everything up to and at the end, or threads
-    /// are not worth it.
+    /// Runs one thread until its shard has handled everything up to and at the end, or threads are
+    /// not worthwhile.
     pub(super) fn work(&self, shard: &mut Shard) {
         let _guard = Guard(self);
         let own = shard.common.number as usize;
@@ -88,7 +87,7 @@ impl<'a> Exchange<'a> {
         while clock <= self.end
             && let Some(limit) = self.wait(own, clock, &mut looks)
         {
-            // What was sent before a clock was put forward is in the mail.
+            // Events sent before a clock was advanced are in the mail.
             self.take_mail(shard);
             let next = limit.min(clock + part).min(self.end + Span::from_ticks(1));
             while shard.step(next - Span::from_ticks(1)) {}
@@ -102,8 +101,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Waits until something may be done at `clock` or later, and returns the moment before which.
-    /// `None` if threads are not worth it.
+    /// Waits until the shard may proceed at `clock` or later. Returns the time before which it may
+    /// handle events, or `None` if threads are not worthwhile.
     fn wait(&self, own: usize, clock: Time, looks: &mut u32) -> Option<Time> {
         for look in 0.. {
             if self.sparse.load(Ordering::Relaxed) {
@@ -121,7 +120,7 @@ impl<'a> Exchange<'a> {
                 std::hint::spin_loop();
                 continue;
             }
-            // Whoever puts a clock forward from now on wakes this one; one before that is seen.
+            // Any later clock advance wakes this thread; an earlier one is visible.
             let sleeps = &self.sleepers[own].sleeps;
             sleeps.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
@@ -136,7 +135,7 @@ impl<'a> Exchange<'a> {
         None
     }
 
-    /// Wakes all that sleep.
+    /// Wakes all sleeping threads.
     fn wake(&self) {
         fence(Ordering::SeqCst);
         for sleeper in &self.sleepers {
@@ -153,7 +152,7 @@ impl<'a> Exchange<'a> {
         Time::from_ticks(self.clocks[shard].0.load(Ordering::Acquire))
     }
 
-    /// The moment before which nothing comes to a shard any more that is not in its mail.
+    /// Returns the time before which all events for a shard are in its mail.
     fn limit(&self, own: usize) -> Time {
         let others = (0..self.clocks.len()).filter(|&other| other != own);
         let limits = others.map(|other| self.clock(other) + self.lookahead.between(other, own));
@@ -181,8 +180,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Hands out what is still in the mail, when no thread is at work any more. Says whether all
-    /// shards have come to the end.
+    /// Delivers the remaining mail after all threads have ended. Returns whether all shards have
+    /// reached the end.
     pub(super) fn close(self, shards: &mut [Shard]) -> bool {
         let count = self.clocks.len();
         for (slot, mail) in self.mail.into_iter().enumerate() {
@@ -194,10 +193,10 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// How much there is to do.
+/// Event rate of a shard.
 struct Pace {
     least: Span,
-    /// At the last look.
+    /// Events at the last check.
     events: u64,
     clock: Time,
 }
@@ -207,8 +206,8 @@ impl Pace {
         Pace { least, events, clock }
     }
 
-    /// Whether all shards together had fewer than half of `worth` events in a lookahead since the
-    /// last look, if this one is a sample of them. Looks every [`STRETCH`] lookaheads.
+    /// Returns whether all shards together had fewer than half of `worth` events per lookahead
+    /// since the last check, estimated from this shard. Checks every [`STRETCH`] lookaheads.
     fn is_below(&mut self, worth: u64, shards: usize, events: u64, clock: Time) -> bool {
         if clock < self.clock + self.least * STRETCH {
             return false;
@@ -221,7 +220,7 @@ impl Pace {
     }
 }
 
-/// Lets the other threads go when this one panics.
+/// Releases the other threads when this one panics.
 struct Guard<'a, 'b>(&'a Exchange<'b>);
 
 impl Drop for Guard<'_, '_> {
@@ -256,7 +255,7 @@ mod tests {
         let mut lookahead = Lookahead::new(2);
         lookahead.add(0, 1, Span::from_ticks(10));
         lookahead.add(1, 0, Span::from_ticks(10));
-        // More shards than cores: nobody looks twice.
+        // With more shards than cores, no thread polls twice.
         let (begin, end) = (Time::from_ticks(0), Time::from_ticks(1_000_000));
         let exchange = Exchange::new(&lookahead, 2, (begin, end), 0, 1);
         let (mut seen, mut looks) = ((0, 0), exchange.looks_max);

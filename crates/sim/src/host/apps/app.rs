@@ -1,4 +1,4 @@
-//! An application, and all those of a host.
+//! The application trait, and the applications of a host.
 
 use super::id::AppId;
 use super::stats::{FlowStats, Received};
@@ -9,78 +9,78 @@ use axon_wire::Time;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// An application.
+/// Application on a host.
 pub(crate) trait App: Send {
-    /// Does what is due. Says whether the stack has work from it, or it wants to be polled
-    /// again after the stack.
+    /// Does what is due. Returns whether the stack has work, or the application needs another poll
+    /// after the stack.
     fn poll(&mut self, now: Time, stack: &mut Stack) -> bool;
 
-    /// When it has something to do of its own.
+    /// Returns when the application next has something to do by itself.
     fn deadline(&self) -> Option<Time>;
 
-    /// Stops for good: sends nothing new, and closes what is open.
+    /// Stops permanently: sends nothing new, and closes what is open.
     fn stop(&mut self, now: Time, stack: &mut Stack);
 
-    /// What it has counted.
+    /// Returns the application's statistics.
     fn stats(&self) -> &FlowStats;
 
-    /// Takes a datagram to one of its ports. Says the same as `poll`.
+    /// Receives a datagram for one of the application's ports. Returns as `poll` does.
     fn receive(&mut self, _now: Time, _datagram: &Datagram<'_>, _stack: &mut Stack) -> bool {
         false
     }
 
-    /// Looks at one of its connections, at which something has happened.
+    /// Handles a change on one of the application's connections.
     fn connection(&mut self, _now: Time, _id: ConnectionId, _stack: &mut Stack) {}
 
-    /// Whether it is to see every frame that comes in.
+    /// Returns whether the application observes every received frame.
     fn watches(&self) -> bool {
         false
     }
 
-    /// Sees a frame that came in, before anybody takes it.
+    /// Observes a received frame before it is processed.
     fn watch(&mut self, _now: Time, _frame: &[u8]) {}
 
-    /// The UDP port that it listens on.
+    /// Returns the UDP port on which the application listens.
     fn udp_port(&self) -> Option<u16> {
         None
     }
 
-    /// Whether it only counts the datagrams that it receives: it reads no more of the payload than
-    /// the stamp, leaves the stack alone, and is never due.
+    /// Returns whether the application only counts datagrams: it reads no payload beyond the stamp,
+    /// does not use the stack, and is never due.
     fn only_counts(&self) -> bool {
         false
     }
 
-    /// The port that a stream or a connection is sent from.
+    /// Returns the source port of the stream or connection.
     fn source_port(&self) -> Option<u16> {
         None
     }
 
-    /// What has come in from one sender, of a sink.
+    /// Returns what a sink has received from one sender.
     fn received_from(&self, _from: (Ipv4Addr, u16)) -> Option<&Received> {
         None
     }
 
-    /// The connection of this local port was seen to send something again.
+    /// Counts retransmitted segments on the connection of this local port.
     fn count_retransmits(&mut self, _local_port: u16, _segments: u64) {}
 }
 
-/// The applications of a host.
+/// Applications of a host.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Apps {
     deadline: Option<Time>,
     all: Vec<Box<dyn App>>,
-    /// Who sees every frame.
+    /// Applications that observe every frame.
     watchers: Vec<usize>,
-    /// Who listens on which port, and whether that one only counts.
+    /// Listening applications by UDP port, and whether each only counts.
     udp_ports: BTreeMap<u16, (usize, bool)>,
-    /// The applications to stop, by time.
+    /// Applications to stop, by time.
     stops: BTreeMap<Time, Vec<AppId>>,
 }
 
 impl Apps {
-    /// Adds an application; it is polled when its deadline, or a frame, comes.
+    /// Adds an application. It is polled at its deadline and when a frame arrives for it.
     pub(crate) fn add(&mut self, app: Box<dyn App>) -> AppId {
         let id = self.all.len();
         if let Some(port) = app.udp_port() {
@@ -94,12 +94,12 @@ impl Apps {
         AppId(id)
     }
 
-    /// The name of the next that is added.
+    /// Returns the ID of the next application.
     pub(crate) fn next_id(&self) -> AppId {
         AppId(self.all.len())
     }
 
-    /// Something has happened at a connection of an application.
+    /// Passes a change on a connection to its application.
     pub(crate) fn connection(
         &mut self,
         now: Time,
@@ -118,7 +118,7 @@ impl Apps {
         self.all.get(id.0).map(|app| &**app)
     }
 
-    /// Reads a little of the first ones, as an event seldom needs more; see `prefetch.rs`.
+    /// Prefetch hint for the first applications, as an event seldom needs more; see `prefetch.rs`.
     pub(crate) fn prefetch(&self) -> u64 {
         const PREFETCHED: usize = 4;
         let deadlines = self.all.iter().take(PREFETCHED).filter_map(|app| app.deadline());
@@ -129,7 +129,7 @@ impl Apps {
         self.all.is_empty()
     }
 
-    /// Polls all of them; says whether the stack has work.
+    /// Polls all applications. Returns whether the stack has work.
     pub(crate) fn poll(&mut self, now: Time, stack: &mut Stack) -> bool {
         let mut more = self.stop_due(now, stack);
         for app in &mut self.all {
@@ -139,7 +139,7 @@ impl Apps {
         more
     }
 
-    /// Polls those whose deadline has come; says whether the stack has work.
+    /// Polls the applications whose deadline has come. Returns whether the stack has work.
     pub(crate) fn poll_due(&mut self, now: Time, stack: &mut Stack) -> bool {
         let mut more = self.stop_due(now, stack);
         for app in &mut self.all {
@@ -151,24 +151,24 @@ impl Apps {
         more
     }
 
-    /// Shows a frame to those who want to see all.
+    /// Passes a frame to the applications that observe all frames.
     pub(crate) fn watch(&mut self, now: Time, frame: &[u8]) {
         for &app in &self.watchers {
             self.all[app].watch(now, frame);
         }
     }
 
-    /// Whether an application wants to see every frame.
+    /// Returns whether any application observes every frame.
     pub(crate) fn watches(&self) -> bool {
         !self.watchers.is_empty()
     }
 
-    /// Whether an application listens on this UDP port; if so, whether it only counts.
+    /// Returns whether an application listens on this UDP port, and if so, whether it only counts.
     pub(crate) fn listens_on(&self, port: u16) -> Option<bool> {
         self.udp_ports.get(&port).map(|&(_, only_counts)| only_counts)
     }
 
-    /// Has a datagram counted, if the application of its port does no more with it than that.
+    /// Counts a datagram if the application of its port only counts. Returns whether it did.
     #[inline]
     pub(crate) fn count(&mut self, now: Time, datagram: &Datagram<'_>, stack: &mut Stack) -> bool {
         match self.udp_ports.get(&datagram.port) {
@@ -180,7 +180,7 @@ impl Apps {
         }
     }
 
-    /// Hands a datagram to the application of its port. Says whether the stack has work.
+    /// Delivers a datagram to the application of its port. Returns whether the stack has work.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -211,7 +211,7 @@ impl Apps {
         self.find_deadline();
     }
 
-    /// Stops those whose time has come; says whether there was one.
+    /// Stops the applications whose stop time has come. Returns whether there was one.
     fn stop_due(&mut self, now: Time, stack: &mut Stack) -> bool {
         let mut stopped = false;
         while let Some(entry) = self.stops.first_entry().filter(|entry| *entry.key() <= now) {
@@ -227,7 +227,7 @@ impl Apps {
         self.all.iter_mut().for_each(|app| app.count_retransmits(local_port, segments));
     }
 
-    /// When the first of them has something to do.
+    /// Returns when the first application is due.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.deadline
     }

@@ -1,24 +1,25 @@
-//! Asks for MACs, one address after another at a pace, as a host does that talks to many.
+//! ARP workload: resolves MAC addresses one after another at a fixed interval, like a host with
+//! many peers.
 //!
-//! An address that the host knows already is not asked for again: it counts as answered at
-//! once, as its ARP cache would answer. One without an answer is asked for again at the
-//! host's own interval, until it is answered or the application is stopped.
+//! An address in the host's ARP cache is not requested again and counts as answered at once. An
+//! unanswered request is repeated at the host's own interval until it is answered or the
+//! application is stopped.
 
 use super::{App, FlowStats};
 use crate::host::stack::Stack;
 use axon_wire::{Span, Time};
 use std::net::Ipv4Addr;
 
-/// Addresses to ask for.
+/// Addresses to resolve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArpPlan {
-    /// Whose MACs, in order.
+    /// Addresses to resolve, in order.
     pub targets: Vec<Ipv4Addr>,
-    /// From one to the next.
+    /// Interval between addresses.
     pub interval: Span,
 }
 
-/// The questions of a running plan.
+/// Running ARP plan.
 pub(crate) struct Asker {
     plan: ArpPlan,
     asked: usize,

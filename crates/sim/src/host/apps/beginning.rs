@@ -1,25 +1,25 @@
-//! How a source begins: when its time has come and the address of its target is here.
+//! Start of a source: at its start time, once the target's address is resolved.
 
-/// How far a source has come. Only the first of what it sends waits for the address.
+/// Start state of a source. Only its first transmission waits for the address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Beginning {
-    /// Its time has not come.
+    /// The start time has not come.
     #[default]
     Before,
-    /// It is time to start, but the target's address is not here.
+    /// The start time has come, but the target's address is not resolved.
     Waiting,
-    /// It has sent, or could have.
+    /// The source has sent, or could have.
     Begun,
 }
 
 impl Beginning {
-    /// It may send; says whether it begins now.
+    /// Marks the source as started. Returns whether it starts now.
     pub(crate) fn begin(&mut self) -> bool {
         std::mem::replace(self, Beginning::Begun) != Beginning::Begun
     }
 
-    /// It has to wait; answers what [`super::App::poll`] has to. The frame that brings the
-    /// address polls the source again; the stack has to be called once, to ask for it.
+    /// Marks the source as waiting. Returns the result for [`super::App::poll`]: the frame with the
+    /// address polls the source again; the stack must be called once to request it.
     pub(crate) fn wait(&mut self) -> bool {
         std::mem::replace(self, Beginning::Waiting) != Beginning::Waiting
     }

@@ -1,13 +1,13 @@
-//! One client's way to one server: a request at a time, and its answer.
+//! One client's requests to one server, one at a time.
 //!
-//! Over TCP a request is so many bytes on a connection that stays open, and its answer so
-//! many bytes back. Over UDP each is a datagram; a request that has no answer in time is sent
-//! again, and given up after some tries.
+//! Over TCP, requests and answers are byte counts on a connection that stays open. Over UDP each is
+//! a datagram; a request without an answer is repeated after a timeout, and given up after some
+//! tries.
 //!
 //! A request of 20 bytes or more starts with a header, all fields big-endian: its number, the
-//! bytes of the request and of the answer (4 bytes each), and the work that it is for the
-//! server (8 bytes, in ticks). A server that is set to fixed sizes needs no header, so that
-//! requests of one byte are possible. An answer over UDP begins with the request's number.
+//! length of the request and of the answer (4 bytes each), and the server's work (8 bytes, in
+//! ticks). A server with fixed sizes needs no header, so that requests of one byte are possible. An
+//! answer over UDP begins with the request's number.
 
 use super::FlowStats;
 use super::tcp::{self, TcpOptions};
@@ -18,30 +18,30 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp as stack_tcp;
 use std::net::Ipv4Addr;
 
-/// Bytes of a request's header.
+/// Length of a request's header, in bytes.
 pub(crate) const HEADER_BYTES: usize = 20;
-/// How often a request over UDP is sent.
+/// Maximum number of transmissions of a request over UDP.
 const TRIES_MAX: u32 = 5;
 
-/// How a request and its answer travel.
+/// Transport of requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
-    /// On one connection that stays open.
+    /// One connection that stays open.
     Tcp(TcpOptions),
-    /// In one datagram each; a request without an answer is sent again.
+    /// One datagram each; a request without an answer is repeated.
     Udp,
 }
 
-/// What to ask for.
+/// Request to make.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) request: u32,
     pub(crate) response: u32,
-    /// The server's work, beside what every request costs it.
+    /// Server work in addition to the fixed cost of a request.
     pub(crate) work: Span,
 }
 
-/// A request's header.
+/// Returns a request's header.
 pub(crate) fn emit_header(number: u32, call: &Call) -> [u8; HEADER_BYTES] {
     let mut header = [0; HEADER_BYTES];
     header[..4].copy_from_slice(&number.to_be_bytes());
@@ -51,7 +51,7 @@ pub(crate) fn emit_header(number: u32, call: &Call) -> [u8; HEADER_BYTES] {
     header
 }
 
-/// Number and sizes of a request; `None` if it is shorter than a header.
+/// Parses number and sizes of a request. Returns `None` if it is shorter than a header.
 pub(crate) fn parse_header(bytes: &[u8]) -> Option<(u32, Call)> {
     let header = bytes.first_chunk::<HEADER_BYTES>()?;
     let word = |at: usize| {
@@ -62,34 +62,34 @@ pub(crate) fn parse_header(bytes: &[u8]) -> Option<(u32, Call)> {
     Some((word(0), call))
 }
 
-/// What a poll of a caller came to.
+/// Result of a poll of a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Nothing.
+    /// No change.
     None,
     /// The stack has work.
     More,
-    /// The answer is here.
+    /// The answer has arrived.
     Answered,
-    /// There will be none.
+    /// The request has failed.
     Failed,
 }
 
-/// A request that awaits its answer.
+/// Request without an answer yet.
 #[derive(Clone, Debug)]
 struct Open {
     call: Call,
-    /// What it begins with: its header, and what it says.
+    /// Start of the request: header and message.
     message: Vec<u8>,
-    /// Bytes of the request handed to the stack.
+    /// Bytes of the request passed to the stack.
     sent: u32,
-    /// Bytes of the answer that have come.
+    /// Bytes of the answer received.
     got: u32,
     tries: u32,
     again_at: Time,
 }
 
-/// The way to one server.
+/// Connection or socket to one server.
 pub(crate) struct Caller {
     pub(crate) target: Ipv4Addr,
     port: u16,
@@ -99,13 +99,13 @@ pub(crate) struct Caller {
     pub(crate) local_port: Option<u16>,
     number: u32,
     open: Option<Open>,
-    /// The last answer, as far as it was asked for; over TCP while it comes.
+    /// Last answer, up to the length needed; over TCP as it arrives.
     answer: Vec<u8>,
     keeps_answer: bool,
 }
 
 impl Caller {
-    /// `udp_port` is the port that answers over UDP come to.
+    /// Returns a caller. `udp_port` is the local port for answers over UDP.
     pub(crate) fn new(
         (target, port): (Ipv4Addr, u16),
         transport: Transport,
@@ -126,8 +126,8 @@ impl Caller {
         }
     }
 
-    /// Whether a request can go out: the target's MAC is known, and over TCP the connection
-    /// is open; one that is not is opened.
+    /// Returns whether a request can be sent: the target's MAC is known, and over TCP the
+    /// connection is open. Opens the connection if needed.
     pub(crate) fn is_ready(&mut self, stack: &mut Stack) -> bool {
         let Transport::Tcp(options) = self.transport else {
             return stack.way_to(self.target).is_some();
@@ -147,13 +147,13 @@ impl Caller {
         socket.may_send()
     }
 
-    /// Begins a request; [`Caller::poll`] brings it on.
+    /// Starts a request. [`Caller::poll`] sends it.
     pub(crate) fn ask(&mut self, now: Time, call: Call) {
         self.begin(now, call, &[]);
         self.keeps_answer = false;
     }
 
-    /// Begins a request that says something behind its header, and whose answer matters.
+    /// Starts a request with a message after its header, and keeps its answer.
     pub(crate) fn say(&mut self, now: Time, call: Call, said: &[u8]) {
         self.begin(now, call, said);
         self.keeps_answer = true;
@@ -166,17 +166,17 @@ impl Caller {
         self.answer.clear();
     }
 
-    /// What the server has answered to the last request that was said.
+    /// Returns the answer to the last request with a message.
     pub(crate) fn answer(&self) -> &[u8] {
         &self.answer
     }
 
-    /// Whether a request waits for its answer.
+    /// Returns whether a request waits for its answer.
     pub(crate) fn is_waiting(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Sends what can be sent, takes what has come.
+    /// Sends and receives as much as possible.
     pub(crate) fn poll(&mut self, now: Time, stack: &mut Stack, stats: &mut FlowStats) -> Progress {
         match self.transport {
             Transport::Tcp(_) => self.poll_tcp(now, stack, stats),
@@ -201,7 +201,7 @@ impl Caller {
             let (from, left) = (open.sent as usize, (open.call.request - open.sent) as usize);
             let wrote = socket.send(|room| {
                 let count = room.len().min(left);
-                // Behind the message, whatever is in the buffer will do.
+                // The bytes after the message are arbitrary.
                 if let Some(message) = open.message.get(from..) {
                     let message = &message[..message.len().min(count)];
                     room[..message.len()].copy_from_slice(message);
@@ -262,7 +262,7 @@ impl Caller {
         Progress::More
     }
 
-    /// Takes an answer over UDP: the one to the open request, as far as it can be checked.
+    /// Receives an answer over UDP, if it matches the open request as far as that can be checked.
     pub(crate) fn receive(
         &mut self,
         now: Time,
@@ -285,7 +285,7 @@ impl Caller {
         true
     }
 
-    /// When a request over UDP is to be sent again.
+    /// Returns when a request over UDP is to be repeated.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let again = self.open.as_ref().map(|open| open.again_at);
         again.filter(|_| self.transport == Transport::Udp)

@@ -1,15 +1,14 @@
-//! Collective operations: hosts that send when they have received.
+//! Collective operations: hosts that send after they have received.
 //!
-//! Each host runs a list of steps. A step waits until so many bytes have come from certain
-//! peers, counted from the beginning, and then sends bytes to others. When the list is at its
-//! end, a round is over for this host; the next begins at once. Peers are joined by one
-//! connection for each direction that is used.
+//! Each host runs a list of steps. A step waits until certain peers have sent given numbers of
+//! bytes, counted from the beginning, and then sends bytes to others. The end of the list completes
+//! a round for this host; the next begins at once. Peers have one connection for each direction
+//! used.
 //!
-//! Ring all-reduce of `S` bytes among `N` hosts: the data is cut into `N` parts. In each of
-//! `2 (N - 1)` steps every host sends one part to its successor and waits for one from its
-//! predecessor: half of the steps sum up, half spread the sums. Tree all-reduce: each host
-//! waits for its children, sends its sum to its parent, waits for the parent's, and sends
-//! that to its children.
+//! Ring all-reduce of `S` bytes among `N` hosts: the data is cut into `N` parts. In each of `2 (N -
+//! 1)` steps every host sends one part to its successor and waits for one from its predecessor.
+//! Half of the steps sum up, half distribute the sums. Tree all-reduce: each host waits for its
+//! children, sends its sum to its parent, waits for the parent's, and sends that to its children.
 
 use super::tcp::{self, Listener, TcpOptions};
 use super::{App, FlowStats};
@@ -24,32 +23,32 @@ use std::net::Ipv4Addr;
 /// One step of a host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Bytes that must have come beside those of earlier steps, by sender.
+    /// Bytes that must have arrived in addition to those of earlier steps, by sender.
     pub wait: Vec<(Ipv4Addr, u64)>,
-    /// Bytes to send then, by receiver.
+    /// Bytes to send afterwards, by receiver.
     pub send: Vec<(Ipv4Addr, u64)>,
 }
 
-/// What one host does.
+/// Role of one host in a collective operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CollectivePlan {
-    /// The port that it listens on, and peers that are not in `peer_ports` too.
+    /// Port on which the host listens, as do peers not in `peer_ports`.
     pub port: u16,
-    /// Ports of peers that listen on another one: hosts may run several processes.
+    /// Ports of peers that listen on another one, as hosts may run several processes.
     pub peer_ports: BTreeMap<Ipv4Addr, u16>,
-    /// How connections behave.
+    /// TCP options of the connections.
     pub options: TcpOptions,
-    /// The steps of a round.
+    /// Steps of a round.
     pub steps: Vec<Step>,
-    /// How many rounds.
+    /// Number of rounds.
     pub rounds: u64,
-    /// Rounds before those that are neither timed nor counted: the first opens connections.
+    /// Number of initial rounds that are neither timed nor counted. The first opens connections.
     pub unmeasured: u64,
 }
 
 impl CollectivePlan {
-    /// The steps of host `own` in a ring all-reduce among `ring`. Parts are of `bytes / N`
-    /// bytes, the first `bytes mod N` of them of one more.
+    /// Returns the steps of host `own` in a ring all-reduce among `ring`. Parts have `bytes / N`
+    /// bytes; the first `bytes mod N` parts have one more.
     pub fn ring_steps(ring: &[Ipv4Addr], own: usize, bytes: u64) -> Vec<Step> {
         let count = ring.len();
         let part = |index: usize| {
@@ -57,7 +56,7 @@ impl CollectivePlan {
             even + u64::from(((index % count) as u64) < rest)
         };
         let (next, previous) = (ring[(own + 1) % count], ring[(own + count - 1) % count]);
-        // In step k host i sends part i - k and gets part i - 1 - k.
+        // In step k host i sends part i - k and receives part i - 1 - k.
         let number = |step: usize| own + 2 * count - step % count;
         let steps = 2 * (count - 1);
         let mut list: Vec<Step> = (0..=steps).map(|_| Step::default()).collect();
@@ -68,8 +67,8 @@ impl CollectivePlan {
         list
     }
 
-    /// The steps of host `own` in a tree all-reduce among `hosts`: the parent of host `i` is
-    /// host `(i - 1) / 2`.
+    /// Returns the steps of host `own` in a tree all-reduce among `hosts`. The parent of host `i`
+    /// is host `(i - 1) / 2`.
     pub fn tree_steps(hosts: &[Ipv4Addr], own: usize, bytes: u64) -> Vec<Step> {
         let children = [2 * own + 1, 2 * own + 2].into_iter().filter(|&child| child < hosts.len());
         let children: Vec<_> = children.map(|child| (hosts[child], bytes)).collect();
@@ -84,7 +83,7 @@ impl CollectivePlan {
     }
 }
 
-/// The way to one peer.
+/// Connections to one peer.
 #[derive(Debug, Default)]
 struct Peer {
     socket: Option<SocketHandle>,
@@ -92,18 +91,18 @@ struct Peer {
     owed: u64,
 }
 
-/// A host at work. A round's time runs from its first step to the moment when the last byte
-/// that it waits for has come and its own are acknowledged.
+/// Running collective operation. A round's time runs from its first step until the last byte that
+/// it waits for has arrived and its own are acknowledged.
 pub(crate) struct Collective {
     plan: CollectivePlan,
     listener: Listener,
     peers: BTreeMap<Ipv4Addr, Peer>,
-    /// Bytes that have come and that no step has taken yet, by sender.
+    /// Bytes received and not yet consumed by a step, by sender.
     got: BTreeMap<Ipv4Addr, u64>,
-    /// The step that waits.
+    /// Index of the waiting step.
     step: usize,
     began: Option<Time>,
-    /// When it may begin, until it has.
+    /// Start time, until the operation has started.
     start: Option<Time>,
     stats: FlowStats,
 }
@@ -125,7 +124,7 @@ impl Collective {
         }
     }
 
-    /// Opens connections; says whether one is new.
+    /// Opens connections. Returns whether one is new.
     fn open(&mut self, stack: &mut Stack) -> bool {
         let mut opened = false;
         for (&to, peer) in self.peers.iter_mut().filter(|(_, peer)| peer.socket.is_none()) {
@@ -138,7 +137,7 @@ impl Collective {
         opened
     }
 
-    /// Takes what has come.
+    /// Reads received bytes.
     fn read(&mut self, now: Time, stack: &mut Stack) -> bool {
         self.listener.poll(stack);
         let mut more = false;
@@ -163,7 +162,7 @@ impl Collective {
         more
     }
 
-    /// Takes the steps whose bytes are here.
+    /// Executes the steps whose bytes have arrived.
     fn advance(&mut self, now: Time) -> bool {
         let mut more = false;
         while let Some(step) = self.plan.steps.get(self.step) {
@@ -190,7 +189,7 @@ impl Collective {
         more
     }
 
-    /// Sends what is owed; says whether something was sent, and whether all is acknowledged.
+    /// Sends pending bytes. Returns whether any were sent, and whether all are acknowledged.
     fn write(&mut self, now: Time, stack: &mut Stack) -> (bool, bool) {
         let (mut more, mut all) = (false, true);
         for peer in self.peers.values_mut() {
@@ -200,7 +199,7 @@ impl Collective {
             };
             let socket = stack.sockets.get_mut::<stack_tcp::Socket>(handle);
             if !socket.is_open() && peer.owed > 0 {
-                // Broken off: what was on its way is lost, and the round with it.
+                // The connection was aborted: its data in flight is lost, and the round with it.
                 stack.sockets.remove(handle);
                 peer.socket = None;
                 self.stats.failed += 1;
@@ -283,7 +282,7 @@ impl App for Collective {
 mod tests {
     use super::*;
 
-    /// Runs all hosts' steps on paper; bytes sent by each if all come to their end.
+    /// Simulates the steps of all hosts. Returns the bytes sent by each if all complete.
     fn play(plans: &[(Ipv4Addr, Vec<Step>)]) -> Option<Vec<u64>> {
         let mut wires: BTreeMap<(Ipv4Addr, Ipv4Addr), u64> = BTreeMap::new();
         let (mut at, mut sent) = (vec![0; plans.len()], vec![0; plans.len()]);

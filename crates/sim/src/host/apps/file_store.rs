@@ -1,60 +1,60 @@
-//! The files of a file server, and the calls to it.
+//! Files of a file server, and the calls to it.
 //!
 //! Calls are those of NFS version 2 (RFC 1094) that a client of small files makes: create, remove,
-//! look up, read and write. A file has a number, which its client chooses, among the client's own.
-//! Contents are kept in memory, and what is read is what was written. A call that comes again,
-//! since its answer was lost, is answered again and not done again: the server keeps the last
-//! answer of each client (Juszczak, USENIX Winter 1989), whose calls are numbered from 1 and have
-//! one answer outstanding. A call from before the last one is dropped.
+//! look up, read and write. A file has a number, chosen by its client among the client's own.
+//! Contents are kept in memory, and reads return what was written. A repeated call, whose answer
+//! was lost, is answered again but not executed again: the server keeps the last answer of each
+//! client (Juszczak, USENIX Winter 1989). Clients number their calls from 1 and have one call
+//! outstanding. A call older than the last one is dropped.
 
 use super::caller::{HEADER_BYTES, parse_header};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Where the data of a call or of an answer begins, all headers before it: less than a call without
-/// data has, so that a block of 1 KiB and its call fit one frame.
+/// Offset of the data in a call or an answer, after all headers. It is below the size of a call
+/// without data, so that a block of 1 KiB and its call fit one frame.
 pub(crate) const DATA_AT: usize = 64;
-/// Bytes of what a call says, behind its header.
+/// Length of a call after its header, in bytes.
 const CALL_BYTES: usize = 20;
-/// Bytes of what an answer says: the call's number, a status, and the size of the file.
+/// Length of an answer, in bytes: call number, status, and file size.
 const ANSWER_BYTES: usize = 12;
 
-/// What a client asks for.
+/// Call from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FileCall {
-    /// Makes an empty file, in place of one of this number.
+    /// Creates an empty file, replacing any file of this number.
     Create { file: u64 },
     /// Deletes a file.
     Remove { file: u64 },
-    /// Asks for the size of a file.
+    /// Looks up the size of a file.
     LookUp { file: u64 },
-    /// Reads some bytes from an offset on.
+    /// Reads bytes at an offset.
     Read { file: u64, offset: u32, bytes: u32 },
-    /// Writes some bytes from an offset on, at most the file's size.
+    /// Writes bytes at an offset, at most the file's size.
     Write { file: u64, offset: u32, bytes: u32 },
 }
 
-/// How a call ended.
+/// Result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It was done.
+    /// Success.
     Done,
-    /// There is no such file, or nothing at this offset.
+    /// The file does not exist, or has no data at this offset.
     NoFile,
-    /// It is no call.
+    /// The call is malformed.
     Malformed,
 }
 
-/// An answer, without the data behind it.
+/// Answer, without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileAnswer {
     pub(crate) status: Status,
-    /// Bytes of the file after the call.
+    /// File size after the call, in bytes.
     pub(crate) size: u32,
 }
 
 impl FileCall {
-    /// The file that it is about.
+    /// Returns the file number of the call.
     pub(crate) fn file(self) -> u64 {
         match self {
             FileCall::Create { file }
@@ -65,8 +65,8 @@ impl FileCall {
         }
     }
 
-    /// What stands behind the header of a request: the call, and from [`DATA_AT`] of the request
-    /// on the data of a write.
+    /// Returns the bytes after the header of a request: the call, and from [`DATA_AT`] of the
+    /// request the data of a write.
     pub(crate) fn emit(self) -> Vec<u8> {
         let (kind, offset, bytes): (u32, _, _) = match self {
             FileCall::Create { .. } => (0, 0, 0),
@@ -105,7 +105,7 @@ impl FileCall {
 }
 
 impl FileAnswer {
-    /// Reads an answer; `None` if it is shorter than one.
+    /// Parses an answer. Returns `None` if it is too short.
     pub(crate) fn parse(bytes: &[u8]) -> Option<FileAnswer> {
         let bytes: &[u8; ANSWER_BYTES] = bytes.first_chunk()?;
         let status = match bytes[7] {
@@ -125,23 +125,23 @@ impl FileAnswer {
     }
 }
 
-/// The byte that a client writes at this offset of a file: another for every file, so that one
-/// that is lost, exchanged or shifted is seen.
+/// Returns the byte that a client writes at this offset of a file. It differs between files, so
+/// that lost, exchanged or shifted bytes are detected.
 pub(crate) fn byte_of(file: u64, offset: u32) -> u8 {
     let mixed = (file ^ u64::from(offset) << 20).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 56) as u8
 }
 
-/// A disk in memory.
+/// In-memory disk.
 #[derive(Debug, Default)]
 pub(crate) struct FileStore {
     files: BTreeMap<(Ipv4Addr, u64), Vec<u8>>,
-    /// The number of each client's last call, and its answer.
+    /// Number and answer of each client's last call.
     last: BTreeMap<(Ipv4Addr, u16), (u32, Vec<u8>)>,
 }
 
 impl FileStore {
-    /// Does what a whole request asks for; the answer, or nothing for one that is too late.
+    /// Executes a request. Returns the answer, or `None` for an outdated request.
     pub(crate) fn serve(&mut self, from: (Ipv4Addr, u16), request: &[u8]) -> Option<Vec<u8>> {
         let (number, _) = parse_header(request)?;
         if let Some((last, answer)) = self.last.get(&from).filter(|_| number != 1) {
@@ -167,7 +167,7 @@ impl FileStore {
         Some(answer)
     }
 
-    /// Does a call: how it ended, the size of the file after it, and what was read.
+    /// Executes a call. Returns its status, the file size after it, and the data read.
     fn call(&mut self, ip: Ipv4Addr, call: FileCall, data: &[u8]) -> (Status, u32, Vec<u8>) {
         let missing = (Status::NoFile, 0, Vec::new());
         let key = (ip, call.file());
@@ -214,7 +214,7 @@ mod tests {
         [&header[..], &call.emit()].concat()
     }
 
-    /// Status, size, and the data of an answer.
+    /// Returns status, size and data of an answer.
     fn said(answer: Option<Vec<u8>>) -> (Status, u32, Vec<u8>) {
         let answer = answer.expect("an answer");
         let FileAnswer { status, size } = FileAnswer::parse(&answer).expect("it is whole");

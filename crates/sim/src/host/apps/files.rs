@@ -1,12 +1,11 @@
 //! A client of a file service that behaves like PostMark (TR3022, Network Appliance 1997).
 //!
-//! First it creates a pool of files. Then it runs transactions, one after the other; each is
-//! a creation or a deletion, and a reading of a whole file or an appending to one, drawn at
-//! random with the biases of the plan; files are drawn evenly from those there are. Sizes are
-//! uniform between two bounds. Every step is a call to the server, as NFS (RFC 1094) would
-//! make it: one call for a creation, a deletion or the look-up of a name, one for each block
-//! that is read or written. The server stores the files, and the client looks at every answer: at
-//! sizes, and at each byte that it has once written.
+//! The client first creates a pool of files. Then it runs transactions, one after another. Each is
+//! a creation or a deletion, and a read of a whole file or an append to one, drawn at random with
+//! the biases of the plan; files are drawn uniformly. Sizes are uniform between two bounds. Every
+//! step is a call to the server, as in NFS (RFC 1094): one call for a creation, a deletion or a
+//! name look-up, one for each block read or written. The server stores the files, and the client
+//! checks every answer: sizes, and each byte that it has written.
 
 use super::caller::{Call, Caller, Progress};
 use super::file_store::{DATA_AT, FileAnswer, FileCall, Status, byte_of};
@@ -18,13 +17,13 @@ use oorandom::Rand64;
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-/// Bytes of a call or an answer without data: RPC header, credentials, a file handle and
-/// attributes, about what NFS version 2 sends.
+/// Length of a call or an answer without data, in bytes: RPC header, credentials, a file handle and
+/// attributes, about as in NFS version 2.
 const CALL_BYTES: u32 = 128;
 /// Bytes of a call or an answer before its data.
 const DATA_CALL_BYTES: u32 = DATA_AT as u32;
 
-/// PostMark's own settings, for a target and a transport that are to be filled in.
+/// PostMark's default settings; target and transport are to be filled in.
 pub const POSTMARK: FilePlan = FilePlan {
     target: Ipv4Addr::UNSPECIFIED,
     port: 2049,
@@ -41,45 +40,45 @@ pub const POSTMARK: FilePlan = FilePlan {
     seed: 42,
 };
 
-/// What a client does.
+/// Workload of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilePlan {
-    /// The server.
+    /// Server address.
     pub target: Ipv4Addr,
-    /// Its port.
+    /// Server port.
     pub port: u16,
-    /// How calls travel.
+    /// Transport of calls.
     pub transport: Transport,
-    /// After which a call over UDP is sent again.
+    /// Retry timeout of a call over UDP.
     pub timeout: Span,
-    /// Files before the transactions begin, at least 1.
+    /// Number of files before the transactions begin, at least 1.
     pub files: u32,
-    /// Transactions; until it is stopped without.
+    /// Number of transactions; `None` runs until stopped.
     pub transactions: Option<u64>,
-    /// The smallest file and the shortest appending, in bytes.
+    /// Minimum size of files and appends, in bytes.
     pub size_min: u32,
-    /// The largest file that is created, in bytes.
+    /// Maximum size of created files, in bytes.
     pub size_max: u32,
-    /// The most that one call reads or writes, in bytes, at least 1.
+    /// Maximum bytes read or written per call, at least 1.
     pub block: u32,
-    /// Of ten transactions, how many read; the others append.
+    /// Number of transactions out of ten that read; the others append.
     pub read_bias: u32,
-    /// Of ten transactions, how many create; the others delete.
+    /// Number of transactions out of ten that create; the others delete.
     pub create_bias: u32,
-    /// The client's processor time between an answer and the next call.
+    /// Client processor time between an answer and the next call.
     pub client: Span,
-    /// Seed of its random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// A file on the server, as the client knows it.
+/// File on the server.
 #[derive(Clone, Copy, Debug)]
 struct File {
     number: u64,
     size: u32,
 }
 
-/// A call to be made, and the size that the file must have after it.
+/// Planned call, and the required size of the file after it.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     call: FileCall,
@@ -87,7 +86,7 @@ struct Planned {
 }
 
 impl Planned {
-    /// Bytes of the request and of its answer.
+    /// Returns the sizes of the request and its answer.
     fn bytes(&self) -> Call {
         let (request, response) = match self.call {
             FileCall::Write { bytes, .. } => (DATA_CALL_BYTES + bytes, CALL_BYTES),
@@ -97,8 +96,7 @@ impl Planned {
         Call { request, response, work: Span::ZERO }
     }
 
-    /// Whether the server says that it was done, and how many bytes are not those that were
-    /// written.
+    /// Returns whether the call succeeded, and the number of bytes that differ from those written.
     fn judge(&self, answer: &[u8]) -> (bool, u64) {
         let said = FileAnswer::parse(answer);
         let done = FileAnswer { status: Status::Done, size: self.size };
@@ -112,24 +110,24 @@ impl Planned {
     }
 }
 
-/// A client at work. The time of each transaction counts, not that of creating the pool. A file
-/// of which a call has failed is used no more: what it holds is not known.
+/// Running file client. Transactions are timed, the creation of the pool is not. A file is no
+/// longer used after a failed call, since its content is unknown.
 pub(crate) struct FileClient {
     plan: FilePlan,
     caller: Caller,
     udp_port: Option<u16>,
     random: Rand64,
-    /// The files there are.
+    /// Existing files.
     files: Vec<File>,
-    /// The number of the next file.
+    /// Number of the next file.
     number: u64,
-    /// Calls of the open transaction that are still to be made.
+    /// Remaining calls of the open transaction.
     calls: VecDeque<Planned>,
-    /// The call that awaits its answer.
+    /// Call that waits for its answer.
     open: Option<Planned>,
-    /// When the next call is made; none while one waits for its answer.
+    /// Time of the next call; `None` while one waits for its answer.
     next: Option<Time>,
-    /// The next call waits for the way to the server.
+    /// Whether the next call waits for the connection to the server.
     pending: bool,
     began: Time,
     files_done: FileStats,
@@ -138,7 +136,7 @@ pub(crate) struct FileClient {
 
 impl FileClient {
     pub(crate) fn new(plan: FilePlan, now: Time, stack: &mut Stack) -> FileClient {
-        // Its files have numbers apart from those of other clients on this host.
+        // Distinguishes this client's file numbers from those of other clients on the host.
         let own = stack.ephemeral_port();
         let udp_port = (plan.transport == Transport::Udp).then_some(own);
         let server = (plan.target, plan.port);
@@ -168,7 +166,7 @@ impl FileClient {
         self.calls.push_back(Planned { call, size });
     }
 
-    /// Calls that append `bytes` bytes to a file, block by block.
+    /// Plans the calls that append `bytes` bytes to a file, block by block.
     fn write(&mut self, File { number: file, size }: File, bytes: u32) {
         let (mut offset, end) = (size, size.saturating_add(bytes));
         while offset < end {
@@ -178,7 +176,7 @@ impl FileClient {
         }
     }
 
-    /// Calls that read a whole file, block by block.
+    /// Plans the calls that read a whole file, block by block.
     fn read(&mut self, File { number: file, size }: File) {
         let mut offset = 0;
         while offset < size {
@@ -199,12 +197,12 @@ impl FileClient {
         self.files_done.written_bytes += Bytes(u64::from(size));
     }
 
-    /// One of the files, by place; there is always one.
+    /// Returns the index of a random file; there is always one.
     fn pick(&mut self) -> usize {
         self.random.rand_range(0..self.files.len() as u64) as usize
     }
 
-    /// Puts together the next transaction.
+    /// Plans the next transaction.
     fn plan_next(&mut self, now: Time) {
         self.began = now;
         if self.files_done.began.is_none() {
@@ -213,7 +211,7 @@ impl FileClient {
             }
             self.files_done.began = Some(now);
         }
-        // The last file stays, or there would be nothing to read.
+        // The last file is kept, so that there is one to read.
         let create = self.random.rand_range(0..10) < u64::from(self.plan.create_bias);
         if create || self.files.len() <= 1 {
             self.create();
@@ -231,7 +229,7 @@ impl FileClient {
             self.files_done.reads += 1;
             self.files_done.read_bytes += Bytes(u64::from(file.size));
         } else {
-            // As much as a file of the pool may still grow.
+            // At most as much as a file of the pool may still grow.
             let room = self.plan.size_max.saturating_sub(file.size).max(1);
             let bytes = 1 + self.random.rand_range(0..u64::from(room)) as u32;
             self.write(file, bytes);
@@ -241,7 +239,7 @@ impl FileClient {
         }
     }
 
-    /// After a call that was done or was not: what is next, and when.
+    /// Schedules the next step after a call that succeeded or failed.
     fn go_on(&mut self, now: Time, done: bool) {
         if self.calls.is_empty() {
             if done && self.files_done.began.is_some() {
@@ -259,7 +257,7 @@ impl FileClient {
         }
     }
 
-    /// Makes the next call if it is time and the server can be called.
+    /// Makes the next call if it is due and the server can be called.
     fn call(&mut self, now: Time, stack: &mut Stack) -> bool {
         if self.next.is_some_and(|next| next <= now) {
             (self.next, self.pending) = (None, true);
@@ -282,7 +280,7 @@ impl FileClient {
         true
     }
 
-    /// Looks at the answer that has come, and goes on.
+    /// Processes the answer and proceeds.
     fn take_answer(&mut self, now: Time) {
         let Some(planned) = self.open.take() else { return };
         let (done, wrong_bytes) = planned.judge(self.caller.answer());
@@ -294,7 +292,7 @@ impl FileClient {
         }
     }
 
-    /// A call was not done: the transaction ends here, and with it the use of the file.
+    /// Ends the transaction after a failed call, and stops using its file.
     fn give_up(&mut self, now: Time, planned: Planned) {
         self.stats.failed += 1;
         self.files.retain(|file| file.number != planned.call.file());
@@ -314,8 +312,8 @@ impl App for FileClient {
                 true
             }
             Progress::Failed => {
-                // The call is lost; the client goes on with the next transaction, as with a soft
-                // mount.
+                // The call has failed; the client continues with the next transaction, as with a
+                // soft mount.
                 if let Some(planned) = self.open.take() {
                     self.give_up(now, planned);
                 }

@@ -1,5 +1,5 @@
-//! The names of applications.
+//! Application IDs.
 
-/// Names an application of one host.
+/// ID of an application on one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppId(pub usize);

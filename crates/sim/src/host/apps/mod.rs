@@ -1,8 +1,8 @@
-//! What hosts run: sources, sinks, clients and servers, one file each.
+//! Host applications: sources, sinks, clients and servers, one file each.
 //!
-//! An application is polled after each frame that came in and when its deadline has come. It
-//! works on the host's stack: sockets of TCP, streams and datagrams of its own. Times of sending
-//! are exact: only the timers of the stack's TCP count whole microseconds.
+//! An application is polled after each received frame and at its deadline. It uses the host's
+//! stack: TCP sockets, streams, and datagrams of its own. Transmission times are exact; only the
+//! timers of the stack's TCP have a resolution of one microsecond.
 
 mod app;
 mod arp;

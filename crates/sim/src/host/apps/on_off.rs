@@ -1,8 +1,8 @@
 //! Bursts of datagrams with pauses between them.
 //!
-//! The size of a burst and the pause after it are drawn from distributions; within a burst
-//! datagrams leave at an interval, the last one shorter where the size asks for that. The
-//! random numbers are the source's own: nothing else that happens changes them.
+//! Burst sizes and pauses are drawn from distributions. Within a burst, datagrams leave at a fixed
+//! interval; the last is shorter if the burst size requires it. Each source has its own random
+//! numbers, which no other activity changes.
 
 use super::FlowStats;
 use super::stream::{Pattern, Source, Stream};
@@ -15,30 +15,30 @@ use std::net::Ipv4Addr;
 /// Bursts to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OnOffPlan {
-    /// To whom.
+    /// Target address.
     pub target: Ipv4Addr,
-    /// To which port there.
+    /// Target port.
     pub port: u16,
-    /// Bytes of payload of a datagram, at most what fits the MTU.
+    /// Datagram payload in bytes, limited to the MTU.
     pub payload: usize,
-    /// From one datagram of a burst to the next.
+    /// Interval between datagrams of a burst.
     pub interval: Span,
-    /// Bytes of payload of a burst.
+    /// Burst payload, in bytes.
     pub on: Sizes,
-    /// Ticks of 10 ps from the end of a burst (an interval after its last datagram) to the
-    /// next.
+    /// Pause from the end of a burst (one interval after its last datagram) to the next, in ticks
+    /// of 10 ps.
     pub off: Sizes,
-    /// Seed of its random numbers.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
-/// Bursts at work.
+/// Running burst source.
 pub(crate) struct Bursts {
     interval: Span,
     on: Sizes,
     off: Sizes,
     random: Rand64,
-    /// Bytes of the current burst that are still to be sent.
+    /// Bytes of the current burst still to be sent.
     left: u64,
 }
 
@@ -56,7 +56,7 @@ fn draw(sizes: &Sizes, random: &mut Rand64) -> u64 {
     sizes.draw((random.rand_u64() >> 32) as u32)
 }
 
-/// Bytes of a burst: never none.
+/// Returns the size of a burst, at least 1 byte.
 fn burst(on: &Sizes, random: &mut Rand64) -> u64 {
     draw(on, random).max(1)
 }
@@ -71,7 +71,7 @@ impl Pattern for Bursts {
             pause = pause + Span::from_ticks(draw(&self.off, &mut self.random));
             self.left = burst(&self.on, &mut self.random);
         }
-        // Never nothing, or one instant would go on for ever.
+        // At least one tick, so that time advances.
         (payload as usize, Some(pause.max(Span::from_ticks(1))))
     }
 }

@@ -1,8 +1,8 @@
-//! Sends frames as they are, whatever is in them: a hostile host, or a broken one.
+//! Raw frame source: sends frames unmodified, like a hostile or faulty host.
 //!
-//! The frames go round and round, one after the other at an interval, past the host's stack: no
-//! address is filled in, no checksum, no tag. A frame whose time comes while the NIC is full is
-//! counted as failed; what is due then is the next one.
+//! The frames are sent cyclically at an interval, bypassing the host's stack: no address, checksum
+//! or tag is filled in. A frame due while the NIC is full counts as failed; the next frame follows
+//! at its own time.
 
 use super::{App, FlowStats};
 use crate::host::stack::Stack;
@@ -11,19 +11,19 @@ use axon_wire::{Span, Time};
 /// Frames to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RawPlan {
-    /// The frames, without FCS, in the order in which they are sent, over and over. Those below the
-    /// Ethernet minimum are padded.
+    /// Frames without FCS, sent in order and repeatedly. Those below the Ethernet minimum are
+    /// padded.
     pub frames: Vec<Vec<u8>>,
-    /// From one frame to the next; at least 10 ps. At line rate the NIC is full most of the time.
+    /// Interval between frames, at least 10 ps. At line rate the NIC is full most of the time.
     pub interval: Span,
-    /// Frames to send in all; until it is stopped without.
+    /// Total number of frames; `None` runs until stopped.
     pub count: Option<u64>,
 }
 
-/// The frames of a running plan.
+/// Running raw frame source.
 pub(crate) struct Raw {
     plan: RawPlan,
-    /// Frames whose time has come.
+    /// Number of frames that were due.
     tried: u64,
     next: Option<Time>,
     stats: FlowStats,

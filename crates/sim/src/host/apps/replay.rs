@@ -1,8 +1,8 @@
-//! Sends the frames of a capture again, at their times.
+//! Replay of a capture with its original timing.
 //!
-//! A frame of which the capture kept only the beginning is filled up with zeros to its length
-//! on the wire. MACs, or MACs and IPv4 addresses, can be replaced by those of the host and of
-//! its target; checksums of IPv4, TCP and UDP follow (RFC 1624).
+//! A truncated frame is padded with zeros to its length on the wire. MACs, or MACs and IPv4
+//! addresses, can be replaced by those of the host and its target; checksums of IPv4, TCP and UDP
+//! are updated (RFC 1624).
 
 use super::beginning::Beginning;
 use super::{App, FlowStats};
@@ -15,26 +15,26 @@ use axon_wire::{MacAddr, Time};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// A capture to send.
+/// Capture to replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayPlan {
-    /// To whom, as far as frames are rewritten.
+    /// Target address, for rewritten frames.
     pub target: Ipv4Addr,
-    /// The frames. One that is longer than the host's MTU allows is not sent.
+    /// Captured frames. A frame longer than the host's MTU allows is not sent.
     pub frames: Arc<[CapturedFrame]>,
-    /// What is changed in them.
+    /// Fields to rewrite.
     pub rewrite: Rewrite,
 }
 
-/// The bytes that a frame of a capture is sent with; none if it is not sent, because it is
-/// shorter than an Ethernet header or longer than the MTU allows. A capture may claim 4 GiB
-/// for a frame of which it kept nothing.
+/// Returns the length at which a captured frame is sent, or `None` if it is not sent because it is
+/// shorter than an Ethernet header or longer than the MTU allows. A capture may claim 4 GiB for a
+/// frame of which it holds no bytes.
 pub(crate) fn length(frame: &CapturedFrame, mtu: u16) -> Option<usize> {
     let bytes = frame.wire_bytes.max(frame.bytes.len());
     (ETHERNET_BYTES..=ETHERNET_BYTES + usize::from(mtu)).contains(&bytes).then_some(bytes)
 }
 
-/// Why nothing at all of an application can be sent, if it is a replay of which that is true.
+/// Returns the reason if the application is a replay none of whose frames can be sent.
 pub(crate) fn unsendable(app: &axon_fabric::traffic::App, mtu: u16) -> Option<String> {
     let axon_fabric::traffic::App::Replay { frames, .. } = app else { return None };
     let none = frames.iter().all(|frame| length(frame, mtu).is_none());
@@ -48,11 +48,11 @@ pub(crate) fn unsendable(app: &axon_fabric::traffic::App, mtu: u16) -> Option<St
     })
 }
 
-/// A running replay.
+/// Running replay.
 pub(crate) struct Replay {
     plan: ReplayPlan,
     next: usize,
-    /// When the first frame is sent.
+    /// Time of the first frame.
     began: Time,
     beginning: Beginning,
     stats: FlowStats,
@@ -69,7 +69,7 @@ impl Replay {
         Some(self.began + frame.at)
     }
 
-    /// The MAC and the address of the target, where they are needed.
+    /// Returns the target's address and MAC, as far as they are needed.
     fn way(&self, stack: &mut Stack) -> Option<(Ipv4Addr, MacAddr)> {
         match self.plan.rewrite {
             Rewrite::Nothing => Some((Ipv4Addr::UNSPECIFIED, MacAddr::BROADCAST)),
@@ -101,7 +101,7 @@ impl Replay {
     }
 }
 
-/// Puts other addresses into an IPv4 packet, if it is one, and mends its checksums.
+/// Replaces the addresses of an IPv4 packet and updates its checksums. Ignores other frames.
 pub(crate) fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
     const TCP: u8 = 6;
     const UDP: u8 = 17;
@@ -127,19 +127,19 @@ pub(crate) fn set_addresses(frame: &mut [u8], from: Ipv4Addr, to: Ipv4Addr) {
         UDP => header_bytes + 6,
         _ => return,
     };
-    // A UDP checksum of zero says that there is none.
+    // A UDP checksum of zero means none.
     let none = packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]);
     if later_fragment || none {
         return;
     }
     mend(packet, place, difference);
-    // One that comes to zero is sent as all ones (RFC 768), or it would say none.
+    // A computed zero is sent as all ones (RFC 768).
     if packet[9] == UDP && packet.get(place..place + 2) == Some(&[0, 0]) {
         packet[place..place + 2].fill(0xff);
     }
 }
 
-/// Adds a difference to the checksum at a place, if the packet reaches that far.
+/// Adds a difference to the checksum at `place`, if the packet is long enough.
 fn mend(packet: &mut [u8], place: usize, difference: u64) {
     let Some(checksum) = packet.get_mut(place..place + 2) else { return };
     let mut sum = u64::from(!u16::from_be_bytes([checksum[0], checksum[1]])) + difference;
@@ -154,7 +154,7 @@ impl App for Replay {
         while self.due().is_some_and(|due| due <= now) {
             let Some(way) = self.way(stack) else {
                 if self.beginning.has_begun() {
-                    // The target is unknown again: this frame is lost, as it would be.
+                    // The target is no longer known: this frame is lost.
                     self.next += 1;
                     self.stats.failed += 1;
                     continue;
@@ -207,7 +207,7 @@ mod tests {
         assert!(packet.verify_checksum());
         let datagram = UdpPacket::new_checked(packet.payload()).unwrap();
         assert!(datagram.verify_checksum(&from.into(), &to.into()));
-        // What is no IPv4, or too short for its addresses, stays as it is.
+        // Non-IPv4 frames and frames too short for addresses stay unchanged.
         for bytes in ETHERNET_BYTES..60 {
             let mut frame = vec![0x45; bytes];
             set_addresses(&mut frame, from, to);

@@ -1,8 +1,8 @@
-//! Counts what of a replayed capture comes in at one host.
+//! Counting of replayed frames at a receiving host.
 //!
-//! The frames of a capture are no datagrams of ours: no port leads to who counts them, and
-//! the same host sends and receives other frames too. So they are known by what they look
-//! like, but for the addresses that the replay, or the network, replaces.
+//! Captured frames carry no stamp, no port identifies their counter, and the host sends and
+//! receives other frames too. So frames are recognized by their contents, except for the addresses
+//! that the replay or the network replaces.
 
 use super::replay::{length, set_addresses};
 use super::{App, FlowStats, Received};
@@ -16,13 +16,12 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What all frames of a capture look like, as hashes, and the bytes that each has as long as
-/// no NIC has filled it up.
+/// Hashes of all frames of a capture, and the length of each before padding by a NIC.
 #[derive(Clone, Debug)]
 pub(crate) struct Likenesses(Arc<BTreeMap<u64, usize>>);
 
 impl Likenesses {
-    /// Of the frames that a host with this MTU sends; others never come in anywhere.
+    /// Returns the hashes of the frames that a host with this MTU sends.
     pub(crate) fn of(frames: &[CapturedFrame], mtu: u16) -> Likenesses {
         let whole = |frame: &CapturedFrame| {
             let length = length(frame, mtu)?;
@@ -34,8 +33,8 @@ impl Likenesses {
     }
 }
 
-/// The hash of a frame without its MACs and IPv4 addresses, and with the checksums that it
-/// has without them.
+/// Returns the hash of a frame without its MACs and IPv4 addresses, with checksums adjusted
+/// accordingly.
 fn likeness(mut frame: Vec<u8>) -> u64 {
     let macs = frame.len().min(ETHERNET_ADDRESSES);
     frame[..macs].fill(0);
@@ -45,7 +44,7 @@ fn likeness(mut frame: Vec<u8>) -> u64 {
     xxh3_64(&frame)
 }
 
-/// Counts frames of one replay. Two replays of one capture are distinguished by their
+/// Counter of the frames of one replay. Two replays of one capture are distinguished by their
 /// senders' MACs, where these are known.
 #[derive(Debug)]
 pub(crate) struct ReplaySink {
@@ -56,8 +55,7 @@ pub(crate) struct ReplaySink {
 }
 
 impl ReplaySink {
-    /// Counts what has one of the MACs of `to` as its destination and, if it is said, `from`
-    /// as its source.
+    /// Counts frames with a destination MAC in `to` and, if given, the source MAC `from`.
     pub(crate) fn new(
         frames: Likenesses,
         from: Option<MacAddr>,
@@ -117,7 +115,7 @@ mod tests {
             bytes: vec![7; 13],
             wire_bytes,
         };
-        // Each of these as a whole would take 4 GiB.
+        // Each of these would take 4 GiB if expanded.
         let hostile = vec![frame(u32::MAX as usize); 1_000];
         assert!(Likenesses::of(&hostile, 1500).0.is_empty());
         let edges = [13, 14, 1514, 1515].map(frame);
@@ -140,7 +138,7 @@ mod tests {
             });
             frame
         };
-        // All payloads that have different checksums, one with a checksum of zero among them.
+        // Payloads with every checksum, including zero.
         for fill in 0..=u16::MAX {
             let there = frame(9, fill);
             let mut rewritten = there.clone();

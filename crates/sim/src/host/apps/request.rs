@@ -1,9 +1,9 @@
-//! Requests and answers, one after the other: netperf's TCP_RR and UDP_RR, and incast.
+//! Requests and answers in rounds: netperf's TCP_RR and UDP_RR, and incast.
 //!
-//! A round asks all targets at once; it ends when all have answered, and that took its time.
-//! After a pause the next begins. With one target this is request/response; with many that
-//! answer much, the answers meet at the client's port: incast. Connections are open before
-//! the first round begins, and stay so.
+//! A round sends a request to all targets at once and ends when all have answered; this is the
+//! round's time. The next round begins after a pause. With one target this is request/response.
+//! With many large answers, the answers meet at the client's port: incast. Connections are opened
+//! before the first round and stay open.
 
 use super::caller::{Call, Caller, Progress};
 use super::{App, FlowStats, Transport};
@@ -15,33 +15,33 @@ use std::net::Ipv4Addr;
 /// Rounds of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPlan {
-    /// Whom to ask, all at once.
+    /// Addresses of the targets, requested all at once.
     pub targets: Vec<Ipv4Addr>,
-    /// At which port.
+    /// Target port.
     pub port: u16,
-    /// The protocol of requests and answers.
+    /// Transport of requests and answers.
     pub transport: Transport,
-    /// Bytes of a request, at least 1.
+    /// Request size in bytes, at least 1.
     pub request: u32,
-    /// Bytes of each answer, at least 1.
+    /// Size of each answer in bytes, at least 1.
     pub response: u32,
-    /// From the end of a round to the next.
+    /// Pause between rounds.
     pub think: Span,
-    /// How many rounds; until it is stopped without.
+    /// Number of rounds; `None` runs until stopped.
     pub count: Option<u64>,
-    /// After which a request over UDP is sent again.
+    /// Retry timeout of a request over UDP.
     pub timeout: Span,
 }
 
-/// A client at work.
+/// Running client.
 pub(crate) struct Requester {
     plan: RequestPlan,
     callers: Vec<Caller>,
     udp_port: Option<u16>,
-    /// When the current round began.
+    /// Start time of the current round.
     began: Option<Time>,
     next: Option<Time>,
-    /// A round is due, and begins as soon as every target can be asked.
+    /// Whether a round is due and starts once every target can be reached.
     pending: bool,
     stats: FlowStats,
 }
@@ -58,7 +58,7 @@ impl Requester {
         Requester { plan, callers, udp_port, began: None, next, pending: false, stats }
     }
 
-    /// Begins a round if it is time and every target can be asked.
+    /// Starts a round if it is due and every target can be reached.
     fn begin(&mut self, now: Time, stack: &mut Stack) -> bool {
         if self.next.is_some_and(|next| next <= now) {
             (self.next, self.pending) = (None, true);
@@ -71,7 +71,7 @@ impl Requester {
         if callers.filter_map(|caller| caller.is_ready(stack).then_some(())).count()
             < self.callers.len()
         {
-            // A new socket has a SYN to send. Frames bring the rest.
+            // A new socket has a SYN to send. Received frames trigger the rest.
             return stack.sockets.iter().count() > before;
         }
         self.pending = false;
@@ -82,7 +82,7 @@ impl Requester {
         true
     }
 
-    /// Ends the round if no request waits any more.
+    /// Ends the round if no request is open.
     fn end(&mut self, now: Time, failed: bool) -> bool {
         let waiting = self.callers.iter().any(Caller::is_waiting);
         let Some(began) = self.began.filter(|_| !waiting) else {

@@ -1,7 +1,7 @@
-//! A server: takes requests, works on one at a time, answers.
+//! A server, which handles one request at a time.
 //!
-//! Requests are worked on in the order in which they became complete. Each costs the server a
-//! fixed time and what its header says beside.
+//! Requests are handled in the order of their completion. Each costs the server a fixed time, plus
+//! the time in its header.
 
 use super::caller::{Call, HEADER_BYTES, parse_header};
 use super::file_store::FileStore;
@@ -16,73 +16,73 @@ use smoltcp::wire::IpAddress;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Bytes of a request's number, with which an answer over UDP begins.
+/// Length of a request's number, with which an answer over UDP begins, in bytes.
 const NUMBER_BYTES: usize = 4;
 
-/// How long requests and answers are.
+/// Protocol that defines the sizes of requests and answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Always the same, both ends know how many bytes.
+    /// Fixed sizes, known to both ends.
     Fixed {
-        /// Bytes of a request.
+        /// Request size in bytes.
         request: u32,
-        /// Bytes of an answer.
+        /// Answer size in bytes.
         response: u32,
     },
-    /// Each request says it in its header, and is a call to a file service, which the server does:
-    /// it keeps what is written and answers with that.
+    /// File service calls, with the sizes in each request's header. The server executes the calls:
+    /// it stores written data and answers with it.
     Files,
 }
 
-/// A server to run: on the same number of a TCP and a UDP port.
+/// Server configuration, for a TCP and a UDP port of the same number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RespondPlan {
-    /// Its ports.
+    /// TCP and UDP port.
     pub port: u16,
-    /// How its connections behave.
+    /// TCP options of the connections.
     pub options: TcpOptions,
-    /// How long requests and answers are.
+    /// Protocol that defines the sizes of requests and answers.
     pub protocol: Protocol,
-    /// Processor time that each request costs.
+    /// Processor time per request.
     pub service: Span,
 }
 
-/// Where an answer goes.
+/// Destination of an answer.
 #[derive(Clone, Copy, Debug)]
 enum Client {
     Connection(SocketHandle),
     Datagram((Ipv4Addr, u16)),
 }
 
-/// A request that is worked on or waits for that.
+/// Request that is queued or in service.
 #[derive(Debug)]
 struct Job {
-    /// When its answer is ready.
+    /// Time at which the answer is ready.
     ready: Time,
     client: Client,
-    /// Of the answer.
+    /// Answer size in bytes.
     bytes: u32,
-    /// What the answer begins with.
+    /// Start of the answer.
     answer: Vec<u8>,
 }
 
-/// A connection.
+/// Connection of a client.
 #[derive(Debug, Default)]
 struct Stream {
-    /// What has come of the open request, as far as it is read.
+    /// Bytes of the open request, as far as they are read.
     message: Vec<u8>,
-    /// Bytes of the open request that have come.
+    /// Number of bytes of the open request received.
     got: u32,
-    /// Bytes of answers still to be handed to the stack.
+    /// Answer bytes not yet passed to the stack.
     owed: u64,
-    /// What they say; nothing where it does not matter.
+    /// Contents of these answers; empty if they do not matter.
     answers: VecDeque<u8>,
 }
 
-/// A whole request.
+/// Complete request.
 type Request = (Call, Vec<u8>);
 
-/// A server at work.
+/// Running server.
 pub(crate) struct Responder {
     plan: RespondPlan,
     listener: Listener,
@@ -106,7 +106,7 @@ impl Responder {
         }
     }
 
-    /// Reads what has come on a connection; requests that are complete become jobs.
+    /// Reads from a connection. Complete requests become jobs.
     fn read(&mut self, now: Time, handle: SocketHandle, stack: &mut Stack) -> bool {
         let stream = self.streams.entry(handle).or_default();
         let socket = stack.sockets.get_mut::<tcp::Socket>(handle);
@@ -136,14 +136,14 @@ impl Responder {
         more
     }
 
-    /// Takes a request in; one without an answer ends here.
+    /// Queues a request. A request without an answer ends here.
     fn work(&mut self, now: Time, client: Client, call: Call, answer: Option<Vec<u8>>) {
         let Some(answer) = answer else { return };
         self.free_at = self.free_at.max(now) + self.plan.service + call.work;
         self.jobs.push_back(Job { ready: self.free_at, client, bytes: call.response, answer });
     }
 
-    /// Hands over the answers that are ready.
+    /// Passes the ready answers to the stack.
     fn answer(&mut self, now: Time, stack: &mut Stack) -> bool {
         let mut more = false;
         while self.jobs.front().is_some_and(|job| job.ready <= now) {
@@ -194,7 +194,7 @@ impl Responder {
 }
 
 impl Stream {
-    /// Takes bytes of one request off what has come: how many, and the request if it is
+    /// Takes bytes of one request from the input. Returns their number, and the request if it is
     /// complete.
     fn take(&mut self, bytes: &[u8], protocol: Protocol) -> (usize, (usize, Option<Request>)) {
         let wanted = match protocol {
@@ -212,7 +212,7 @@ impl Stream {
         (count, (count, self.complete(protocol)))
     }
 
-    /// The request that has come, if it is whole.
+    /// Returns the received request if it is complete.
     fn complete(&mut self, protocol: Protocol) -> Option<Request> {
         let call = match protocol {
             Protocol::Fixed { request, response } => Call { request, response, work: Span::ZERO },
@@ -233,7 +233,7 @@ impl App for Responder {
         let before = self.streams.len();
         self.streams.retain(|handle, _| open.contains(handle));
         if self.streams.len() < before {
-            // Nobody waits for these answers any more, and a handle may be given out again.
+            // Drop the answers of closed connections, as handles are reused.
             self.jobs.retain(|job| match &job.client {
                 Client::Connection(handle) => open.contains(handle),
                 Client::Datagram(_) => true,

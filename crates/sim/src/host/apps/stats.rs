@@ -1,4 +1,4 @@
-//! What is counted about a flow, in integers.
+//! Statistics of a flow, in integers.
 
 use axon_wire::{Bytes, Rate, Span, Time};
 
@@ -6,16 +6,16 @@ use axon_wire::{Bytes, Rate, Span, Time};
 const STEP_BITS: u32 = 6;
 const STEPS: usize = 1 << STEP_BITS;
 
-/// Spans of time, counted in steps that grow with the span.
+/// Histogram of time spans, with steps that grow with the span.
 ///
-/// A span below 128 ticks has a step of its own. Above, each power of two is cut into 64
-/// equal steps, so a quantile is at most 1/64 (1.6 %) above the true one; the smallest, the
-/// largest and the mean are exact.
+/// A span below 128 ticks has its own step. Above, each power of two is divided into 64 equal
+/// steps, so a quantile is at most 1/64 (1.6 %) above the true one. Minimum, maximum and mean are
+/// exact.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    /// Of the steps from `first` on to the last that was counted.
+    /// Counts of the steps from `first` to the last non-empty one.
     counts: Vec<u32>,
-    /// The first step of the power of two of the smallest.
+    /// First step of the power of two of the minimum.
     first: usize,
     count: u64,
     sum: u128,
@@ -24,7 +24,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Counts one span.
+    /// Adds one span.
     pub fn add(&mut self, span: Span) {
         let ticks = span.ticks();
         let step = step_of(ticks);
@@ -39,7 +39,7 @@ impl Histogram {
         self.sum += u128::from(ticks);
     }
 
-    /// Makes room for these steps and all between.
+    /// Extends the counts to include these steps.
     #[cold]
     fn make_room(&mut self, first: usize, last: usize) {
         let first = first / STEPS * STEPS;
@@ -55,7 +55,7 @@ impl Histogram {
         self.counts.resize(length, 0);
     }
 
-    /// Adds all that another has counted.
+    /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -71,33 +71,33 @@ impl Histogram {
         self.sum += other.sum;
     }
 
-    /// How many were counted.
+    /// Returns the number of spans.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// All of them together, in ticks of 10 ps.
+    /// Returns the sum of all spans, in ticks of 10 ps.
     pub fn sum_ticks(&self) -> u128 {
         self.sum
     }
 
-    /// The smallest.
+    /// Returns the minimum.
     pub fn min(&self) -> Option<Span> {
         (self.count > 0).then_some(Span::from_ticks(self.min))
     }
 
-    /// The largest.
+    /// Returns the maximum.
     pub fn max(&self) -> Option<Span> {
         (self.count > 0).then_some(Span::from_ticks(self.max))
     }
 
-    /// The mean, rounded down to a tick.
+    /// Returns the mean, rounded down to a tick.
     pub fn mean(&self) -> Option<Span> {
         let mean = self.sum.checked_div(u128::from(self.count))?;
         Some(Span::from_ticks(mean as u64))
     }
 
-    /// The span that `per_mille` of a thousand do not exceed: 500 is the median.
+    /// Returns the span that `per_mille` of a thousand do not exceed: 500 is the median.
     pub fn quantile(&self, per_mille: u32) -> Option<Span> {
         if self.count == 0 {
             return None;
@@ -114,19 +114,19 @@ impl Histogram {
     }
 }
 
-/// The step that a number of ticks falls into.
+/// Returns the step of a number of ticks.
 fn step_of(ticks: u64) -> usize {
     let bits = u64::BITS - ticks.leading_zeros();
     if bits <= STEP_BITS + 1 {
         return ticks as usize;
     }
     let shift = bits - STEP_BITS - 1;
-    // The leading bit is set, so this lies in 64..128.
+    // The leading bit is set, so the mantissa lies in 64..128.
     let mantissa = (ticks >> shift) as usize;
     shift as usize * STEPS + mantissa
 }
 
-/// The largest number of ticks of a step.
+/// Returns the largest number of ticks of a step.
 fn top_of(step: usize) -> u64 {
     if step < 2 * STEPS {
         return step as u64;
@@ -137,31 +137,31 @@ fn top_of(step: usize) -> u64 {
     u64::try_from(top).unwrap_or(u64::MAX)
 }
 
-/// What the receiving end of a flow has counted.
+/// Statistics of the receiving end of a flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Received {
-    /// Datagrams, frames of a replay, or reads of a byte stream.
+    /// Number of datagrams, replayed frames, or reads from a byte stream.
     pub packets: u64,
-    /// Bytes of payload; of a replay, of frames.
+    /// Payload bytes; frame bytes of a replay.
     pub bytes: Bytes,
-    /// When the first came.
+    /// Time of the first arrival.
     pub first: Option<Time>,
-    /// When the last came.
+    /// Time of the last arrival.
     pub last: Option<Time>,
-    /// Datagrams that came after one that was sent later.
+    /// Number of datagrams that arrived after one sent later.
     pub reordered: u64,
-    /// Bytes that are not what was sent: none, or there is a bug below.
+    /// Number of bytes that differ from those sent; nonzero only through a bug.
     pub wrong_bytes: u64,
-    /// From sending to arrival, of datagrams with room for a time stamp (16 bytes).
+    /// One-way latency of datagrams with room for a time stamp (16 bytes).
     pub latency: Histogram,
-    /// Bytes of payload per interval, counted from time zero, where the sink was asked to.
+    /// Payload bytes per interval from time zero, if enabled at the sink.
     pub per_interval: Vec<u64>,
-    /// The number that the next datagram in order has.
+    /// Number of the next datagram in order.
     pub(crate) next: u64,
 }
 
 impl Received {
-    /// Counts an arrival; `interval` is that of [`Received::per_interval`].
+    /// Counts an arrival. `interval` is that of [`Received::per_interval`].
     pub(crate) fn count(&mut self, now: Time, bytes: usize, interval: Option<Span>) {
         self.packets += 1;
         self.bytes += Bytes(bytes as u64);
@@ -176,7 +176,7 @@ impl Received {
         }
     }
 
-    /// Adds what another sink has received.
+    /// Adds the statistics of another sink.
     pub(crate) fn merge(&mut self, other: &Received) {
         self.packets += other.packets;
         self.bytes += other.bytes;
@@ -187,45 +187,45 @@ impl Received {
         self.latency.merge(&other.latency);
     }
 
-    /// Payload per time from the first arrival to the last, without the first's bytes being
-    /// known apart: `None` with fewer than two arrivals.
+    /// Returns the payload rate from the first arrival to the last. The first arrival's bytes are
+    /// included. `None` with fewer than two arrivals.
     pub fn goodput(&self) -> Option<Rate> {
         let span = self.last?.since(self.first?);
         rate(self.bytes, span)
     }
 }
 
-/// Bytes per span as a rate; `None` where that is zero or the span is.
+/// Returns bytes per span as a rate, or `None` if the rate or the span is zero.
 pub fn rate(bytes: Bytes, span: Span) -> Option<Rate> {
     let ticks = u128::from(span.ticks());
     let bits = u128::from(bytes.0) * 8 * u128::from(Span::from_secs(1).ticks());
     Rate::from_bits_per_second(u64::try_from(bits.checked_div(ticks)?).ok()?)
 }
 
-/// What an application has counted at its own end.
+/// Statistics of an application at its own end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowStats {
     /// Datagrams sent, or writes to a byte stream.
     pub sent_packets: u64,
-    /// Bytes of payload sent; of a byte stream, handed to the stack.
+    /// Payload bytes sent; of a byte stream, passed to the stack.
     pub sent_bytes: Bytes,
-    /// Segments of a byte stream that were sent again.
+    /// Retransmitted segments of a byte stream.
     pub retransmits: u64,
-    /// When the first was sent.
+    /// Time of the first transmission.
     pub first_sent: Option<Time>,
-    /// When the last was sent.
+    /// Time of the last transmission.
     pub last_sent: Option<Time>,
-    /// What it has received itself: answers, or all that came to a sink.
+    /// Data received by the application: answers, or all arrivals at a sink.
     pub received: Received,
-    /// Transfers, requests, transactions or rounds that came to their end.
+    /// Completed transfers, requests, transactions or rounds.
     pub completed: u64,
-    /// Requests that were given up, and connections that broke.
+    /// Failed requests and connections.
     pub failed: u64,
-    /// How long each completed one took.
+    /// Duration of each completed item.
     pub times: Histogram,
-    /// When all that it had to do was done.
+    /// Time at which all work was complete.
     pub done: Option<Time>,
-    /// Of a file service: what its transactions have moved.
+    /// Statistics of a file service's transactions.
     pub files: Option<FileStats>,
 }
 
@@ -238,7 +238,7 @@ impl FlowStats {
     }
 }
 
-/// What a file service has done.
+/// Statistics of a file service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileStats {
     /// Files created, by transactions and before them.
@@ -253,7 +253,7 @@ pub struct FileStats {
     pub read_bytes: Bytes,
     /// Bytes of files written.
     pub written_bytes: Bytes,
-    /// When the files were there and the transactions began.
+    /// Start time of the transactions, after the pool was created.
     pub began: Option<Time>,
 }
 

@@ -8,31 +8,31 @@ use axon_wire::link::FRAME_BYTES_MIN;
 use axon_wire::{Filling, LIGHT_BYTES, MacAddr, Span, Time};
 use std::net::Ipv4Addr;
 
-/// What fills the payload behind the stamp.
+/// Payload byte after the stamp.
 const FILL: u8 = 0x61;
 
-/// Datagrams to one target, made from a frame that is written once. What follows the stamp is the
-/// same in all of them and is not stored: the frames are light.
+/// Datagrams to one target, copied from a frame that is written once. The bytes after the stamp are
+/// the same in all datagrams and are not stored: the frames are light.
 #[derive(Debug)]
 pub(crate) struct Stream {
     target: Ipv4Addr,
     ports: (u16, u16),
-    /// Bytes of payload of a datagram, at most.
+    /// Maximum datagram payload, in bytes.
     payload: usize,
     model: Option<Model>,
     number: u64,
 }
 
-/// A frame of a stream that lacks only its stamp.
+/// Template frame of a stream, complete except for the stamp.
 #[derive(Debug)]
 struct Model {
-    /// This host's address and the MAC of the target in it.
+    /// Host address and target MAC in the template.
     from: Ipv4Addr,
     to: MacAddr,
-    /// What is stored of it, padding included, and what follows that.
+    /// Stored bytes, padding included, and the filling after them.
     stored: Vec<u8>,
     filling: Filling,
-    /// Its length without padding.
+    /// Frame length without padding, in bytes.
     bytes: usize,
 }
 
@@ -56,7 +56,7 @@ impl Stream {
         Stream { target, ports, payload: payload.min(most), model: None, number: 0 }
     }
 
-    /// Sends one datagram of `payload` bytes, at most what fits the MTU; says whether it could.
+    /// Sends one datagram of `payload` bytes, limited to the MTU. Returns whether it was sent.
     fn send(&mut self, now: Time, payload: usize, stack: &mut Stack) -> bool {
         let Some((from, mac)) = stack.way_to(self.target) else {
             return false;
@@ -86,23 +86,23 @@ impl Stream {
         true
     }
 
-    /// Whether the NIC holds as much of this stream as it may. The source is polled again
-    /// when that has changed.
+    /// Returns whether the NIC holds the permitted number of frames of this stream. The source is
+    /// polled again when that changes.
     fn is_blocked(&self, stack: &mut Stack) -> bool {
         stack.nic.blocks(self.ports.0)
     }
 }
 
-/// When datagrams of a stream leave, and how large they are.
+/// Times and sizes of a stream's datagrams.
 pub(crate) trait Pattern: Send {
-    /// The bytes of payload of the next datagram, at most `payload_max`, and the time from it to
-    /// the one after it; `None` if it is the last.
+    /// Returns the payload bytes of the next datagram, at most `payload_max`, and the time until
+    /// the one after it, or `None` if it is the last.
     fn next(&mut self, payload_max: usize, stats: &mut FlowStats) -> (usize, Option<Span>);
 }
 
-/// A source at work. The first datagram waits for the target's address; a later one that finds
-/// the NIC full is not sent. A NIC with priorities is never full, but blocks the source until it
-/// may go on; times count from there.
+/// Running source. The first datagram waits for the target's address; a later one that finds the
+/// NIC full is dropped. A NIC with priorities is never full, but blocks the source; its intervals
+/// resume when it may send again.
 pub(crate) struct Source<P> {
     pattern: P,
     stream: Stream,
@@ -113,7 +113,7 @@ pub(crate) struct Source<P> {
 }
 
 impl<P> Source<P> {
-    /// A source that sends for the first time at `first`; never, without.
+    /// Returns a source that first sends at `first`, or never if `None`.
     pub(crate) fn new(pattern: P, stream: Stream, first: Option<Time>) -> Source<P> {
         let (beginning, stats) = (Beginning::default(), FlowStats::default());
         Source { pattern, stream, next: first, beginning, blocked: false, stats }

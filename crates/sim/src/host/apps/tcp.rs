@@ -1,11 +1,10 @@
-//! How TCP behaves, and connections of the IP stack for those who read their payload.
+//! TCP options, and connections of the IP stack for applications that read their payload.
 //!
-//! Requests, collectives, files and iSCSI read what comes, so their connections are smoltcp's: slow
+//! Requests, collectives, files and iSCSI read their payload, so they use smoltcp connections: slow
 //! start, congestion avoidance and fast retransmit (RFC 5681, Reno), and a retransmission timeout
-//! of at least one second (RFC 6298 §2.4). Recovery by selective acknowledgments is the host's
-//! (`tcp_recovery.rs`). smoltcp computes CUBIC in floating point and has no ECN, so these are Reno
-//! where another algorithm is asked for. Streams have connections of `axon-tcp`
-//! (`tcp_stream.rs`).
+//! of at least one second (RFC 6298 §2.4). The host adds recovery by selective acknowledgments
+//! (`tcp_recovery.rs`). smoltcp computes CUBIC in floating point and lacks ECN, so Reno replaces
+//! every other algorithm here. Streams use `axon-tcp` connections (`tcp_stream.rs`).
 
 use crate::host::stack::Stack;
 use axon_tcp::{Algorithm as Congestion, Config};
@@ -16,27 +15,27 @@ use smoltcp::time::Duration;
 use smoltcp::wire::IpAddress;
 use std::net::Ipv4Addr;
 
-/// Headers of IPv4 and TCP without options, in bytes.
+/// Length of the IPv4 and TCP headers without options, in bytes.
 const HEADER_BYTES: u16 = 40;
-/// How long a connection answers a repeated FIN: the stack's figure.
+/// Duration of TIME-WAIT, as in the stack.
 const TIME_WAIT: Span = Span::from_secs(10);
 
-/// How a connection behaves.
+/// TCP options of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpOptions {
-    /// Congestion control; connections of the IP stack have Reno or none.
+    /// Congestion control; connections of the IP stack use Reno or none.
     pub congestion: Congestion,
-    /// Bytes of each of the buffers; that of the receiver bounds the window.
+    /// Size of each buffer in bytes; the receive buffer bounds the window.
     pub buffer_bytes: usize,
     /// Whether small writes wait for an acknowledgement (RFC 896).
     pub nagle: bool,
-    /// How long an acknowledgement may wait for a second segment (RFC 1122 clause 4.2.3.2);
-    /// at once without.
+    /// Maximum delay of an acknowledgement that waits for a second segment (RFC 1122 clause
+    /// 4.2.3.2); `None` acknowledges at once.
     pub ack_delay: Option<Span>,
 }
 
 impl TcpOptions {
-    /// The configuration of a connection of `axon-tcp`, in a network with this MTU.
+    /// Returns the configuration of an `axon-tcp` connection in a network with this MTU.
     pub(crate) fn config(&self, mtu: u16) -> Config {
         let buffer = u32::try_from(self.buffer_bytes).unwrap_or(u32::MAX);
         Config {
@@ -53,8 +52,9 @@ impl TcpOptions {
 }
 
 impl Default for TcpOptions {
-    /// Reno, 128 KiB (10 Gb/s for 105 us, and no more than one ingress of a switch queues, so
-    /// that a stream alone loses nothing), no Nagle, acknowledgements wait 1 ms.
+    /// Returns Reno, 128 KiB buffers, no Nagle, and an acknowledgement delay of 1 ms. The buffer is
+    /// 105 us at 10 Gb/s and no more than one switch ingress queues, so a single stream loses
+    /// nothing.
     fn default() -> TcpOptions {
         TcpOptions {
             congestion: Congestion::Reno,
@@ -65,20 +65,20 @@ impl Default for TcpOptions {
     }
 }
 
-/// A stream to send.
+/// Byte stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpPlan {
-    /// To whom.
+    /// Target address.
     pub target: Ipv4Addr,
-    /// To which port there.
+    /// Target port.
     pub port: u16,
-    /// How many bytes; until it is stopped without.
+    /// Number of bytes; `None` runs until stopped.
     pub bytes: Option<u64>,
-    /// How its connection behaves.
+    /// TCP options of the connection.
     pub options: TcpOptions,
 }
 
-/// A socket of these options.
+/// Returns a socket with these options.
 pub(crate) fn socket(options: &TcpOptions) -> tcp::Socket<'static> {
     let buffer = || tcp::SocketBuffer::new(vec![0; options.buffer_bytes.max(2048)]);
     let mut socket = tcp::Socket::new(buffer(), buffer());
@@ -92,7 +92,7 @@ pub(crate) fn socket(options: &TcpOptions) -> tcp::Socket<'static> {
     socket
 }
 
-/// Opens a connection if the way to the target is known; the socket and its local port.
+/// Opens a connection if the target's MAC is known. Returns the socket and its local port.
 pub(crate) fn connect(
     target: Ipv4Addr,
     port: u16,
@@ -108,12 +108,12 @@ pub(crate) fn connect(
     Some((stack.sockets.add(socket), local))
 }
 
-/// Sockets that wait for connections and serve them: always one more than is connected.
+/// Listening sockets that also serve connections: always one more than there are connections.
 pub(crate) struct Listener {
     port: u16,
     options: TcpOptions,
     waiting: Option<SocketHandle>,
-    /// Those connected, in order of their beginning.
+    /// Connected sockets, in the order of connection.
     pub(crate) open: Vec<SocketHandle>,
 }
 
@@ -132,7 +132,7 @@ impl Listener {
         }
     }
 
-    /// Takes what has connected; forgets what has ended.
+    /// Accepts new connections and removes closed ones.
     pub(crate) fn poll(&mut self, stack: &mut Stack) {
         let listens =
             |handle| stack.sockets.get::<tcp::Socket>(handle).state() == tcp::State::Listen;
@@ -149,7 +149,7 @@ impl Listener {
         });
     }
 
-    /// Ends every connection and listens no more.
+    /// Closes every connection and stops listening.
     pub(crate) fn stop(&mut self, stack: &mut Stack) {
         for handle in self.open.iter().copied().chain(self.waiting.take()) {
             stack.sockets.get_mut::<tcp::Socket>(handle).abort();

@@ -1,88 +1,88 @@
 //! Recovery from the loss of several segments at once, by selective acknowledgments.
 //!
-//! The stack's receiver sends SACK blocks (RFC 2018); its sender makes nothing of them. It sends
-//! the first lost segment again after three duplicate acknowledgments, and mends every other loss
-//! of that window after its retransmission timeout. So a host looks at the segments that leave and
-//! come, keeps those that are not acknowledged, and does what RFC 6675 asks of a sender beyond
-//! that:
+//! The stack's receiver sends SACK blocks (RFC 2018), but its sender ignores them. The sender
+//! retransmits the first lost segment after three duplicate acknowledgments, and repairs every
+//! other loss of that window after its retransmission timeout. So the host observes the segments
+//! that it sends and receives, keeps those that are not acknowledged, and does the rest of RFC
+//! 6675:
 //!
-//! - Every segment that leaves has an order. One that is not acknowledged is lost when one that
-//!   left three or more places later has arrived (RFC 6675 clause 4, `IsLost`; by order instead of
-//!   by sequence number, as RFC 8985 does by time, so that one that is lost again is seen, too).
+//! - Every sent segment has an order. An unacknowledged segment is lost when one sent three or more
+//!   places later has arrived (RFC 6675 clause 4, `IsLost`; by order instead of sequence number, as
+//!   RFC 8985 does by time, so that a lost retransmission is detected too).
 //! - Recovery begins with the stack's own fast retransmit, which halves its window, and ends when
-//!   all is acknowledged that was sent until then (clause 5). So there is one such cut for all
-//!   losses of a window.
-//! - In recovery, each acknowledgment that says that something has arrived lets as many lost
-//!   segments leave again, the first ones first (packet conservation, RFC 6937). Until the end the
-//!   stack sees no further duplicate acknowledgments: it would count them for another loss, and
-//!   send new data beside.
-//! - The stack's retransmission timeout ends recovery: then it sends everything again.
+//!   everything sent until then is acknowledged (clause 5). So all losses of a window cause one
+//!   reduction.
+//! - In recovery, each acknowledgment that reports an arrival releases as many lost segments, the
+//!   first ones first (packet conservation, RFC 6937). Until the end the host hides further
+//!   duplicate acknowledgments from the stack, which would count them as another loss and send new
+//!   data.
+//! - The stack's retransmission timeout ends recovery; the stack then retransmits everything.
 
 use super::tcp_segment::{Segment, is_before, refresh};
 use axon_wire::FrameBuf;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::Ipv4Addr;
 
-/// A segment is lost when one has arrived that left so many places later; the stack's own
-/// threshold of duplicate acknowledgments, too (RFC 5681 clause 3.2).
+/// A segment is lost when one sent this many places later has arrived. Also the stack's own
+/// threshold of duplicate acknowledgments (RFC 5681 clause 3.2).
 const REORDERING: u64 = 3;
-/// Vectors kept to be used again.
+/// Maximum number of vectors kept for reuse.
 const SPARE_MAX: usize = 64;
 
-/// Local port, peer and its port.
+/// Local port, peer address and peer port.
 type Connection = (u16, Ipv4Addr, u16);
 
-/// A segment that was sent and is not acknowledged.
+/// Unacknowledged segment.
 #[derive(Debug)]
 struct Sent {
     sequence: u32,
     end: u32,
     frame: Vec<u8>,
-    /// Of its last departure.
+    /// Order of the last transmission.
     order: u64,
     sacked: bool,
-    /// It waits to leave again.
+    /// Whether the segment waits for retransmission.
     queued: bool,
 }
 
-/// The sender's side of a connection.
+/// Sender side of a connection.
 #[derive(Debug, Default)]
 struct Sender {
     sent: VecDeque<Sent>,
-    /// Of the last segment that left.
+    /// Order of the last sent segment.
     order: u64,
-    /// The greatest order of a segment that has arrived.
+    /// Greatest order among the segments that have arrived.
     arrived: u64,
-    /// Acknowledgment and window of the last segment that left.
+    /// Acknowledgment and window of the last sent segment.
     says: (u32, u16),
-    /// Acknowledgment and window of the last segment that came.
+    /// Acknowledgment and window of the last received segment.
     heard: (u32, u16),
-    /// Duplicate acknowledgments since.
+    /// Duplicate acknowledgments since that segment.
     duplicates: u64,
-    /// What the peer has beyond what it acknowledges: blocks that do not touch, in order.
+    /// Received blocks beyond the acknowledgment, disjoint and in order.
     blocks: Vec<(u32, u32)>,
-    /// In recovery: the end of what was sent before it began.
+    /// In recovery: end of the data sent before it began.
     recover: Option<u32>,
-    /// The order of the last segment that left before recovery began.
+    /// Order of the last segment sent before recovery began.
     begun: u64,
     /// In recovery: lost segments before this number have been found.
     searched: u32,
-    /// What has left again in recovery, by order: its sequence number.
+    /// Retransmissions of this recovery: order and sequence number.
     resent: VecDeque<(u64, u32)>,
-    /// It has sent its last byte.
+    /// Whether the last byte was sent.
     is_closing: bool,
 }
 
-/// What a host does with a frame that came.
+/// Action for a received frame.
 #[derive(Debug, Default)]
 pub(crate) struct Verdict {
-    /// The stack must not see it.
+    /// Whether to hide the frame from the stack.
     pub(crate) hide: bool,
-    /// Frames to be sent again.
+    /// Frames to retransmit.
     pub(crate) again: Vec<FrameBuf>,
 }
 
-/// Of all connections of a host.
+/// Recovery state of all connections of a host.
 #[derive(Debug, Default)]
 pub(crate) struct TcpRecovery {
     senders: BTreeMap<Connection, Sender>,
@@ -90,11 +90,11 @@ pub(crate) struct TcpRecovery {
 }
 
 impl TcpRecovery {
-    /// A segment leaves.
+    /// Records a sent segment.
     pub(crate) fn sent(&mut self, segment: &Segment, frame: &[u8]) {
         let connection = (segment.from.1, segment.to.0, segment.to.1);
         if segment.syn || segment.rst {
-            // Numbers begin anew, or end.
+            // The connection starts or ends.
             self.senders.remove(&connection);
             return;
         }
@@ -111,7 +111,7 @@ impl TcpRecovery {
         if sender.sent.front().is_some_and(|first| first.sequence == segment.sequence)
             && !sender.sent[0].queued
         {
-            // The stack's timeout: neither its fast retransmit nor this recovery.
+            // Neither fast retransmit nor this recovery: the stack's timeout.
             sender.end();
         }
         if let Some(known) = sender.at(segment.sequence) {
@@ -121,7 +121,7 @@ impl TcpRecovery {
                 sender.resent.push_back((sender.order, segment.sequence));
             }
             if is_before(known.end, segment.end()) {
-                // The byte that asked for a window goes again with what follows it.
+                // The byte of a window probe is resent with what follows it.
                 known.end = segment.end();
                 known.frame.clear();
                 known.frame.extend_from_slice(frame);
@@ -141,7 +141,7 @@ impl TcpRecovery {
         }
     }
 
-    /// A segment has come.
+    /// Processes a received segment.
     pub(crate) fn received(&mut self, segment: &Segment, frame: &[u8]) -> Verdict {
         let connection = (segment.to.1, segment.from.0, segment.from.1);
         let Some(sender) = self.senders.get_mut(&connection) else { return Verdict::default() };
@@ -177,14 +177,14 @@ impl TcpRecovery {
 }
 
 impl Sender {
-    /// The place of the segment that begins with this number.
+    /// Returns the index of the segment that begins with this number.
     fn at(&self, sequence: u32) -> Option<usize> {
         let first = self.sent.front()?.sequence;
         let from_first = |number: u32| number.wrapping_sub(first) as i32;
         self.sent.binary_search_by_key(&from_first(sequence), |of| from_first(of.sequence)).ok()
     }
 
-    /// Recovery begins. The first segment is the stack's to send again.
+    /// Begins recovery. The stack retransmits the first segment.
     fn begin(&mut self) {
         (self.recover, self.begun) = (self.sent.back().map(|last| last.end), self.order);
         if let Some(first) = self.sent.front_mut() {
@@ -193,13 +193,13 @@ impl Sender {
         }
     }
 
-    /// Recovery is over.
+    /// Ends recovery.
     fn end(&mut self) {
         self.recover = None;
         self.resent.clear();
     }
 
-    /// All before `acknowledgment` has arrived: how many segments that were not known to have.
+    /// Removes everything before `acknowledgment`. Returns the number of newly arrived segments.
     fn acknowledge(&mut self, acknowledgment: u32, spare: &mut Vec<Vec<u8>>) -> usize {
         let mut arrived = 0;
         while self.sent.front().is_some_and(|first| !is_before(acknowledgment, first.end)) {
@@ -217,7 +217,7 @@ impl Sender {
         arrived
     }
 
-    /// This block has arrived: how many segments that were not known to have.
+    /// Records a SACK block. Returns the number of newly arrived segments.
     fn sack(&mut self, block: (u32, u32)) -> usize {
         let (mut at, mut arrived) = (block.0, 0);
         let known = std::mem::take(&mut self.blocks);
@@ -230,7 +230,7 @@ impl Sender {
         if is_before(at, block.1) {
             arrived += self.mark(at, block.1);
         }
-        // It takes in those that it touches.
+        // Merge with the blocks that it touches.
         let (mut whole, mut place) = (block, 0);
         for (from, to) in known {
             if is_before(to, block.0) {
@@ -247,7 +247,7 @@ impl Sender {
         arrived
     }
 
-    /// What lies between these numbers has arrived: how many segments.
+    /// Marks the segments between these numbers as arrived. Returns their number.
     fn mark(&mut self, from: u32, to: u32) -> usize {
         let Some(first) = self.sent.front().map(|first| first.sequence) else { return 0 };
         let from_first = |number: u32| number.wrapping_sub(first) as i32;
@@ -262,8 +262,8 @@ impl Sender {
         arrived
     }
 
-    /// The first lost segments, at most so many, as they leave again: those that were lost again,
-    /// then those that are found further on.
+    /// Returns the first lost segments for retransmission, at most `most`: lost retransmissions
+    /// first, then newly found losses.
     fn lost(&mut self, most: usize) -> Vec<FrameBuf> {
         let mut again = Vec::new();
         while again.len() < most {
@@ -284,7 +284,7 @@ impl Sender {
             let at = self.sent.partition_point(|of| from_first(of.sequence) < next);
             let before = |of: &&Sent| self.recover.is_some_and(|end| is_before(of.sequence, end));
             match self.sent.get(at).filter(before) {
-                // Of those that have left again, `resent` knows.
+                // Retransmitted segments are tracked in `resent`.
                 Some(of) if of.sacked || of.order > self.begun || overtaken(of.order) => {
                     let resent = of.order > self.begun;
                     self.searched = of.end;
@@ -296,7 +296,7 @@ impl Sender {
         again
     }
 
-    /// The segment at this place as it leaves again, if it has to.
+    /// Returns the segment at this index for retransmission, if it is needed.
     fn take(&mut self, at: usize) -> Option<FrameBuf> {
         let of = &mut self.sent[at];
         if of.sacked || of.queued {
@@ -317,7 +317,7 @@ mod tests {
 
     const BYTES: u32 = 100;
 
-    /// A sender that has sent so many segments of 100 bytes from number 1000 on.
+    /// Sender that has sent a number of segments of 100 bytes from number 1000.
     struct Scene(TcpRecovery);
 
     fn number(segment: u32) -> u32 {
@@ -338,8 +338,8 @@ mod tests {
             self.0.sent(&Segment::parse(&frame).unwrap(), &frame);
         }
 
-        /// An acknowledgment up to a segment, with blocks of segments: whether it is hidden, and
-        /// which segments are to leave again; they do.
+        /// Processes an acknowledgment up to a segment, with blocks of segments. Returns whether it
+        /// is hidden, and the retransmitted segments.
         fn ack(&mut self, up_to: u32, blocks: &[(u32, u32)]) -> (bool, Vec<u32>) {
             let mut sacked = [None; 3];
             for (place, (from, to)) in sacked.iter_mut().zip(blocks) {
@@ -357,8 +357,8 @@ mod tests {
             (verdict.hide, again)
         }
 
-        /// The acknowledgments that make the stack send segment `first` again, of which the next
-        /// have arrived, and that it does.
+        /// Processes the acknowledgments that make the stack retransmit segment `first`, whose
+        /// successors have arrived, and the retransmission.
         fn enter(&mut self, first: u32) {
             assert_eq!(self.ack(first, &[]), (false, vec![]));
             for next in 2..5 {
@@ -389,7 +389,7 @@ mod tests {
     fn one_that_is_lost_again_leaves_again_once_later_ones_have_arrived() {
         let mut scene = Scene::new(20);
         scene.enter(0);
-        // 4 is lost, and is sent again behind 20 others and the first.
+        // 4 is lost, and is retransmitted after 20 others and the first.
         assert_eq!(scene.ack(0, &[(5, 8)]), (true, vec![4]));
         assert_eq!(scene.ack(0, &[(5, 20)]), (true, vec![]), "all of them left before");
         (20..24).for_each(|segment| scene.send(segment));
@@ -404,7 +404,7 @@ mod tests {
         assert_eq!(scene.ack(0, &[]), (false, vec![]));
         assert_eq!(scene.ack(0, &[(3, 9)]), (false, vec![]));
         assert_eq!(scene.ack(0, &[(3, 10)]), (false, vec![]));
-        // Data in between, and another window, are no duplicates.
+        // A segment with data or another window is no duplicate.
         let says = Says { acknowledgment: number(0), payload: b"x", ..Says::default() };
         let data = frame(false, &says);
         assert!(!scene.0.received(&Segment::parse(&data).unwrap(), &data).hide);

@@ -1,5 +1,4 @@
-//! The headers of a TCP segment in an Ethernet frame, as far as a host looks at them beside its
-//! stack.
+//! Headers of a TCP segment in an Ethernet frame, as far as a host reads them beside its stack.
 
 use axon_wire::vlan;
 use smoltcp::wire::{
@@ -8,13 +7,13 @@ use smoltcp::wire::{
 };
 use std::net::Ipv4Addr;
 
-/// IPv4 and TCP headers without options, in bytes.
+/// Length of the IPv4 and TCP headers without options, in bytes.
 const HEADER_BYTES: usize = IPV4_HEADER_LEN + TCP_HEADER_LEN;
 
-/// An address and a port.
+/// Address and port.
 type End = (Ipv4Addr, u16);
 
-/// What a segment says.
+/// Parsed TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
     pub(crate) from: End,
@@ -30,14 +29,13 @@ pub(crate) struct Segment {
     has_options: bool,
 }
 
-/// Whether one sequence number is before another: they are compared modulo 2^32 (RFC 9293 clause
-/// 3.4).
+/// Returns whether sequence number `a` is before `b`, modulo 2^32 (RFC 9293 clause 3.4).
 pub(crate) fn is_before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Where the TCP header of an Ethernet frame begins, tagged or not, if it is an IPv4 packet without
-/// options.
+/// Returns the offset of the TCP header in an Ethernet frame, tagged or not, if it holds an IPv4
+/// packet without options.
 fn tcp_at(frame: &[u8]) -> Option<usize> {
     let (ethertype, at) = vlan::ethertype_of(frame)?;
     let ip = Ipv4Packet::new_unchecked(frame.get(at + 2..at + 2 + HEADER_BYTES)?);
@@ -47,7 +45,7 @@ fn tcp_at(frame: &[u8]) -> Option<usize> {
 }
 
 impl Segment {
-    /// The segment in an Ethernet frame; `None` for anything else.
+    /// Parses the segment in an Ethernet frame. Returns `None` for anything else.
     pub(crate) fn parse(frame: &[u8]) -> Option<Segment> {
         let at = tcp_at(frame)?;
         let ip = Ipv4Packet::new_unchecked(&frame[at - IPV4_HEADER_LEN..]);
@@ -67,13 +65,13 @@ impl Segment {
         })
     }
 
-    /// The sequence number behind its payload.
+    /// Returns the sequence number after the payload.
     pub(crate) fn end(&self) -> u32 {
         self.sequence.wrapping_add(self.bytes)
     }
 
-    /// The blocks of its SACK option (RFC 2018 clause 3); `frame` is the one that it was parsed
-    /// from.
+    /// Returns the blocks of the SACK option (RFC 2018 clause 3). `frame` is the frame from which
+    /// the segment was parsed.
     pub(crate) fn sacked(&self, frame: &[u8]) -> impl Iterator<Item = (u32, u32)> + use<> {
         let at = tcp_at(frame).filter(|_| self.has_options);
         let tcp = at.and_then(|at| TcpPacket::new_checked(&frame[at..]).ok());
@@ -82,8 +80,7 @@ impl Segment {
     }
 }
 
-/// Makes a frame that was sent before say what its sender says now: how far it has received, and
-/// its window.
+/// Updates the acknowledgment and window of a frame that was sent before.
 pub(crate) fn refresh(frame: &mut [u8], acknowledgment: u32, window: u16) {
     let (Some(at), Some(segment)) = (tcp_at(frame), Segment::parse(frame)) else { return };
     let total = usize::from(Ipv4Packet::new_unchecked(&frame[at - IPV4_HEADER_LEN..]).total_len());
@@ -104,7 +101,7 @@ pub(crate) mod sample {
     pub(crate) const OWN: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 1), 9);
     pub(crate) const PEER: (Ipv4Addr, u16) = (Ipv4Addr::new(10, 0, 0, 2), 80);
 
-    /// What a test says of a segment.
+    /// Contents of a test segment.
     #[derive(Clone, Copy)]
     pub(crate) struct Says<'a> {
         pub(crate) sequence: u32,
@@ -126,7 +123,7 @@ pub(crate) mod sample {
         }
     }
 
-    /// A frame with that segment, from our end or from the peer's.
+    /// Returns a frame with this segment, from our end or from the peer's.
     pub(crate) fn frame(from_us: bool, says: &Says<'_>) -> Vec<u8> {
         let (from, to) = if from_us { (OWN, PEER) } else { (PEER, OWN) };
         let tcp = TcpRepr {
@@ -189,7 +186,7 @@ mod tests {
     #[test]
     fn a_refreshed_segment_says_what_is_new_and_its_checksum_fits() {
         let mut bytes = frame(true, &Says { payload: &[5; 30], ..Says::default() });
-        // Padding behind the packet is no part of it.
+        // Padding after the packet is not part of it.
         bytes.resize(bytes.len() + 7, 0xee);
         refresh(&mut bytes, 0xffff_fff0, 77);
         let segment = Segment::parse(&bytes).unwrap();

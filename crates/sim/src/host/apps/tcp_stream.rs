@@ -1,7 +1,7 @@
-//! Byte streams over TCP: a sender of so many bytes, and a sink for any number of them.
+//! Byte streams over TCP: a sender of a number of bytes, and a sink for any number of senders.
 //!
-//! The connections are those of `axon-tcp`: bytes are counted, and payload is one byte again and
-//! again, so that a stream costs no buffers and its frames are light.
+//! The connections are those of `axon-tcp`: bytes are counted, and the payload repeats one byte, so
+//! that a stream needs no buffers and its frames are light.
 
 use super::tcp::{TcpOptions, TcpPlan};
 use super::{App, AppId, FlowStats, Received};
@@ -12,13 +12,13 @@ use axon_wire::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// A sender at work. The time of its one transfer runs from its start to the moment when the
-/// last byte is acknowledged; waiting for the target's address is part of it.
+/// Running sender. The time of its one transfer runs from its start until the last byte is
+/// acknowledged, including the wait for the target's address.
 pub(crate) struct TcpSender {
     id: AppId,
     plan: TcpPlan,
     started: Time,
-    /// It is time, but the target's address was not here.
+    /// Whether the start is due but the target's address was not resolved.
     waiting: bool,
     connection: Option<ConnectionId>,
     local_port: Option<u16>,
@@ -57,13 +57,13 @@ impl TcpSender {
         }
     }
 
-    /// Writes what the send buffer has room for; closes when all is acknowledged.
+    /// Writes as much as the send buffer holds. Closes when all is acknowledged.
     fn serve(&mut self, now: Time, id: ConnectionId, stack: &mut Stack) {
         let left = self.left();
         let Some(connection) = stack.tcp.get(id) else { return };
         self.stats.retransmits = connection.retransmits();
         if connection.state() == State::Closed {
-            // Closed to its end; or else refused or broken off.
+            // The connection was closed, refused or aborted.
             self.connection = None;
             self.stats.failed += u64::from(self.stats.done.is_none());
             self.stats.done.get_or_insert(now);
@@ -102,7 +102,7 @@ impl App for TcpSender {
     }
 
     fn deadline(&self) -> Option<Time> {
-        // Later frames bring it on: its retransmissions are the connection's.
+        // Later frames trigger progress; the connection handles retransmissions.
         (!self.waiting && self.stats.done.is_none()).then_some(self.started)
     }
 
@@ -126,12 +126,12 @@ impl App for TcpSender {
     }
 }
 
-/// Counts what arrives on one TCP port and compares it with what senders send.
+/// Counts the bytes received on one TCP port and verifies them.
 pub(crate) struct TcpSink {
     port: u16,
     interval: Option<Span>,
     stats: FlowStats,
-    /// Each in a box: a node of the map has room for eleven.
+    /// Boxed, as a node of the map has room for eleven.
     senders: BTreeMap<(Ipv4Addr, u16), Box<Received>>,
 }
 

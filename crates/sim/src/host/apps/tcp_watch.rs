@@ -1,8 +1,8 @@
-//! What a host sees of its TCP beside the stack: segments that are sent again, which the stack does
-//! not report, and losses, which it does not mend by itself.
+//! Observation of a host's TCP beside the stack: retransmitted segments, which the stack does not
+//! report, and losses, which it does not repair by itself.
 //!
-//! For each connection it remembers the highest sequence number that was sent. A segment with
-//! payload that begins below it is sent again.
+//! The watch keeps the highest sequence number sent on each connection. A segment with payload that
+//! begins below it is a retransmission.
 
 use super::tcp_recovery::TcpRecovery;
 use super::tcp_segment::{Segment, is_before};
@@ -10,10 +10,10 @@ use crate::host::nic::Nic;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Local port, target and its port.
+/// Local port, target address and target port.
 type Connection = (u16, Ipv4Addr, u16);
 
-/// The watch of one host.
+/// TCP watch of one host.
 #[derive(Debug)]
 pub(crate) struct TcpWatch {
     next: BTreeMap<Connection, u32>,
@@ -21,19 +21,20 @@ pub(crate) struct TcpWatch {
 }
 
 impl Default for TcpWatch {
-    /// With recovery by selective acknowledgments.
+    /// Returns a watch with recovery by selective acknowledgments.
     fn default() -> TcpWatch {
         TcpWatch { next: BTreeMap::new(), recovery: Some(TcpRecovery::default()) }
     }
 }
 
 impl TcpWatch {
-    /// Leaves the mending of losses to the stack alone.
+    /// Disables recovery, so that only the stack repairs losses.
     pub(crate) fn without_recovery(&mut self) {
         self.recovery = None;
     }
 
-    /// Looks at a frame that leaves; the local port of a connection that sends again.
+    /// Examines a frame that is sent. Returns the connection's local port if it is a
+    /// retransmission.
     pub(crate) fn sent(&mut self, frame: &[u8]) -> Option<u16> {
         let segment = Segment::parse(frame)?;
         if let Some(recovery) = &mut self.recovery {
@@ -45,15 +46,15 @@ impl TcpWatch {
             return None;
         };
         let again = segment.bytes > 0 && is_before(segment.sequence, *next);
-        // A SYN begins a new connection, with numbers of its own.
+        // A SYN begins a new connection with its own numbers.
         if is_before(*next, segment.end()) || segment.syn {
             *next = segment.end();
         }
         again.then_some(connection.0)
     }
 
-    /// Looks at a frame that has come, and hands what is lost to the NIC again. Says whether the
-    /// stack must not see the frame.
+    /// Examines a received frame, and passes lost segments to the NIC again. Returns whether to
+    /// hide the frame from the stack.
     pub(crate) fn received(&mut self, frame: &[u8], nic: &mut Nic) -> bool {
         let Some(recovery) = &mut self.recovery else { return false };
         let Some(segment) = Segment::parse(frame) else { return false };

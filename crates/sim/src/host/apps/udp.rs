@@ -1,4 +1,4 @@
-//! The simplest traffic: datagrams at an interval, counted where they arrive.
+//! Constant-rate datagrams, counted on arrival.
 
 use super::stream::{Pattern, Source, Stream};
 use super::{App, FlowStats, Received};
@@ -8,23 +8,23 @@ use axon_wire::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// A stream of datagrams to send.
+/// Datagram stream to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpPlan {
-    /// IPv4 address of the receiver.
+    /// IPv4 address of the target.
     pub target: Ipv4Addr,
-    /// UDP port of the receiver.
+    /// UDP port of the target.
     pub port: u16,
-    /// Bytes of UDP payload in each: what fits the MTU, less is sent otherwise. With 16 or
-    /// more each carries its number and the time it was sent.
+    /// Datagram payload in bytes, limited to the MTU. With 16 or more, each datagram carries its
+    /// number and transmission time.
     pub payload: usize,
-    /// Time from one datagram to the next.
+    /// Interval between datagrams.
     pub interval: Span,
-    /// Datagrams to send in all.
+    /// Total number of datagrams.
     pub count: u64,
 }
 
-/// Datagrams of one size; number `n` leaves `n` intervals after the first.
+/// Datagrams of one size; number `n` is sent `n` intervals after the first.
 pub(crate) struct Steady {
     interval: Span,
     left: u64,
@@ -46,13 +46,13 @@ impl Pattern for Steady {
     }
 }
 
-/// Counts what arrives on one UDP port, by sender and in all.
+/// Counts the datagrams received on one UDP port, by sender and in total.
 #[derive(Debug)]
 pub(crate) struct UdpSink {
     port: u16,
     interval: Option<Span>,
     stats: FlowStats,
-    /// Each in a box: a node of the map has room for eleven.
+    /// Boxed, as a node of the map has room for eleven.
     senders: BTreeMap<(Ipv4Addr, u16), Box<Received>>,
 }
 

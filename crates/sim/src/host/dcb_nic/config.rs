@@ -1,4 +1,4 @@
-//! The configuration of a NIC with Data Center Bridging.
+//! Configuration of a NIC with Data Center Bridging.
 
 use axon_dcbx::lldp::LldpConfig;
 use axon_plane::qcn::RpConfig;
@@ -9,59 +9,59 @@ use axon_wire::mac_control::{Quanta, Reserved};
 use axon_wire::priority::{PRIORITIES, PrioritySet, TrafficClass};
 use axon_wire::{Bytes, Rate, Span};
 
-/// Bytes of the frame check sequence, with which [`Headroom`] counts frames.
+/// Length of the frame check sequence in bytes, which [`Headroom`] includes.
 const FCS_BYTES: u64 = 4;
 
-/// The configuration of a host's NIC.
+/// Configuration of a host's NIC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostDcb {
-    /// The rate of its port: quanta are bit times.
+    /// Port rate, as quanta are bit times.
     pub rate: Rate,
-    /// The kind of flow control, in both directions.
+    /// Flow control mode, in both directions.
     pub flow_control: HostFlowControl,
-    /// The time in each XOFF that it sends; it sends another after half of it.
+    /// Pause time in each XOFF sent. The XOFF is refreshed after half of it.
     pub quanta: Quanta,
-    /// How the reserved byte of received PFC frames is read.
+    /// Interpretation of the reserved byte of received PFC frames.
     pub pfc_reserved: Reserved,
-    /// The traffic class of each priority.
+    /// Traffic class of each priority.
     pub prio_tc: [TrafficClass; PRIORITIES],
-    /// How the classes share its wire.
+    /// Schedule of the traffic classes.
     pub schedule: ScheduleConfig,
-    /// When a slow reader has XOFF sent, for each priority with flow control.
+    /// Receive ring thresholds that trigger XOFF, for each priority with flow control.
     pub ring: RingLimits,
-    /// Its reaction points; none without, and then CN-TAGs and CNMs are strange to it.
+    /// Reaction points; `None` treats CN-TAGs and CNMs as unknown.
     pub cn: Option<HostCn>,
 }
 
 /// Congestion notification in a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostCn {
-    /// The priorities whose flows have reaction points (CNPVs).
+    /// Priorities whose flows have reaction points (CNPVs).
     pub cnpvs: PrioritySet,
-    /// Those of all flows.
+    /// Reaction point configuration of all flows.
     pub config: RpConfig,
-    /// How CNMs are read.
+    /// Format of CNMs.
     pub format: CnmFormat,
-    /// Of what they draw.
+    /// Seed of the reaction points' random numbers.
     pub seed: u64,
-    /// How it advertises them to its switch by LLDP; without, it advertises nothing.
+    /// LLDP advertisement to the switch; `None` disables it.
     pub lldp: Option<LldpConfig>,
 }
 
-/// How a link of a host is kept from losing frames.
+/// Flow control mode of a host's link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostFlowControl {
-    /// Not at all: it ignores PAUSE and PFC, and what finds its ring full is dropped.
+    /// None: PAUSE and PFC are ignored, and frames that find the ring full are dropped.
     #[default]
     None,
-    /// All of the link at once (IEEE 802.3 annex 31B).
+    /// PAUSE of the whole link (IEEE 802.3 annex 31B).
     Pause,
-    /// These priorities, each by itself (IEEE 802.1Q clause 36).
+    /// PFC of these priorities, each by itself (IEEE 802.1Q clause 36).
     Pfc(PrioritySet),
 }
 
 impl HostFlowControl {
-    /// The priorities that it can pause.
+    /// Returns the priorities that can be paused.
     pub const fn priorities(self) -> PrioritySet {
         match self {
             HostFlowControl::None => PrioritySet::EMPTY,
@@ -71,23 +71,23 @@ impl HostFlowControl {
     }
 }
 
-/// Bytes of received frames (without FCS) that wait for a slow reader, of one priority, or of
-/// all where PAUSE pauses all.
+/// Thresholds in bytes of received frames (without FCS) queued for a slow reader, per priority, or
+/// in total with PAUSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingLimits {
-    /// With more than this XOFF is sent.
+    /// XOFF is sent above this level.
     pub xoff: Bytes,
-    /// With this or less XON is sent.
+    /// XON is sent at or below this level.
     pub xon: Bytes,
-    /// Room above `xoff` for what is in flight until the sender has paused. A frame that finds
-    /// it used up is dropped.
+    /// Room above `xoff` for frames in flight until the sender has paused. A frame beyond it is
+    /// dropped.
     pub headroom: Bytes,
 }
 
 impl RingLimits {
-    /// Room for `xoff` bytes, and above it for what a peer at `delay` (one way, with all that
-    /// the frame passes on it) still sends after the XOFF. XON is sent when two of
-    /// its frames of `frame_bytes_max` (without FCS) have been read.
+    /// Returns limits with the given `xoff`, and headroom for what a peer at `delay` (one way,
+    /// including all stages of the frame) still sends after the XOFF. XON is sent when two of its
+    /// frames of `frame_bytes_max` (without FCS) have been read.
     pub fn of(rate: Rate, delay: Span, frame_bytes_max: u64, xoff: Bytes) -> RingLimits {
         let frame = Bytes(frame_bytes_max + FCS_BYTES);
         let after = Headroom {
@@ -102,16 +102,16 @@ impl RingLimits {
         RingLimits {
             xoff,
             xon: Bytes(xoff.0.saturating_sub(2 * frame_bytes_max)),
-            // The frame that trips it comes before all that the formula counts.
+            // The frame that triggers XOFF precedes all that the formula counts.
             headroom: Bytes(after.bytes().0 + frame_bytes_max),
         }
     }
 }
 
 impl HostDcb {
-    /// A NIC on a wire of `rate` whose peer is `delay` away (one way, with all that a frame
-    /// passes), for frames of up to `frame_bytes_max` bytes without FCS: one strict class for
-    /// each priority, pauses of the longest time, 64 KiB for frames that wait to be read.
+    /// Returns a NIC on a wire of `rate` whose peer is at `delay` (one way, including all stages of
+    /// a frame), for frames of up to `frame_bytes_max` bytes without FCS. It has one strict class
+    /// for each priority, maximum pause times, and 64 KiB for frames to be read.
     pub fn new(
         rate: Rate,
         flow_control: HostFlowControl,

@@ -1,37 +1,35 @@
-//! The queues of a NIC: of frames in their order where a priority is not under congestion
-//! notification, else of flows, each at the rate of its reaction point (IEEE 802.1Q clause
-//! 31.2).
+//! The transmit queues of a NIC: FIFO for a priority without congestion notification, else one
+//! queue per flow, each at the rate of its reaction point (IEEE 802.1Q clause 31.2).
 //!
-//! In plain English: a flow is what goes from one port of this host to one port of one other
-//! host. Its frames carry its number in a CN-TAG, by which a CNM finds it again. A flow that
-//! has had no CNM sends as it likes; one that has had waits until its reaction point lets it,
-//! and others go on meanwhile. When the queue of a flow is empty and its reaction point is at
-//! rest, it is forgotten.
+//! A flow goes from one port of this host to one port of another host. Its frames carry its number
+//! in a CN-TAG, by which a CNM identifies it. A flow without CNMs sends freely. A flow with CNMs
+//! waits for its reaction point while others proceed. When a flow's queue is empty and its reaction
+//! point is idle, the flow is removed.
 
 use super::HostCn;
 use axon_plane::qcn::RateLimiter;
 use axon_wire::{Bytes, FrameBuf, MacAddr, Time};
 use std::collections::{BTreeMap, VecDeque};
 
-/// Preamble, FCS and gap: a frame costs a flow its time on the wire.
+/// Preamble, FCS and gap in bytes, which a frame occupies on the wire in addition.
 const OVERHEAD_BYTES: u64 = 24;
 
-/// A frame that waits.
+/// Queued frame.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    /// Counts frames in the order in which they came to the NIC.
+    /// Arrival number of the frame at the NIC.
     pub(super) number: u64,
-    /// The socket that it is charged to, by its UDP port.
+    /// UDP port of the socket to which the frame is charged.
     pub(super) socket: Option<u16>,
     pub(super) frame: FrameBuf,
-    /// Its length with all the tags that it leaves with.
+    /// Frame length with all tags, in bytes.
     pub(super) bytes: u32,
 }
 
-/// Where a flow goes: MAC, source port and destination port; zeros where there is none.
+/// MAC, source port and destination port of a flow; zeros if absent.
 pub(super) type FlowKey = (MacAddr, u16, u16);
 
-/// A flow.
+/// Flow under congestion notification.
 #[derive(Debug)]
 struct Flow {
     number: u16,
@@ -39,16 +37,16 @@ struct Flow {
     limiter: RateLimiter,
 }
 
-/// The frames of one priority.
+/// Frames of one priority.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
-    /// Without congestion notification.
+    /// Frames without congestion notification.
     frames: VecDeque<Waiting>,
-    /// With it.
+    /// Flows under congestion notification.
     flows: BTreeMap<FlowKey, Flow>,
 }
 
-/// What may leave next of a priority.
+/// Next frame to send of a priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) number: u64,
@@ -61,7 +59,7 @@ impl Queue {
         self.frames.push_back(waiting);
     }
 
-    /// The same for a flow; one that is new gets `number`.
+    /// Queues a frame of a flow. A new flow gets `number`.
     pub(super) fn push_to_flow(
         &mut self,
         key: FlowKey,
@@ -76,12 +74,12 @@ impl Queue {
         flow.frames.push_back(waiting);
     }
 
-    /// Whether any frame waits.
+    /// Returns whether any frame is queued.
     pub(super) fn holds_any(&self) -> bool {
         !self.frames.is_empty() || self.flows.values().any(|flow| !flow.frames.is_empty())
     }
 
-    /// The oldest frame that may leave now.
+    /// Returns the oldest frame that may be sent now.
     pub(super) fn head(&mut self, now: Time) -> Option<Head> {
         let plain = self.frames.front();
         let plain = plain.map(|next| Head { number: next.number, bytes: next.bytes, flow: None });
@@ -93,7 +91,7 @@ impl Queue {
         plain.into_iter().chain(flows).min_by_key(|head| head.number)
     }
 
-    /// Takes what [`Queue::head`] has named, and the number of its flow.
+    /// Takes the frame found by [`Queue::head`], and the number of its flow.
     pub(super) fn pop(&mut self, now: Time, head: Head) -> Option<(Waiting, Option<u16>)> {
         let Some(key) = head.flow else {
             return self.frames.pop_front().map(|waiting| (waiting, None));
@@ -108,7 +106,7 @@ impl Queue {
         Some((waiting, Some(number)))
     }
 
-    /// When a flow that waits may send, or its rate changes, at the earliest after `now`.
+    /// Returns the earliest time after `now` at which a waiting flow may send or its rate changes.
     pub(super) fn next_ready(&mut self, now: Time) -> Option<Time> {
         let waits = self.flows.values_mut().filter(|flow| !flow.frames.is_empty());
         let due = waits.flat_map(|flow| {
@@ -124,25 +122,25 @@ impl Queue {
         flow.map(|flow| flow.limiter.notified(now, feedback)).is_some()
     }
 
-    /// Forgets all flows and gives back all frames.
+    /// Removes all flows and returns all frames.
     pub(super) fn clear(&mut self) -> impl Iterator<Item = FrameBuf> {
         let plain = std::mem::take(&mut self.frames);
         let flows = std::mem::take(&mut self.flows).into_values().flat_map(|flow| flow.frames);
         plain.into_iter().chain(flows).map(|waiting| waiting.frame)
     }
 
-    /// Whether a flow has this number.
+    /// Returns whether a flow has this number.
     pub(super) fn has_flow(&self, number: u16) -> bool {
         self.flows.values().any(|flow| flow.number == number)
     }
 
-    /// Whether there is such a flow.
+    /// Returns whether this flow exists.
     pub(super) fn knows(&self, key: &FlowKey) -> bool {
         self.flows.contains_key(key)
     }
 }
 
-/// The flow of a frame: its destination, and its ports if it has any.
+/// Returns the flow of a frame: its destination, and its ports if it has any.
 pub(super) fn key(destination: Option<MacAddr>, ports: Option<(u16, u16)>) -> FlowKey {
     let (source, target) = ports.unwrap_or_default();
     (destination.unwrap_or(MacAddr::BROADCAST), source, target)

@@ -1,10 +1,10 @@
-//! The LLDP agent of a host with reaction points: it advertises them, so that the switch knows
-//! that the host belongs to the congestion notification domain (IEEE 802.1Q clause 33.4). It
-//! advertises no DCBX.
+//! LLDP agent of a host with reaction points. It advertises them, so that the switch includes the
+//! host in the congestion notification domain (IEEE 802.1Q clause 33.4). It does not advertise
+//! DCBX.
 //!
-//! In plain English: when the carrier comes, the agent advertises the host's priorities. Once
-//! the switch has advertised the same, the agent advertises that the host is ready, and the
-//! switch leaves CN-TAGs on frames to the host from then on.
+//! When carrier comes up, the agent advertises the host's priorities. Once the switch has
+//! advertised the same, the agent advertises that the host is ready, and the switch then leaves
+//! CN-TAGs on frames to the host.
 
 use axon_dcbx::congestion;
 use axon_dcbx::lldp::{LldpAgent, LldpConfig, LldpIdentity, LldpRequest};
@@ -14,7 +14,7 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{FrameBuf, MacAddr, Time};
 use std::collections::VecDeque;
 
-/// The LLDP agent, the state of the domain defence, and the frames to send.
+/// State of the LLDP agent and the domain defence, and the frames to send.
 #[derive(Debug)]
 pub(super) struct LldpState {
     agent: LldpAgent,
@@ -24,7 +24,8 @@ pub(super) struct LldpState {
 }
 
 impl LldpState {
-    /// The agent of a host with the MAC `mac` and reaction points for the priorities `cnpvs`.
+    /// Returns the agent of a host with the MAC `mac` and reaction points for the priorities
+    /// `cnpvs`.
     ///
     /// # Panics
     /// If all priorities are in the domain.
@@ -60,12 +61,12 @@ impl LldpState {
         }
     }
 
-    /// When to call [`LldpState::timeout`] next.
+    /// Returns when to call [`LldpState::timeout`] next.
     pub(super) fn deadline(&self) -> Option<Time> {
         self.agent.deadline()
     }
 
-    /// Whether a frame is to be sent.
+    /// Returns whether a frame is queued.
     pub(super) fn has_frames(&self) -> bool {
         !self.tx.is_empty()
     }

@@ -1,23 +1,22 @@
-//! A host's NIC with Data Center Bridging: a queue for each priority,
-//! scheduling of traffic classes, PAUSE and PFC in both directions.
+//! A host's NIC with Data Center Bridging: a queue for each priority, scheduling of traffic
+//! classes, PAUSE and PFC in both directions.
 //!
-//! In plain English, on the way out: a frame gets the priority of the TCP or UDP port at
-//! either of its ends (what DCBX advertises as an application priority, IEEE 802.1Q clause
-//! D.2.11), an echo that of the host at the other end, anything else 0, and waits in the queue
-//! of its priority. When the wire is free, flow control frames go first; then the scheduled
-//! class sends the oldest frame of its priorities that are not paused. A frame of another
-//! priority than 0 leaves with a priority tag (clause 9.6).
+//! Transmit: a frame gets the priority of the TCP or UDP port at either of its ends (which DCBX
+//! advertises as an application priority, IEEE 802.1Q clause D.2.11), an echo that of the remote
+//! host, anything else 0, and is queued by priority. When the wire is free, flow control frames go
+//! first; then the scheduled class sends the oldest frame of its priorities that are not paused. A
+//! frame of a priority other than 0 leaves with a priority tag (clause 9.6).
 //!
-//! A datagram socket may have so many frames here and is then blocked until one has left, as
-//! in a kernel whose socket buffer is full: what a pause holds up is sent later, not lost. What
-//! TCP has here is bounded by its window.
+//! A datagram socket may have a limited number of frames here. It is then blocked until one has
+//! left, like a full socket buffer in a kernel: paused traffic is sent later, not lost. TCP is
+//! limited by its window.
 //!
-//! A priority under congestion notification has a queue for each flow, and its frames carry a
-//! CN-TAG as well (`flows.rs`).
+//! A priority under congestion notification has a queue for each flow, and its frames also carry a
+//! CN-TAG (`flows.rs`).
 //!
-//! On the way in: MAC control frames and CNMs end here and take effect at once. A priority tag and
-//! a CN-TAG come off. If the reader is slow, the ring of received frames (`rx_ring.rs`) says when
-//! to send XOFF. LLDP ends here if the NIC has an LLDP agent (`lldp_state.rs`).
+//! Receive: MAC control frames and CNMs end here and take effect at once. Priority tags and CN-TAGs
+//! are removed. If the reader is slow, the receive ring (`rx_ring.rs`) determines when to send
+//! XOFF. LLDP ends here if the NIC has an LLDP agent (`lldp_state.rs`).
 
 mod config;
 mod flows;
@@ -44,51 +43,51 @@ use smoltcp::wire::{
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Frames of one datagram socket that wait here, at most: about what Linux lets a socket have
-/// (`net.core.wmem_default`, 212,992 bytes with what the kernel needs for each).
+/// Default limit of queued frames per datagram socket, about that of a Linux socket
+/// (`net.core.wmem_default`, 212,992 bytes including the kernel's overhead for each).
 const SOCKET_FRAMES_MAX: u32 = 128;
 
-/// A NIC with Data Center Bridging.
+/// NIC with Data Center Bridging.
 #[derive(Debug)]
 pub(crate) struct DcbNic {
     config: HostDcb,
     mac: MacAddr,
-    /// Priorities of what has this TCP or UDP port at either end.
+    /// Priority by TCP or UDP port, at either end.
     ports: BTreeMap<u16, Priority>,
-    /// Priorities of echo requests and replies to these hosts.
+    /// Priority of echo requests and replies by remote host.
     echoes: BTreeMap<Ipv4Addr, Priority>,
     queues: [Queue; PRIORITIES],
-    /// Frames in all queues.
+    /// Number of frames in all queues.
     waiting: usize,
-    /// Frames that ever came here.
+    /// Total number of frames queued so far.
     count: u64,
-    /// The number of the last flow that was new.
+    /// Number of the most recent new flow.
     last_flow: u16,
-    /// CNMs that have slowed a flow down.
+    /// Number of CNMs that have slowed a flow down.
     cnms: u64,
-    /// Datagrams that wait, by the port that they are sent from.
+    /// Number of queued datagrams by source port.
     sockets: BTreeMap<u16, u32>,
-    /// Frames of one of them that may wait, at most.
+    /// Limit of queued frames per datagram socket.
     socket_frames_max: u32,
-    /// A socket was refused, and none has been called since.
+    /// Whether a socket was refused since sockets were last polled.
     refused: bool,
     pauses: PauseState,
     requests: PauseRequests,
     schedule: Schedule,
-    /// The LLDP agent, which advertises the reaction points.
+    /// LLDP agent, which advertises the reaction points.
     lldp: Option<LldpState>,
-    /// When something may be sent, or an XOFF is to be refreshed.
+    /// Time at which a frame may be sent or an XOFF is to be refreshed.
     due: Option<Time>,
-    /// Whether it waits for the wire.
+    /// Whether the NIC waits for the wire.
     waits: bool,
 }
 
 impl DcbNic {
-    /// A NIC at whose port nothing has happened yet.
+    /// Returns a NIC in its initial state.
     ///
     /// # Panics
-    /// If the schedule is invalid ([`axon_plane::schedule::ScheduleFault`]), or the
-    /// reaction points are invalid ([`axon_plane::qcn::RpError`]).
+    /// If the schedule is invalid ([`axon_plane::schedule::ScheduleFault`]), or the reaction points
+    /// are invalid ([`axon_plane::qcn::RpError`]).
     pub(crate) fn new(config: HostDcb, mac: MacAddr) -> DcbNic {
         if let Some(cn) = &config.cn {
             cn.config.check().expect("valid reaction points");
@@ -118,44 +117,44 @@ impl DcbNic {
         }
     }
 
-    /// What has this TCP or UDP port at either end has this priority from now on.
+    /// Sets the priority of frames with this TCP or UDP port at either end.
     pub(crate) fn set_priority(&mut self, port: u16, priority: Priority) {
         self.ports.insert(port, priority);
     }
 
-    /// Echo requests and replies to this host have this priority from now on.
+    /// Sets the priority of echo requests and replies to this host.
     pub(crate) fn set_echo_priority(&mut self, target: Ipv4Addr, priority: Priority) {
         self.echoes.insert(target, priority);
     }
 
-    /// So many frames of one datagram socket may wait from now on, at least 1.
+    /// Sets the limit of queued frames per datagram socket, at least 1.
     pub(crate) fn set_socket_frames(&mut self, frames: u32) {
         self.socket_frames_max = frames.max(1);
     }
 
-    /// Frames that wait for the wire.
+    /// Returns the number of queued frames.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Flow control frames that named a priority, sent and received.
+    /// Returns the numbers of flow control frames for a priority, sent and received.
     pub(crate) fn counts(&self, priority: Priority) -> (u64, u64) {
         let index = priority.index();
         (self.requests.requests[index], self.pauses.indications[index])
     }
 
-    /// CNMs that have slowed a flow down.
+    /// Returns the number of CNMs that have slowed a flow down.
     pub(crate) fn cnms(&self) -> u64 {
         self.cnms
     }
 
-    /// The priorities that are paused now.
+    /// Returns the priorities that are currently paused.
     pub(crate) fn paused(&self, now: Time) -> PrioritySet {
         self.pauses.paused(now)
     }
 
-    /// Whether the datagram socket of this port may send. One that may not tries again after
-    /// [`DcbNic::has_news`].
+    /// Returns whether the datagram socket of this port may send. A refused socket tries again
+    /// after [`DcbNic::has_news`].
     pub(crate) fn has_room(&mut self, socket: u16) -> bool {
         let waiting = self.sockets.get(&socket).copied().unwrap_or(0);
         let room = waiting < self.socket_frames_max;
@@ -163,12 +162,12 @@ impl DcbNic {
         room
     }
 
-    /// Whether sockets that were refused should try again; says so once.
+    /// Returns once whether refused sockets should try again.
     pub(crate) fn has_news(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
 
-    /// Lets a frame wait in the queue of its priority, or of its flow.
+    /// Queues a frame by its priority, or by its flow.
     pub(crate) fn put(&mut self, frame: FrameBuf) {
         let Class { priority, ports, is_datagram } = self.classify(frame.bytes());
         let socket = ports.filter(|_| is_datagram).map(|(source, _)| source);
@@ -192,12 +191,12 @@ impl DcbNic {
         }
     }
 
-    /// Whether a priority is under congestion notification here.
+    /// Returns whether a priority is under congestion notification.
     fn is_limited(&self, priority: Priority) -> bool {
         self.config.cn.as_ref().is_some_and(|cn| cn.cnpvs.contains(priority))
     }
 
-    /// A number for a flow, should it be new: never 0, which is nobody's.
+    /// Returns a number for a flow that may be new. It is never 0, which identifies no flow.
     fn new_flow(&mut self, priority: Priority, key: &FlowKey) -> u16 {
         let queue = &self.queues[priority.index()];
         if !queue.knows(key) {
@@ -210,13 +209,13 @@ impl DcbNic {
         self.last_flow
     }
 
-    /// How many tags a frame is to get.
+    /// Returns the number of tags to add to a frame.
     fn tags(&self, frame: &[u8], priority: Priority) -> usize {
         let has_tag = VlanTag::of_frame(frame).is_some();
         usize::from(priority != Priority::ZERO && !has_tag) + usize::from(self.is_limited(priority))
     }
 
-    /// The priority of a frame that is to leave, and between which ports it goes.
+    /// Returns the priority and the ports of an outgoing frame.
     fn classify(&self, frame: &[u8]) -> Class {
         let plain = |priority| Class { priority, ports: None, is_datagram: false };
         if let Some(tag) = VlanTag::of_frame(frame) {
@@ -241,7 +240,7 @@ impl DcbNic {
         }
     }
 
-    /// Takes the next frame to send, with its tags, if any may leave: the wire is free.
+    /// Takes the next frame to send, with its tags, if any may leave. The wire must be free.
     pub(crate) fn next(&mut self, now: Time) -> Option<FrameBuf> {
         let stopped = self.pauses.paused(now);
         let (mut waiting, mut ready) = (ClassSet::EMPTY, ClassSet::EMPTY);
@@ -287,10 +286,10 @@ impl DcbNic {
         Some(frame)
     }
 
-    /// A frame of the NIC's own, if one is due: the wire is free.
+    /// Returns a due frame of the NIC's own, if any. The wire must be free.
     pub(crate) fn request(&mut self, now: Time) -> Option<FrameBuf> {
         if !self.requests.is_due(now) {
-            // PAUSE lets through nothing but MAC control (IEEE 802.3 clause 31B.1).
+            // PAUSE permits only MAC control (IEEE 802.3 clause 31B.1).
             let pauses = self.config.flow_control == HostFlowControl::Pause;
             let held = pauses && !self.pauses.paused(now).is_empty();
             return self.lldp.as_mut().filter(|_| !held).and_then(LldpState::next_frame);
@@ -303,10 +302,10 @@ impl DcbNic {
         Some(FrameBuf::new(&frame.emit(self.mac)))
     }
 
-    /// Finds out what it waits for, after all that was to be done at `now`.
+    /// Recomputes the deadline and the wait for the wire, after all work at `now`.
     pub(crate) fn plan(&mut self, now: Time, busy: bool) {
         let says = self.lldp.as_ref().is_some_and(LldpState::has_frames);
-        // A socket that was refused tries again when the last frame has left, too.
+        // A refused socket also tries again after the last frame has left.
         let refused = self.refused;
         self.waits = self.waiting > 0 || refused || self.requests.is_due(now) || says;
         let lldp = self.lldp.as_ref().and_then(LldpState::deadline);
@@ -326,25 +325,25 @@ impl DcbNic {
         }
     }
 
-    /// Lets the LLDP agent send what is due.
+    /// Runs the LLDP agent's due timers.
     pub(crate) fn timeout(&mut self, now: Time) {
         if let Some(lldp) = &mut self.lldp {
             lldp.timeout(now);
         }
     }
 
-    /// When it is to be called next, as found by [`DcbNic::plan`].
+    /// Returns the next deadline, as computed by [`DcbNic::plan`].
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.due
     }
 
-    /// Whether it has to know when the wire is free, as found by [`DcbNic::plan`].
+    /// Returns whether the NIC waits for the wire, as computed by [`DcbNic::plan`].
     pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Looks at a frame that came, as hardware does before anything else. Takes off a priority
-    /// tag and returns the frame's priority.
+    /// Processes a received frame before the host. Removes a priority tag and returns the frame's
+    /// priority.
     ///
     /// # Errors
     /// The frame ends here: it was for the NIC alone, or it is dropped for a reason.
@@ -376,8 +375,7 @@ impl DcbNic {
         Ok(tag.pcp)
     }
 
-    /// Applies a CNM to its flow, if that still exists. Returns why the CNM is dropped, if it
-    /// cannot be read.
+    /// Applies a CNM to its flow, if that still exists. Returns the drop reason of a malformed CNM.
     fn receive_cnm(&mut self, now: Time, frame: &[u8], format: &CnmFormat) -> Option<Drop> {
         let Ok(received) = CnmFrame::parse(frame, format) else { return Some(Drop::Malformed) };
         if let Some(CnTag { flow }) = received.cn {
@@ -387,15 +385,15 @@ impl DcbNic {
         None
     }
 
-    /// Acts on the kind of flow control that is in use here, and on nothing else. Returns why
-    /// the frame is dropped, if it cannot be read.
+    /// Applies flow control frames of the mode in use, and ignores others. Returns the drop reason
+    /// of a malformed frame.
     fn receive_mac_control(&mut self, now: Time, frame: &[u8]) -> Option<Drop> {
         let enabled = self.config.flow_control.priorities();
         let read = MacControl::parse_as(frame, self.mac, self.config.pfc_reserved);
         let pfc = match (read, self.config.flow_control) {
             (Ok(MacControl::Pfc(pfc)), HostFlowControl::Pfc(_)) => pfc,
             (Ok(MacControl::Pause(time)), HostFlowControl::Pause) => Pfc::of(enabled, time),
-            // What is not in use here, or not known.
+            // Modes not in use, and unknown opcodes.
             (Ok(_) | Err(MacControlError::Opcode(_)), _) => return None,
             (Err(_), _) => return Some(Drop::Malformed),
         };
@@ -410,8 +408,8 @@ impl DcbNic {
         }
     }
 
-    /// The group of priorities that is paused with one, by the name of one of them; none without
-    /// flow control for it.
+    /// Returns the group of priorities that is paused together with `priority`, named by one of
+    /// them, or `None` without flow control for it.
     pub(crate) fn group(&self, priority: Priority) -> Option<Priority> {
         match self.config.flow_control {
             HostFlowControl::None => None,
@@ -420,8 +418,8 @@ impl DcbNic {
         }
     }
 
-    /// The link is another, or none: queues are emptied and all pauses end, in both
-    /// directions. Returns the frames that waited.
+    /// Resets the NIC after a link change: empties the queues and ends all pauses in both
+    /// directions. Returns the queued frames.
     pub(crate) fn reset(&mut self) -> Vec<FrameBuf> {
         let frames = self.queues.iter_mut().flat_map(Queue::clear).collect();
         self.sockets.clear();
@@ -432,17 +430,17 @@ impl DcbNic {
     }
 }
 
-/// What a frame is that is to leave.
+/// Classification of an outgoing frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class {
     priority: Priority,
-    /// Source and destination, of TCP and UDP.
+    /// Source and destination ports of TCP and UDP.
     ports: Option<(u16, u16)>,
     is_datagram: bool,
 }
 
-/// The header of an IPv4 packet without options, not a later fragment, in an Ethernet frame without
-/// a tag; and the four bytes behind it, which are the ports of UDP and of TCP alike.
+/// Returns the header of an IPv4 packet without options that is not a later fragment, in an
+/// untagged Ethernet frame, and the next four bytes, which are the ports of both UDP and TCP.
 fn first_fragment(frame: &[u8]) -> Option<Headers<'_>> {
     let ethernet = EthernetFrame::new_checked(frame).ok()?;
     let head: &[u8; IPV4_HEADER_LEN + 4] = ethernet.payload().first_chunk()?;
@@ -453,7 +451,7 @@ fn first_fragment(frame: &[u8]) -> Option<Headers<'_>> {
     plain.then_some((ip, ports))
 }
 
-/// Puts a tag behind the addresses of a frame.
+/// Inserts a tag after the addresses of a frame.
 fn insert(frame: &mut FrameBuf, tag: [u8; TAG_BYTES]) {
     if frame.push_front(TAG_BYTES).is_err() {
         *frame = FrameBuf::new(&frame.contents().whole());
@@ -488,7 +486,7 @@ mod tests {
         nic
     }
 
-    /// A datagram to this port, from port 40,000 above it.
+    /// Returns a datagram to `port`, from port 40,000 above it.
     fn datagram(port: u16) -> FrameBuf {
         let ip = Ipv4Addr::new(10, 0, 0, 1);
         let ends = Addresses { source: (MAC, ip, 40_000 + port), target: (MAC, ip, port) };
@@ -519,7 +517,7 @@ mod tests {
             assert_eq!(nic.receive(Time::ZERO, &mut frame), Ok(priority(number)));
             assert_eq!(frame.bytes(), plain.bytes());
         }
-        // A frame that has a tag keeps it, whatever its ports.
+        // A tagged frame keeps its tag, regardless of its ports.
         let mut tagged = datagram(5003);
         insert(&mut tagged, VlanTag::of_priority(priority(6)).emit());
         nic.put(tagged.clone());
@@ -623,7 +621,7 @@ mod tests {
         assert!(nic.has_room(45_003));
     }
 
-    /// A CNM of full feedback for the flow of a frame that has left.
+    /// Returns a CNM of full feedback for the flow of a sent frame.
     fn cnm(sampled: &FrameBuf) -> FrameBuf {
         let format = CnmFormat::default();
         let cnm = Cnm { feedback: 63, cpid: 1, ..Cnm::default() };
@@ -654,17 +652,17 @@ mod tests {
         assert!(nic.next(now).is_none());
         nic.plan(now, false);
         let due = nic.deadline().unwrap();
-        // 63 parts of 128 are cut off the rate, and a frame takes 108 bytes and 24 around it.
+        // The rate is reduced by 63/128, and a frame takes 108 bytes plus 24 of overhead.
         let left = Rate::from_bits_per_second(rate.bits_per_second() * 65 / 128).unwrap();
         assert_eq!(due, now + left.time_for(Bytes(108 + 24)));
         now = due;
         assert!(nic.next(now).is_some());
-        // Its tags come off again; a CNM for a flow that is nobody's changes nothing.
+        // Its tags are removed again; a CNM for an unknown flow changes nothing.
         assert_eq!(nic.receive(now, &mut first), Ok(priority(3)));
         assert_eq!(first.bytes(), datagram(5003).bytes());
         assert_eq!(nic.receive(now, &mut cnm(&other)), Err(None));
         assert_eq!(nic.cnms(), 1);
-        // One that cannot be read is dropped: its version, or its end is missing.
+        // A malformed CNM is dropped: wrong version, or truncated.
         let whole = cnm(&other);
         let at = whole.bytes().len() - 30;
         for end in [at, 22] {

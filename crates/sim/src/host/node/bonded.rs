@@ -1,16 +1,16 @@
-//! A host with a bond: its stack has one port, which is all of the bond's.
+//! A host with a bond: its stack has one port, which stands for all ports of the bond.
 
 use super::{Host, PORT};
 use axon_node::{Action, Drop, Input};
 use axon_wire::{PortNo, Time};
 
 impl Host {
-    /// The state of a port of its bond, as LACP has it; `None` without one.
+    /// Returns the LACP state of a port of the bond; `None` without a bond.
     pub fn bond_state(&self, port: PortNo) -> Option<axon_lacp::Mux> {
         self.bond.as_ref()?.state(port)
     }
 
-    /// Hands frames to the ports of the bond, and those to their wires.
+    /// Queues frames at the ports of the bond, and sends them.
     pub(super) fn transmit_bonded(&mut self, now: Time, out: &mut Vec<Action>) {
         let Some(mut bond) = self.bond.take() else { return };
         while self.stack.nic.carrier && bond.has_room() {
@@ -27,7 +27,7 @@ impl Host {
         self.bond = Some(bond);
     }
 
-    /// Takes what concerns the bond alone from an input; gives back what the stack is to have.
+    /// Handles the part of an input that concerns the bond alone. Returns the input for the stack.
     pub(super) fn bonded(&mut self, now: Time, input: Input, out: &mut Vec<Action>) -> Input {
         let Some(bond) = &mut self.bond else { return input };
         let was_up = bond.is_up();

@@ -1,12 +1,12 @@
-//! Datagrams of which nothing comes but that they are counted.
+//! Fast path for datagrams that are only counted.
 
 use super::Host;
 use crate::host::datagram;
 use axon_wire::{FrameBuf, MacAddr, Time};
 
 impl Host {
-    /// Counts a frame that is for an application which does no more with it, and takes it. Says
-    /// whether it did; otherwise nothing has changed.
+    /// Counts and consumes a frame for an application that only counts. Returns whether it did;
+    /// otherwise nothing has changed.
     pub(super) fn take_counted(
         &mut self,
         now: Time,
@@ -48,7 +48,7 @@ mod tests {
     const IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const NOW: Time = Time::from_nanos(1_000);
 
-    /// A host that counts what comes to port 9.
+    /// Returns a host that counts datagrams to port 9.
     fn host(change: impl FnOnce(&mut HostConfig)) -> Host {
         let mut config = HostConfig {
             mac: MAC,

@@ -1,4 +1,4 @@
-//! Frames on their way in and out of a host, and its VLAN.
+//! Frame reception and transmission of a host, with its VLAN.
 
 use super::{Host, PORT};
 use crate::host::config::HostVlan;
@@ -8,18 +8,18 @@ use axon_wire::vlan::{self, VlanTag};
 use axon_wire::{FrameBuf, MacAddr, Time};
 use std::collections::BTreeSet;
 
-/// Whether a frame is for this link alone; such a frame has no VLAN.
+/// Returns whether a frame is link-local; such a frame has no VLAN.
 fn is_link_local(frame: &[u8]) -> bool {
     MacAddr::destination_of(frame).is_some_and(MacAddr::is_link_local)
 }
 
 impl Host {
-    /// Whose frames have come in, of its VLAN; nobody's where there are no VLANs.
+    /// Returns the senders of frames received in the host's VLAN; empty without VLANs.
     pub fn senders(&self) -> &BTreeSet<MacAddr> {
         &self.senders
     }
 
-    /// A frame has come in, intact or not. Says whether the stack has to be called.
+    /// Handles a received frame, intact or not. Returns whether the stack has to be called.
     pub(super) fn arrived(
         &mut self,
         now: Time,
@@ -37,13 +37,13 @@ impl Host {
         self.receive(now, frame, complete_at, out)
     }
 
-    /// Whether a frame is for the MAC of another host.
+    /// Returns whether a frame is for the MAC of another host.
     fn is_anothers(&self, frame: &[u8]) -> bool {
         let to = MacAddr::destination_of(frame);
         to.is_some_and(|to| to != self.config.mac && !to.is_multicast())
     }
 
-    /// A whole frame without the tag of the host's VLAN. One of another VLAN ends here.
+    /// Removes the tag of the host's VLAN from a whole frame. Drops a frame of another VLAN.
     fn in_vlan(&mut self, mut frame: FrameBuf, out: &mut Vec<Action>) -> Option<FrameBuf> {
         let HostVlan { tag, remembers } = self.config.vlan;
         if !remembers || is_link_local(frame.bytes()) {
@@ -59,12 +59,12 @@ impl Host {
         Some(frame)
     }
 
-    /// Puts the tag of the host's VLAN into a frame that leaves, unless it has one.
+    /// Adds the tag of the host's VLAN to an outgoing frame, unless it has one.
     pub(super) fn tag(&self, frame: &mut FrameBuf) {
         let has_none = VlanTag::of_frame(frame.bytes()).is_none_or(|tag| tag.vid == 0);
         let HostVlan { tag, .. } = self.config.vlan;
         if has_none && !tag.is_none() && !is_link_local(frame.bytes()) {
-            // Not every frame of the NIC's has headroom.
+            // Not every frame of the NIC has headroom.
             let mut tagged = FrameBuf::new(&frame.contents().whole());
             if vlan::leave(&mut tagged, tag, true).is_ok() {
                 *frame = tagged;
@@ -72,7 +72,7 @@ impl Host {
         }
     }
 
-    /// A whole frame comes in. Says whether the stack has to be called.
+    /// Processes a whole frame. Returns whether the stack has to be called.
     fn receive(
         &mut self,
         now: Time,
@@ -103,7 +103,7 @@ impl Host {
         false
     }
 
-    /// Has XOFF sent for what the ring has enough of, or XON.
+    /// Requests XOFF or XON according to the level of the receive ring.
     pub(super) fn tell_peer(&mut self, group: Option<Priority>) {
         if let (Some(group), Some(dcb)) = (group, &mut self.stack.nic.dcb)
             && let Some(stop) = self.rx.signal(group)
@@ -112,8 +112,8 @@ impl Host {
         }
     }
 
-    /// The wire is free: sockets that the NIC has refused try again. Says whether the stack
-    /// has to be called.
+    /// Handles a free wire: sockets refused by the NIC try again. Returns whether the stack has to
+    /// be called.
     pub(super) fn wire_is_free(&mut self, now: Time) -> bool {
         self.busy = false;
         let refused = self.stack.nic.dcb.as_mut().is_some_and(|dcb| dcb.has_news());

@@ -1,5 +1,5 @@
-//! Segments in Ethernet frames (RFC 9293, RFC 791): headers that are stored, and a payload of one
-//! byte, again and again, that is only described.
+//! TCP segments in Ethernet frames (RFC 9293, RFC 791): stored headers, and a described payload
+//! that repeats one byte.
 
 use crate::host::nic::Nic;
 use axon_tcp::{Mark, Segment};
@@ -11,17 +11,17 @@ use smoltcp::wire::{
 };
 use std::net::Ipv4Addr;
 
-/// What payload consists of.
+/// Payload byte.
 const FILL: u8 = 0x61;
-/// Ethernet and IPv4 headers, in bytes.
+/// Length of the Ethernet and IPv4 headers, in bytes.
 const AROUND: usize = ETHERNET_HEADER_LEN + IPV4_HEADER_LEN;
-/// What ordinary hosts start with.
+/// Initial TTL, as on ordinary hosts.
 const HOP_LIMIT: u8 = 64;
-/// The two values of the ECN field that are used: ECT(0) and CE (RFC 3168 §5).
+/// Values of the ECN field that are used: ECT(0) and CE (RFC 3168 §5).
 const CAPABLE: u8 = 0b10;
 const EXPERIENCED: u8 = 0b11;
 
-/// The two ends of a segment: MAC, address and port.
+/// MAC, address and port of both ends of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Addresses {
     pub(super) source: (MacAddr, Ipv4Addr, u16),
@@ -34,7 +34,7 @@ impl Addresses {
     }
 }
 
-/// A segment that came in.
+/// Received segment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub(super) mac: MacAddr,
@@ -42,11 +42,11 @@ pub(super) struct Arrived {
     pub(super) to: Ipv4Addr,
     pub(super) to_port: u16,
     pub(super) segment: Segment,
-    /// Bytes of the payload that are not [`FILL`].
+    /// Number of payload bytes other than [`FILL`].
     pub(super) wrong: u64,
 }
 
-/// Writes the headers of a segment, and as much of its payload as `stored` has room for.
+/// Writes the headers of a segment, and as much of its payload as fits `stored`.
 fn emit(segment: &Segment, addresses: Addresses, stored: &mut [u8]) {
     let header = axon_tcp::header_bytes(segment);
     let payload_bytes = segment.bytes as usize;
@@ -86,8 +86,8 @@ pub(super) fn send(nic: &mut Nic, segment: &Segment, addresses: Addresses) {
     nic.build_light(stored, filling, |stored| emit(segment, addresses, stored));
 }
 
-/// Reads a whole segment in a unicast IPv4 packet without options, without its checksum: the FCS
-/// was good.
+/// Parses a whole segment in a unicast IPv4 packet without options. The checksum is not verified,
+/// as the FCS was good.
 pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived> {
     let ethernet = EthernetFrame::new_checked(contents.stored).ok()?;
     if ethernet.ethertype() != EthernetProtocol::Ipv4 || !ethernet.dst_addr().is_unicast() {
@@ -120,7 +120,7 @@ pub(super) fn parse(contents: Contents<'_>) -> Option<Arrived> {
     Some(Arrived { mac, from, to: to_ip, to_port: to, segment, wrong })
 }
 
-/// The source port of a segment in an IPv4 packet without options.
+/// Returns the source port of a segment in an IPv4 packet without options.
 pub(super) fn source_port(frame: &[u8]) -> Option<u16> {
     let head: &[u8; AROUND + 2] = frame.first_chunk()?;
     let is_tcp = head[12..15] == [8, 0, 0x45] && head[23] == u8::from(IpProtocol::Tcp);

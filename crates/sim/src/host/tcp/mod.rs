@@ -1,12 +1,12 @@
-//! TCP beside the stack, for byte streams whose payload nobody reads.
+//! TCP beside the stack, for byte streams without content.
 //!
-//! Connections are those of `axon-tcp`. Their segments are light frames, read before the stack sees
-//! them: those of a known connection by local port, remote address and remote port, and a SYN to a
-//! port that an application listens on. All others go to the stack, which refuses them.
+//! Connections are those of `axon-tcp`. Their segments are light frames, read before the stack gets
+//! them: segments of a known connection, by local port, remote address and remote port, and a SYN
+//! to a port on which an application listens. All others go to the stack, which refuses them.
 //!
-//! Connections with something to send are served alternately, a segment each, while the NIC's
-//! queue is short: as with the byte queue limits of Linux, what waits does so in the connections,
-//! and the queue adds little to the round trip.
+//! Connections with data to send are served in rotation, a segment each, while the NIC's queue is
+//! short. As with Linux byte queue limits, data waits in the connections and the queue adds little
+//! to the round trip.
 
 mod frame;
 mod table;
@@ -19,11 +19,11 @@ use axon_tcp::{Config, Connection};
 use axon_wire::{Contents, MacAddr, Time};
 use std::net::Ipv4Addr;
 
-/// Segments in the NIC's queue up to which connections are served.
+/// Number of segments in the NIC's queue up to which connections are served.
 const QUEUE_FRAMES_MAX: usize = 16;
 
 impl Stack {
-    /// Opens a connection of an application, if the way to the target is known.
+    /// Opens a connection of an application, if the target's MAC is known.
     pub(crate) fn open_tcp(
         &mut self,
         now: Time,
@@ -32,7 +32,7 @@ impl Stack {
         config: Config,
     ) -> Option<(ConnectionId, u16)> {
         let (_, mac) = self.way_to(target)?;
-        // Those that come round may be in use.
+        // Ephemeral ports repeat and may be in use.
         let free = (0..u16::MAX).find_map(|_| {
             let local = self.ephemeral_port();
             (!self.tcp.has((local, target, port))).then_some(local)
@@ -42,7 +42,8 @@ impl Stack {
         Some((self.tcp.add(owner, (local, target, port), mac, connection), local))
     }
 
-    /// Takes a frame if it is a segment for one of these connections, or opens one.
+    /// Consumes a frame if it is a segment of one of these connections, or opens one. Returns
+    /// whether it did.
     pub(crate) fn receive_tcp(&mut self, now: Time, contents: Contents<'_>) -> bool {
         if self.tcp.is_unused() {
             return false;
@@ -54,7 +55,7 @@ impl Stack {
         }
     }
 
-    /// Sends what connections have to send, as far as the NIC has room.
+    /// Sends the connections' segments while the NIC has room.
     pub(crate) fn pump_tcp(&mut self, now: Time) {
         self.tcp.wake(now);
         while !self.is_tcp_held() {
@@ -63,7 +64,7 @@ impl Stack {
             let (local, remote, port) = ends;
             let known = self.way_to(remote);
             let Some(from) = self.address else { continue };
-            // A neighbour that is just asked for again is still where it was.
+            // While a neighbour is resolved again, its last known MAC is used.
             let mac: MacAddr = known.map_or(self.tcp.mac(id), |(_, mac)| mac);
             let addresses =
                 frame::Addresses { source: (self.mac, from, local), target: (mac, remote, port) };
@@ -74,9 +75,9 @@ impl Stack {
         }
     }
 
-    /// Whether enough segments wait in the NIC, whatever else does: datagrams that are always there
-    /// must not keep connections from it. A NIC with priorities takes all, for a paused priority
-    /// must not hold up the others.
+    /// Returns whether the NIC holds enough segments. Other frames do not count, as a constant load
+    /// of datagrams must not block connections. A NIC with priorities has no limit, as a paused
+    /// priority must not block the others.
     fn is_tcp_held(&mut self) -> bool {
         if self.nic.dcb.is_some() {
             return !self.nic.has_room();

@@ -1,4 +1,4 @@
-//! The connections of a host, by their ends, and which of them has something to do.
+//! Connection table of a host, by the connections' ends, with their pending work.
 
 use super::frame::{self, Arrived};
 use crate::host::apps::AppId;
@@ -7,34 +7,34 @@ use axon_wire::{MacAddr, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-/// Connections of a host that peers have begun to open. A SYN beyond them is ignored, and comes
-/// again if it is meant (Linux: `somaxconn`).
+/// Maximum number of half-open connections of a host. Further SYNs are ignored; peers repeat them
+/// (Linux: `somaxconn`).
 const OPENING_MAX: u32 = 4096;
 
 /// Local port, remote address and remote port.
 pub(crate) type Ends = (u16, Ipv4Addr, u16);
 
-/// Names a connection of one host as long as that exists.
+/// ID of a connection of one host, valid while the connection exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ConnectionId(u32);
 
-/// A connection and what belongs to it.
+/// Connection and its table state.
 #[derive(Debug)]
 struct Slot {
     connection: Connection,
     owner: AppId,
     ends: Ends,
-    /// Where its peer was last seen.
+    /// Last known MAC of the peer.
     mac: MacAddr,
-    /// Bytes that came in order, or not, and are not what is sent.
+    /// Number of received bytes that differ from those sent, in order or not.
     wrong: u64,
-    /// A peer has begun to open it.
+    /// Whether the connection is half-open, started by a peer.
     is_opening: bool,
-    /// When it is woken.
+    /// Time of the queued timer.
     timer: Option<Time>,
-    /// It is among those that may have something to send.
+    /// Whether the connection is in the ready list.
     is_ready: bool,
-    /// Its application is to look at it.
+    /// Whether the application is to be notified.
     is_news: bool,
 }
 
@@ -48,43 +48,43 @@ pub(crate) struct Tcp {
     ready: VecDeque<ConnectionId>,
     news: VecDeque<ConnectionId>,
     timers: BTreeSet<(Time, ConnectionId)>,
-    /// Connections so far, which decides their first numbers.
+    /// Number of connections so far, which determines their initial numbers.
     count: u32,
-    /// Connections that peers have begun to open.
+    /// Number of half-open connections started by peers.
     opening: u32,
     without_sack: bool,
-    /// The numbers of frames that may still wait in a plain NIC.
+    /// Numbers of the frames that may still wait in a plain NIC.
     pub(super) waiting: VecDeque<u64>,
 }
 
 impl Tcp {
-    /// Whether nobody has used it.
+    /// Returns whether the table has neither listeners nor connections.
     pub(crate) fn is_unused(&self) -> bool {
         self.listeners.is_empty() && self.by_ends.is_empty()
     }
 
-    /// Connections from now on have no selective acknowledgements.
+    /// Disables selective acknowledgements for further connections.
     pub(crate) fn without_sack(&mut self) {
         self.without_sack = true;
     }
 
-    /// A configuration as this host allows it.
+    /// Restricts a configuration to what this host permits.
     pub(crate) fn allowed(&self, config: Config) -> Config {
         Config { sack: config.sack && !self.without_sack, ..config }
     }
 
-    /// The number of the next connection's SYN: they are far apart, so that one does not take the
-    /// segments of another between the same ports.
+    /// Returns the initial number of the next connection. Initial numbers are far apart, so that a
+    /// connection accepts no segments of another on the same ports.
     pub(crate) fn first_number(&self) -> Seq {
         Seq(self.count.wrapping_mul(0x9e37_79b9))
     }
 
-    /// An application takes connections on a port from now on.
+    /// Accepts connections on a port for an application.
     pub(crate) fn listen(&mut self, port: u16, owner: AppId, config: Config) {
         self.listeners.insert(port, (owner, config));
     }
 
-    /// It takes no more; those that are open are broken off.
+    /// Stops listening on a port and aborts its connections.
     pub(crate) fn close_port(&mut self, port: u16) {
         self.listeners.remove(&port);
         let of_port: Vec<ConnectionId> =
@@ -128,7 +128,7 @@ impl Tcp {
         id
     }
 
-    /// Whether there is a connection with these ends.
+    /// Returns whether there is a connection with these ends.
     pub(super) fn has(&self, ends: Ends) -> bool {
         self.by_ends.contains_key(&ends)
     }
@@ -137,24 +137,24 @@ impl Tcp {
         self.slots.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
-    /// A connection, to write to or to read from. It is served afterwards.
+    /// Returns a connection to write to or read from. It is served afterwards.
     pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
         self.make_ready(id);
         self.slot(id).map(|slot| &mut slot.connection)
     }
 
-    /// The remote end of a connection.
+    /// Returns the remote end of a connection.
     pub(crate) fn remote(&self, id: ConnectionId) -> Option<(Ipv4Addr, u16)> {
         let slot = self.slots.get(id.0 as usize)?.as_deref()?;
         Some((slot.ends.1, slot.ends.2))
     }
 
-    /// Bytes that were not what is sent, since the last time.
+    /// Takes the number of bytes that differed from those sent, since the last call.
     pub(crate) fn take_wrong(&mut self, id: ConnectionId) -> u64 {
         self.slot(id).map_or(0, |slot| std::mem::take(&mut slot.wrong))
     }
 
-    /// The MAC of a connection's peer.
+    /// Returns the MAC of a connection's peer.
     pub(crate) fn mac(&self, id: ConnectionId) -> MacAddr {
         let slot = self.slots.get(id.0 as usize).and_then(Option::as_deref);
         slot.map_or(MacAddr([0; 6]), |slot| slot.mac)
@@ -174,17 +174,17 @@ impl Tcp {
         }
     }
 
-    /// Whether connections wait for room in the NIC.
+    /// Returns whether connections wait for room in the NIC.
     pub(crate) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// When the first of them is to be woken.
+    /// Returns when the first timer expires.
     pub(crate) fn deadline(&self) -> Option<Time> {
         self.timers.first().map(|&(at, _)| at)
     }
 
-    /// Wakes those whose time has come.
+    /// Marks the connections whose timers have expired as ready.
     pub(crate) fn wake(&mut self, now: Time) {
         while let Some(&(at, id)) = self.timers.first().filter(|&&(at, _)| at <= now) {
             self.timers.remove(&(at, id));
@@ -195,7 +195,7 @@ impl Tcp {
         }
     }
 
-    /// The next that may have something to send; it is no longer among them.
+    /// Removes and returns the next connection in the ready list.
     pub(crate) fn next_ready(&mut self) -> Option<ConnectionId> {
         let id = self.ready.pop_front()?;
         if let Some(slot) = self.slot(id) {
@@ -204,8 +204,8 @@ impl Tcp {
         Some(id)
     }
 
-    /// One segment of a connection, which then is among those again that may have another; or its
-    /// timer is set.
+    /// Returns one segment of a connection and puts the connection back in the ready list, or sets
+    /// its timer if it has none.
     pub(crate) fn poll(&mut self, now: Time, id: ConnectionId) -> Option<(Ends, Segment)> {
         let slot = self.slot(id)?;
         let before = slot.connection.retransmits();
@@ -222,8 +222,8 @@ impl Tcp {
         None
     }
 
-    /// A timer that is too early does no harm: it is set anew when it has come. So one that moves
-    /// on with every acknowledgement is moved only when it is due.
+    /// Sets a connection's timer. An early timer is harmless, as it is set anew when it expires, so
+    /// a deadline that moves with every acknowledgement is updated only then.
     fn set_timer(&mut self, id: ConnectionId) {
         let Some(slot) = self.slot(id) else { return };
         let at = slot.connection.deadline();
@@ -238,7 +238,7 @@ impl Tcp {
         self.timers.insert((at, id));
     }
 
-    /// Takes a segment; says whether it was for a connection of these.
+    /// Processes a segment. Returns whether it was for one of these connections.
     pub(super) fn receive(&mut self, now: Time, arrived: &Arrived) -> bool {
         let ends = (arrived.to_port, arrived.from.0, arrived.from.1);
         let known = self.by_ends.get(&ends).copied();
@@ -283,7 +283,8 @@ impl Tcp {
         true
     }
 
-    /// Whether a frame that leaves is a segment of one of these, by its source port.
+    /// Returns whether an outgoing frame is a segment of one of these connections, by its source
+    /// port.
     pub(crate) fn sent(&self, frame: &[u8]) -> bool {
         let Some(port) = frame::source_port(frame) else { return false };
         let first = (port, Ipv4Addr::UNSPECIFIED, 0);
@@ -291,12 +292,12 @@ impl Tcp {
         of_port || self.listeners.contains_key(&port)
     }
 
-    /// Whether applications are to look at connections.
+    /// Returns whether applications are to be notified.
     pub(crate) fn has_news(&self) -> bool {
         !self.news.is_empty()
     }
 
-    /// A connection that its application is to look at, and the application.
+    /// Returns the next connection with a notification, and its application.
     pub(crate) fn next_news(&mut self) -> Option<(AppId, ConnectionId)> {
         let id = self.news.pop_front()?;
         let slot = self.slot(id)?;
@@ -304,7 +305,7 @@ impl Tcp {
         Some((slot.owner, id))
     }
 
-    /// Forgets a connection if it is no more.
+    /// Removes a connection if it is closed.
     pub(crate) fn forget_closed(&mut self, id: ConnectionId) {
         if self.slot(id).is_some_and(|slot| slot.connection.is_closed()) {
             self.remove(id);
@@ -320,7 +321,7 @@ impl Tcp {
             self.timers.remove(&(at, id));
         }
         self.opening -= u32::from(slot.is_opening);
-        // Few wait at a time; the name is given to another.
+        // Few are ready at a time. The ID is reused.
         self.ready.retain(|&other| other != id);
         self.news.retain(|&other| other != id);
         self.free.push(id.0);
@@ -361,7 +362,7 @@ mod tests {
         };
         (1..=5000).for_each(|port| syn(&mut tcp, port));
         assert_eq!((tcp.by_ends.len(), tcp.opening), (OPENING_MAX as usize, OPENING_MAX));
-        // The first one answers; then there is a place for one more.
+        // The first connection is established, which frees one place.
         let id = tcp.by_ends[&(9, Ipv4Addr::new(10, 0, 0, 2), 1)];
         let (_, answer) = tcp.poll(now, id).expect("SYN and ACK");
         assert!(tcp.receive(now, &arrived(1, Flags::ACK, (Seq(6), answer.seq + 1))));

@@ -1,4 +1,4 @@
-//! What stands at the ends: sources and sinks.
+//! Sources and sinks at the ends of a world.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Source, Storm};
 use axon_node::{Action, Awaited, Input, Node};
@@ -11,19 +11,19 @@ use axon_wire::priority::PrioritySet;
 use axon_wire::{Bytes, FrameBuf, HopWidth, MacAddr, PortNo, Rate, Span, Time};
 use std::sync::mpsc;
 
-/// Sends what its phases say, and honours flow control and congestion notification.
+/// Source that sends by its phases, and honours flow control and congestion notification.
 pub(super) struct Sender {
     source: Source,
     rate: Rate,
     mac: MacAddr,
     pauses: PauseState,
     limiter: Option<RateLimiter>,
-    /// When its rate lets it send the next frame.
+    /// Time at which the rate permits the next frame.
     ready: Time,
     busy: bool,
-    /// The phase it is in.
+    /// Index of the current phase.
     phase: usize,
-    /// When the next frame is made; the end of time if none is.
+    /// Time of the next frame; the end of time if there is none.
     due: Time,
     now: Time,
 }
@@ -40,7 +40,7 @@ impl Sender {
         Sender { source, rate, mac, pauses, limiter, ready, busy: false, phase: 0, due, now }
     }
 
-    /// When the frame after the one that goes now is made.
+    /// Computes the time of the frame after the current one.
     fn advance(&mut self) {
         let phase = self.source.phases[self.phase];
         self.due = if phase.interval == Span::ZERO { self.now } else { self.due + phase.interval };
@@ -101,7 +101,7 @@ impl Node for Sender {
     fn deadline(&self) -> Option<Time> {
         let resumes = self.pauses.next_end(self.now).unwrap_or(self.due);
         let next = self.due.max(resumes).max(self.ready);
-        // Its rate may rise before.
+        // The rate may rise before.
         let timer = self.limiter.as_ref().and_then(RateLimiter::deadline);
         let next = timer.map_or(next, |timer| timer.min(next));
         (!self.busy && self.due < Time::MAX).then_some(next)
@@ -112,11 +112,11 @@ impl Node for Sender {
     }
 }
 
-/// Takes frames, and sends XOFF after XOFF if it is to storm.
+/// Sink, which sends XOFF repeatedly during a storm.
 pub(super) struct Taker {
     index: usize,
     storm: Option<Storm>,
-    /// When it last let go, or began.
+    /// Time of the last break of the storm, or of its start.
     let_go: Time,
     busy: bool,
     log: mpsc::Sender<Event>,
@@ -134,7 +134,7 @@ impl Node for Taker {
         match input {
             Input::Frame { frame, .. } if header::is_axon(frame.bytes()) => {
                 let passed = (now, frame.bytes().len() as u64 + OVERHEAD_BYTES);
-                // Nobody reads it any more once the world has ended.
+                // The receiver is gone once the world has ended.
                 let _ = self.log.send(Event::To(self.index, passed));
             }
             Input::TxDone { .. } => self.busy = false,

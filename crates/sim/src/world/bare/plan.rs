@@ -1,4 +1,4 @@
-//! What a world of layer 2 is made of, and what is seen of it.
+//! Plan of a layer 2 world, and its observations.
 
 use axon_node::{Drop, Note};
 use axon_plane::dcb::DcbConfig;
@@ -7,123 +7,123 @@ use axon_wire::priority::Priority;
 use axon_wire::{MacAddr, PortNo, Rate, Span, Time};
 use std::collections::BTreeMap;
 
-/// Preamble, FCS and gap: what a frame costs on the wire beside its bytes.
+/// Preamble, FCS and gap: overhead of a frame on the wire, in bytes.
 pub const OVERHEAD_BYTES: u64 = 24;
-/// Of sources and sinks.
+/// MAC address of sources and sinks.
 pub(super) const MAC: MacAddr = MacAddr([2, 0, 0, 0, 0, 0xaa]);
 
-/// What a world is made of.
+/// Plan of a layer 2 world.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Switches, all of whose ports may be used.
+    /// Switches; all of their ports may be used.
     pub switches: Vec<DcbConfig>,
-    /// Wires between switches: a switch, by number, and a port, at either end.
+    /// Wires between switches: switch number and port of either end.
     pub links: Vec<[(usize, PortNo); 2]>,
-    /// What sends.
+    /// Sources.
     pub sources: Vec<Source>,
-    /// Where frames end.
+    /// Sinks.
     pub sinks: Vec<Sink>,
-    /// The reaction point of each source; without, sources ignore congestion notification.
+    /// Reaction point of each source; `None` ignores congestion notification.
     pub reaction: Option<RpConfig>,
-    /// Of all wires.
+    /// Rate of all wires.
     pub rate: Rate,
-    /// Of all wires, one way.
+    /// One-way latency of all wires.
     pub latency: Span,
 }
 
-/// A source of frames.
+/// Source of frames.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Where it is connected: a switch, by number, and a port.
+    /// Attachment point: switch number and port.
     pub at: (usize, PortNo),
-    /// The ports that its frames leave by, one at each switch.
+    /// Egress ports of the frames, one at each switch.
     pub route: Vec<PortNo>,
-    /// Of its frames.
+    /// Priority of the frames.
     pub priority: Priority,
-    /// Length of its frames without FCS, their header included.
+    /// Length of the frames in bytes without FCS, header included.
     pub frame_bytes: usize,
-    /// What it sends, in order of time.
+    /// Traffic phases, in order of time.
     pub phases: Vec<Phase>,
 }
 
-/// What a source sends for a while.
+/// Phase of a source's traffic.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
-    /// From then,
+    /// Start of the phase.
     pub from: Time,
-    /// until then.
+    /// End of the phase.
     pub until: Time,
-    /// A frame each so long; zero for as fast as the wire takes them.
+    /// Interval between frames; zero for line rate.
     pub interval: Span,
 }
 
-/// Where frames end.
+/// Sink of frames.
 #[derive(Clone, Copy, Debug)]
 pub struct Sink {
-    /// Where it is connected: a switch, by number, and a port.
+    /// Attachment point: switch number and port.
     pub at: (usize, PortNo),
-    /// The PFC storm that it sends, if any.
+    /// PFC storm that the sink sends, if any.
     pub storm: Option<Storm>,
 }
 
-/// A PFC storm: one XOFF behind the other.
+/// PFC storm: XOFF frames in uninterrupted succession.
 #[derive(Clone, Copy, Debug)]
 pub struct Storm {
-    /// The priority that is paused.
+    /// Paused priority.
     pub priority: Priority,
-    /// From then,
+    /// Start of the storm.
     pub from: Time,
-    /// until then.
+    /// End of the storm.
     pub until: Time,
-    /// Each time that so long has passed, one of them is an XON instead, and the next
-    /// an XOFF again: a frame gets through. Never without.
+    /// Interval after which one XON replaces an XOFF, so that a frame gets through; `None` for no
+    /// breaks.
     pub breaks: Option<Span>,
 }
 
 impl Sink {
-    /// A sink that never sends XOFF.
+    /// Returns a sink that never sends XOFF.
     pub fn quiet(at: (usize, PortNo)) -> Sink {
         Sink { at, storm: None }
     }
 }
 
-/// A frame on a wire: when it began to arrive, and its bytes there, overhead included.
+/// Frame on a wire: start of arrival, and bytes including overhead.
 pub type Passed = (Time, u64);
 
-/// What was seen.
+/// Observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
-    /// What came from each source.
+    /// Frames from each source.
     pub sources: Vec<Vec<Passed>>,
-    /// What came to each sink.
+    /// Frames to each sink.
     pub sinks: Vec<Vec<Passed>>,
-    /// By switch and port: when an XOFF was sent to its peer; refreshes are left out.
+    /// Times of XOFFs sent to the peer, by switch and port, refreshes excluded.
     pub xoffs: Vec<Vec<Vec<Time>>>,
-    /// Frames that ended in switches, flow control aside.
+    /// Frames that ended in switches, flow control frames excluded.
     pub lost: BTreeMap<Drop, u64>,
-    /// The most bytes that waited for any one port of each switch.
+    /// Maximum bytes queued for any one port of each switch.
     pub queued_bytes_max: Vec<u64>,
-    /// The notes of switches, with their time and number.
+    /// Notes of switches, with their time and the switch number.
     pub notes: Vec<(Time, usize, Note)>,
 }
 
 impl Seen {
-    /// All frames that ended in switches.
+    /// Returns the number of frames that ended in switches.
     pub fn all_lost(&self) -> u64 {
         self.lost.values().sum()
     }
 }
 
-/// What a node has seen.
+/// Observation at a node.
 pub(super) enum Event {
-    /// A frame came from a source.
+    /// A source sent a frame.
     From(usize, Passed),
-    /// A frame came to a sink.
+    /// A sink received a frame.
     To(usize, Passed),
     /// A switch sent XOFF to the peer of a port.
     Xoff(usize, PortNo, Time),
-    /// A frame ended in a switch.
+    /// A switch dropped a frame.
     Lost(Drop),
-    /// More waits for a port of a switch than ever before.
+    /// The queue of a port of a switch has reached a new maximum.
     Queued(usize, u64),
 }

@@ -1,4 +1,4 @@
-//! Builds a world of layer 2 from its plan and runs it.
+//! Builds a layer 2 world from its plan and runs it.
 
 use super::ends::{Sender, Taker};
 use super::plan::{Event, Plan, Seen};
@@ -59,7 +59,7 @@ impl Plan {
         seen
     }
 
-    /// The ends of all wires, by station: switches first, then sources, then sinks.
+    /// Returns the ends of all wires, by station: switches first, then sources, then sinks.
     fn wires(&self) -> Vec<[(usize, PortNo); 2]> {
         let sources = self.sources.iter().map(|source| source.at);
         let ends = sources.chain(self.sinks.iter().map(|sink| sink.at)).enumerate();

@@ -1,4 +1,4 @@
-//! A switch's data plane without a control plane, and what it is seen to do.
+//! A switch's data plane without a control plane, and its observation.
 
 use super::plan::{Event, MAC, OVERHEAD_BYTES, Plan};
 use axon_node::{Action, Awaited, Drop, Input, Node, PortKind};
@@ -12,9 +12,9 @@ use std::sync::mpsc;
 pub(super) struct Switch {
     index: usize,
     plane: Plane,
-    /// The source at each port.
+    /// Source at each port.
     sources: Vec<Option<usize>>,
-    /// The priorities for which each port has sent XOFF to its peer.
+    /// Priorities for which each port has sent XOFF to its peer.
     paused: Vec<PrioritySet>,
     queued_bytes_max: u64,
     log: mpsc::Sender<Event>,
@@ -39,11 +39,11 @@ impl Switch {
     }
 
     fn record(&self, event: Event) {
-        // Nobody reads it any more once the world has ended.
+        // The receiver is gone once the world has ended.
         let _ = self.log.send(event);
     }
 
-    /// Writes down what it has just done.
+    /// Records the observations of the last actions.
     fn note(&mut self, now: Time, actions: &[Action]) {
         for action in actions {
             match action {

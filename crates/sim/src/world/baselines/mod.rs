@@ -1,4 +1,4 @@
-//! Other networks in the same world: learning bridges with RSTP, PortLand, static multipath.
+//! Baselines in the same world: learning bridges with RSTP, PortLand, static multipath.
 
 mod multipath;
 mod node;

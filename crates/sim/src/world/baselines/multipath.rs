@@ -1,38 +1,38 @@
-//! The tables of static multipath, computed from the fabric before the start.
+//! Tables of static multipath, computed from the fabric before the start.
 //!
-//! In plain English: from every switch that has hosts, breadth first, the distance of all
-//! others; a port of a switch is on a shortest path if it leads one step closer. Frames for
-//! groups go along the breadth-first tree of the first switch.
+//! A breadth-first search from every switch with hosts gives the distance of all others. A port of
+//! a switch is on a shortest path if it leads one step closer. Multicast follows the breadth-first
+//! tree of the first switch.
 
 use axon_baselines::multipath::{Place, Places};
 use axon_fabric::model::Fabric;
 use axon_wire::PortNo;
 use std::collections::VecDeque;
 
-/// A link as one of its ends sees it: own port, the switch at the other end, its port.
+/// Link from the view of one end: own port, the switch at the other end, its port.
 type Near = (PortNo, usize, PortNo);
 
-/// Not to be reached.
+/// Distance of an unreachable switch.
 const FAR: u32 = u32::MAX;
 
-/// The tables of one switch; see [`axon_baselines::multipath::MultipathConfig`].
+/// Tables of one switch; see [`axon_baselines::multipath::MultipathConfig`].
 #[derive(Clone, Debug)]
 pub(crate) struct Tables {
     /// Sets of ports; the first is empty.
     pub(crate) sets: Vec<Vec<PortNo>>,
-    /// For each switch with hosts, the set of ports towards it, by number.
+    /// Number of the set of ports towards each switch with hosts.
     pub(crate) routes: Vec<u16>,
     /// Ports of the tree and of hosts.
     pub(crate) tree: Vec<PortNo>,
 }
 
-/// Where every host is.
+/// Returns the location of every host.
 pub(crate) fn places(fabric: &Fabric) -> Places {
     let place = |switch: usize, port| Place { switch: switch as u32, port };
     fabric.hosts.iter().map(|host| (host.mac, place(host.switch, host.port))).collect()
 }
 
-/// The tables of all switches.
+/// Returns the tables of all switches.
 pub(crate) fn tables(fabric: &Fabric) -> Vec<Tables> {
     let switches = fabric.switches.len();
     let mut near: Vec<Vec<Near>> = vec![Vec::new(); switches];
@@ -66,7 +66,7 @@ pub(crate) fn tables(fabric: &Fabric) -> Vec<Tables> {
 }
 
 impl Tables {
-    /// The number of a set of ports, new or not.
+    /// Returns the number of a set of ports, which is added if it is new.
     ///
     /// # Panics
     /// Never: a switch of 65,535 ports at most, on a graph, has fewer sets than targets.
@@ -95,8 +95,8 @@ fn distances(near: &[Vec<Near>], target: usize) -> Vec<u32> {
     distances
 }
 
-/// Adds the ports of a breadth-first tree: at each switch but the first, the lowest port that
-/// leads closer to the first, and the other end of that link.
+/// Adds the ports of a breadth-first tree: at each switch but the first, the lowest port that leads
+/// closer to the first, and the other end of that link.
 fn span(near: &[Vec<Near>], tables: &mut [Tables]) {
     let distances = distances(near, 0);
     for switch in 1..near.len() {

@@ -1,4 +1,4 @@
-//! The nodes of other networks, on the same ports, buffers and wires as ours.
+//! Nodes of other networks, on the same ports, buffers and wires as Axon's.
 
 use crate::engine::Accounts;
 use axon_baselines::bridge::BridgeNode;
@@ -9,23 +9,23 @@ use axon_pipeline::ProgramNode;
 use axon_plane::Ports;
 use axon_wire::{PortNo, Time};
 
-/// A node of another network.
+/// Node of another network.
 #[allow(clippy::large_enum_variant, reason = "a node boxes it as a whole")]
 pub enum Baseline {
-    /// A learning bridge.
+    /// Learning bridge.
     Bridge(BridgeNode),
-    /// A switch with static tables.
+    /// Switch with static tables.
     Multipath(MultipathNode),
-    /// A PortLand switch.
+    /// PortLand switch.
     PortLand(PortLandNode),
     /// PortLand's fabric manager.
     Manager(ManagerNode),
-    /// A programmable switch with its control program.
+    /// Programmable switch with its control program.
     Program(Box<ProgramNode>),
 }
 
 impl Baseline {
-    /// Its ports.
+    /// Returns the node's ports.
     pub fn ports(&self) -> &Ports {
         match self {
             Baseline::Bridge(node) => node.ports(),
@@ -36,7 +36,7 @@ impl Baseline {
         }
     }
 
-    /// Punted frames that wait in the control plane, and those that went on from there.
+    /// Returns the numbers of punted frames held in the control plane, and of those it has sent on.
     fn kept(&self) -> (u64, u64) {
         match self {
             Baseline::PortLand(node) => (node.waiting_frames(), node.resumed_frames()),
@@ -44,7 +44,7 @@ impl Baseline {
         }
     }
 
-    /// Frames that it holds: in queues, for their tails, or in the control plane.
+    /// Returns the number of held frames: queued, waiting for their tails, or in the control plane.
     pub(crate) fn held(&self) -> u64 {
         let ports = self.ports();
         let queued: u64 = (0..ports.ports()).map(|port| ports.queued_frames(PortNo(port))).sum();

@@ -1,8 +1,7 @@
 //! Builds the nodes of other networks, chosen by the fabric's `network`.
 //!
-//! None of these networks serves DHCP, so every host without a fixed address is given one before
-//! the start ([`program::fix_addresses`]). The place of the controller stays empty where there is
-//! none.
+//! None of these networks serves DHCP, so every host without a fixed address gets one before the
+//! start ([`program::fix_addresses`]). The controller's station is empty if the network has none.
 
 use super::multipath;
 use super::node::Baseline;
@@ -22,26 +21,26 @@ use axon_programs::{Plan, Site};
 use axon_wire::link::ETHERNET_BYTES;
 use std::sync::Arc;
 
-/// The longest frame of an Ethernet with the ordinary MTU: control messages need it.
+/// Maximum Ethernet frame at the standard MTU, in bytes; control messages need it.
 const FRAME_BYTES: usize = 1514;
-/// Bytes that may wait for a way on one PortLand switch.
+/// Maximum bytes that wait for a path on one PortLand switch.
 const WAITING_BYTES_MAX: usize = 1 << 18;
 
-/// What the nodes of a baseline are built from, computed once.
+/// Precomputed parameters of the nodes of a baseline.
 #[derive(Default)]
 pub(crate) struct Plans {
-    /// Ethernet: the path cost of each port of each switch.
+    /// Ethernet: path cost of each port of each switch.
     path_costs: Vec<Vec<u32>>,
-    /// Static multipath: where hosts are, and each switch's tables.
+    /// Static multipath: locations of hosts, and each switch's tables.
     places: Arc<Places>,
     tables: Vec<multipath::Tables>,
-    /// Programs: the whole network.
+    /// Programs: plan of the whole network.
     plan: Arc<Plan>,
     python: Option<PythonLoader>,
 }
 
 impl Plans {
-    /// Plans for the fabric's network.
+    /// Returns the plans for the fabric's network.
     pub(crate) fn new(fabric: &Fabric, python: Option<PythonLoader>) -> Plans {
         let mut plans = Plans { python, ..Plans::default() };
         match fabric.network {
@@ -56,7 +55,7 @@ impl Plans {
         plans
     }
 
-    /// A switch of the fabric's network in one of its incarnations; `None` for Axon's own.
+    /// Returns a switch of the fabric's network in a new incarnation; `None` for Axon's own.
     pub(crate) fn switch(
         &self,
         fabric: &Fabric,
@@ -115,7 +114,8 @@ impl Plans {
     }
 }
 
-/// What stands in the controller's place, `StationNode::Off` for nothing; `None` for Axon's own.
+/// Returns the node at the controller's station, `StationNode::Off` if there is none; `None` for
+/// Axon's own.
 pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNode> {
     match fabric.network {
         Network::Axon if fabric.is_static() => Some(StationNode::Off),
@@ -134,8 +134,8 @@ pub(crate) fn controller(fabric: &Fabric, incarnation: u64) -> Option<StationNod
     }
 }
 
-/// The path cost of each port of each switch: by the rate of what is connected, or of the
-/// fabric's links where nothing is.
+/// Returns the path cost of each port of each switch: by the rate of the connected link, or of the
+/// fabric's links if nothing is connected.
 fn path_costs(fabric: &Fabric) -> Vec<Vec<u32>> {
     let spare = path_cost(fabric.controller.wire.rate);
     let mut costs: Vec<Vec<u32>> =

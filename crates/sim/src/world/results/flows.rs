@@ -1,4 +1,4 @@
-//! What has come of the fabric's traffic, flow by flow.
+//! Results of the fabric's traffic, by flow.
 
 use crate::engine::station::StationNode;
 use crate::host::apps::{AppId, FileStats, FlowStats, Histogram, Received, rate};
@@ -11,26 +11,26 @@ use axon_wire::{Span, Time};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Spans of time, in nanoseconds rounded down; quantiles are at most 1.6 % above the true
+/// Distribution of times, in nanoseconds rounded down. Quantiles are at most 1.6 % above the true
 /// ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Times {
-    /// The spans that were measured.
+    /// Number of measured times.
     pub count: u64,
-    /// The shortest of the spans, in nanoseconds.
+    /// Minimum, in nanoseconds.
     pub min_ns: u64,
-    /// The mean of the spans, in nanoseconds.
+    /// Mean, in nanoseconds.
     pub mean_ns: u64,
-    /// What half of them do not exceed.
+    /// Median, in nanoseconds.
     pub p50_ns: u64,
-    /// What 99 of 100 do not exceed.
+    /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// The longest of the spans, in nanoseconds.
+    /// Maximum, in nanoseconds.
     pub max_ns: u64,
 }
 
 impl Times {
-    /// A histogram's, if it has any.
+    /// Returns the distribution of a histogram, or `None` if it is empty.
     pub fn of(histogram: &Histogram) -> Option<Times> {
         Some(Times {
             count: histogram.count(),
@@ -43,99 +43,98 @@ impl Times {
     }
 }
 
-/// The times of all flows of an entry of the traffic section, put together.
+/// Combined times of all flows of an entry of the traffic section.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntryTimes {
-    /// The name of the entry in the traffic section.
+    /// Name of the entry in the traffic section.
     pub name: String,
-    /// How many flows it has; those of the report are in the order of entries.
+    /// Number of flows of the entry; the report's flows are in the order of entries.
     pub flows: usize,
-    /// How long what they completed took, or how long their datagrams were in flight.
+    /// Durations of completed items, or latencies of datagrams.
     pub times: Option<Times>,
 }
 
-/// What a file service has done.
+/// Results of a file service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FileReport {
     /// Transactions per thousand seconds: `1234567` for 1234.567 a second.
     pub transactions_per_1000s: u64,
-    /// Bytes of files read a second, while transactions ran.
+    /// File bytes read per second, while transactions ran.
     pub read_bytes_per_second: u64,
-    /// Bytes of files written a second, from the creation of the pool on.
+    /// File bytes written per second, from the creation of the pool on.
     pub written_bytes_per_second: u64,
-    /// Files created, deleted, read and appended to.
+    /// Numbers of files created, deleted, read and appended to.
     pub operations: [u64; 4],
 }
 
-/// One flow of one entry of the traffic section. As JSON, times are in nanoseconds.
+/// Results of one flow of an entry of the traffic section. In JSON, times are in nanoseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FlowReport {
-    /// The name of its entry in the traffic section.
+    /// Name of the entry in the traffic section.
     pub name: String,
-    /// What runs: `udp`, `tcp`, ...
+    /// Application: `udp`, `tcp`, ...
     pub app: &'static str,
-    /// The host that sends or asks.
+    /// Host that sends or requests.
     pub from: String,
-    /// The host that receives or answers; `*` for several.
+    /// Host that receives or answers; `*` for several.
     pub to: String,
-    /// Datagrams, frames of a replay, writes or requests sent.
+    /// Number of datagrams, replayed frames, writes or requests sent.
     pub sent_packets: u64,
-    /// Bytes of payload sent; of a replay, of frames.
+    /// Payload bytes sent; frame bytes of a replay.
     pub sent_bytes: u64,
-    /// Datagrams, frames of a replay or reads received at the other end, or answers.
+    /// Number of datagrams, replayed frames or reads received at the other end, or of answers.
     pub received_packets: u64,
-    /// Bytes of payload received; of a replay, of frames.
+    /// Payload bytes received; frame bytes of a replay.
     pub received_bytes: u64,
-    /// Datagrams, frames or requests sent for which nothing was received so far, where they are
-    /// what is counted: they are lost or in flight. Nobody knows it if more was received than
-    /// sent: a frame came twice, or a replay's sink took others for its own.
+    /// Number of datagrams, frames or requests sent and not received so far, lost or in flight, if
+    /// these are counted. `None` if more was received than sent: a frame was duplicated, or a
+    /// replay's sink counted frames of others.
     pub missing_packets: Option<u64>,
-    /// Of those, at most all, datagrams that have ended for a counted reason; not known of replays
-    /// and pings.
+    /// Number of missing datagrams that have ended for a counted reason, at most all; unknown for
+    /// replays and pings.
     pub lost_packets: Option<u64>,
-    /// The same by reason. In networks that flood, copies that went elsewhere are among them.
+    /// Lost packets by reason. In networks that flood, they include copies sent elsewhere.
     pub lost: BTreeMap<&'static str, u64>,
-    /// Of the missing, those that are neither lost nor received: in queues, on wires, in hosts.
+    /// Number of missing packets not known to be lost: in queues, on wires, in hosts.
     pub in_flight_packets: Option<u64>,
-    /// Datagrams that came after one that was sent later.
+    /// Number of datagrams that arrived after one sent later.
     pub reordered: u64,
-    /// Segments or requests that were sent again.
+    /// Number of retransmitted segments or repeated requests.
     pub retransmits: u64,
-    /// Bytes of a stream that were not what was sent: none, or there is a bug.
+    /// Number of stream bytes that differ from those sent; nonzero only through a bug.
     pub wrong_bytes: u64,
-    /// When the first was sent.
+    /// Time of the first transmission, in nanoseconds.
     pub first_ns: Option<u64>,
-    /// When the last was received.
+    /// Time of the last arrival, in nanoseconds.
     pub last_ns: Option<u64>,
-    /// Payload received per time from the first sending to the last arrival, in bits per
-    /// second.
+    /// Payload rate from the first transmission to the last arrival, in bits per second.
     pub goodput_bps: Option<u64>,
-    /// Transfers, rounds or transactions that came to their end.
+    /// Number of completed transfers, rounds or transactions.
     pub completed: u64,
-    /// What was given up or broke.
+    /// Number of failed requests and connections.
     pub failed: u64,
-    /// Whether it should have come to its end and has not, or its connection broke: the run has
+    /// Whether the flow should have ended and has not, or its connection failed: the run has
     /// failed.
     pub unfinished: bool,
-    /// How long each completed one took.
+    /// Durations of completed items.
     pub times: Option<Times>,
-    /// From sending to arrival, of datagrams.
+    /// One-way latencies of datagrams.
     pub latency: Option<Times>,
-    /// When all that there was to do was done.
+    /// Time at which all work was complete, in nanoseconds.
     pub done_ns: Option<u64>,
-    /// Of a file service.
+    /// Results of a file service.
     pub files: Option<FileReport>,
 }
 
 impl World {
-    /// What has come of the fabric's traffic so far, in the order of its entries and flows.
-    /// A flow whose host has restarted has lost its counts.
+    /// Returns the results of the fabric's traffic so far, in the order of its entries and flows. A
+    /// flow whose host has restarted has lost its counters.
     pub fn traffic_report(&self) -> Vec<FlowReport> {
         let lost = self.lost_datagrams();
         self.traffic.iter().map(|running| self.flow_report(running, &lost)).collect()
     }
 
-    /// The datagrams that were lost so far, in all stations.
+    /// Returns the datagrams lost so far, in all stations.
     pub(super) fn lost_datagrams(&self) -> LostDatagrams {
         let mut lost = LostDatagrams::default();
         self.engine().stations().for_each(|station| {
@@ -147,8 +146,8 @@ impl World {
         lost
     }
 
-    /// Whether all that was started has done all that it had to do; what runs until the end
-    /// has not.
+    /// Returns whether everything started has completed its work. Flows that run until the end have
+    /// not.
     pub fn traffic_is_done(&self) -> bool {
         self.traffic.iter().all(|running| match running.work {
             Work::None => true,
@@ -160,8 +159,8 @@ impl World {
         })
     }
 
-    /// For each entry of the traffic, how long what its flows completed took, or else how long
-    /// their datagrams were in flight: all of its flows together.
+    /// Returns the times of each entry of the traffic: durations of its flows' completed items, or
+    /// else latencies of their datagrams, for all of its flows together.
     pub fn traffic_times(&self) -> Vec<EntryTimes> {
         let names = self.fabric().traffic.iter();
         let mut all: Vec<(EntryTimes, Histogram)> = names
@@ -197,7 +196,7 @@ impl World {
         all.into_iter().map(done).collect()
     }
 
-    /// Datagrams, writes or requests that each entry of the traffic has sent so far.
+    /// Returns the datagrams, writes or requests that each entry of the traffic has sent so far.
     pub(crate) fn traffic_sent(&self) -> Vec<u64> {
         let (mut sent, nothing) = (vec![0; self.fabric().traffic.len()], LostDatagrams::default());
         for running in &self.traffic {
@@ -206,9 +205,9 @@ impl World {
         sent
     }
 
-    /// For each flow, in the order of [`World::traffic_report`]: the bytes of payload that it has
-    /// received so far, `None` before it has sent anything and while a host of it has no power; and
-    /// the hosts that receive it.
+    /// Returns for each flow, in the order of [`World::traffic_report`], the payload bytes received
+    /// so far and the receiving hosts. The bytes are `None` before the first transmission and while
+    /// one of the flow's hosts has no power.
     pub(crate) fn traffic_received(
         &self,
     ) -> impl Iterator<Item = (Option<u64>, impl Iterator<Item = usize>)> {
@@ -233,7 +232,7 @@ impl World {
         }
     }
 
-    /// What has come of one flow; whether it is unfinished is left open.
+    /// Returns the results of one flow, without determining whether it is unfinished.
     pub(super) fn flow_report(&self, running: &Running, lost: &LostDatagrams) -> FlowReport {
         let hosts = &self.fabric().hosts;
         let name = |name: &Name| match name {
@@ -271,21 +270,21 @@ impl World {
         report
     }
 
-    /// What the sinks of a flow have received from its sender, of those with power.
+    /// Returns what the powered sinks of a flow have received from its sender.
     fn at_sinks<'a>(
         &'a self,
         running: &'a Running,
         host: usize,
         id: AppId,
     ) -> Option<impl Iterator<Item = &'a Received>> {
-        // A replay has no port: its sinks count whatever looks like a frame of the capture and
+        // A replay has no port: its sinks count every frame that looks like one of the capture and
         // goes the same way.
         let from = (self.address(host)?, self.host(host)?.source_port(id).unwrap_or(0));
         let sinks = running.sinks.iter();
         Some(sinks.filter_map(move |&(at, sink)| self.host(at)?.received_from(sink, from)))
     }
 
-    /// The same together, if there are sinks.
+    /// Returns the total that a flow's sinks have received, if there are sinks.
     fn received_by(&self, running: &Running, host: usize, id: AppId) -> Option<Received> {
         self.host(running.sinks.first()?.0)?;
         let mut at_sinks = self.at_sinks(running, host, id)?;
@@ -294,7 +293,7 @@ impl World {
         Some(all)
     }
 
-    /// Where the datagrams of a flow come from and go to, if it is one of datagrams.
+    /// Returns the ends of a flow of datagrams.
     fn ends(&self, running: &Running, host: usize, id: AppId) -> Option<Ends> {
         let app = &self.fabric().traffic[running.entry].app;
         let (App::Udp { .. } | App::OnOff { .. }, &Name::Host(to)) = (app, &running.to) else {
@@ -373,7 +372,7 @@ fn fill(stats: &FlowStats, at_sink: Option<&Received>, report: &mut FlowReport) 
     report.files = stats.files.and_then(|files| file_report(stats, &files, received.last?));
 }
 
-/// What of the datagrams that are missing is lost, and what is in flight.
+/// Divides the missing datagrams into lost ones and those in flight.
 fn tell_apart(lost: BTreeMap<&'static str, u64>, report: &mut FlowReport) {
     let Some(missing) = report.missing_packets else { return };
     let known = lost.values().sum::<u64>().min(missing);

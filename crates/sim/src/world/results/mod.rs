@@ -1,4 +1,4 @@
-//! What came of a run: the report, the counts of every port, and samples over time.
+//! Results of a run: the report, the counters of every port, and samples over time.
 
 mod flows;
 mod pings;
@@ -21,111 +21,109 @@ use axon_wire::Time;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What came of a scenario. As JSON, times are in nanoseconds.
+/// Report of a scenario. In JSON, times are in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// The name of the fabric in its file.
+    /// Name of the fabric in its file.
     pub fabric: String,
-    /// The seed that all random draws of the run follow from.
+    /// Seed of all random draws of the run.
     pub seed: u64,
-    /// Hosts in the fabric.
+    /// Number of hosts in the fabric.
     pub hosts: usize,
-    /// Hosts that had an address when the first round, or the traffic, began.
+    /// Number of hosts that had an address when the first round, or the traffic, began.
     pub addressed: usize,
-    /// When the first round, or the traffic, began, in nanoseconds from the start of the run.
+    /// Start time of the first round, or of the traffic, in nanoseconds from the start of the run.
     pub boot_ns: u64,
-    /// The rounds of pings: none with traffic, otherwise one, or two where the fabric has
-    /// faults.
+    /// Rounds of pings: none with traffic, otherwise one, or two if the fabric has faults.
     pub rounds: Vec<Round>,
-    /// The traffic of the fabric file, flow by flow.
+    /// Traffic of the fabric file, flow by flow.
     pub flows: Vec<FlowReport>,
-    /// The times of its entries, over all of their flows.
+    /// Times of the traffic entries, each over all of its flows.
     pub entries: Vec<EntryTimes>,
-    /// What the agents of the fabric have counted.
+    /// Counters of the fabric's agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentReport>,
-    /// Frames that nodes dropped, by reason.
+    /// Frames dropped by nodes, by reason.
     pub drops: BTreeMap<&'static str, u64>,
-    /// Frames that ended inside nodes in normal operation, which are no drops, by reason.
+    /// Frames that ended inside nodes in normal operation, which are not drops, by reason.
     pub ended: BTreeMap<&'static str, u64>,
-    /// Frames that links lost, by reason.
+    /// Frames lost by links, by reason.
     pub losses: BTreeMap<&'static str, u64>,
-    /// Frames that came out of a link with a bit flipped.
+    /// Number of frames that arrived with a flipped bit.
     pub corrupted: u64,
-    /// Routes, at the end, that do not lead to the host they are for.
+    /// Routes, at the end, that do not lead to their host.
     pub stale_routes: Vec<String>,
-    /// The first deadlock that was seen: the run went on, and has failed.
+    /// First deadlock seen: the run continued, and has failed.
     pub deadlock: Option<Deadlock>,
-    /// Accounts of frames that do not balance: a bug, if there is any.
+    /// Frame counts that do not balance, which indicate a bug.
     pub unaccounted: Option<String>,
-    /// What the run could not do as it was asked to.
+    /// Requested options that the run could not follow.
     pub warnings: Vec<String>,
-    /// Traffic that should have begun and sent nothing, and why: the run has failed.
+    /// Traffic that should have begun and sent nothing, with the reason: the run has failed.
     pub silent: Vec<String>,
-    /// Flows that did not come to their end, and how far they came: the run has failed.
+    /// Flows that did not end, with their progress: the run has failed.
     pub unfinished: Vec<String>,
     /// Hosts that were connected when the run ended and had no address: the run has failed.
     pub without_address: Vec<String>,
-    /// Why the run ended before its end, if it did.
+    /// Reason why the run ended early, if it did.
     pub stopped: Option<String>,
-    /// The simulated time that the run covered, in nanoseconds.
+    /// Simulated time of the run, in nanoseconds.
     pub simulated_ns: u64,
-    /// Events that the simulator handled in the whole run.
+    /// Number of events handled in the whole run.
     pub events: u64,
-    /// Frames that came out of a link.
+    /// Number of frames that came out of a link.
     pub packet_hops: u64,
-    /// The hash of everything that happened, in hexadecimal.
+    /// Hash of the whole trace, in hexadecimal.
     pub trace_hash: String,
-    /// Why the trace could not be written to its end, if so.
+    /// Error that kept the trace from being written completely, if any.
     pub trace_error: Option<String>,
-    /// Threads that it really ran on: one where links between its parts take no time.
+    /// Number of threads used; one if links between parts of the world have no delay.
     #[serde(skip)]
     pub threads: usize,
-    /// What each port of a switch has counted.
+    /// Counters of each port of a switch.
     #[serde(skip)]
     pub ports: Vec<PortCount>,
-    /// Where frames were dropped or lost, by reason.
+    /// Places where frames were dropped or lost, by reason.
     #[serde(skip)]
     pub dropped_at: Vec<EndCount>,
-    /// Where frames ended in normal operation, by reason.
+    /// Places where frames ended in normal operation, by reason.
     #[serde(skip)]
     pub ended_at: Vec<EndCount>,
-    /// What was sampled over time, if that was asked for.
+    /// Samples over time, if requested.
     #[serde(skip)]
     pub samples: Option<Samples>,
 }
 
-/// Whether a flow found no address to begin with.
+/// Returns whether a flow never started for want of an address.
 pub fn never_started(flow: &FlowReport) -> bool {
     flow.failed > 0 && flow.sent_packets == 0
 }
 
-/// One round of pings.
+/// Round of pings.
 #[derive(Clone, Debug, Serialize)]
 pub struct Round {
-    /// When the round began, in nanoseconds from the start of the run.
+    /// Start of the round, in nanoseconds from the start of the run.
     pub at_ns: u64,
-    /// Ordered pairs of hosts that were connected and pinged, times the families over which they
-    /// were.
+    /// Number of ordered pairs of connected hosts that were pinged, counted once per address
+    /// family.
     pub pairs: usize,
-    /// Pairs with an answer.
+    /// Number of pairs with an answer.
     pub answered: usize,
-    /// Echo requests sent by all pairs.
+    /// Number of echo requests sent by all pairs.
     pub requests: u64,
-    /// Echo replies received by all pairs.
+    /// Number of echo replies received by all pairs.
     pub replies: u64,
-    /// The longest time from a request to its reply.
+    /// Maximum time from a request to its reply, in nanoseconds.
     pub rtt_max_ns: u64,
     /// Pairs without an answer, as `h1 h2`.
     pub unanswered: Vec<String>,
 }
 
 impl Report {
-    /// Whether the run came to its end, every connected pair was answered in every round,
-    /// every flow was started, came to its end if it has one, and received nothing but what was
-    /// sent, no entry was silent, every connected host has an address, no route is stale, no
-    /// buffers wait for each other for ever and every frame is
-    /// accounted for; and the trace, if one was wanted, is whole.
+    /// Returns whether the run has passed: it reached its end; every connected pair was answered in
+    /// every round; every flow was started, ended if it has an end, and received only what was
+    /// sent; no entry was silent; every connected host has an address; no route is stale; there was
+    /// no deadlock; every frame is accounted for; and the trace, if requested, is complete.
     pub fn passed(&self) -> bool {
         self.stopped.is_none()
             && self.rounds.iter().all(|round| round.answered == round.pairs)
@@ -139,7 +137,7 @@ impl Report {
             && self.trace_error.is_none()
     }
 
-    /// The report as JSON.
+    /// Returns the report as JSON.
     ///
     /// # Panics
     /// Never: every key is a string.
@@ -147,8 +145,8 @@ impl Report {
         serde_json::to_string_pretty(self).expect("string keys")
     }
 
-    /// The report of a world as it is: all but the rounds, the samples, a deadlock and why
-    /// it stopped.
+    /// Returns the report of a world in its current state, without the rounds, the samples, a
+    /// deadlock and the reason for an early end.
     pub(crate) fn of(world: &World, seed: u64, boot: Time, addressed: usize) -> Report {
         let engine = world.engine();
         let ended = engine.accounts().dropped;

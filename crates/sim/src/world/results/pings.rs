@@ -1,4 +1,4 @@
-//! Rounds of pings: every connected pair, until each has an answer.
+//! Rounds of pings between all connected pairs, until each has an answer.
 
 use super::Round;
 use crate::host::ping::{PingPlan, PingStats};
@@ -6,15 +6,15 @@ use crate::world::{PingId, World};
 use axon_wire::{Span, Time};
 use std::net::IpAddr;
 
-/// A round of pings that is running.
+/// Running round of pings.
 pub(crate) struct Pings {
     at: Time,
-    /// From which host to which, whether over IPv6, and the ping, if it could be started.
+    /// Source host, target host, whether over IPv6, and the ping if it could be started.
     started: Vec<(usize, usize, bool, Option<PingId>)>,
 }
 
-/// Starts a ping for every ordered pair of connected hosts that may reach each other, or for an
-/// even share of them if there are more than `pairs_max`; over both families if hosts have both.
+/// Starts a ping for every ordered pair of connected hosts that may reach each other, or for a
+/// regular subset if there are more than `pairs_max`; over both families if hosts have both.
 pub(crate) fn all_pairs(
     world: &mut World,
     (interval, requests): (Span, u16),
@@ -26,7 +26,7 @@ pub(crate) fn all_pairs(
     let all = hosts.len() * others;
     let pair = |number: usize| {
         let (from, to) = (number / others, number % others);
-        // The host itself is left out of its row.
+        // The host itself is skipped in its row.
         (hosts[from], hosts[if to < from { to } else { to + 1 }])
     };
     let may = |&(from, to): &(usize, usize)| world.may_reach(from, to);
@@ -55,13 +55,13 @@ pub(crate) fn all_pairs(
 }
 
 impl Pings {
-    /// Whether every ping has an answer or has given up.
+    /// Returns whether every ping has an answer or has given up.
     pub(crate) fn done(&self, world: &World) -> bool {
         let stats = self.started.iter().filter_map(|&(_, _, _, id)| world.ping_stats(id?));
         stats.into_iter().all(|stats| stats.done)
     }
 
-    /// What came of it.
+    /// Returns the results of the round.
     pub(crate) fn summary(&self, world: &World) -> Round {
         let mut round = Round {
             at_ns: self.at.as_nanos(),

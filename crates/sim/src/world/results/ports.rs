@@ -1,4 +1,4 @@
-//! What single ports and links have counted.
+//! Counters of single ports and links.
 
 use crate::link::links::{LinkId, Loss, WireEnd};
 use crate::world::World;
@@ -6,46 +6,46 @@ use axon_fabric::assemble::port_name;
 use axon_node::Drop;
 use axon_wire::PortNo;
 
-/// What a port of a switch or of the controller has counted in this incarnation of its node.
+/// Counters of a port of a switch or of the controller, in this incarnation of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortCount {
-    /// `s1-p0`.
+    /// Port name, such as `s1-p0`.
     pub name: String,
-    /// The port at the other end of its link; empty without one.
+    /// Port at the other end of its link; empty without one.
     pub peer: String,
-    /// Frames that came in.
+    /// Number of received frames.
     pub rx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Received bytes, without FCS.
     pub rx_bytes: u64,
-    /// Frames that went out.
+    /// Number of sent frames.
     pub tx_frames: u64,
-    /// Their bytes, without FCS.
+    /// Sent bytes, without FCS.
     pub tx_bytes: u64,
-    /// Frames that came in here and ended in the node, but for [`Drop::is_ordinary`] ones.
+    /// Number of frames received here that ended in the node, except [`Drop::is_ordinary`] ones.
     pub dropped: u64,
 }
 
 /// Frames that ended at one place for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndCount {
-    /// The node in which they ended, the port by which they had come in, or, for what links
-    /// lose, the port that had sent them.
+    /// Node in which the frames ended, their ingress port, or, for frames lost by links, the port
+    /// that sent them.
     pub place: String,
-    /// The name of a reason of a node (`axon_node::Drop`) or of a link (`links::Loss`).
+    /// Name of a node's reason (`axon_node::Drop`) or of a link's (`links::Loss`).
     pub reason: &'static str,
-    /// Whether frames end so in normal operation.
+    /// Whether frames end like this in normal operation.
     pub is_ordinary: bool,
-    /// Frames that ended there for this reason.
+    /// Number of frames that ended there for this reason.
     pub frames: u64,
 }
 
-/// The name of a port of a station.
+/// Returns the name of a port of a station.
 pub(super) fn name_of(world: &World, end: WireEnd) -> String {
     let station = world.engine().station(end.station);
     port_name(station.map_or("", |station| station.name()), end.port)
 }
 
-/// What every port of switches and controller has counted, in order.
+/// Returns the counters of every port of switches and controller, in order.
 pub fn port_counts(world: &World) -> Vec<PortCount> {
     let engine = world.engine();
     let mut all = Vec::new();
@@ -72,9 +72,9 @@ pub fn port_counts(world: &World) -> Vec<PortCount> {
     all
 }
 
-/// Where frames ended, by reason: at ports of switches and the controller, in hosts, and on
-/// links. Of a node that was restarted only what its last incarnation has counted is known by port;
-/// the rest is known for the node.
+/// Returns where frames ended, by reason: at ports of switches and the controller, in hosts, and on
+/// links. Of a restarted node only the last incarnation is counted by port; the rest is counted for
+/// the node.
 pub fn end_counts(world: &World) -> Vec<EndCount> {
     let engine = world.engine();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! What ports did over time: bytes that had gone out, and bytes that waited.
+//! Samples of ports over time: bytes sent and bytes queued.
 
 use crate::engine::station::StationNode;
 use crate::world::World;
@@ -8,52 +8,51 @@ use axon_node::Dataplane;
 use axon_wire::{PortNo, Span, Time};
 use std::collections::BTreeMap;
 
-/// Samples that are kept at most. When there are more, every second one is thrown away and
-/// the next are taken half as often.
+/// Maximum number of samples. Beyond it, every second one is discarded and the sampling interval is
+/// doubled.
 const SAMPLES_MAX: usize = 2_000;
 
-/// One port at every sample.
+/// Samples of one port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSamples {
-    /// `s1-p0`.
+    /// Port name, such as `s1-p0`.
     pub name: String,
-    /// The highest rate that its link has in the run, in bits per second; zero without a link.
+    /// Highest rate of its link in the run, in bits per second; zero without a link.
     pub rate_bps: u64,
-    /// Bytes of frames, without FCS, that had begun to go out by then, over all incarnations of the
-    /// switch since its first sample; what it sent between its last sample and a loss of power is
-    /// not known. `None` without power.
+    /// Bytes of frames, without FCS, whose transmission had begun, over all incarnations of the
+    /// switch since its first sample. Bytes sent between its last sample and a loss of power are
+    /// missing. `None` without power.
     pub tx_bytes: Vec<Option<u64>>,
-    /// Bytes that were queued then; `None` without power.
+    /// Queued bytes; `None` without power.
     pub queued_bytes: Vec<Option<u64>>,
 }
 
-/// One flow at every sample.
+/// Samples of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowSamples {
-    /// The highest rate that the links of the hosts that receive it have in the run, together, in
-    /// bits per second; zero where nothing is received.
+    /// Highest total rate of the receiving hosts' links in the run, in bits per second; zero if
+    /// nothing is received.
     pub rate_bps: u64,
-    /// Bytes of payload that had been received by then; `None` before it began, and without power
-    /// at one of its hosts.
+    /// Received payload bytes; `None` before the flow began, and without power at one of its hosts.
     pub received_bytes: Vec<Option<u64>>,
 }
 
-/// All ports of switches, at equal distances of time.
+/// Samples of all ports of switches, at equal intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Samples {
-    /// When they were taken.
+    /// Times of the samples.
     pub times: Vec<Time>,
-    /// The ports, switch by switch.
+    /// Ports, switch by switch.
     pub ports: Vec<PortSamples>,
-    /// The flows, in the order of the report.
+    /// Flows, in the order of the report.
     pub flows: Vec<FlowSamples>,
     interval: Span,
     due: Time,
-    /// For each port, what it had sent in incarnations that are over, and in this one.
+    /// For each port, the bytes sent in past incarnations and in the current one.
     counted: Vec<Counted>,
 }
 
-/// How far the counter of a port had come, which begins again with each incarnation.
+/// Accumulator of a port counter that restarts with each incarnation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Counted {
     incarnation: u64,
@@ -62,7 +61,7 @@ struct Counted {
 }
 
 impl Counted {
-    /// The sum over all incarnations; `counter` is `None` without power.
+    /// Returns the sum over all incarnations. `counter` is `None` without power.
     fn add(&mut self, incarnation: u64, counter: Option<u64>) -> u64 {
         let counter = counter.unwrap_or(0);
         if incarnation != self.incarnation || counter < self.now {
@@ -95,12 +94,12 @@ impl Samples {
         samples
     }
 
-    /// When the next is due.
+    /// Returns when the next sample is due.
     pub(crate) fn due(&self) -> Time {
         self.due
     }
 
-    /// Takes one if it is due.
+    /// Takes a sample if it is due.
     pub(crate) fn take(&mut self, world: &World) {
         if world.now() < self.due {
             return;
@@ -163,7 +162,7 @@ impl Samples {
     }
 }
 
-/// The highest rate of the link of each port of a switch that has one.
+/// Returns the highest rate of the link of each port of a switch that has one.
 fn port_rates(fabric: &Fabric) -> BTreeMap<(usize, PortNo), u64> {
     let mut rates = BTreeMap::new();
     for (index, link) in fabric.links.iter().enumerate() {
@@ -178,7 +177,7 @@ fn port_rates(fabric: &Fabric) -> BTreeMap<(usize, PortNo), u64> {
     rates
 }
 
-/// The highest rate that a cable has in the run, in bits per second.
+/// Returns the highest rate of a cable in the run, in bits per second.
 fn highest(fabric: &Fabric, cable: Cable) -> u64 {
     let [_, highest] = fabric.rates(cable);
     highest.bits_per_second()

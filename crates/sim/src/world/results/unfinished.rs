@@ -1,9 +1,9 @@
-//! Flows that have not come to their end.
+//! Flows that have not ended.
 //!
-//! A flow has an end if the fabric file says how much it has to do (`bytes`, `count`, `rounds`,
-//! `transactions`, the frames of a capture) or when it stops. It is unfinished if that end was due
-//! and was not reached, or if its connection broke. A stream without an end is unfinished if it has
-//! sent what was not received, and nothing has been received for [`STALL`].
+//! A flow has an end if the fabric file limits its work (`bytes`, `count`, `rounds`,
+//! `transactions`, the frames of a capture) or sets a stop time. It is unfinished if that end was
+//! due and was not reached, or if its connection failed. A stream without an end is unfinished if
+//! it has sent data that was not received, and nothing has been received for [`STALL`].
 
 use super::{FlowReport, never_started};
 use crate::world::World;
@@ -12,26 +12,25 @@ use axon_fabric::model::Traffic;
 use axon_fabric::traffic::App;
 use axon_wire::{Span, Time};
 
-/// How long a stream that has no end may receive nothing before it counts as cut off.
+/// Time without arrivals after which a stream without an end counts as stalled.
 const STALL: Span = Span::from_secs(1);
-/// How long after its last datagram a flow may have some in flight without a warning.
+/// Time after its last datagram for which a flow may have some in flight without a warning.
 const IN_FLIGHT: Span = Span::from_millis(20);
 
-/// What flows that have an end still have to do. While it changes, they move.
+/// Remaining work of flows that have an end. While it changes, they make progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unresolved {
-    /// Flows that have not come to their end.
+    /// Number of flows that have not ended.
     flows: usize,
-    /// Packets that these have sent, bytes that they have received, and what they have completed
-    /// or given up.
+    /// Packets sent, bytes received, and items completed or failed by these flows, in total.
     moved: u64,
     /// Datagrams of flows that send no more, which are neither received nor lost.
     in_flight: u64,
 }
 
 impl World {
-    /// What flows that have an end still have to do, if traffic began at `began`; `None` if all is
-    /// done, and every datagram is received or lost.
+    /// Returns the remaining work of flows that have an end, for traffic that began at `began`.
+    /// `None` if all is complete and every datagram is received or lost.
     pub(crate) fn unresolved(&self, began: Time) -> Option<Unresolved> {
         let lost = self.lost_datagrams();
         let mut all = Unresolved::default();
@@ -47,7 +46,7 @@ impl World {
         (all.flows > 0 || all.in_flight > 0).then_some(all)
     }
 
-    /// Whether a flow runs that has no end.
+    /// Returns whether a flow without an end is running.
     pub(crate) fn has_endless_traffic(&self) -> bool {
         self.traffic.iter().any(|running| {
             let entry = &self.fabric.traffic[running.entry];
@@ -55,7 +54,7 @@ impl World {
         })
     }
 
-    /// Marks the flows that are unfinished, if traffic began at `began`. Answers what each of them
+    /// Marks the unfinished flows, for traffic that began at `began`. Returns what each of them
     /// lacks, in their order.
     pub(crate) fn mark_unfinished(&self, began: Time, flows: &mut [FlowReport]) -> Vec<String> {
         let mut lacks = Vec::new();
@@ -72,7 +71,7 @@ impl World {
         lacks
     }
 
-    /// A warning for each entry with flows between hosts that may not reach each other.
+    /// Returns a warning for each entry with flows between hosts that may not reach each other.
     pub(crate) fn forbidden_flows(&self) -> impl Iterator<Item = String> {
         self.fabric().traffic.iter().filter_map(|entry| {
             let forbidden = |&&(from, to): &&(usize, usize)| !self.may_reach(from, to);
@@ -87,8 +86,8 @@ impl World {
         })
     }
 
-    /// A warning for each flow that ended a while ago and has datagrams that are neither received
-    /// nor lost.
+    /// Returns a warning for each flow that ended a while ago and has datagrams that are neither
+    /// received nor lost.
     pub(crate) fn in_flight_warnings(&self, flows: &[FlowReport]) -> Vec<String> {
         let latest = self.now().as_nanos().saturating_sub(IN_FLIGHT.as_nanos());
         let old = |flow: &&FlowReport| flow.done_ns.is_some_and(|done| done < latest);
@@ -103,13 +102,13 @@ impl World {
         flows.iter().filter(old).filter_map(in_flight).collect()
     }
 
-    /// Whether a flow should have come to its end, or still should, and has not.
+    /// Returns whether a flow should have ended, or still should, and has not.
     fn is_due(&self, running: &Running, flow: &FlowReport, began: Time) -> bool {
         let entry = &self.fabric.traffic[running.entry];
         let ran = self.now().since(began);
         let done = match running.work {
-            // A ping that is not answered is counted as missing; a flow that could not be started
-            // is reported as such.
+            // An unanswered ping counts as missing; a flow that could not be started is reported as
+            // such.
             Work::None | Work::Ping(_) => true,
             Work::App(..) => flow.done_ns.is_some(),
             Work::ArpHost(host) => self.arp_host(host).is_none_or(|host| host.is_done()),
@@ -118,7 +117,7 @@ impl World {
         !done && entry.start <= ran && (stopped || work(&entry.app).is_some())
     }
 
-    /// Whether a stream without an end has been cut off.
+    /// Returns whether a stream without an end has stalled.
     fn is_stalled(&self, entry: &Traffic, flow: &FlowReport) -> bool {
         let last = flow.last_ns.or(flow.first_ns);
         let waits = flow.done_ns.is_none() && flow.sent_bytes > flow.received_bytes;
@@ -127,8 +126,8 @@ impl World {
             && last.is_some_and(|last| self.now().as_nanos() - last >= STALL.as_nanos())
     }
 
-    /// What an unfinished flow lacks: `tcp1 from h1 to h3: 1151448 of 100000000 bytes received,
-    /// the last after 1.023s`.
+    /// Describes what an unfinished flow lacks: `tcp1 from h1 to h3: 1151448 of 100000000 bytes
+    /// received, the last after 1.023s`.
     fn lack(&self, entry: &Traffic, flow: &FlowReport, broke: bool) -> String {
         let FlowReport { name, from, to, .. } = flow;
         let (done, unit) = match entry.app {
@@ -141,7 +140,7 @@ impl World {
             _ => (flow.completed, "requests answered"),
         };
         let of = match work(&entry.app) {
-            // Each host asks for the addresses of its own.
+            // Each host resolves its own addresses.
             Some(_) if matches!(entry.app, App::Arp { .. }) => format!(" of {}", flow.sent_packets),
             Some(all) => format!(" of {all}"),
             None => String::new(),
@@ -155,7 +154,7 @@ impl World {
     }
 }
 
-/// How much a flow of an application has to do, if that has an end: in bytes, packets, rounds,
+/// Returns the work of a flow of an application, if it has an end: in bytes, packets, rounds,
 /// requests or transactions.
 fn work(app: &App) -> Option<u64> {
     match app {

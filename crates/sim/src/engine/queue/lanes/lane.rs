@@ -1,14 +1,14 @@
-//! One list of events in order, in chunks. It walks through as much memory as its events need now,
-//! and uses again what was used last, which is still in the processor's caches. Chunks that are not
-//! needed any more are kept.
+//! One list of events in order, in chunks. It uses only the memory that its current events need,
+//! and reuses the most recent chunk first, which is still in the processor's caches. Free chunks
+//! are kept.
 
 use crate::engine::queue::key::Order;
 use std::collections::VecDeque;
 
-/// Events of a chunk.
+/// Events per chunk.
 const CHUNK: usize = 64;
 
-/// An event with its place among all.
+/// Event with its key.
 #[derive(Debug)]
 pub(super) struct Item<E> {
     pub(super) time: u64,
@@ -24,7 +24,7 @@ impl<E> Item<E> {
     }
 }
 
-/// Chunks to use again, the last one first.
+/// Free chunks. The last one is reused first.
 #[derive(Debug)]
 pub(super) struct Spare<E>(Vec<VecDeque<Item<E>>>);
 
@@ -34,7 +34,7 @@ impl<E> Default for Spare<E> {
     }
 }
 
-/// A list of events. If its front is empty, all of it is.
+/// List of events. If its front chunk is empty, the whole list is.
 #[derive(Debug)]
 pub(super) struct Lane<E> {
     front: VecDeque<Item<E>>,
@@ -76,13 +76,13 @@ impl<E> Lane<E> {
         self.front.pop_front()
     }
 
-    /// Whether the front is empty.
+    /// Returns whether the front chunk is empty.
     #[inline(always)]
     pub(super) fn is_drained(&self) -> bool {
         self.front.is_empty()
     }
 
-    /// Makes what follows the front, which is empty, the front.
+    /// Replaces the empty front chunk with the next one.
     #[inline(never)]
     pub(super) fn draw(&mut self, spare: &mut Spare<E>) {
         self.front.clear();
@@ -92,19 +92,19 @@ impl<E> Lane<E> {
         }
     }
 
-    /// The first event.
+    /// Returns the first event.
     #[inline(always)]
     pub(super) fn first(&self) -> Option<&Item<E>> {
         self.front.front()
     }
 
-    /// The last event.
+    /// Returns the last event.
     pub(super) fn last(&self) -> Option<&Item<E>> {
         let middle = || self.middle.back().and_then(VecDeque::back);
         self.back.back().or_else(middle).or_else(|| self.front.back())
     }
 
-    /// Shows the events that happen at or before `limit`, in order.
+    /// Calls `show` with the events at or before `limit`, in order.
     pub(super) fn each_until<'a>(&'a self, limit: u64, show: &mut impl FnMut(&'a E)) {
         let chunks = std::iter::once(&self.front).chain(&self.middle);
         for chunk in chunks.chain(std::iter::once(&self.back)) {
@@ -117,7 +117,7 @@ impl<E> Lane<E> {
         }
     }
 
-    /// All events, in order.
+    /// Returns all events, in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Item<E>> {
         self.front.iter().chain(self.middle.iter().flatten()).chain(&self.back)
     }

@@ -1,4 +1,4 @@
-//! One end of a connection: PDUs that wait to be sent, and the one that comes in.
+//! One end of an iSCSI connection: the queue of outgoing PDUs, and the PDU being received.
 
 use super::super::FlowStats;
 use super::Work;
@@ -7,11 +7,11 @@ use axon_wire::{Bytes, Time};
 use smoltcp::socket::tcp;
 use std::collections::VecDeque;
 
-/// A PDU that waits to be sent or is being sent.
+/// PDU that is queued or being sent.
 #[derive(Debug)]
 struct Outgoing {
     header: [u8; HEADER_BYTES],
-    /// Bytes of header and data, and those already handed to the stack.
+    /// Bytes of header and data, followed by those already passed to the stack.
     bytes: usize,
     sent: usize,
     data: u32,
@@ -22,22 +22,22 @@ struct Outgoing {
 pub(super) struct Exchange {
     tx: VecDeque<Outgoing>,
     header: Vec<u8>,
-    /// What comes in, and bytes of its data that have not come.
+    /// PDU being received, and its data bytes still missing.
     rx: Option<(Pdu, u32)>,
-    /// The peer has sent something that is no PDU of ours.
+    /// Whether the peer has sent an unknown PDU.
     pub(super) is_broken: bool,
 }
 
 impl Exchange {
-    /// Lets a PDU wait for the socket.
+    /// Queues a PDU.
     pub(super) fn send(&mut self, pdu: Pdu) {
         let bytes = HEADER_BYTES + pdu.padded() as usize;
         let data = pdu.data();
         self.tx.push_back(Outgoing { header: pdu.emit(), bytes, sent: 0, data });
     }
 
-    /// Hands over as much as the socket takes; says whether that was anything. The processor
-    /// works on a PDU before its first byte leaves.
+    /// Passes as much as possible to the socket. Returns whether any bytes were passed. The
+    /// processor handles a PDU before its first byte is sent.
     pub(super) fn write(
         &mut self,
         now: Time,
@@ -55,7 +55,7 @@ impl Exchange {
             let (sent, left) = (next.sent, next.bytes - next.sent);
             let wrote = socket.send(|room| {
                 let count = room.len().min(left);
-                // Behind the header, whatever is in the buffer will do.
+                // The bytes after the header are arbitrary.
                 if let Some(header) = next.header.get(sent..) {
                     let header = &header[..header.len().min(count)];
                     room[..header.len()].copy_from_slice(header);
@@ -73,8 +73,8 @@ impl Exchange {
         more
     }
 
-    /// Reads while the processor is free, until a PDU is whole: whether anything was read, and
-    /// the PDU. Only data counts as received.
+    /// Reads while the processor is free, until a PDU is complete. Returns whether anything was
+    /// read, and the PDU. Only data counts as received.
     pub(super) fn read(
         &mut self,
         now: Time,
@@ -125,7 +125,7 @@ impl Exchange {
         }
     }
 
-    /// Bytes that wait for the socket.
+    /// Returns the bytes queued for the socket.
     pub(super) fn waiting(&self) -> Bytes {
         Bytes(self.tx.iter().map(|next| (next.bytes - next.sent) as u64).sum())
     }

@@ -1,4 +1,4 @@
-//! The initiator: keeps so many commands outstanding.
+//! The iSCSI initiator, which keeps a fixed number of commands outstanding.
 
 use super::super::tcp::{self, TcpOptions};
 use super::super::{App, FlowStats};
@@ -15,27 +15,27 @@ use std::net::Ipv4Addr;
 /// Commands to send to one target, all reads or all writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InitiatorPlan {
-    /// The target.
+    /// Target address.
     pub target: Ipv4Addr,
-    /// Its port; 3260 is iSCSI's.
+    /// Target port; the iSCSI port is 3260.
     pub port: u16,
-    /// How the connection behaves.
+    /// TCP options of the connection.
     pub options: TcpOptions,
-    /// What both ends have agreed on.
+    /// Negotiated limits.
     pub limits: IscsiLimits,
-    /// What PDUs cost this end.
+    /// Processor cost of PDUs at this end.
     pub processor: Processor,
-    /// Reads, or writes.
+    /// Whether the commands are reads.
     pub is_read: bool,
-    /// Bytes of data of a command, at least 1.
+    /// Data of a command in bytes, at least 1.
     pub length: u32,
-    /// Commands outstanding at a time, at least 1.
+    /// Number of outstanding commands, at least 1.
     pub depth: u32,
-    /// How many commands; until it is stopped without.
+    /// Number of commands; `None` runs until stopped.
     pub count: Option<u64>,
 }
 
-/// An initiator at work. A command's time runs from when it may be outstanding to its status.
+/// Running initiator. A command's time runs from when it may be outstanding to its status.
 pub(crate) struct Initiator {
     plan: InitiatorPlan,
     started: Time,
@@ -43,7 +43,7 @@ pub(crate) struct Initiator {
     local_port: Option<u16>,
     exchange: Exchange,
     work: Work,
-    /// Commands without a status: when they began.
+    /// Outstanding commands and their start times.
     open: BTreeMap<u32, Time>,
     issued: u64,
     due: Option<Time>,
@@ -66,7 +66,7 @@ impl Initiator {
         }
     }
 
-    /// Issues commands until as many are outstanding as may be.
+    /// Issues commands up to the permitted number outstanding.
     fn issue(&mut self, now: Time) {
         let InitiatorPlan { is_read, length, depth, count, limits, .. } = self.plan;
         while self.open.len() < depth.max(1) as usize
@@ -80,7 +80,7 @@ impl Initiator {
         }
     }
 
-    /// Acts on a PDU of the target.
+    /// Processes a PDU of the target.
     fn take(&mut self, now: Time, pdu: Pdu) {
         match pdu {
             Pdu::DataIn { tag, is_last: true, .. } | Pdu::Response { tag } => {
@@ -102,14 +102,14 @@ impl Initiator {
         }
     }
 
-    /// Gives up: what is outstanding has failed.
+    /// Gives up. The outstanding commands have failed.
     fn end(&mut self, now: Time) {
         self.stats.failed += self.open.len() as u64;
         self.open.clear();
         self.stats.done.get_or_insert(now);
     }
 
-    /// Sends and reads until nothing goes on.
+    /// Sends and reads until there is no more progress.
     fn serve(&mut self, now: Time, socket: &mut stack_tcp::Socket<'_>) -> bool {
         let mut more = false;
         loop {

@@ -1,15 +1,15 @@
-//! iSCSI (RFC 7143): an initiator that keeps several commands outstanding, and a target whose
-//! disk is memory.
+//! iSCSI (RFC 7143): an initiator that keeps several commands outstanding, and a target with an
+//! in-memory disk.
 //!
-//! In plain English: both ends talk in protocol data units (PDUs) on one TCP connection, each a
-//! header of 48 bytes and data. A read is a command, answered by Data-In PDUs; the last of them
-//! carries the status. A write is a command with a first part of its data (immediate data); the
-//! target then asks for one burst after the other (R2T, ready to transfer), the initiator sends
-//! each as Data-Out PDUs, and a response ends the command. Either end has one processor: a PDU
-//! costs it a fixed time and its data the time of a copy, and no more is read from the socket
-//! until that is done. So TCP's window, not the application, takes up what is not drained.
+//! Both ends exchange protocol data units (PDUs) on one TCP connection, each a header of 48 bytes
+//! and data. A read is a command, answered by Data-In PDUs; the last of them carries the status. A
+//! write is a command with the first part of its data (immediate data). The target then requests
+//! one burst after another (R2T, ready to transfer), the initiator sends each as Data-Out PDUs, and
+//! a response ends the command. Each end has one processor. A PDU costs it a fixed time and its
+//! data the time of a copy, and nothing more is read from the socket until that is done. So data
+//! that is not drained stays in TCP's window, not in the application.
 //!
-//! Left out: login, digests, error recovery, and the sequence numbers that they need.
+//! Login, digests, error recovery, and the sequence numbers that they need are not implemented.
 
 mod exchange;
 mod initiator;
@@ -24,48 +24,48 @@ pub(crate) use target::Target;
 
 use axon_wire::{Bytes, Rate, Span, Time};
 
-/// What both ends have agreed on at login (RFC 7143 clause 13), in bytes.
+/// Limits negotiated at login (RFC 7143 clause 13), in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IscsiLimits {
-    /// Data of one PDU, at most (MaxRecvDataSegmentLength of both ends).
+    /// Maximum data of one PDU (MaxRecvDataSegmentLength of both ends).
     pub segment: u32,
-    /// Data that a write carries before the first R2T, at most (FirstBurstLength); it is sent as
-    /// immediate data, so no more than a segment. Zero without immediate data.
+    /// Maximum data of a write before the first R2T (FirstBurstLength). It is sent as immediate
+    /// data, so it is limited to one segment. Zero disables immediate data.
     pub first_burst: u32,
-    /// Data of one R2T, at most (MaxBurstLength).
+    /// Maximum data of one R2T (MaxBurstLength).
     pub burst: u32,
 }
 
 impl Default for IscsiLimits {
-    /// The defaults of RFC 7143: 8 KiB, 64 KiB, 256 KiB.
+    /// Returns the defaults of RFC 7143: 8 KiB, 64 KiB, 256 KiB.
     fn default() -> IscsiLimits {
         IscsiLimits { segment: 8 << 10, first_burst: 64 << 10, burst: 256 << 10 }
     }
 }
 
 impl IscsiLimits {
-    /// Immediate data of a write of `length` bytes.
+    /// Returns the immediate data of a write of `length` bytes.
     fn immediate(&self, length: u32) -> u32 {
         length.min(self.first_burst).min(self.segment)
     }
 
-    /// The data of each PDU that carries `length` bytes.
+    /// Returns the data length of each PDU that together carry `length` bytes.
     fn segments(&self, length: u32) -> impl Iterator<Item = u32> {
         let segment = self.segment.max(1);
         (0..length).step_by(segment as usize).map(move |at| segment.min(length - at))
     }
 }
 
-/// What iSCSI costs the processor of one end.
+/// Processor cost of iSCSI at one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Processor {
-    /// For each PDU that it sends or receives.
+    /// Time for each PDU sent or received.
     pub per_pdu: Span,
-    /// The rate at which it copies the data of PDUs; without, that takes no time.
+    /// Rate at which PDU data is copied; `None` copies in zero time.
     pub copy: Option<Rate>,
 }
 
-/// A processor at work.
+/// Processor state.
 #[derive(Debug)]
 struct Work {
     processor: Processor,
@@ -77,18 +77,18 @@ impl Work {
         Work { processor, free_at: Time::ZERO }
     }
 
-    /// Whether it has nothing to do at this time.
+    /// Returns whether the processor is free at this time.
     fn is_free(&self, now: Time) -> bool {
         self.free_at <= now
     }
 
-    /// Works on `pdus` PDUs, and on `bytes` of data.
+    /// Adds the work of `pdus` PDUs and `bytes` bytes of data.
     fn take(&mut self, now: Time, pdus: u64, bytes: u64) {
         let copy = self.processor.copy.map_or(Span::ZERO, |rate| rate.time_for(Bytes(bytes)));
         self.free_at = self.free_at.max(now) + self.processor.per_pdu * pdus + copy;
     }
 
-    /// When it becomes free, if it is not.
+    /// Returns when the processor becomes free, if it is busy.
     fn due(&self, now: Time) -> Option<Time> {
         (!self.is_free(now)).then_some(self.free_at)
     }

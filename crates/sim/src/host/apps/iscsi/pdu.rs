@@ -1,6 +1,6 @@
-//! The headers of the PDUs (RFC 7143 clause 11), as far as data transfer needs them.
+//! PDU headers (RFC 7143 clause 11), as far as data transfer needs them.
 
-/// Bytes of a basic header segment.
+/// Length of a basic header segment, in bytes.
 pub(super) const HEADER_BYTES: usize = 48;
 
 const COMMAND: u8 = 0x01;
@@ -12,26 +12,26 @@ const R2T: u8 = 0x31;
 const FINAL: u8 = 0x80;
 const READ: u8 = 0x40;
 const WRITE: u8 = 0x20;
-/// Of Data-In: it carries the status.
+/// Data-In flag: the PDU carries the status.
 const STATUS: u8 = 0x01;
 
-/// What a PDU is. `tag` is the initiator task tag, `data` the bytes of data behind the header.
+/// PDU. `tag` is the initiator task tag, `data` the length of the data after the header in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pdu {
-    /// A read or a write of `length` bytes; a write has immediate data.
+    /// Read or write of `length` bytes; a write has immediate data.
     Command { tag: u32, is_read: bool, length: u32, data: u32 },
-    /// Data of a write, the last of its burst or not.
+    /// Data of a write; `is_last` marks the end of a burst.
     DataOut { tag: u32, offset: u32, data: u32, is_last: bool },
-    /// Data of a read; the last carries the status.
+    /// Data of a read; the last PDU carries the status.
     DataIn { tag: u32, offset: u32, data: u32, is_last: bool },
-    /// The target is ready for `length` bytes of a write.
+    /// Target's request for `length` bytes of a write.
     ReadyToTransfer { tag: u32, offset: u32, length: u32 },
-    /// A write is done.
+    /// Completion of a write.
     Response { tag: u32 },
 }
 
 impl Pdu {
-    /// Bytes of data behind the header.
+    /// Returns the length of the data after the header in bytes.
     pub(super) fn data(&self) -> u32 {
         match *self {
             Pdu::Command { data, .. } | Pdu::DataOut { data, .. } | Pdu::DataIn { data, .. } => {
@@ -41,15 +41,15 @@ impl Pdu {
         }
     }
 
-    /// Those bytes as they are sent: data is padded to whole words (clause 11.2.3).
+    /// Returns the data length on the wire: data is padded to whole words (clause 11.2.3).
     pub(super) fn padded(&self) -> u32 {
         self.data().next_multiple_of(4)
     }
 
-    /// The header.
+    /// Returns the header.
     pub(super) fn emit(&self) -> [u8; HEADER_BYTES] {
         let last = |is_last| if is_last { FINAL } else { 0 };
-        // Opcode and flags, tag, the words at 20, 40 and 44.
+        // Opcode and flags, tag, and the words at offsets 20, 40 and 44.
         let (opcode, flags, tag, words) = match *self {
             Pdu::Command { tag, is_read, length, .. } => {
                 (COMMAND, FINAL | if is_read { READ } else { WRITE }, tag, [length, 0, 0])
@@ -74,7 +74,7 @@ impl Pdu {
         header
     }
 
-    /// Reads a header; `None` if it is of none of these PDUs.
+    /// Parses a header. Returns `None` for any other PDU.
     pub(super) fn parse(header: &[u8; HEADER_BYTES]) -> Option<Pdu> {
         let word = |at: usize| {
             u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])

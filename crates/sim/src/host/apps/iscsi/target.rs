@@ -1,4 +1,4 @@
-//! The target: serves commands from memory, any number of connections.
+//! The iSCSI target, which serves commands from memory on any number of connections.
 
 use super::super::tcp::{Listener, TcpOptions};
 use super::super::{App, FlowStats};
@@ -11,36 +11,36 @@ use smoltcp::iface::SocketHandle;
 use smoltcp::socket::tcp;
 use std::collections::BTreeMap;
 
-/// A target to run.
+/// Target configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TargetPlan {
-    /// Its port; 3260 is iSCSI's.
+    /// Target port; the iSCSI port is 3260.
     pub port: u16,
-    /// How its connections behave.
+    /// TCP options of the connections.
     pub options: TcpOptions,
-    /// What both ends have agreed on.
+    /// Negotiated limits.
     pub limits: IscsiLimits,
-    /// What PDUs cost this end.
+    /// Processor cost of PDUs at this end.
     pub processor: Processor,
 }
 
-/// A write whose data comes in.
+/// Write in progress.
 #[derive(Clone, Copy, Debug)]
 struct Write {
     length: u32,
     got: u32,
-    /// What has been asked for so far.
+    /// Bytes requested so far.
     asked: u32,
 }
 
-/// A connection.
+/// Connection of an initiator.
 #[derive(Debug, Default)]
 struct Session {
     exchange: Exchange,
     writes: BTreeMap<u32, Write>,
 }
 
-/// A target at work.
+/// Running target.
 pub(crate) struct Target {
     plan: TargetPlan,
     listener: Listener,
@@ -86,7 +86,7 @@ impl Target {
 }
 
 impl Session {
-    /// Acts on a PDU of the initiator; says whether a command has got its status.
+    /// Processes a PDU of the initiator. Returns whether a command has got its status.
     fn take(&mut self, pdu: Pdu, limits: &IscsiLimits) -> bool {
         match pdu {
             Pdu::Command { tag, is_read: true, length, .. } => {
@@ -115,8 +115,8 @@ impl Session {
         }
     }
 
-    /// Asks for the next burst of a write once the last is here, or ends the command; says
-    /// whether it has.
+    /// Requests the next burst of a write once the last has arrived, or ends the command. Returns
+    /// whether it has ended.
     fn go_on(&mut self, tag: u32, limits: &IscsiLimits) -> bool {
         let Some(write) = self.writes.get_mut(&tag).filter(|write| write.got >= write.asked) else {
             return false;
